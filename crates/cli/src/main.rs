@@ -1,0 +1,3 @@
+//! The `openagents` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The trait behind which every foreign format stands.

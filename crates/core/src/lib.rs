@@ -1,0 +1,15 @@
+//! The domain of OpenAgents Desktop: a workspace, bounded tools, the history that coding agents left behind,
+//! plans, and the exploration that ties them together.
+//!
+//! **Architecture invariant:** nothing here knows a wire format, a socket, a window or a terminal. The serde form
+//! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
+
+pub mod explore;
+pub mod history;
+pub mod plan;
+pub mod tool;
+pub mod tools;
+pub mod update;
+pub mod workspace;
+
+pub use tokio_util::sync::CancellationToken;

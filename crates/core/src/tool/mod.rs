@@ -1,0 +1,83 @@
+//! A tool: a name, a JSON schema and a bounded execution. Plans, models and people call tools the same way.
+
+mod context;
+mod limits;
+mod registry;
+
+pub use context::{Budget, Progress, ToolContext};
+pub use limits::Limits;
+pub use registry::Registry;
+
+use crate::update::Cut;
+use serde_json::Value;
+
+/// Something that can be called with JSON arguments and ends within its limits.
+pub trait Tool: Send + Sync + std::fmt::Debug {
+    /// Returns the name on every wire: `search.grep`.
+    fn name(&self) -> &'static str;
+
+    /// Returns one sentence for a model or a person.
+    fn description(&self) -> &'static str;
+
+    /// Returns the JSON schema of the arguments.
+    fn schema(&self) -> schemars::Schema;
+
+    /// Runs the tool. It blocks; it checks [`Budget::spent`] often enough to end within 50 ms of a cancel.
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
+}
+
+/// What a tool gives back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// The result in the form that `spec` clients know.
+    pub value: Value,
+    /// What was cut.
+    pub cut: Cut,
+}
+
+impl ToolOutput {
+    /// Wraps a result that is complete.
+    pub fn whole(value: Value) -> Self {
+        Self { value, cut: Cut::default() }
+    }
+}
+
+/// Why a tool could not answer. The words are part of the interface: clients show them as they are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// The path leaves the workspace.
+    #[error("Path outside workspace: {0}")]
+    PathOutsideWorkspace(String),
+    /// There is no such file, directory or session.
+    #[error("File not found: {0}")]
+    FileNotFound(String),
+    /// The operating system refuses.
+    #[error("Permission denied: {0}")]
+    PermissionDenied(String),
+    /// The arguments do not fit the schema, or make no sense.
+    #[error("Invalid parameters: {0}")]
+    InvalidParameters(String),
+    /// Anything else.
+    #[error("Execution failed: {0}")]
+    ExecutionFailed(String),
+    /// Somebody cancelled the call.
+    #[error("Cancelled")]
+    Cancelled,
+}
+
+impl ToolError {
+    /// Names the operand of an I/O error.
+    pub fn io(operand: &str, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::FileNotFound(operand.to_owned()),
+            std::io::ErrorKind::PermissionDenied => Self::PermissionDenied(operand.to_owned()),
+            _ => Self::ExecutionFailed(format!("{operand}: {error}")),
+        }
+    }
+}
+
+/// Reads the arguments of a tool; what does not fit is the caller's mistake and is told so.
+pub fn parse_arguments<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+    let arguments = if arguments.is_null() { Value::Object(serde_json::Map::new()) } else { arguments };
+    serde_json::from_value(arguments).map_err(|error| ToolError::InvalidParameters(error.to_string()))
+}

@@ -1,0 +1,48 @@
+//! The tools by name.
+
+use super::{Tool, ToolContext, ToolError, ToolOutput};
+use serde_json::Value;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The one place where a name becomes a tool.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    tools: BTreeMap<&'static str, Arc<dyn Tool>>,
+}
+
+impl Registry {
+    /// Returns the seven tools that explore a workspace.
+    pub fn exploration() -> Self {
+        crate::tools::all().into_iter().fold(Self::default(), Self::with)
+    }
+
+    /// Adds a tool; one of the same name is replaced.
+    pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.insert(tool.name(), tool);
+        self
+    }
+
+    /// Finds a tool.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name)
+    }
+
+    /// Lists the tools by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.values()
+    }
+
+    /// Runs a tool by name.
+    pub fn call(
+        &self,
+        name: &str,
+        context: &ToolContext<'_>,
+        arguments: Value,
+    ) -> Result<ToolOutput, ToolError> {
+        let tool = self.get(name).ok_or_else(|| {
+            let names = self.tools.keys().copied().collect::<Vec<_>>().join(", ");
+            ToolError::InvalidParameters(format!("no tool named {name}; there are {names}"))
+        })?;
+        tool.call(context, arguments)
+    }
+}
