@@ -1,0 +1,78 @@
+//! What people and models write when they mean a path in the workspace.
+
+use super::Workspace;
+use std::path::{Path, PathBuf};
+
+/// Strips the aliases of the workspace. The result may still hold `..`; `None` when it is an absolute path
+/// elsewhere.
+pub(super) fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
+    let text = input.trim();
+    if text.contains('\0') {
+        return None;
+    }
+    let expanded = expand(text, workspace);
+    let path = Path::new(&expanded);
+    // The real path comes first: a root such as `/workspace/app` or `/path/to/app` is no alias of itself.
+    if path.is_absolute()
+        && let Some(rest) = beneath(path, workspace.root())
+    {
+        return Some(rest);
+    }
+    let bare = expanded.trim_matches('/');
+    if bare.is_empty() || bare == "." || bare.eq_ignore_ascii_case("workspace") {
+        return Some(PathBuf::from("."));
+    }
+    let was_absolute = expanded.starts_with('/');
+    let rest =
+        strip_placeholder(bare).or_else(|| strip_directory(bare, "workspace", workspace)).unwrap_or(bare);
+    let named = strip_directory(rest, workspace.name(), workspace);
+    match named {
+        Some(inside) => Some(dot_if_empty(inside)),
+        // An absolute path that no alias explains is somewhere else on this machine.
+        None if was_absolute && rest.len() == bare.len() => None,
+        None => Some(dot_if_empty(rest)),
+    }
+}
+
+/// Expands `file://` and `~`.
+fn expand(text: &str, workspace: &Workspace) -> String {
+    let local = text.strip_prefix("file://").map(|rest| {
+        let path = rest.strip_prefix("localhost").unwrap_or(rest);
+        percent_encoding::percent_decode_str(path).decode_utf8_lossy().into_owned()
+    });
+    let text = local.unwrap_or_else(|| text.to_owned());
+    let from_home = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    match (from_home, &workspace.home) {
+        (Some(rest), Some(home)) => format!("{}{rest}", home.display()),
+        _ => text,
+    }
+}
+
+/// Returns the part of `path` beneath `root`, component by component, also when `path` goes through a symlink.
+fn beneath(path: &Path, root: &Path) -> Option<PathBuf> {
+    if let Ok(rest) = path.strip_prefix(root) {
+        return Some(rest.to_path_buf());
+    }
+    // `/tmp/x` is `/private/tmp/x` on macOS: compare what the longest existing part really is.
+    let existing = path.ancestors().find(|part| part.exists())?;
+    let real = std::fs::canonicalize(existing).ok()?;
+    let rest = path.strip_prefix(existing).ok()?;
+    real.strip_prefix(root).ok().map(|inside| inside.join(rest))
+}
+
+/// `path/to/x`, as documentation writes it.
+fn strip_placeholder(bare: &str) -> Option<&str> {
+    let rest = bare.strip_prefix("path/to")?;
+    if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+}
+
+/// Strips one leading directory `name`, unless the workspace really holds a directory of that name.
+fn strip_directory<'a>(bare: &'a str, name: &str, workspace: &Workspace) -> Option<&'a str> {
+    let rest = bare.strip_prefix(name)?;
+    let rest = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };
+    if workspace.dir.is_dir(name) { None } else { Some(rest) }
+}
+
+fn dot_if_empty(rest: &str) -> PathBuf {
+    PathBuf::from(if rest.is_empty() { "." } else { rest })
+}

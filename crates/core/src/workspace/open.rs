@@ -1,0 +1,69 @@
+//! Opening files and directories beneath the workspace handle.
+
+use super::Workspace;
+use crate::tool::ToolError;
+use cap_std::fs::{Dir, OpenOptions};
+use std::{fs::File, io, path::Path};
+
+/// A regular file that was opened beneath the workspace.
+#[derive(Debug)]
+pub struct BeneathFile {
+    /// The open file.
+    pub file: File,
+    /// Bytes, when it was opened.
+    pub size: u64,
+}
+
+impl Workspace {
+    /// Opens a regular file; `path` comes from [`Workspace::resolve`] or from a walk.
+    pub fn open_file(&self, path: &Path) -> Result<BeneathFile, ToolError> {
+        let shown = Self::shown(path);
+        let file = self.open_beneath(path).map_err(|error| tool_error(&shown, &error))?;
+        let metadata = file.metadata().map_err(|error| ToolError::io(&shown, &error))?;
+        if metadata.is_dir() {
+            return Err(ToolError::InvalidParameters(format!("{shown} is a directory")));
+        }
+        if !metadata.is_file() {
+            return Err(ToolError::InvalidParameters(format!("{shown} is not a regular file")));
+        }
+        Ok(BeneathFile { file, size: metadata.len() })
+    }
+
+    /// Opens a directory beneath the workspace.
+    pub(crate) fn open_dir(&self, path: &Path) -> Result<Dir, ToolError> {
+        let shown = Self::shown(path);
+        self.dir.open_dir(path).map_err(|error| tool_error(&shown, &error))
+    }
+
+    /// Returns whether `path` is a regular file. What cannot be looked at is none.
+    pub(crate) fn is_file(&self, path: &Path) -> bool {
+        self.dir.metadata(path).is_ok_and(|metadata| metadata.is_file())
+    }
+
+    #[cfg(unix)]
+    fn open_beneath(&self, path: &Path) -> io::Result<File> {
+        use cap_std::fs::OpenOptionsExt;
+        let mut options = OpenOptions::new();
+        // Non-blocking: opening a FIFO that nobody writes to must not wait.
+        options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        self.dir.open_with(path, &options).map(cap_std::fs::File::into_std)
+    }
+
+    #[cfg(not(unix))]
+    fn open_beneath(&self, path: &Path) -> io::Result<File> {
+        self.dir.open_with(path, OpenOptions::new().read(true)).map(cap_std::fs::File::into_std)
+    }
+}
+
+fn tool_error(shown: &str, error: &io::Error) -> ToolError {
+    if escapes(error) {
+        ToolError::PathOutsideWorkspace(shown.to_owned())
+    } else {
+        ToolError::io(shown, error)
+    }
+}
+
+/// cap-std reports a path that leads out as `PermissionDenied` without an operating-system code.
+pub(super) fn escapes(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
