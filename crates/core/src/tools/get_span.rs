@@ -1,0 +1,244 @@
+//! The tool `content.get_span`.
+
+use crate::{
+    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    update::Cut,
+    workspace::Workspace,
+};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    time::Duration,
+};
+
+/// Reads a few lines of a file.
+#[derive(Debug)]
+pub struct GetSpan;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// File relative to the workspace.
+    path: String,
+    /// First line, from 1.
+    #[serde(default = "first_line", alias = "start_line")]
+    start_line: u64,
+    /// Last line, inclusive; without it as many as the tool gives.
+    #[serde(alias = "end_line")]
+    end_line: Option<u64>,
+    /// Lines to add before and after.
+    #[serde(default)]
+    context: u64,
+}
+
+fn first_line() -> u64 {
+    1
+}
+
+#[derive(Debug, Default)]
+struct Span {
+    lines: Vec<String>,
+    truncated: bool,
+    lossy: bool,
+}
+
+const TIME: Duration = Duration::from_millis(1500);
+
+impl Tool for GetSpan {
+    fn name(&self) -> &'static str {
+        "content.get_span"
+    }
+
+    fn description(&self) -> &'static str {
+        "Reads a span of lines from a text file in the workspace (at most 120 lines)."
+    }
+
+    fn schema(&self) -> Schema {
+        schema_for!(Arguments)
+    }
+
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = parse_arguments(arguments)?;
+        let limits = context.limits;
+        let asked_end =
+            arguments.end_line.unwrap_or(arguments.start_line.saturating_add(limits.span_lines - 1));
+        if arguments.start_line == 0 || asked_end < arguments.start_line {
+            let range = format!("Invalid line range: {}-{asked_end}", arguments.start_line);
+            return Err(ToolError::InvalidParameters(range));
+        }
+        let start = arguments.start_line.saturating_sub(arguments.context).max(1);
+        let end = asked_end.saturating_add(arguments.context);
+        let path = context.workspace.resolve(&arguments.path)?;
+        let shown = Workspace::shown(&path);
+        let opened = context.workspace.open_file(&path)?;
+        if opened.size > limits.span_file_bytes {
+            return Err(ToolError::ExecutionFailed(format!("File too large: {} bytes", opened.size)));
+        }
+        let last = end.min(start.saturating_add(limits.span_lines - 1));
+        let budget = context.budget(TIME);
+        let file = opened.file.take(limits.span_file_bytes);
+        let mut span = read_lines(file, start, last, limits.span_bytes, &|| budget.spent())
+            .map_err(|error| ToolError::io(&shown, &error))?;
+        budget.check_cancelled()?;
+        let given = span.lines.len() as u64;
+        if given == 0 && start > 1 {
+            return Err(ToolError::InvalidParameters(format!(
+                "Invalid line range: {shown} ends before line {start}"
+            )));
+        }
+        // The line cap cut it only if the file goes on behind the cap.
+        span.truncated |= last < end && given == last - start + 1;
+        let mut value = json!({
+            "path": shown,
+            "start_line": start,
+            "end_line": start + given - u64::from(given > 0),
+            "lines": span.lines,
+            "truncated": span.truncated,
+            "encoding": if span.lossy { "utf-8-lossy" } else { "utf-8" },
+        });
+        if span.truncated {
+            value["original_size"] = opened.size.into();
+        }
+        let cut = Cut { truncated: span.truncated, timed_out: budget.timed_out(), omitted: 0 };
+        Ok(ToolOutput { value, cut })
+    }
+}
+
+/// Reads lines `start` to `last`, both from 1, until `bytes` are used up (a line counts one more than its length).
+fn read_lines(
+    file: std::io::Take<File>,
+    start: u64,
+    last: u64,
+    bytes: usize,
+    spent: &dyn Fn() -> bool,
+) -> std::io::Result<Span> {
+    let mut reader = BufReader::new(file);
+    let (mut span, mut used, mut line) = (Span::default(), 0, Vec::new());
+    for number in 1..=last {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if spent() {
+            span.truncated = true;
+            break;
+        }
+        if number < start {
+            continue;
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let room = bytes.saturating_sub(used + 1);
+        if text.len() > room {
+            span.truncated = true;
+            // A first line that is too long on its own is cut rather than left out.
+            if span.lines.is_empty() {
+                span.push(cut_at_character(text, room));
+            }
+            break;
+        }
+        used += text.len() + 1;
+        span.push(text);
+    }
+    Ok(span)
+}
+
+impl Span {
+    fn push(&mut self, text: &[u8]) {
+        let line = String::from_utf8_lossy(text);
+        self.lossy |= matches!(line, std::borrow::Cow::Owned(_));
+        self.lines.push(line.into_owned());
+    }
+}
+
+/// Cuts without splitting a UTF-8 character.
+fn cut_at_character(text: &[u8], room: usize) -> &[u8] {
+    let mut end = room.min(text.len());
+    while end > 0 && end < text.len() && text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tools::testing::{Bench, call};
+    use serde_json::json;
+
+    #[test]
+    fn reads_the_lines_asked_for() {
+        let bench = Bench::with(&[("a.txt", "one\r\ntwo\nthree\n")]);
+        let output =
+            call(&bench, "content.get_span", json!({"path": "a.txt", "startLine": 1, "endLine": 50}))
+                .unwrap();
+        assert_eq!(
+            output.value,
+            json!({"path": "a.txt", "start_line": 1, "end_line": 3, "lines": ["one", "two", "three"],
+                   "truncated": false, "encoding": "utf-8"})
+        );
+        let output =
+            call(&bench, "content.get_span", json!({"path": "a.txt", "start_line": 2, "end_line": 2}))
+                .unwrap();
+        assert_eq!(output.value["lines"], json!(["two"]));
+        let output = call(
+            &bench,
+            "content.get_span",
+            json!({"path": "a.txt", "startLine": 2, "endLine": 2, "context": 1}),
+        );
+        assert_eq!(output.unwrap().value["lines"], json!(["one", "two", "three"]));
+    }
+
+    #[test]
+    fn every_bound_cuts_and_says_so() {
+        let many = (1..=500).map(|n| format!("{n}\n")).collect::<String>();
+        let bench = Bench::with(&[("many", &many), ("long", &"é".repeat(9000)), ("empty", "")]);
+        let output =
+            call(&bench, "content.get_span", json!({"path": "many", "startLine": 11, "endLine": 400}))
+                .unwrap();
+        assert_eq!(output.value["lines"].as_array().unwrap().len(), 120);
+        assert_eq!((&output.value["end_line"], output.cut.truncated), (&json!(130), true));
+        assert_eq!(output.value["original_size"], json!(many.len()));
+        let output = call(&bench, "content.get_span", json!({"path": "long"})).unwrap();
+        assert_eq!(output.value["lines"][0].as_str().unwrap().len(), 8190);
+        assert_eq!((output.cut.truncated, &output.value["encoding"]), (true, &json!("utf-8")));
+        let output =
+            call(&bench, "content.get_span", json!({"path": "empty", "startLine": 1, "endLine": 9})).unwrap();
+        assert_eq!((&output.value["lines"], &output.value["end_line"]), (&json!([]), &json!(1)));
+    }
+
+    #[test]
+    fn a_bad_range_a_directory_and_a_missing_file_are_named() {
+        let bench = Bench::with(&[("src/a", "x\n")]);
+        let rows = [
+            (
+                json!({"path": "src/a", "startLine": 5, "endLine": 2}),
+                "Invalid parameters: Invalid line range: 5-2",
+            ),
+            (json!({"path": "src/a", "startLine": 0}), "Invalid parameters: Invalid line range: 0-119"),
+            (
+                json!({"path": "src/a", "startLine": 9}),
+                "Invalid parameters: Invalid line range: src/a ends before line 9",
+            ),
+            (json!({"path": "src"}), "Invalid parameters: src is a directory"),
+            (json!({"path": "nope"}), "File not found: nope"),
+            (json!({"path": "../x"}), "Path outside workspace: ../x"),
+            (json!({}), "Invalid parameters: missing field `path`"),
+        ];
+        for (arguments, expected) in rows {
+            let error = call(&bench, "content.get_span", arguments).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8_are_shown_and_flagged() {
+        let bench = Bench::with(&[]);
+        std::fs::write(bench.root().join("latin1"), b"caf\xe9\n").unwrap();
+        let output = call(&bench, "content.get_span", json!({"path": "latin1"})).unwrap();
+        assert_eq!(output.value["lines"], json!(["caf\u{fffd}"]));
+        assert_eq!(output.value["encoding"], json!("utf-8-lossy"));
+    }
+}

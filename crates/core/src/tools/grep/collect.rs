@@ -1,0 +1,85 @@
+//! Gathers the matching lines of one file, with their context.
+
+use super::{Match, Search};
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use std::collections::VecDeque;
+
+/// Keeps at most the cap and counts everything.
+pub(super) struct FileMatches<'a> {
+    search: &'a Search<'a>,
+    path: &'a str,
+    /// The last lines that passed, matching or not, for the context before the next match.
+    passed: VecDeque<(u64, String)>,
+    pub(super) kept: Vec<Match>,
+    pub(super) total: u64,
+}
+
+impl<'a> FileMatches<'a> {
+    pub(super) fn new(search: &'a Search<'a>, path: &'a str) -> Self {
+        Self { search, path, passed: VecDeque::new(), kept: Vec::new(), total: 0 }
+    }
+
+    fn pass(&mut self, number: u64, line: &str) {
+        let reach = self.search.context as u64;
+        if reach == 0 {
+            return;
+        }
+        for earlier in self.kept.iter_mut().rev().take_while(|hit| hit.line_number + reach >= number) {
+            if earlier.line_number < number {
+                earlier.context_after.push(line.to_owned());
+            }
+        }
+        self.passed.push_back((number, line.to_owned()));
+        if self.passed.len() > self.search.context {
+            self.passed.pop_front();
+        }
+    }
+}
+
+impl Sink for FileMatches<'_> {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, std::io::Error> {
+        let first = found.line_number().unwrap_or_default();
+        for (number, bytes) in (first..).zip(found.lines()) {
+            self.total += 1;
+            if self.kept.len() >= self.search.cap && self.search.context == 0 {
+                continue;
+            }
+            let line = shorten(bytes, self.search.line_chars);
+            let reach = self.search.context as u64;
+            let before = self.passed.iter().filter(|(passed, _)| passed + reach >= number);
+            let context_before = before.map(|(_, text)| text.clone()).collect();
+            self.pass(number, &line);
+            if self.kept.len() < self.search.cap {
+                self.kept.push(Match {
+                    path: self.path.to_owned(),
+                    line_number: number,
+                    line,
+                    context_before,
+                    context_after: Vec::new(),
+                });
+            }
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, std::io::Error> {
+        let line = shorten(context.bytes(), self.search.line_chars);
+        self.pass(context.line_number().unwrap_or_default(), &line);
+        Ok(true)
+    }
+}
+
+/// Drops the line end and cuts at a character.
+fn shorten(bytes: &[u8], characters: usize) -> String {
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // A character has at most four bytes: what lies behind cannot be shown and need not be decoded.
+    let head = &line[..line.len().min(characters.saturating_mul(4))];
+    let text = String::from_utf8_lossy(head);
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
+    }
+}

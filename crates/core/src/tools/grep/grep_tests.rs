@@ -1,0 +1,153 @@
+use crate::tools::testing::{Bench, call};
+use serde_json::{Value, json};
+
+fn lines(value: &Value) -> Vec<String> {
+    let matches = value["matches"].as_array().unwrap();
+    matches.iter().map(|hit| format!("{}:{}", hit["path"].as_str().unwrap(), hit["line_number"])).collect()
+}
+
+#[test]
+fn finds_lines_in_order_of_path_and_line() {
+    let bench =
+        Bench::with(&[("b.txt", "x\nfind me\nfind me\n"), ("a/c.txt", "find me"), ("a.txt", "Find me\r\n")]);
+    let output = call(&bench, "search.grep", json!({"pattern": "find me"})).unwrap();
+    assert_eq!(lines(&output.value), ["a/c.txt:1", "b.txt:2", "b.txt:3"]);
+    assert_eq!(output.value["total_matches"], 3);
+    let output = call(&bench, "search.grep", json!({"pattern": "find ME", "caseInsensitive": true})).unwrap();
+    assert_eq!(output.value["matches"][0], json!({"path": "a.txt", "line_number": 1, "line": "Find me"}));
+}
+
+#[test]
+fn passes_over_what_is_ignored_hidden_or_binary() {
+    let bench = Bench::with(&[
+        (".gitignore", "*.log\n"),
+        (".ignore", "drafts/\n"),
+        ("debug.log", "needle"),
+        ("drafts/a", "needle"),
+        ("node_modules/x/a.js", "needle"),
+        ("target/debug/a", "needle"),
+        (".hidden", "needle"),
+        ("binary", "needle\0needle"),
+        ("late-nul", &format!("needle\n{}\0", "x".repeat(9000))),
+        ("src/a", "needle"),
+    ]);
+    let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
+    assert_eq!(lines(&output.value), ["late-nul:1", "src/a:1"]);
+}
+
+#[test]
+fn a_prefix_may_be_a_directory_or_one_file() {
+    let bench = Bench::with(&[("src/a", "needle\nneedle"), ("src/deep/b", "needle"), ("c", "needle")]);
+    let at = |prefix: &str| {
+        let output = call(&bench, "search.grep", json!({"pattern": "needle", "pathPrefix": prefix}));
+        output.map(|output| lines(&output.value)).map_err(|error| error.to_string())
+    };
+    assert_eq!(at("src").unwrap(), ["src/a:1", "src/a:2", "src/deep/b:1"]);
+    assert_eq!(at("src/a").unwrap(), ["src/a:1", "src/a:2"]);
+    assert_eq!(at("/proj/src/deep").unwrap(), ["src/deep/b:1"]);
+    assert_eq!(at("nope").unwrap_err(), "File not found: nope");
+    assert_eq!(at("/etc").unwrap_err(), "Path outside workspace: /etc");
+}
+
+#[test]
+fn the_cap_cuts_the_same_lines_every_time_and_the_total_is_true() {
+    let files: Vec<_> = (0..40).map(|n| (format!("f{n:02}"), "needle\n".repeat(20))).collect();
+    let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let bench = Bench::with(&files);
+    let first = call(&bench, "search.grep", json!({"pattern": "needle", "maxResults": 25})).unwrap();
+    assert_eq!(lines(&first.value).len(), 25);
+    assert_eq!(lines(&first.value)[24], "f01:5");
+    assert_eq!(
+        (&first.value["total_matches"], first.cut.truncated, first.cut.timed_out),
+        (&json!(800), true, false)
+    );
+    for _ in 0..20 {
+        let again = call(&bench, "search.grep", json!({"pattern": "needle", "maxResults": 25})).unwrap();
+        assert_eq!(again, first);
+    }
+    let all = call(&bench, "search.grep", json!({"pattern": "needle", "maxResults": 5000})).unwrap();
+    assert_eq!(lines(&all.value).len(), 200, "nobody gets more than the limit");
+}
+
+#[test]
+fn context_lines_surround_each_match() {
+    let bench = Bench::with(&[("a", "1\n2\nhit 3\n4\nhit 5\n6\n7\n8\n9\nhit 10\n")]);
+    let output = call(&bench, "search.grep", json!({"pattern": "hit", "contextLines": 2})).unwrap();
+    let around: Vec<_> = output.value["matches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| (hit["context_before"].clone(), hit["context_after"].clone()))
+        .collect();
+    assert_eq!(
+        around,
+        [
+            (json!(["1", "2"]), json!(["4", "hit 5"])),
+            (json!(["hit 3", "4"]), json!(["6", "7"])),
+            (json!(["8", "9"]), Value::Null),
+        ]
+    );
+}
+
+#[test]
+fn a_long_line_is_cut_at_a_character() {
+    let bench = Bench::with(&[("a", &format!("needle{}", "é".repeat(900)))]);
+    let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
+    let line = output.value["matches"][0]["line"].as_str().unwrap();
+    assert_eq!((line.chars().count(), line.ends_with("é…")), (501, true));
+}
+
+#[test]
+fn utf16_is_searched_and_latin1_is_shown_lossily() {
+    let bench = Bench::with(&[]);
+    let utf16: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain("needle 16\n".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    std::fs::write(bench.root().join("utf16"), utf16).unwrap();
+    std::fs::write(bench.root().join("latin1"), b"needle caf\xe9\n").unwrap();
+    let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
+    assert_eq!(output.value["matches"][0]["line"], "needle caf\u{fffd}");
+    assert_eq!(output.value["matches"][1]["line"], "needle 16");
+}
+
+#[test]
+fn a_spent_budget_is_said_and_a_cancel_ends_the_search() {
+    let mut bench = Bench::with(&[("a", "needle")]);
+    bench.limits.grep_time = std::time::Duration::ZERO;
+    let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
+    assert_eq!(
+        (output.cut.timed_out, output.cut.truncated, &output.value["truncated"]),
+        (true, true, &json!(true))
+    );
+    bench.cancel.cancel();
+    let error = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap_err();
+    assert_eq!(error, crate::tool::ToolError::Cancelled);
+}
+
+#[test]
+fn a_bad_pattern_is_named() {
+    let bench = Bench::with(&[]);
+    for pattern in ["(", "", "a\nb"] {
+        let error = call(&bench, "search.grep", json!({"pattern": pattern})).unwrap_err();
+        assert!(error.to_string().starts_with("Invalid parameters: "), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_pipes_and_odd_names_neither_hang_nor_leak() {
+    use std::{
+        ffi::OsStr,
+        os::unix::{ffi::OsStrExt, fs::symlink},
+    };
+    let bench = Bench::with(&[("real", "needle")]);
+    let outside = bench.root().with_file_name("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("a"), "needle").unwrap();
+    symlink(&outside, bench.root().join("link-dir")).unwrap();
+    symlink(outside.join("a"), bench.root().join("link-file")).unwrap();
+    symlink(".", bench.root().join("around")).unwrap();
+    std::fs::write(bench.root().join(OsStr::from_bytes(b"bad\xff")), "needle").unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(bench.root().join("pipe")).status().unwrap().success());
+    let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
+    assert_eq!(lines(&output.value), ["bad\u{fffd}:1", "real:1"]);
+}

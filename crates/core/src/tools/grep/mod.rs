@@ -1,0 +1,119 @@
+//! The tool `search.grep`: a regular expression over the files of the workspace.
+//!
+//! The walk is that of ripgrep's crates: `.gitignore`, `.ignore` and [`super::ignored`] apply, links are not
+//! followed, hidden and binary files are passed over. It runs to its end or to the deadline, so the total is true
+//! and the order the same every time; only then is it cut to the cap.
+
+mod collect;
+mod reader;
+mod walk;
+
+use crate::{
+    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    workspace::Workspace,
+};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Searches the files of the workspace.
+#[derive(Debug)]
+pub struct Grep;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// Regular expression (Rust syntax).
+    pattern: String,
+    /// File or directory relative to the workspace.
+    #[serde(default, alias = "path_prefix")]
+    path_prefix: Option<String>,
+    /// Ignore case.
+    #[serde(default, alias = "case_insensitive")]
+    case_insensitive: bool,
+    /// Matches at the most (200).
+    #[serde(default, alias = "max_results")]
+    max_results: Option<usize>,
+    /// Lines of context around each match (0 to 3).
+    #[serde(default, alias = "context_lines")]
+    context_lines: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Found {
+    pattern: String,
+    matches: Vec<Match>,
+    truncated: bool,
+    total_matches: u64,
+}
+
+/// One matching line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Match {
+    path: String,
+    line_number: u64,
+    line: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    context_before: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    context_after: Vec<String>,
+}
+
+/// What one search looks for and how much of it is kept.
+struct Search<'a> {
+    workspace: &'a Workspace,
+    matcher: RegexMatcher,
+    context: usize,
+    cap: usize,
+    line_chars: usize,
+}
+
+impl Tool for Grep {
+    fn name(&self) -> &'static str {
+        "search.grep"
+    }
+
+    fn description(&self) -> &'static str {
+        "Searches the files of the workspace for a regular expression and gives the matching lines."
+    }
+
+    fn schema(&self) -> Schema {
+        schema_for!(Arguments)
+    }
+
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = parse_arguments(arguments)?;
+        let limits = context.limits;
+        let search = Search {
+            workspace: context.workspace,
+            matcher: matcher(&arguments.pattern, arguments.case_insensitive)?,
+            context: arguments.context_lines.min(limits.grep_context_max),
+            cap: arguments.max_results.unwrap_or(limits.grep_matches).min(limits.grep_matches),
+            line_chars: limits.grep_line_chars,
+        };
+        let start = context.workspace.resolve(arguments.path_prefix.as_deref().unwrap_or("."))?;
+        let budget = context.budget(limits.grep_time);
+        let (matches, total_matches, cut) = walk::run(&search, &start, &budget)?;
+        budget.check_cancelled()?;
+        let found = Found { pattern: arguments.pattern, matches, truncated: cut.truncated, total_matches };
+        let value =
+            serde_json::to_value(found).map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
+        Ok(ToolOutput { value, cut })
+    }
+}
+
+fn matcher(pattern: &str, case_insensitive: bool) -> Result<RegexMatcher, ToolError> {
+    if pattern.is_empty() {
+        return Err(ToolError::InvalidParameters("the pattern is empty".to_owned()));
+    }
+    RegexMatcherBuilder::new()
+        .case_insensitive(case_insensitive)
+        .line_terminator(Some(b'\n'))
+        .build(pattern)
+        .map_err(|error| ToolError::InvalidParameters(format!("Invalid regex pattern: {pattern}: {error}")))
+}
+
+#[cfg(test)]
+#[path = "grep_tests.rs"]
+mod tests;

@@ -1,0 +1,27 @@
+//! Directories that hold what tools made or fetched, never what a person wrote.
+
+use std::path::Path;
+
+/// Passed over even without a `.gitignore`.
+const DIRECTORIES: [&str; 16] = [
+    "node_modules",
+    "target",
+    "build",
+    "dist",
+    "DerivedData",
+    "venv",
+    ".venv",
+    "__pycache__",
+    ".pytest_cache",
+    ".tox",
+    ".git",
+    ".svn",
+    ".hg",
+    ".build",
+    "Pods",
+    "bower_components",
+];
+
+pub(super) fn is_ignored_directory(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| DIRECTORIES.iter().any(|ignored| name == *ignored))
+}
