@@ -1,0 +1,19 @@
+//! Prepares the desktop shell: its capabilities, its icons and the page that it embeds.
+
+use anyhow::Context as _;
+use std::{fs, path::Path};
+
+/// Stands in for the page until `make ui` has built it, so that the workspace compiles on a fresh checkout.
+const PLACEHOLDER: &str = "<!doctype html><title>OpenAgents</title><p>The page is not built: run <code>make ui</code>.";
+
+fn main() -> anyhow::Result<()> {
+    let page = Path::new("ui/dist");
+    let index = page.join("index.html");
+    if !index.exists() {
+        fs::create_dir_all(page).context("creating ui/dist")?;
+        fs::write(&index, PLACEHOLDER).context("writing ui/dist/index.html")?;
+    }
+    tauri_build::try_build(
+        tauri_build::Attributes::new().capabilities_path_pattern("./src-tauri/capabilities/**/*"),
+    )
+}

@@ -1,0 +1,21 @@
+//! What the page may ask of the shell. Everything else it asks of the bridge.
+
+use crate::backend::{Address, Backend};
+use tauri::{AppHandle, State, WebviewWindow};
+use tauri_plugin_dialog::DialogExt as _;
+
+/// Returns where the bridge listens, the token for it, and the folder to open first.
+#[tauri::command]
+pub(crate) fn bridge_address(backend: State<'_, Backend>) -> Address {
+    backend.address()
+}
+
+/// Returns the folder that the person picks, or nothing when the dialog was cancelled.
+///
+/// Runs off the main thread, which has to draw the dialog meanwhile.
+#[tauri::command]
+pub(crate) async fn pick_folder(app: AppHandle, window: WebviewWindow) -> Option<String> {
+    let dialog = app.dialog().file().set_title("Choose a folder to explore").set_parent(&window);
+    let picked = dialog.blocking_pick_folder()?.into_path().ok()?;
+    Some(picked.to_string_lossy().into_owned())
+}

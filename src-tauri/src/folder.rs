@@ -1,0 +1,50 @@
+//! Which folder a command line names.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+/// Returns the first argument that is not an option, made absolute against `directory`.
+///
+/// A folder that does not exist is returned as well: the bridge says so, in the same words for every client.
+pub(crate) fn named<A>(arguments: impl IntoIterator<Item = A>, directory: &Path) -> Option<PathBuf>
+where
+    A: Into<OsString>,
+{
+    arguments
+        .into_iter()
+        .skip(1)
+        .map(Into::into)
+        .find(|argument: &OsString| !argument.as_encoded_bytes().starts_with(b"-") && !argument.is_empty())
+        .map(|argument| directory.join(argument))
+        .map(|path| path.canonicalize().unwrap_or(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn a_command_line_names_at_most_one_folder() {
+        let here = Path::new("/nowhere/here");
+        let cases: [(&[&str], Option<&str>); 6] = [
+            (&["openagents-desktop"], None),
+            (&["openagents-desktop", ""], None),
+            (&["openagents-desktop", "--flag"], None),
+            (&["openagents-desktop", "code"], Some("/nowhere/here/code")),
+            (&["openagents-desktop", "-psn_0_1", "/elsewhere", "third"], Some("/elsewhere")),
+            (&[], None),
+        ];
+        for (arguments, expected) in cases {
+            assert_eq!(named(arguments.iter().copied(), here), expected.map(PathBuf::from), "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn a_dot_is_the_current_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(named(["app", "."], folder.path()), Some(folder.path().canonicalize().unwrap()));
+    }
+}

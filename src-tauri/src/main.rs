@@ -1,0 +1,60 @@
+//! The desktop shell: a window on the page, the menu, the native dialogs, and a bridge that runs in this process.
+//!
+//! **Architecture invariant:** no domain logic here. The window is a client like any other; what it shows comes from
+//! the bridge over the same WebSocket that a browser or a phone uses.
+
+#![cfg_attr(windows, windows_subsystem = "windows")]
+
+mod backend;
+mod commands;
+mod folder;
+mod menu;
+mod window;
+
+use backend::Backend;
+use tauri::{AppHandle, Manager as _, RunEvent};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> anyhow::Result<()> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+
+    let mut builder = tauri::Builder::default();
+    // A data folder of its own means a program of its own: a second one there does not hand over to the first.
+    if std::env::var_os(backend::HOME_VARIABLE).is_none() {
+        builder = builder.plugin(tauri_plugin_single_instance::init(|app, arguments, directory| {
+            window::show(app);
+            if let Some(folder) = folder::named(arguments, directory.as_ref()) {
+                window::open_folder(app, &folder);
+            }
+        }));
+    }
+    let app = builder
+        .plugin(tauri_plugin_dialog::init())
+        .plugin(tauri_plugin_opener::init())
+        .plugin(window::remember_geometry())
+        .menu(menu::build)
+        .on_menu_event(menu::chosen)
+        .on_window_event(window::event)
+        .invoke_handler(tauri::generate_handler![commands::bridge_address, commands::pick_folder])
+        .setup(|app| {
+            backend::open(app.handle());
+            Ok(())
+        })
+        .build(tauri::generate_context!())?;
+    app.run(on_event);
+    Ok(())
+}
+
+fn on_event(app: &AppHandle, event: RunEvent) {
+    match event {
+        #[cfg(target_os = "macos")]
+        RunEvent::Reopen { .. } => window::show(app),
+        RunEvent::Exit => {
+            if let Some(backend) = app.try_state::<Backend>() {
+                backend.close();
+            }
+        }
+        _ => {}
+    }
+}
