@@ -1,7 +1,7 @@
 //! Prepares the desktop shell: its capabilities, its icons and the page that it embeds.
 
 use anyhow::Context as _;
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::SystemTime};
 
 /// Stands in for the page until `make ui` has built it, so that the workspace compiles on a fresh checkout.
 const PLACEHOLDER: &str = "<!doctype html><title>OpenAgents</title><p>The page is not built: run <code>make ui</code>.";
@@ -12,6 +12,8 @@ fn main() -> anyhow::Result<()> {
     if !index.exists() {
         fs::create_dir_all(page).context("creating ui/dist")?;
         fs::write(&index, PLACEHOLDER).context("writing ui/dist/index.html")?;
+        // Older than every source of the page, or `make` would take it for the page.
+        fs::File::options().write(true).open(&index)?.set_modified(SystemTime::UNIX_EPOCH)?;
     }
     tauri_build::try_build(
         tauri_build::Attributes::new().capabilities_path_pattern("./src-tauri/capabilities/**/*"),

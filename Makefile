@@ -1,0 +1,105 @@
+# Two targets matter: `make run` and `make test`. Both install what is missing and say so.
+# Written for the make 3.81 that macOS has.
+
+FOLDER ?= $(CURDIR)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+STEP := scripts/step.sh
+NPM := npm --no-audit --no-fund --no-update-notifier
+PAGE := ui/dist/index.html
+PAGE_SOURCES := $(shell find ui -type f -not -path 'ui/node_modules/*' -not -path 'ui/dist/*' 2>/dev/null)
+DENY_VERSION := 0.20.2
+DENY := $(TARGET)/tools/bin/cargo-deny
+
+.DEFAULT_GOAL := help
+.PHONY: help run test app bench check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page
+
+help: ## Explain the targets
+	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  make run FOLDER=~/code/thing opens the app on another folder."
+
+run: ## Build the app and open it on this folder (without a display: serve the page)
+	@scripts/run.sh "$(FOLDER)"
+
+test: install-tests ## Run every test
+	@$(STEP) "Format" cargo fmt --all --check
+	@$(STEP) "Page: build" $(MAKE) ui
+	@$(STEP) "Page: types, lint, unit tests" $(MAKE) test-ui
+	@$(STEP) "Rust: lint" $(MAKE) lint
+	@$(STEP) "Rust: licences and sources" $(MAKE) deny
+	@$(STEP) "Rust: tests, with the window and the package" $(MAKE) test-rust
+	@$(STEP) "Page: in a browser" $(MAKE) test-page
+	@printf '\nEvery test passed.\n'
+
+app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
+	@scripts/install.sh desktop
+	npm exec --offline -- tauri build --ci --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked
+	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
+
+bench: ui ## Measure the exploration on a large synthetic tree
+	@scripts/install.sh tests
+	cargo bench --locked --workspace
+
+check: ui ## Type-check everything, quickly
+	@scripts/install.sh desktop
+	cargo check --workspace --all-targets --locked
+	$(NPM) --prefix ui run check
+
+check-macos: ui ## Type-check for macOS on Apple silicon, from Debian
+	@scripts/install.sh macos-check
+	CARGO_TARGET_DIR=$(TARGET)/darwin-check scripts/macos-check/check.sh
+
+lint: ui ## Run clippy; a warning is an error
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+ui: $(PAGE) ## Build the page
+
+fmt: ## Format the Rust code
+	cargo fmt --all
+
+clean: ## Remove everything that was built
+	cargo clean
+	rm -rf ui/dist ui/node_modules node_modules gen
+
+install-tests:
+	@scripts/install.sh tests
+
+deny: $(DENY)
+	$(DENY) --locked check bans licenses sources
+
+test-ui: $(PAGE)
+	$(NPM) --prefix ui run check
+	$(NPM) --prefix ui run lint
+	$(NPM) --prefix ui run test
+
+# The programs are built first: the end-to-end tests start them, and cargo builds for a test only what that test links.
+test-rust: $(PAGE) node_modules/.installed
+	cargo build --workspace --locked
+	cargo test --workspace --locked
+
+test-page: $(PAGE)
+	cargo build --workspace --locked
+	$(NPM) --prefix ui run test:page
+
+$(PAGE): ui/node_modules/.installed $(PAGE_SOURCES)
+	$(NPM) --prefix ui run build
+	@touch $@
+
+ui/node_modules/.installed: ui/package.json ui/package-lock.json
+	@echo "Installing with npm: what ui/package.json names"
+	$(NPM) --prefix ui ci --loglevel=error
+	@touch $@
+
+node_modules/.installed: package.json package-lock.json
+	@echo "Installing with npm: what package.json names"
+	$(NPM) ci --loglevel=error
+	@touch $@
+
+# Built without optimisation: it runs for three seconds, and takes a third of the time to compile.
+$(DENY):
+	@echo "Installing with cargo: cargo-deny"
+	cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
+		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
+	@rm -rf $(TARGET)/tools/build

@@ -1,0 +1,22 @@
+#!/bin/bash
+# Builds the app and opens it on a folder: as a window where there is a display, else as a page in a browser.
+set -euo pipefail
+folder=${1:?the folder to explore}
+# `make run FOLDER=~/code`: zsh leaves the tilde to us.
+case $folder in "~" | "~/"*) folder=$HOME${folder#"~"} ;; esac
+folder=$(cd "$folder" && pwd) || exit 2
+cd "$(dirname "$0")/.."
+programs=${CARGO_TARGET_DIR:-target}/debug
+
+if [ "$(uname -s)" = Darwin ] || [ -n "${DISPLAY:-}" ] || [ -n "${WAYLAND_DISPLAY:-}" ]; then
+    scripts/install.sh desktop
+    make ui
+    cargo build --locked -p openagents-desktop
+    exec "$programs/openagents-desktop" "$folder"
+fi
+
+echo "There is no display here: serving the page instead. Open the address below in a browser on this machine." >&2
+scripts/install.sh build
+make ui
+cargo build --locked -p openagents-cli
+exec "$programs/openagents" serve --root "$folder" --explore
