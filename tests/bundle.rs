@@ -1,0 +1,3 @@
+//! The package that people install.
+
+#![cfg(target_os = "linux")]

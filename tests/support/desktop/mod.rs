@@ -1,0 +1,154 @@
+//! The desktop app in a window: built, started under a display of its own, driven through WebKitWebDriver.
+
+mod child;
+mod display;
+
+use anyhow::{Context as _, bail};
+use child::Child;
+use display::Display;
+use fantoccini::{Client, ClientBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::json;
+use std::{
+    fs,
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// How long anything may take before a test gives up on it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Returns the root of the repository.
+pub(crate) fn repository() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().unwrap_or(tests).to_owned()
+}
+
+/// Returns the folder of the programs that belong to this test, next to the test itself.
+pub(crate) fn programs() -> anyhow::Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    Ok(test.ancestors().nth(2).context("a test lies in target/<profile>/deps")?.to_owned())
+}
+
+/// Builds what is older than its sources and returns the desktop program.
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
+    // All members at once, as `make test` does: fewer of them would mean other features, hence another build.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--workspace", "--locked", "--quiet"])
+        .current_dir(repository())
+        .status()?;
+    if !status.success() {
+        bail!("the workspace does not build");
+    }
+    Ok(programs()?.join("openagents-desktop"))
+}
+
+/// A running desktop app. Dropping it ends the app, its driver and its display.
+#[derive(Debug)]
+pub(crate) struct Desktop {
+    pub(crate) page: Client,
+    _driver: Child,
+    _display: Display,
+    home: TempDir,
+}
+
+impl Desktop {
+    /// Starts `program` with a home of its own, on the folder if there is one.
+    pub(crate) async fn start(program: &Path, folder: Option<&Path>) -> anyhow::Result<Self> {
+        let home = tempfile::tempdir()?;
+        let display = Display::start()?;
+        let port = free_port()?;
+        let mut command = Command::new("WebKitWebDriver");
+        command
+            .arg(format!("--port={port}"))
+            .arg("--host=127.0.0.1")
+            .env("TAURI_WEBVIEW_AUTOMATION", "true")
+            .env("DISPLAY", display.name())
+            .env("GDK_BACKEND", "x11")
+            .env("HOME", home.path())
+            .env("OPENAGENTS_HOME", home.path().join("openagents"))
+            .env("OPENAGENTS_PORT", "0")
+            .env("CODEX_HOME", home.path().join("codex"))
+            .env("CLAUDE_CONFIG_DIR", home.path().join("claude"));
+        for variable in ["DBUS_SESSION_BUS_ADDRESS", "WAYLAND_DISPLAY", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+            command.env_remove(variable);
+        }
+        let driver = Child::spawn(&mut command)
+            .context("WebKitWebDriver does not start; scripts/install.sh tests installs it")?;
+        listening(port).await?;
+
+        let arguments: Vec<_> = folder.into_iter().map(Path::to_string_lossy).collect();
+        let capabilities = json!({
+            "browserName": "wry",
+            "webkitgtk:browserOptions": { "binary": program, "args": arguments },
+        });
+        let page = ClientBuilder::new(HttpConnector::new())
+            .capabilities(serde_json::from_value(capabilities)?)
+            .connect(&format!("http://127.0.0.1:{port}"))
+            .await
+            .context("the desktop app opens no window")?;
+        Ok(Self { page, _driver: driver, _display: display, home })
+    }
+
+    /// Returns the home of the app.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Waits until `script`, the body of a function, returns something true.
+    pub(crate) async fn until(&self, what: &str, script: &str) -> anyhow::Result<()> {
+        let start = Instant::now();
+        loop {
+            if is_true(&self.page.execute(script, Vec::new()).await?) {
+                return Ok(());
+            }
+            if start.elapsed() > PATIENCE {
+                self.shoot("gave-up").await?;
+                bail!("{what} did not happen within {PATIENCE:?}: see {}", shots()?.display());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Saves what the window shows, for a person to look at.
+    pub(crate) async fn shoot(&self, name: &str) -> anyhow::Result<()> {
+        let picture = self.page.screenshot().await?;
+        fs::write(shots()?.join(format!("{name}.png")), picture)?;
+        Ok(())
+    }
+
+    /// Closes the window, which ends the app.
+    pub(crate) async fn close(self) -> anyhow::Result<()> {
+        Ok(self.page.clone().close().await?)
+    }
+}
+
+fn is_true(value: &serde_json::Value) -> bool {
+    !matches!(value, serde_json::Value::Null | serde_json::Value::Bool(false))
+}
+
+/// Returns the folder of the pictures; git ignores it.
+fn shots() -> anyhow::Result<PathBuf> {
+    let folder = programs()?.join("window-shots");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+async fn listening(port: u16) -> anyhow::Result<()> {
+    let start = Instant::now();
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        if start.elapsed() > PATIENCE {
+            bail!("nothing listens on port {port}");
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
