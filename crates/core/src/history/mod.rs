@@ -3,39 +3,53 @@
 //! One foreign format is one folder behind [`source::Source`]. Readers never fail on a bad line: they skip it,
 //! count it and say so. Nothing is ever written into these folders.
 
+mod claude;
+mod codex;
+mod event;
 mod index;
+mod json;
+mod lines;
+mod list;
+mod noise;
+mod roots;
 mod source;
+mod title;
 mod transcript;
+mod worktree;
 
+pub use event::{Event, EventKind, TitleRank, TouchedFile};
 pub use index::{FileStamp, MemoryIndex, TranscriptIndex};
+pub use roots::HistoryRoots;
 pub use transcript::{Listing, Provider, Query, Transcript};
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::{Arc, atomic::AtomicUsize};
 
-/// Where the agents keep their logs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HistoryRoots {
-    /// `$CODEX_HOME`, else `~/.codex`.
-    pub codex: Option<PathBuf>,
-    /// `$CLAUDE_CONFIG_DIR`, else `~/.claude`.
-    pub claude: Option<PathBuf>,
-}
+/// Changes whenever the same log is summed up differently; an index that outlives the process keeps it and forgets
+/// its rows when it differs.
+pub const READER_VERSION: u32 = 1;
 
 /// All history on this machine.
 #[derive(Debug)]
 pub struct History {
     roots: HistoryRoots,
     index: Arc<dyn TranscriptIndex>,
+    /// Logs read so far that the index did not know.
+    parsed: AtomicUsize,
 }
 
 impl History {
     /// Looks at `roots`; `index` remembers what was parsed.
     pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
-        Self { roots, index }
+        Self { roots, index, parsed: AtomicUsize::new(0) }
     }
 
     /// A history without a single session.
     pub fn empty() -> Self {
         Self::new(HistoryRoots::default(), Arc::new(MemoryIndex::default()))
+    }
+
+    /// Returns how many logs had to be read because the index did not know them as they are now.
+    pub fn parsed(&self) -> usize {
+        self.parsed.load(std::sync::atomic::Ordering::Relaxed)
     }
 }

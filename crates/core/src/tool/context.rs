@@ -29,7 +29,7 @@ impl std::fmt::Debug for ToolContext<'_> {
 impl ToolContext<'_> {
     /// Starts the clock of a call.
     pub fn budget(&self, time: Duration) -> Budget {
-        Budget { deadline: Instant::now() + time, cancel: self.cancel.clone() }
+        Budget::new(Instant::now() + time, self.cancel.clone())
     }
 }
 
@@ -52,6 +52,16 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Ends at `deadline` or when `cancel` is cancelled, whatever comes first.
+    pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
+        Self { deadline, cancel }
+    }
+
+    /// Starts the clock of work that is no tool call.
+    pub fn within(time: Duration, cancel: &CancellationToken) -> Self {
+        Self { deadline: Instant::now() + time, cancel: cancel.clone() }
+    }
+
     /// Returns whether the work should stop now, for either reason.
     pub fn spent(&self) -> bool {
         self.cancel.is_cancelled() || Instant::now() >= self.deadline

@@ -1,1 +1,101 @@
 //! The tool `session.list`.
+
+use crate::{
+    history::{Provider, Query, Transcript},
+    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    update::Cut,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Lists past sessions of the agents on this machine.
+#[derive(Debug)]
+pub struct SessionList;
+
+/// Arguments of `session.list`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// `codex` or `claude-code`; both when left out.
+    provider: Option<String>,
+    /// Sessions at the most: 20 when left out, never more than 200.
+    #[serde(alias = "top_k", alias = "limit")]
+    top_k: Option<u64>,
+    /// Only sessions changed since then, in milliseconds since the epoch.
+    since: Option<i64>,
+    /// Only sessions that ran in this workspace.
+    #[serde(default, alias = "workspace_only")]
+    workspace_only: bool,
+}
+
+impl Tool for SessionList {
+    fn name(&self) -> &'static str {
+        "session.list"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists the most recent sessions of coding agents (Codex, Claude Code) on this machine, newest first."
+    }
+
+    fn schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Arguments)
+    }
+
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = parse_arguments(arguments)?;
+        let budget = context.budget(context.limits.list_time);
+        let Some(provider) = provider(arguments.provider.as_deref()) else {
+            // Told so by the interface that this tool keeps: an agent that nobody knows has no sessions.
+            return Ok(ToolOutput::whole(json!({"sessions": [], "truncated": false, "total_count": 0})));
+        };
+        let rows =
+            arguments.top_k.map_or(context.limits.list_rows, |k| usize::try_from(k).unwrap_or(usize::MAX));
+        let query = Query {
+            provider,
+            workspace: arguments.workspace_only.then(|| context.workspace.root().to_owned()),
+            since: arguments.since,
+            all: false,
+            limit: rows.clamp(1, context.limits.list_rows_max),
+        };
+        let listing = context.history.list(&query, &budget);
+        budget.check_cancelled()?;
+        let sessions: Vec<Value> = listing.rows.iter().map(row).collect();
+        Ok(ToolOutput {
+            value: json!({
+                "sessions": sessions,
+                "truncated": listing.truncated,
+                "total_count": listing.total,
+            }),
+            cut: Cut { truncated: listing.truncated, timed_out: listing.timed_out, omitted: 0 },
+        })
+    }
+}
+
+/// Reads the argument `provider`; `None` for a name that nobody knows.
+pub(super) fn provider(name: Option<&str>) -> Option<Option<Provider>> {
+    match name.map(str::trim) {
+        None | Some("" | "all") => Some(None),
+        Some(name) => Provider::parse(name).map(Some),
+    }
+}
+
+fn row(transcript: &Transcript) -> Value {
+    let mut row = json!({
+        "id": transcript.id,
+        "provider": transcript.provider.as_str(),
+        "updated_at": transcript.updated_at,
+        "file_path": transcript.file_path.to_string_lossy(),
+    });
+    let optional = [
+        ("title", transcript.title.clone()),
+        ("cwd", transcript.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned())),
+        ("branch", transcript.branch.clone()),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            row[key] = Value::String(value);
+        }
+    }
+    row
+}

@@ -1,0 +1,61 @@
+//! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` beside them (2.0) or
+//! beneath `<uuid>/subagents/` (2.1). Nothing else under a project is a session.
+
+use super::super::source::{LogFile, is_uuid, stamp};
+use crate::tool::Budget;
+use std::{fs, path::Path};
+
+/// `subagents/workflows/<runId>/agent-….jsonl` is the deepest known.
+const SUBAGENT_DEPTH: usize = 4;
+
+pub(super) fn discover(projects: &Path, budget: &Budget) -> Vec<LogFile> {
+    let mut files = Vec::new();
+    let Ok(entries) = fs::read_dir(projects) else { return files };
+    for project in entries.flatten() {
+        if budget.spent() {
+            break;
+        }
+        let Ok(entries) = fs::read_dir(project.path()) else { continue };
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if let Some(stem) = name.strip_suffix(".jsonl") {
+                let subagent = is_subagent(stem);
+                if is_uuid(stem) || subagent {
+                    add(&entry.path(), stem, subagent, &mut files);
+                }
+            } else if is_uuid(&name) {
+                subagents(&entry.path().join("subagents"), SUBAGENT_DEPTH, budget, &mut files);
+            }
+        }
+    }
+    files
+}
+
+fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFile>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if budget.spent() {
+            return;
+        }
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        match name.strip_suffix(".jsonl") {
+            Some(stem) if is_subagent(stem) => add(&entry.path(), stem, true, files),
+            Some(_) => {}
+            None if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) => {
+                subagents(&entry.path(), depth - 1, budget, files);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Returns whether a name is a sub-agent's; `agent-acompact-…` is a full copy made for a compaction.
+fn is_subagent(stem: &str) -> bool {
+    stem.starts_with("agent-") && !stem.starts_with("agent-acompact-")
+}
+
+fn add(path: &Path, stem: &str, subagent: bool, files: &mut Vec<LogFile>) {
+    if let Some(stamp) = stamp(path) {
+        files.push(LogFile { path: path.to_owned(), stamp, id: stem.to_owned(), subagent, archived: false });
+    }
+}

@@ -1,0 +1,204 @@
+//! Sums a transcript up from its head and tail, by the rules of Claude Code's own list.
+
+use super::{
+    super::{
+        Provider, Transcript,
+        json::Node,
+        lines::{self, Lines, OpenLog},
+        source::{LogFile, millis},
+        title::{self, Said},
+    },
+    line,
+};
+use crate::tool::Budget;
+use std::{
+    collections::HashMap,
+    io::{self, Seek, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+/// Claude Code's own list reads so much of each end, in bytes.
+const END_BYTES: u64 = 64 << 10;
+/// A line that begins in the head is read to its end: a first prompt may carry a picture.
+const MAX_LINE: usize = 4 << 20;
+
+pub(super) fn summarise(file: &LogFile, budget: &Budget) -> Transcript {
+    let mut summary = Summary::empty(file);
+    if summary.read(file, budget).is_err() {
+        tracing::debug!(path = %file.path.display(), "a transcript could not be read");
+    }
+    summary.finish(file)
+}
+
+struct Summary {
+    row: Transcript,
+    lines: u64,
+    starts_in_sidechain: bool,
+    custom_title: Option<String>,
+    ai_title: Option<String>,
+    summary: Option<String>,
+    first_prompt: Option<String>,
+    first_command: Option<String>,
+    last_prompt: Option<String>,
+    own_turns: u64,
+    copied_turns: u64,
+    /// Tokens by message: each block of one message repeats its usage, and the last one is right.
+    usage: HashMap<String, u64>,
+}
+
+impl Summary {
+    fn empty(file: &LogFile) -> Self {
+        Self {
+            row: file.unread(Provider::ClaudeCode),
+            lines: 0,
+            starts_in_sidechain: false,
+            custom_title: None,
+            ai_title: None,
+            summary: None,
+            first_prompt: None,
+            first_command: None,
+            last_prompt: None,
+            own_turns: 0,
+            copied_turns: 0,
+            usage: HashMap::new(),
+        }
+    }
+
+    fn read(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
+        let whole = file.stamp.size <= 2 * END_BYTES;
+        let tail_from = file.stamp.size.saturating_sub(END_BYTES);
+        let mut lines = Lines::new(lines::open(&file.path)?, MAX_LINE, u64::MAX);
+        while whole || lines.position() < END_BYTES {
+            let Some(line) = lines.next(budget)? else {
+                let complete = !lines.extent().stopped;
+                if complete {
+                    self.count();
+                }
+                return Ok(());
+            };
+            let part = Part { head: line.offset < END_BYTES, tail: line.offset >= tail_from };
+            self.line(line.bytes, line.complete, part);
+        }
+        let position = lines.position();
+        let OpenLog::Plain(mut log) = lines.into_reader() else { return Ok(()) };
+        let from = position.max(tail_from);
+        log.seek(SeekFrom::Start(from))?;
+        let mut lines = Lines::new(log, MAX_LINE, END_BYTES * 2);
+        let mut torn = from > position;
+        while let Some(line) = lines.next(budget)? {
+            if !std::mem::take(&mut torn) {
+                self.line(line.bytes, line.complete, Part { head: false, tail: true });
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self) {
+        // A renamed log is all copied; then every turn is its own.
+        let turns = if self.own_turns > 0 { self.own_turns } else { self.copied_turns };
+        self.row.user_turns = Some(turns);
+        self.row.tokens = (!self.usage.is_empty()).then(|| self.usage.values().sum());
+    }
+
+    fn line(&mut self, bytes: &[u8], complete: bool, part: Part) {
+        let Some(node) = Node::parse_object(bytes) else {
+            self.row.bad_lines += u64::from(complete);
+            return;
+        };
+        self.lines += 1;
+        if self.lines == 1 {
+            self.starts_in_sidechain = node.flag("isSidechain");
+        }
+        let row = &mut self.row;
+        if part.head && row.created_at.is_none() {
+            row.created_at = millis(node.get("timestamp"));
+        }
+        if row.cwd.is_none() {
+            row.cwd = node.text("cwd").filter(|cwd| !cwd.is_empty()).map(PathBuf::from);
+        }
+        if let Some(branch) = node.text("gitBranch").filter(|branch| !branch.is_empty())
+            && (part.tail || row.branch.is_none())
+        {
+            row.branch = Some(branch.to_owned());
+        }
+        let newer = |new: Option<&str>, old: &mut Option<String>| {
+            if let Some(new) = title::given(new) {
+                *old = Some(new);
+            }
+        };
+        match node.text("type").unwrap_or_default() {
+            "custom-title" => newer(node.text("customTitle"), &mut self.custom_title),
+            "ai-title" => newer(node.text("aiTitle"), &mut self.ai_title),
+            "summary" if part.tail => newer(node.text("summary"), &mut self.summary),
+            "last-prompt" if part.tail => newer(node.text("lastPrompt"), &mut self.last_prompt),
+            "user" => self.user(&node, part),
+            "assistant" => self.assistant(&node),
+            _ => {}
+        }
+    }
+
+    fn user(&mut self, node: &Node<'_>, part: Part) {
+        if !line::is_persons(node) {
+            return;
+        }
+        let mut prompted = false;
+        for block in line::texts(node) {
+            match title::said(block) {
+                Said::Prompt(text) => {
+                    prompted = true;
+                    if part.head && self.first_prompt.is_none() {
+                        self.first_prompt = Some(title::one_line(&text));
+                    }
+                }
+                Said::Command(name) if part.head && self.first_command.is_none() => {
+                    self.first_command = Some(title::one_line(name));
+                }
+                Said::Command(_) | Said::Nothing => {}
+            }
+        }
+        if prompted && !node.flag("isSidechain") {
+            let own = node.text("sessionId").is_none_or(|id| id == self.row.id);
+            *(if own { &mut self.own_turns } else { &mut self.copied_turns }) += 1;
+        }
+    }
+
+    fn assistant(&mut self, node: &Node<'_>) {
+        let Some(message) = node.get("message") else { return };
+        if let Some(model) = message.text("model").filter(|model| *model != "<synthetic>") {
+            self.row.model = Some(model.to_owned());
+        }
+        let Some(usage) = message.get("usage") else { return };
+        let parts =
+            ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        let tokens = parts.iter().filter_map(|part| usage.count(part)).sum();
+        let id = message.text("id").unwrap_or_default();
+        let request = node.text("requestId").unwrap_or_default();
+        self.usage.insert(format!("{id} {request}"), tokens);
+    }
+
+    fn finish(mut self, file: &LogFile) -> Transcript {
+        let described = if file.subagent { description(&file.path) } else { None };
+        let given = self.custom_title.or(self.ai_title).or(described).or(self.summary);
+        // Claude Code's picker prefers the last prompt to the first; a list that people look at again and again must
+        // not change its titles with every turn.
+        self.row.title = given.or(self.first_prompt).or(self.first_command).or(self.last_prompt);
+        self.row.subagent = file.subagent || self.starts_in_sidechain;
+        self.row.hidden = self.row.subagent || self.row.title.is_none();
+        self.row
+    }
+}
+
+/// Which ends of the file a line lies in.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    head: bool,
+    tail: bool,
+}
+
+/// Returns what a sub-agent was told to do, from the file beside its log (2.1 and later).
+fn description(log: &Path) -> Option<String> {
+    let path = log.with_extension("meta.json");
+    let size = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?.len();
+    let text = if size <= END_BYTES { std::fs::read(path).ok()? } else { return None };
+    title::given(Node::parse_object(&text)?.text("description"))
+}

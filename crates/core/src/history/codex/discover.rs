@@ -1,0 +1,75 @@
+//! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl` and the flat `archived_sessions/`, each plain or
+//! with `.zst` behind it.
+
+use super::super::source::{LogFile, is_uuid, stamp};
+use crate::tool::Budget;
+use std::{collections::HashSet, fs, path::Path};
+
+/// Year, month, day and the file; files of the oldest versions lie higher up.
+const DEPTH: usize = 4;
+
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    let mut files = Vec::new();
+    walk(&root.join("sessions"), DEPTH, false, budget, &mut files);
+    walk(&root.join("archived_sessions"), 1, true, budget, &mut files);
+    files
+}
+
+fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mut Vec<LogFile>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut folders = Vec::new();
+    let mut names = HashSet::new();
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) {
+            names.insert(name);
+        } else if depth > 1 && !name.starts_with('.') && !name.contains(".jsonl") {
+            folders.push(name);
+        }
+    }
+    for name in &names {
+        // While a log is being compressed or taken out again both are there; the plain one is the truth.
+        if name.strip_suffix(".zst").is_some_and(|plain| names.contains(plain)) {
+            continue;
+        }
+        let path = folder.join(name);
+        if let Some(stamp) = stamp(&path) {
+            files.push(LogFile { stamp, id: id_of(name), subagent: false, archived, path });
+        }
+    }
+    // The newest days first, so that a deadline still gives the newest sessions.
+    folders.sort_unstable_by(|a, b| b.cmp(a));
+    for name in folders {
+        if budget.spent() {
+            return;
+        }
+        let path = folder.join(name);
+        if path.is_dir() {
+            walk(&path, depth - 1, archived, budget, files);
+        }
+    }
+}
+
+/// Returns the UUID at the end of a rollout's name, else the name without its extensions.
+fn id_of(name: &str) -> String {
+    let stem = name.strip_suffix(".zst").unwrap_or(name);
+    let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);
+    match stem.len().checked_sub(36).and_then(|at| stem.get(at..)) {
+        Some(uuid) if is_uuid(uuid) => uuid.to_owned(),
+        _ => stem.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_from_names() {
+        let uuid = "019a0ce1-d491-76d2-93ba-0d47dde32657";
+        assert_eq!(id_of(&format!("rollout-2025-10-22T10-00-00-{uuid}.jsonl")), uuid);
+        assert_eq!(id_of(&format!("rollout-2025-10-22T10-00-00-{uuid}.jsonl.zst")), uuid);
+        assert_eq!(id_of("rollout-by-hand.jsonl"), "rollout-by-hand");
+        assert_eq!(id_of("rollout-ü.jsonl"), "rollout-ü");
+    }
+}

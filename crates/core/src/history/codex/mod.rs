@@ -1,0 +1,60 @@
+//! The logs of OpenAI Codex ("rollouts"), every generation of them.
+//!
+//! Formats: `codex-rs/rollout` and `codex-rs/protocol` of openai/codex, up to 0.169. The SQLite files beside the logs
+//! are projections of them and are not read. `shell_snapshots/` holds whole environments and is never touched.
+
+mod decoder;
+mod discover;
+mod fork;
+mod names;
+mod patch;
+mod record;
+mod summary;
+
+use super::{
+    Provider, Transcript,
+    source::{Decoder, Locate, LogFile, Source},
+};
+use crate::tool::Budget;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+/// The logs beneath one `$CODEX_HOME`.
+#[derive(Debug)]
+pub(crate) struct Codex {
+    root: PathBuf,
+}
+
+impl Codex {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+}
+
+impl Source for Codex {
+    fn provider(&self) -> Provider {
+        Provider::Codex
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn discover(&self, budget: &Budget) -> Vec<LogFile> {
+        discover::discover(&self.root, budget)
+    }
+
+    fn names(&self) -> HashMap<String, String> {
+        names::read(&self.root.join("session_index.jsonl"))
+    }
+
+    fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Transcript {
+        summary::summarise(file, locate, budget)
+    }
+
+    fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
+        Box::new(decoder::CodexDecoder::new(path, locate, budget))
+    }
+}

@@ -1,0 +1,221 @@
+//! One line of a rollout, whatever generation it is of, as one [`Item`].
+//!
+//! Three generations: bare items without an envelope (until about September 2025), `{timestamp, type, payload}`, and
+//! since about 0.149 the same with an `ordinal`, where turns come as `item_completed`.
+
+use super::{
+    super::{json::Node, source::millis},
+    patch,
+};
+
+/// Where a turn was recorded. Many files record each turn two or three times; a reader picks one stream, the first of
+/// these that the file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stream {
+    /// `event_msg`: `user_message`, `agent_message`.
+    Event,
+    /// `event_msg`: `item_completed`.
+    Item,
+    /// `response_item`, which holds what the agent added as well.
+    Response,
+}
+
+/// What a line says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Item<'a> {
+    /// The head of a session; copies of a parent's head look the same.
+    Meta { head: &'a Node<'a>, bare: bool },
+    /// The settings of one turn.
+    TurnContext { cwd: Option<&'a str>, model: Option<&'a str> },
+    /// A person's turn in text blocks.
+    User { stream: Stream, blocks: Vec<&'a str>, images: bool },
+    /// The agent's words.
+    Assistant { stream: Stream, text: String },
+    /// The agent's visible reasoning.
+    Thinking { stream: Stream, text: String },
+    /// A tool call; commands that only an `item_completed` tells of come in that stream.
+    Call { stream: Stream, name: &'a str, text: String, files: Vec<String> },
+    /// What a tool gave back.
+    Output(String),
+    /// Files that a patch changed.
+    Files(Vec<String>),
+    /// All tokens used so far.
+    Tokens(u64),
+    /// A person named the thread.
+    Name(&'a str),
+    /// The objective of a thread's goal.
+    Goal(&'a str),
+    /// Nothing that matters here.
+    Other,
+}
+
+/// Returns what a line says.
+pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
+    let kind = line.text("type");
+    match (kind, line.get("payload")) {
+        (Some(kind), Some(payload)) => match kind {
+            "session_meta" => Item::Meta { head: payload, bare: false },
+            "turn_context" => turn_context(payload),
+            "response_item" => response(payload),
+            "event_msg" => event(payload),
+            _ => Item::Other,
+        },
+        (Some(_), None) => response(line),
+        (None, _) if line.text("id").is_some() && line.get("timestamp").is_some() => {
+            Item::Meta { head: line, bare: true }
+        }
+        (None, _) => Item::Other,
+    }
+}
+
+/// Returns when a line was written, in milliseconds since the epoch.
+pub(super) fn timestamp(line: &Node<'_>) -> Option<i64> {
+    millis(line.get("timestamp"))
+}
+
+/// Returns the id of the turn that a line belongs to.
+pub(super) fn turn_id<'a>(line: &'a Node<'a>) -> Option<&'a str> {
+    line.get("payload")?.text("turn_id")
+}
+
+fn turn_context<'a>(payload: &'a Node<'a>) -> Item<'a> {
+    Item::TurnContext { cwd: payload.text("cwd"), model: payload.text("model") }
+}
+
+fn event<'a>(payload: &'a Node<'a>) -> Item<'a> {
+    let text = |key| payload.text(key).unwrap_or_default();
+    match payload.text("type").unwrap_or_default() {
+        // Until 0.4x the environment and the instructions came as user messages of another kind.
+        "user_message" if payload.text("kind").is_none_or(|kind| kind == "plain") => {
+            let images = ["images", "local_images"].iter().filter_map(|key| payload.get(key));
+            let images = images.map(|list| list.items().len()).sum::<usize>() > 0;
+            Item::User { stream: Stream::Event, blocks: vec![text("message")], images }
+        }
+        "agent_message" => Item::Assistant { stream: Stream::Event, text: text("message").to_owned() },
+        "agent_reasoning" => Item::Thinking { stream: Stream::Event, text: text("text").to_owned() },
+        "item_completed" => payload.get("item").map_or(Item::Other, completed),
+        "token_count" => {
+            let info = payload.get("info").and_then(|info| info.get("total_token_usage"));
+            info.and_then(|usage| usage.count("total_tokens")).map_or(Item::Other, Item::Tokens)
+        }
+        "patch_apply_end" => changed(payload),
+        "thread_name_updated" => {
+            payload.text("thread_name").or(payload.text("name")).map_or(Item::Other, Item::Name)
+        }
+        "thread_goal_updated" => {
+            let goal = payload.get("goal").unwrap_or(payload);
+            goal.text("objective").map_or(Item::Other, Item::Goal)
+        }
+        "thread_settings_applied" => {
+            let settings = payload.get("thread_settings").or(payload.get("settings")).unwrap_or(payload);
+            turn_context(settings)
+        }
+        _ => Item::Other,
+    }
+}
+
+fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
+    let stream = Stream::Item;
+    match item.text("type").unwrap_or_default() {
+        "UserMessage" => user(stream, item.get("content")),
+        "AgentMessage" => Item::Assistant { stream, text: joined(item.get("content")) },
+        "Reasoning" => {
+            let text = joined(item.get("summary_text").or(item.get("summary")).or(item.get("content")));
+            Item::Thinking { stream, text }
+        }
+        "Plan" => Item::Assistant { stream, text: item.text("text").unwrap_or_default().to_owned() },
+        "FileChange" => changed(item),
+        "CommandExecution" => call(stream, "shell", item.get("command")),
+        "McpToolCall" => call(stream, item.text("tool").unwrap_or("mcp"), item.get("arguments")),
+        _ => Item::Other,
+    }
+}
+
+fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
+    let stream = Stream::Response;
+    match payload.text("type").unwrap_or_default() {
+        "message" => match payload.text("role").unwrap_or_default() {
+            "user" => user(stream, payload.get("content")),
+            "assistant" => Item::Assistant { stream, text: joined(payload.get("content")) },
+            _ => Item::Other,
+        },
+        "reasoning" => Item::Thinking { stream, text: joined(payload.get("summary")) },
+        "function_call" => call(stream, payload.text("name").unwrap_or("function"), payload.get("arguments")),
+        "custom_tool_call" => call(stream, payload.text("name").unwrap_or("tool"), payload.get("input")),
+        "local_shell_call" => {
+            call(stream, "local_shell", payload.get("action").and_then(|a| a.get("command")))
+        }
+        "web_search_call" => call(stream, "web_search", payload.get("action")),
+        "tool_search_call" => call(stream, "tool_search", payload.get("arguments")),
+        "function_call_output" | "custom_tool_call_output" => {
+            let output = payload.get("output");
+            Item::Output(output.map(flattened).unwrap_or_default())
+        }
+        _ => Item::Other,
+    }
+}
+
+fn user<'a>(stream: Stream, content: Option<&'a Node<'a>>) -> Item<'a> {
+    let mut blocks = Vec::new();
+    let mut images = false;
+    match content {
+        Some(Node::Text(text)) => blocks.push(text.as_ref()),
+        Some(Node::List(items)) => {
+            for block in items {
+                match block.text("text") {
+                    Some(text) => blocks.push(text),
+                    None => images |= block.text("type").is_some_and(|kind| kind.contains("mage")),
+                }
+            }
+        }
+        _ => {}
+    }
+    Item::User { stream, blocks, images }
+}
+
+fn joined(content: Option<&Node<'_>>) -> String {
+    let mut joined = String::new();
+    let mut add = |text: &str| {
+        if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(text);
+    };
+    match content {
+        Some(Node::Text(text)) => add(text),
+        Some(Node::List(items)) => {
+            items.iter().filter_map(|item| item.text("text").or(item.as_str())).for_each(add);
+        }
+        _ => {}
+    }
+    joined
+}
+
+fn flattened(node: &Node<'_>) -> String {
+    if let Some(text) = node.as_str() {
+        return text.to_owned();
+    }
+    let mut joined = String::new();
+    node.for_each_text(&mut |text| {
+        if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(text);
+    });
+    joined
+}
+
+fn call<'a>(stream: Stream, name: &'a str, input: Option<&Node<'_>>) -> Item<'a> {
+    let text = input.map(flattened).unwrap_or_default();
+    let mut files = Vec::new();
+    // Arguments are JSON in a text; a patch inside is escaped once more, which `patch` understands.
+    patch::touched(&text, &mut files);
+    Item::Call { stream, name, text, files }
+}
+
+fn changed<'a>(node: &Node<'_>) -> Item<'a> {
+    match node.get("changes") {
+        Some(changes) => Item::Files(changes.fields().iter().map(|(path, _)| path.to_string()).collect()),
+        None => Item::Other,
+    }
+}

@@ -1,0 +1,250 @@
+//! Sums a rollout up from its head and tail, by the rules of Codex's own list (`rollout/src/list.rs`).
+
+use super::{
+    super::{
+        Provider, Transcript,
+        json::Node,
+        lines::{self, Lines, OpenLog},
+        source::{Locate, LogFile},
+        title,
+    },
+    fork,
+    record::{self, Item, Stream},
+};
+use crate::tool::Budget;
+use std::{
+    io::{Read, Seek, SeekFrom},
+    path::PathBuf,
+};
+
+/// A log up to this size is read to its end, so that its turns can be counted; in bytes.
+const WHOLE_BYTES: u64 = 256 << 10;
+/// What rollouts shrink to at level 3, seldom less than this.
+const ZSTD_RATIO: u64 = 8;
+/// Codex's own list reads ten records and, until it finds a prompt, two hundred more.
+const HEAD_RECORDS: usize = 10;
+const MORE_RECORDS: usize = 200;
+/// The first prompt is 20 to 82 KB into recent files; pictures before it can be larger.
+const HEAD_BYTES: u64 = 8 << 20;
+/// A prompt with a picture in it is one line.
+const MAX_LINE: usize = 4 << 20;
+/// Holds the last turn's settings and token count, in bytes.
+const TAIL_BYTES: u64 = 64 << 10;
+
+pub(super) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Transcript {
+    let mut summary = Summary { row: file.unread(Provider::Codex), ..Summary::empty(file) };
+    // A log that is gone or unreadable is still a row: its name says when it was and which session it is.
+    if summary.read(file, locate, budget).is_err() {
+        tracing::debug!(path = %file.path.display(), "a rollout could not be read");
+    }
+    summary.finish(file)
+}
+
+struct Summary {
+    row: Transcript,
+    /// Whether a head of this very session was seen, and of which generation.
+    head_seen: bool,
+    bare: bool,
+    interactive: bool,
+    parent: Option<String>,
+    /// First prompt of each stream, in the order of [`Stream`].
+    prompts: [Option<String>; 3],
+    turns: [u64; 3],
+    name: Option<String>,
+    goal: Option<String>,
+    context_cwd: Option<PathBuf>,
+    copied_tokens: u64,
+    /// Lines before this one were copied from the parent.
+    own_from: u64,
+}
+
+impl Summary {
+    fn empty(file: &LogFile) -> Self {
+        Self {
+            row: file.unread(Provider::Codex),
+            head_seen: false,
+            bare: false,
+            interactive: true,
+            parent: None,
+            prompts: [None, None, None],
+            turns: [0; 3],
+            name: None,
+            goal: None,
+            context_cwd: None,
+            copied_tokens: 0,
+            own_from: 0,
+        }
+    }
+
+    fn read(&mut self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> std::io::Result<()> {
+        let log = lines::open(&file.path)?;
+        let plain = matches!(log, OpenLog::Plain(_));
+        let whole = file.stamp.size <= if plain { WHOLE_BYTES } else { WHOLE_BYTES / ZSTD_RATIO };
+        let mut lines = Lines::new(log, MAX_LINE, HEAD_BYTES);
+        let mut records = 0;
+        let mut ended = false;
+        while !ended {
+            let Some(line) = lines.next(budget)? else {
+                ended = true;
+                continue;
+            };
+            records += 1;
+            self.line(line.bytes, line.number, line.complete);
+            if records == 1
+                && let Some(parent) = self.parent.as_deref().and_then(locate)
+            {
+                self.own_from = fork::own_from(&file.path, &parent, budget);
+            }
+            let enough =
+                records >= HEAD_RECORDS && (self.has_prompt() || records >= HEAD_RECORDS + MORE_RECORDS);
+            if enough && !whole {
+                break;
+            }
+        }
+        let extent = lines.extent();
+        if ended && !extent.capped && !extent.stopped {
+            self.row.user_turns = Some(self.turns[self.stream() as usize]);
+            return Ok(());
+        }
+        if self.own_from > 0 {
+            // What was copied is not known without reading all of it, so neither is what is left.
+            self.row.tokens = None;
+            self.own_from = u64::MAX;
+        }
+        let position = lines.position();
+        match lines.into_reader() {
+            OpenLog::Plain(mut log) => {
+                let end = log.seek(SeekFrom::End(0))?;
+                let from = position.max(end.saturating_sub(TAIL_BYTES));
+                log.seek(SeekFrom::Start(from))?;
+                self.tail(log, from == position, budget)
+            }
+            // The tail of a compressed log costs as much as all of it; Codex compresses only what is a week old.
+            OpenLog::Zstd(_) => Ok(()),
+        }
+    }
+
+    fn tail(&mut self, log: impl Read, at_line: bool, budget: &Budget) -> std::io::Result<()> {
+        let mut lines = Lines::new(log, MAX_LINE, TAIL_BYTES * 2);
+        let mut first = !at_line;
+        while let Some(line) = lines.next(budget)? {
+            if !std::mem::take(&mut first) {
+                self.line(line.bytes, u64::MAX - 1, line.complete);
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, bytes: &[u8], number: u64, complete: bool) {
+        let Some(node) = Node::parse_object(bytes) else {
+            // A last line without an end may still be growing.
+            self.row.bad_lines += u64::from(complete);
+            return;
+        };
+        let own = number >= self.own_from;
+        match record::item(&node) {
+            Item::Meta { head, bare } => self.meta(head, bare, record::timestamp(&node)),
+            Item::TurnContext { cwd, model } => {
+                self.context_cwd = cwd.map(PathBuf::from).or(self.context_cwd.take());
+                self.row.model = model.map(str::to_owned).or(self.row.model.take());
+            }
+            Item::User { stream, blocks, images } => self.user(stream, &blocks, images, own),
+            Item::Name(name) => self.name = title::given(Some(name)).or(self.name.take()),
+            Item::Goal(goal) => self.goal = title::given(Some(goal)).or(self.goal.take()),
+            Item::Tokens(tokens) if own => {
+                // The count is of all there was so far, so a later, smaller one is a mistake.
+                let tokens = tokens.saturating_sub(self.copied_tokens);
+                self.row.tokens = self.row.tokens.max(Some(tokens));
+            }
+            Item::Tokens(tokens) => self.copied_tokens = self.copied_tokens.max(tokens),
+            _ => {}
+        }
+    }
+
+    fn meta(&mut self, head: &Node<'_>, bare: bool, written: Option<i64>) {
+        let id = head.text("id").or(head.text("session_id"));
+        let mine = id.is_none_or(|id| id == self.row.id) || !super::super::source::is_uuid(&self.row.id);
+        if self.head_seen || !mine {
+            // Written again when the branch changes; a head with another id is a copy of the parent's.
+            if mine && let Some(branch) = head.get("git").and_then(|git| git.text("branch")) {
+                self.row.branch = Some(branch.to_owned());
+            }
+            return;
+        }
+        self.head_seen = true;
+        self.bare = bare;
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            self.row.id = id.to_owned();
+        }
+        self.row.created_at = super::super::source::millis(head.get("timestamp")).or(written);
+        self.row.cwd = head.text("cwd").map(PathBuf::from);
+        self.row.branch = head.get("git").and_then(|git| git.text("branch")).map(str::to_owned);
+        let source = head.get("source");
+        self.interactive = is_interactive(source);
+        let spawn = source.and_then(|source| source.get("subagent"));
+        self.row.subagent = spawn.is_some();
+        let spawned_by = spawn.and_then(|spawn| spawn.get("thread_spawn"));
+        let spawned_by = spawned_by.and_then(|spawn| spawn.text("parent_thread_id"));
+        let parent = head.text("forked_from_id").or(head.text("parent_thread_id")).or(spawned_by);
+        self.parent = parent.map(str::to_owned);
+    }
+
+    fn user(&mut self, stream: Stream, blocks: &[&str], images: bool, own: bool) {
+        let mut prompt = title::prompt(blocks.iter().copied());
+        if prompt.is_none() && images && stream != Stream::Response {
+            prompt = Some(title::IMAGE_ONLY.to_owned());
+        }
+        if self.row.cwd.is_none() {
+            self.row.cwd = blocks.iter().find_map(|block| environment_cwd(block));
+        }
+        let Some(prompt) = prompt else { return };
+        self.turns[stream as usize] += u64::from(own);
+        let first = &mut self.prompts[stream as usize];
+        if first.is_none() {
+            *first = Some(title::one_line(&prompt));
+        }
+    }
+
+    fn has_prompt(&self) -> bool {
+        self.prompts[Stream::Event as usize].is_some() || self.prompts[Stream::Item as usize].is_some()
+    }
+
+    /// Returns the stream that holds this file's turns.
+    fn stream(&self) -> Stream {
+        let with_prompt = |stream: &Stream| self.prompts[*stream as usize].is_some();
+        [Stream::Event, Stream::Item].into_iter().find(with_prompt).unwrap_or(Stream::Response)
+    }
+
+    fn finish(mut self, file: &LogFile) -> Transcript {
+        let stream = self.stream();
+        let first = self.prompts[stream as usize].take();
+        // Codex never takes a preview from a `response_item`, except that its oldest logs hold nothing else.
+        let previewed = (first.is_some() && (stream != Stream::Response || self.bare)) || self.goal.is_some();
+        self.row.hidden =
+            file.archived || !self.head_seen || !self.interactive || self.row.subagent || !previewed;
+        self.row.title = self.name.or(first).or(self.goal);
+        self.row.cwd = self.context_cwd.or(self.row.cwd);
+        self.row
+    }
+}
+
+/// Returns whether a person started a session of this source. Logs until 0.4x name none; Codex itself reads that as
+/// `vscode`.
+fn is_interactive(source: Option<&Node<'_>>) -> bool {
+    match source {
+        None | Some(Node::Null) => true,
+        Some(Node::Text(name)) => matches!(name.as_ref(), "cli" | "vscode"),
+        Some(source) => matches!(source.text("custom"), Some("atlas" | "chatgpt")),
+    }
+}
+
+/// Returns the directory that the oldest logs name nowhere but in the text for the model.
+fn environment_cwd(block: &str) -> Option<PathBuf> {
+    let text = block.trim_start().strip_prefix("<environment_context>")?;
+    let cwd = match text.split_once("<cwd>") {
+        Some((_, rest)) => rest.split_once("</cwd>")?.0,
+        None => text.split_once("Current working directory:")?.1.lines().next()?,
+    };
+    let cwd = cwd.trim();
+    (!cwd.is_empty()).then(|| PathBuf::from(cwd))
+}

@@ -1,0 +1,202 @@
+//! What agents put into a person's turn that the person did not type: two tables for all agents.
+//!
+//! The rows are those of Codex (`codex-rs`, contextual user fragments) and of Claude Code (the first-prompt rule of its
+//! session list) up to November 2026; unknown tags are left alone, because a person may well write about `<div>`.
+
+/// How the name of an opening tag is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    /// `<name>`, or `<name …>`.
+    Named(&'static str),
+    /// `<name…>`: a family of tags.
+    Family(&'static str),
+}
+
+/// Tags around text that no person typed. What follows the close tag counts again.
+const ENVELOPES: &[Tag] = &[
+    // Codex
+    Tag::Named("INSTRUCTIONS"),
+    Tag::Named("user_instructions"),
+    Tag::Named("environment_context"),
+    Tag::Named("env_context"),
+    Tag::Named("permissions instructions"),
+    Tag::Named("collaboration_mode"),
+    Tag::Family("skill"),
+    Tag::Named("apps_instructions"),
+    Tag::Named("plugins_instructions"),
+    Tag::Named("recommended_plugins"),
+    Tag::Named("app-context"),
+    Tag::Named("multi_agent_mode"),
+    Tag::Named("turn_aborted"),
+    Tag::Named("user_shell_command"),
+    Tag::Named("subagent_notification"),
+    Tag::Named("codex_internal_context"),
+    Tag::Named("goal_context"),
+    Tag::Named("image"),
+    Tag::Named("attachments"),
+    Tag::Named("system"),
+    // Claude Code
+    Tag::Named("local-command-stdout"),
+    Tag::Named("local-command-stderr"),
+    Tag::Named("local-command-caveat"),
+    Tag::Named("session-start-hook"),
+    Tag::Named("user-prompt-submit-hook"),
+    Tag::Named("tick"),
+    Tag::Named("goal"),
+    Tag::Named("ide_opened_file"),
+    Tag::Named("ide_selection"),
+    Tag::Named("ide_diagnostics"),
+    Tag::Named("bash-input"),
+    Tag::Named("bash-stdout"),
+    Tag::Named("bash-stderr"),
+    Tag::Named("system-reminder"),
+    Tag::Named("task-notification"),
+    Tag::Named("command-message"),
+    Tag::Named("command-args"),
+    Tag::Named("command-contents"),
+    Tag::Named("new-diagnostics"),
+];
+
+/// Beginnings of messages that are no prompt as a whole.
+const DROPPED_BEGINNINGS: &[&str] = &[
+    "[Request interrupted by user",
+    "Caveat:",
+    "This session is being continued",
+    "Stop hook feedback",
+    "API Error:",
+    // An IDE prefix that lost its request.
+    "# Context from my IDE setup:",
+];
+
+/// Prompts that Claude Code sends itself, to warm its cache.
+const DROPPED_WHOLE: &[&str] = &["Warmup", "No response requested."];
+
+/// A heading in front of the instructions of a folder; they end with their close tag.
+const AGENTS_HEADING: &str = "# AGENTS.md instructions";
+const AGENTS_END: &str = "</INSTRUCTIONS>";
+
+/// Returns what is left of a text when everything is gone that no person typed; maybe nothing.
+pub(super) fn strip(text: &str) -> &str {
+    let mut rest = text.trim();
+    loop {
+        let shorter = if rest.starts_with(AGENTS_HEADING) {
+            after(rest, AGENTS_END)
+        } else if let Some(tag) = opening_tag(rest) {
+            past_envelope(rest, tag)
+        } else {
+            break;
+        };
+        rest = shorter.trim();
+    }
+    let dropped = DROPPED_BEGINNINGS.iter().any(|beginning| rest.starts_with(beginning))
+        || DROPPED_WHOLE.contains(&rest);
+    if dropped { "" } else { rest }
+}
+
+/// Returns the name of the envelope that a text begins with. A stray close tag counts as one: pictures come as an
+/// opening tag, the picture and a close tag in three blocks.
+fn opening_tag(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('<')?;
+    let inside = inside.strip_prefix('/').unwrap_or(inside);
+    ENVELOPES.iter().find_map(|tag| match tag {
+        Tag::Named(name) => {
+            let after = inside.strip_prefix(name)?;
+            after.starts_with(['>', ' ', '\n', '/']).then(|| &inside[..name.len()])
+        }
+        Tag::Family(prefix) => {
+            let end = inside.find(['>', ' ', '\n'])?;
+            inside.starts_with(prefix).then(|| &inside[..end])
+        }
+    })
+}
+
+fn past_envelope<'a>(text: &'a str, tag: &str) -> &'a str {
+    let close = format!("</{tag}>");
+    match text.find(&close) {
+        Some(at) => &text[at + close.len()..],
+        // A picture's tag stands alone; any other envelope that never ends takes all with it.
+        None if tag == "image" => after(text, ">"),
+        None => "",
+    }
+}
+
+fn after<'a>(text: &'a str, end: &str) -> &'a str {
+    text.find(end).map_or("", |at| &text[at + end.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row() {
+        let rows = [
+            // Codex envelopes, alone and with a prompt behind them
+            ("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>", ""),
+            (
+                "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>\nFix it now",
+                "Fix it now",
+            ),
+            ("# AGENTS.md instructions for /w\nnever ends", ""),
+            ("<user_instructions>\nx\n</user_instructions>", ""),
+            (
+                "<environment_context>\n<cwd>/w</cwd>\n</environment_context>\n\nFix the build",
+                "Fix the build",
+            ),
+            ("<environment_context>never ends", ""),
+            ("<env_context>x</env_context>", ""),
+            ("<permissions instructions>\nx\n</permissions instructions>Go", "Go"),
+            ("<collaboration_mode>x</collaboration_mode>", ""),
+            ("<skill>\n<name>a</name>\n</skill>\nUse it", "Use it"),
+            ("<skill name=\"a\">x</skill>", ""),
+            ("<skills_instructions>x</skills_instructions>", ""),
+            ("<apps_instructions>x</apps_instructions>", ""),
+            ("<plugins_instructions>x</plugins_instructions>", ""),
+            ("<recommended_plugins>x</recommended_plugins>", ""),
+            ("<app-context>x</app-context>", ""),
+            ("<multi_agent_mode>x</multi_agent_mode>", ""),
+            ("<turn_aborted>\nx\n</turn_aborted>", ""),
+            ("<user_shell_command>ls</user_shell_command>", ""),
+            ("<subagent_notification>{}</subagent_notification>", ""),
+            ("<codex_internal_context source=\"goal\">x</codex_internal_context>", ""),
+            ("<goal_context>x</goal_context>\nreal", "real"),
+            ("<image name=[Image #1]>", ""),
+            ("<image name=[Image #1]></image>\nWhat is this?", "What is this?"),
+            ("</image>", ""),
+            // several in a row
+            (
+                "<user_instructions>a</user_instructions>\n<environment_context>b</environment_context>\nDo c",
+                "Do c",
+            ),
+            // Claude Code
+            ("<local-command-stdout>x</local-command-stdout>", ""),
+            ("<local-command-caveat>x</local-command-caveat>", ""),
+            ("<session-start-hook>x</session-start-hook>", ""),
+            ("<tick>1</tick>", ""),
+            ("<goal>x</goal>", ""),
+            ("[Request interrupted by user]", ""),
+            ("[Request interrupted by user for tool use]", ""),
+            ("<ide_opened_file>The user opened a.rs</ide_opened_file>", ""),
+            ("<ide_opened_file>The user opened a.rs</ide_opened_file>\nExplain", "Explain"),
+            ("<ide_selection>x</ide_selection>", ""),
+            ("Caveat: The messages below were generated by the user", ""),
+            ("<bash-input>ls</bash-input>", ""),
+            ("<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr>", ""),
+            ("<system-reminder>x</system-reminder>", ""),
+            ("<system-reminder>x</system-reminder>\nHello there", "Hello there"),
+            ("<task-notification>x</task-notification>", ""),
+            ("This session is being continued from a previous conversation", ""),
+            ("Stop hook feedback:\n- x", ""),
+            ("Warmup", ""),
+            // a person's own words
+            ("Warmup routine is broken", "Warmup routine is broken"),
+            ("<div> is not closed", "<div> is not closed"),
+            ("<systemd> unit", "<systemd> unit"),
+            ("  Fix it  ", "Fix it"),
+            ("", ""),
+        ];
+        for (text, left) in rows {
+            assert_eq!(strip(text), left, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Turns what an agent recorded as a person's turn into what the person wanted, and that into a title. One set of
+//! rules for all agents; the noise tables are in [`super::noise`].
+
+use super::noise;
+use std::borrow::Cow;
+
+/// Characters of a title; the cap of Claude Code's own list.
+pub(crate) const TITLE_CHARS: usize = 200;
+
+/// Stands for a prompt that holds nothing but pictures; Codex's own word.
+pub(crate) const IMAGE_ONLY: &str = "[Image]";
+
+/// In front of it an IDE describes open files; behind it is what the person typed (Codex's own rule).
+const REQUEST_MARKER: &str = "## My request for Codex:";
+/// Expansions of prompt templates hold the person's words in a fence beneath this heading.
+const USER_INPUT_HEADING: &str = "## User Input";
+/// In front of a whole plan; its heading says what it is about.
+const PLAN_MARKER: &str = "Implement the following plan:";
+
+/// One text block of a person's turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said<'a> {
+    /// Words that a person typed.
+    Prompt(Cow<'a, str>),
+    /// A slash command such as `/init`; a title of last resort.
+    Command(&'a str),
+    /// Nothing of it is the person's.
+    Nothing,
+}
+
+/// Finds what a person typed in a block that an agent recorded.
+pub(crate) fn said(block: &str) -> Said<'_> {
+    let block = block.trim();
+    if let Some(name) = between(block, "<command-name>", "</command-name>") {
+        return if name.trim().is_empty() { Said::Nothing } else { Said::Command(name.trim()) };
+    }
+    let text = match block.find(REQUEST_MARKER) {
+        Some(at) => &block[at + REQUEST_MARKER.len()..],
+        None => block,
+    };
+    let text = noise::strip(text);
+    let text = if text.starts_with(USER_INPUT_HEADING) { noise::strip(fenced(text)) } else { text };
+    if text.is_empty() {
+        return Said::Nothing;
+    }
+    match text.strip_prefix(PLAN_MARKER).and_then(first_heading) {
+        Some(heading) => Said::Prompt(Cow::Borrowed(heading)),
+        None => Said::Prompt(Cow::Borrowed(text)),
+    }
+}
+
+/// Joins what a person typed in the blocks of one turn; `None` when they typed nothing.
+pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut joined = String::new();
+    for block in blocks {
+        if let Said::Prompt(text) = said(block) {
+            if !joined.is_empty() {
+                joined.push('\n');
+            }
+            joined.push_str(&text);
+        }
+    }
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// Makes a title out of a text: one line, at most [`TITLE_CHARS`] characters and `…`.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+            count += 1;
+        }
+        for character in word.chars() {
+            if count == TITLE_CHARS {
+                line.truncate(line.trim_end().len());
+                line.push('…');
+                return line;
+            }
+            line.push(character);
+            count += 1;
+        }
+    }
+    line
+}
+
+/// Returns a title that an agent or a person gave, if there is anything in it.
+pub(crate) fn given(title: Option<&str>) -> Option<String> {
+    title.map(one_line).filter(|title| !title.is_empty())
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let from = text.find(open)? + open.len();
+    let to = from + text[from..].find(close)?;
+    Some(&text[from..to])
+}
+
+fn fenced(text: &str) -> &str {
+    let Some(open) = text.find("```") else { return text[USER_INPUT_HEADING.len()..].trim() };
+    let inside = &text[open + 3..];
+    let Some(line_end) = inside.find('\n') else { return "" };
+    let inside = &inside[line_end + 1..];
+    inside.find("```").map_or(inside, |close| &inside[..close])
+}
+
+fn first_heading(plan: &str) -> Option<&str> {
+    let line = plan.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let heading = line.trim_start_matches('#').trim();
+    (!heading.is_empty()).then_some(heading)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row() {
+        let prompt = |text: &'static str| Said::Prompt(Cow::Borrowed(text));
+        let rows = [
+            ("Fix the login", prompt("Fix the login")),
+            (
+                "# Context from my IDE setup:\n\n## Active file: a.rs\n\n## My request for Codex:\nFix the login\n",
+                prompt("Fix the login"),
+            ),
+            ("# Context from my IDE setup:\n\n## Active file: a.rs", Said::Nothing),
+            ("## My request for Codex:\n", Said::Nothing),
+            (
+                "## User Input\n\n```text\nAdd a dark mode\n```\n\nYou **MUST** consider the user input",
+                prompt("Add a dark mode"),
+            ),
+            ("## User Input\n\n```text\n\n```\n\nYou **MUST**", Said::Nothing),
+            ("## User Input\n\nAdd a dark mode", prompt("Add a dark mode")),
+            ("Implement the following plan:\n\n# Dark mode\n\n## Steps\n1. a", prompt("Dark mode")),
+            ("Implement the following plan:", prompt("Implement the following plan:")),
+            ("<environment_context>x</environment_context>\nImplement the following plan:\n# A", prompt("A")),
+            (
+                "<command-message>init</command-message>\n<command-name>/init</command-name>",
+                Said::Command("/init"),
+            ),
+            ("<command-name></command-name>", Said::Nothing),
+            ("<local-command-stdout>ok</local-command-stdout>", Said::Nothing),
+            ("", Said::Nothing),
+            (" \n\t", Said::Nothing),
+        ];
+        for (block, expected) in rows {
+            assert_eq!(said(block), expected, "{block:?}");
+        }
+    }
+
+    #[test]
+    fn joins_the_blocks_of_a_turn() {
+        let blocks = ["<environment_context>x</environment_context>", "Fix it", "<image>", "and test it"];
+        assert_eq!(super::prompt(blocks), Some("Fix it\nand test it".into()));
+        assert_eq!(super::prompt(["<tick>1</tick>"]), None);
+    }
+
+    #[test]
+    fn one_line_at_most() {
+        assert_eq!(one_line("  a\n\n b\tc "), "a b c");
+        let long = "word ".repeat(100);
+        let title = one_line(&long);
+        assert_eq!(title.chars().count(), TITLE_CHARS);
+        assert!(title.ends_with("word…"), "{title}");
+        assert_eq!(one_line(&"ü".repeat(200)).chars().count(), 200);
+        assert_eq!(one_line(&"ü".repeat(201)), format!("{}…", "ü".repeat(200)));
+        assert_eq!(given(Some(" \n")), None);
+    }
+}

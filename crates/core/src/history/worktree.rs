@@ -1,0 +1,207 @@
+//! Which directories belong to one workspace: the workspace itself, and the same place in other worktrees of its git
+//! repository. Reads git's own files (gitrepository-layout(5)); no git process is run.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+/// A `.git` file is one short line, in bytes.
+const MAX_GIT_FILE: u64 = 16 << 10;
+
+/// The directories of one workspace, and what was already asked of them.
+#[derive(Debug)]
+pub(crate) struct Territory {
+    /// As given and canonical, of this and of every other worktree.
+    folders: Vec<PathBuf>,
+    /// The git folder that all worktrees share.
+    common: Option<PathBuf>,
+    /// The workspace relative to the top of its worktree.
+    inside: PathBuf,
+    known: HashMap<PathBuf, bool>,
+}
+
+impl Territory {
+    pub(crate) fn of(workspace: &Path) -> Self {
+        let root = real(workspace);
+        let mut folders = vec![root.clone()];
+        let mut common = None;
+        let mut inside = PathBuf::new();
+        if let Some(tree) = Worktree::around(&root) {
+            inside = root.strip_prefix(&tree.top).map(Path::to_owned).unwrap_or_default();
+            folders.extend(tree.siblings().into_iter().map(|top| top.join(&inside)));
+            common = Some(tree.common);
+        }
+        folders.sort();
+        folders.dedup();
+        Self { folders, common, inside, known: HashMap::new() }
+    }
+
+    /// Returns whether a session that ran in `cwd` belongs to the workspace.
+    pub(crate) fn holds(&mut self, cwd: &Path) -> bool {
+        if let Some(known) = self.known.get(cwd) {
+            return *known;
+        }
+        let holds = self.look(cwd);
+        self.known.insert(cwd.to_owned(), holds);
+        holds
+    }
+
+    fn look(&self, cwd: &Path) -> bool {
+        let path = real(cwd);
+        if self.folders.iter().any(|folder| path.starts_with(folder)) {
+            return true;
+        }
+        // A worktree that was moved by hand: the repository has lost it, but it has not lost the repository.
+        let Some(common) = &self.common else { return false };
+        Worktree::around(&path)
+            .is_some_and(|tree| tree.common == *common && path.starts_with(tree.top.join(&self.inside)))
+    }
+
+    /// Returns the directories, the workspace's own among them.
+    pub(crate) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+}
+
+/// The worktree around a directory.
+struct Worktree {
+    top: PathBuf,
+    common: PathBuf,
+}
+
+impl Worktree {
+    fn around(path: &Path) -> Option<Self> {
+        let top = top_of(path)?;
+        let git = top.join(".git");
+        if git.is_dir() {
+            return Some(Self { common: real(&git), top });
+        }
+        let text = read_small(&git)?;
+        let folder = top.join(text.strip_prefix("gitdir:")?.trim());
+        // Only a worktree's folder has `commondir`; a submodule is a repository of its own.
+        let common = match read_small(&folder.join("commondir")) {
+            Some(common) => real(&folder.join(common.trim())),
+            None => real(&folder),
+        };
+        Some(Self { top, common })
+    }
+
+    /// Returns the tops of all worktrees of the repository.
+    fn siblings(&self) -> Vec<PathBuf> {
+        let mut tops = Vec::new();
+        if self.common.file_name().is_some_and(|name| name == ".git") {
+            tops.extend(self.common.parent().map(Path::to_owned));
+        }
+        for entry in fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten() {
+            let folder = entry.path();
+            let Some(git_file) = read_small(&folder.join("gitdir")) else { continue };
+            // Relative since git 2.48 when `worktree.useRelativePaths` is set.
+            let git_file = folder.join(git_file.trim());
+            tops.extend(git_file.parent().map(real));
+        }
+        tops
+    }
+}
+
+/// Returns the top folder of the repository around a directory.
+pub(crate) fn top_of(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+}
+
+/// Returns the canonical form of as much of a path as exists, and the rest without `.` and `..`.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let Ok(mut found) = ancestor.canonicalize() {
+            let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
+            for component in rest.components() {
+                match component {
+                    Component::ParentDir => {
+                        found.pop();
+                    }
+                    Component::Normal(name) => found.push(name),
+                    _ => {}
+                }
+            }
+            return found;
+        }
+    }
+    path.to_owned()
+}
+
+fn read_small(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_GIT_FILE {
+        return None;
+    }
+    fs::read_to_string(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: PathBuf, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn holds_the_workspace_and_its_other_worktrees() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        for name in
+            ["main/.git/worktrees/side", "main/src", "side/src", "main2", "other/.git", "main/vendor/lib"]
+        {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        write(
+            base.join("main/.git/worktrees/side/gitdir"),
+            &format!("{}\n", base.join("side/.git").display()),
+        );
+        write(base.join("main/.git/worktrees/side/commondir"), "../..\n");
+        let git_file = format!("gitdir: {}\n", base.join("main/.git/worktrees/side").display());
+        write(base.join("side/.git"), &git_file);
+        // A worktree that was moved by hand.
+        write(base.join("moved/.git"), &git_file);
+        write(base.join("main/vendor/lib/.git"), "gitdir: ../../.git/modules/lib\n");
+        fs::create_dir_all(base.join("main/.git/modules/lib")).unwrap();
+
+        let rows = [
+            ("main", "main", true),
+            ("main", "main/src", true),
+            ("main", "main/gone/deeper", true),
+            ("main", "main/src/../../main2", false),
+            ("main", "main2", false),
+            ("main", "side", true),
+            ("main", "side/src", true),
+            ("main", "moved", true),
+            ("main", "other", false),
+            ("main", "main/vendor/lib", true),
+            ("main", ".", false),
+            ("side", "main", true),
+            ("side/src", "main/src", true),
+            ("side/src", "main", false),
+            ("main/vendor/lib", "main", false),
+            ("gone", "gone/x", true),
+            ("gone", "main", false),
+        ];
+        for (workspace, cwd, expected) in rows {
+            let mut territory = Territory::of(&base.join(workspace));
+            assert_eq!(territory.holds(&base.join(cwd)), expected, "{cwd} in {workspace}");
+            assert_eq!(territory.holds(&base.join(cwd)), expected, "asked again");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn sees_through_symlinks() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path();
+        fs::create_dir_all(base.join("real/src")).unwrap();
+        std::os::unix::fs::symlink(base.join("real"), base.join("link")).unwrap();
+        assert!(Territory::of(&base.join("real")).holds(&base.join("link/src")));
+        assert!(Territory::of(&base.join("link")).holds(&base.join("real/gone")));
+    }
+}
