@@ -7,6 +7,8 @@
 pub mod explore;
 pub mod history;
 pub mod plan;
+pub mod repository;
+mod text;
 pub mod tool;
 pub mod tools;
 pub mod update;

@@ -1,4 +1,13 @@
 //! The exploration pipeline: goals and a workspace become a plan, results, an intent and a summary.
+//!
+//! The order of the updates is part of the product: the plan with all entries pending; for each op the plan with
+//! that entry in progress, the call, its progress, its end; the plan as it stands at the end; `fm.analysis`; and
+//! exactly one final message. The end of one entry and the start of the next share one plan update.
+
+mod intent;
+mod run;
+mod step;
+mod summary;
 
 use crate::{
     CancellationToken,
@@ -48,20 +57,32 @@ pub struct ExploreOutcome {
     pub message: String,
 }
 
+/// The final message of a run that a person stopped.
+pub const CANCELLED: &str = "Exploration cancelled.";
+
 impl Explorer {
+    /// Returns an explorer that needs no model.
+    pub fn heuristic(history: Arc<History>) -> Self {
+        Self {
+            history,
+            limits: Limits::default(),
+            registry: Registry::exploration(),
+            planner: Arc::new(crate::plan::HeuristicPlanner),
+        }
+    }
+
     /// Runs to the end on this thread and tells `emit` of every step. Always emits exactly one final message,
     /// within 100 ms of a cancel.
     pub fn explore(
         &self,
-        _request: &ExploreRequest,
-        _cancel: &CancellationToken,
-        _emit: &(dyn Fn(SessionUpdate) + Sync),
+        request: &ExploreRequest,
+        cancel: &CancellationToken,
+        emit: &(dyn Fn(SessionUpdate) + Sync),
     ) -> ExploreOutcome {
-        ExploreOutcome {
-            state: RunState::Failed,
-            summary: Summary::default(),
-            ops: 0,
-            message: String::new(),
-        }
+        run::Run::new(self, request, cancel, emit).finish()
     }
 }
+
+#[cfg(test)]
+#[path = "explore_tests.rs"]
+mod tests;

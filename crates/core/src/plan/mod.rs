@@ -1,11 +1,24 @@
-//! What an exploration is going to do.
+//! What an exploration is going to do: ops, who plans them, and how a plan is put in order.
 
-use crate::{history::History, tool::Limits, workspace::Workspace};
+mod heuristic;
+mod keywords;
+mod normalise;
+mod op;
+mod text;
+
+pub use heuristic::HeuristicPlanner;
+pub use normalise::{MAX_OPS, Plan, normalise};
+pub use op::{Op, OpKind};
+pub use text::{TextPlan, parse_text_plan};
+
+pub(crate) use keywords::keyword;
+
+use crate::{CancellationToken, history::History, tool::Limits, workspace::Workspace};
 
 /// Makes a plan. Better planners need a model; the heuristic one needs nothing.
 pub trait Planner: Send + Sync + std::fmt::Debug {
-    /// Returns the ops in the order of execution.
-    fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<Op>, PlanError>;
+    /// Returns the steps in the order of execution; [`normalise`] puts them within bounds.
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError>;
 }
 
 /// What a planner may look at.
@@ -19,12 +32,20 @@ pub struct PlanRequest<'a> {
     pub history: &'a History,
     /// The caps.
     pub limits: &'a Limits,
+    /// Cancelled when nobody wants the plan any more.
+    pub cancel: &'a CancellationToken,
 }
-
-/// One step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Op {}
 
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {}
+pub enum PlanError {
+    /// A model answered, but no line of it was a step.
+    #[error("the plan has no step that can be run ({dropped} lines were not understood)")]
+    Empty {
+        /// Lines that were dropped.
+        dropped: usize,
+    },
+    /// The planner itself cannot work now.
+    #[error("no plan: {0}")]
+    Unavailable(String),
+}

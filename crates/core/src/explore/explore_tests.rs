@@ -1,0 +1,224 @@
+use super::*;
+use crate::{
+    plan::{OpKind, PlanError, PlanRequest},
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
+    tools::testing::Bench,
+    update::{EntryStatus, ToolCallStatus},
+};
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+#[derive(Debug)]
+struct Fixed(Vec<OpKind>);
+
+impl Planner for Fixed {
+    fn plan(&self, _: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError> {
+        Ok(self.0.clone())
+    }
+}
+
+fn explorer(ops: Vec<OpKind>) -> Explorer {
+    Explorer { planner: Arc::new(Fixed(ops)), ..Explorer::heuristic(Arc::new(History::empty())) }
+}
+
+fn request(root: &std::path::Path) -> ExploreRequest {
+    ExploreRequest {
+        root: root.to_path_buf(),
+        goals: vec!["find the parser".into()],
+        plan_id: "plan".into(),
+        repository_note: None,
+    }
+}
+
+fn run(explorer: &Explorer, root: &std::path::Path) -> (ExploreOutcome, Vec<SessionUpdate>) {
+    let updates = Mutex::new(Vec::new());
+    let emit = |update| updates.lock().unwrap().push(update);
+    let outcome = explorer.explore(&request(root), &CancellationToken::new(), &emit);
+    (outcome, updates.into_inner().unwrap())
+}
+
+fn read(path: &str) -> OpKind {
+    OpKind::ReadSpan { path: path.into(), start_line: 1, end_line: 5, context: None }
+}
+
+/// One line an update; ids by order of appearance.
+fn story(updates: &[SessionUpdate]) -> String {
+    let mut ids: HashMap<String, usize> = HashMap::new();
+    let mut id = |text: &str| {
+        let next = ids.len() + 1;
+        *ids.entry(text.to_owned()).or_insert(next)
+    };
+    let lines = updates.iter().map(|update| match update {
+        SessionUpdate::Plan(plan) => {
+            let entries = plan.entries.iter().map(|entry| {
+                let mark = match entry.status {
+                    EntryStatus::Pending => "○",
+                    EntryStatus::InProgress => "⏰",
+                    EntryStatus::Completed => "✓",
+                };
+                let error = entry.error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+                format!("{mark} #{} {}{error}", id(&entry.op_id), entry.content)
+            });
+            format!("plan {}: {}", plan.state.as_str(), entries.collect::<Vec<_>>().join(" | "))
+        }
+        SessionUpdate::ToolCall(call) => format!("call #{} {}", id(&call.call_id), call.name),
+        SessionUpdate::ToolCallUpdate(update) => {
+            let status = match &update.status {
+                ToolCallStatus::Started { progress, .. } => format!("started {progress}"),
+                ToolCallStatus::Completed { output, .. } if output.get("summary_bytes").is_some() => {
+                    format!("completed {output}")
+                }
+                ToolCallStatus::Completed { .. } => "completed".to_owned(),
+                ToolCallStatus::Error { message } => format!("error {message}"),
+            };
+            format!("update #{} {status}", id(&update.call_id))
+        }
+        SessionUpdate::AgentMessage(message) => format!("message {:?}", message.text),
+        other => format!("{other:?}"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_order_of_updates_is_the_products() {
+    let bench = Bench::with(&[
+        ("README.md", "# App\n\nApp parses things quickly. More.\n"),
+        ("src/parser.rs", "fn parser() {}\n"),
+    ]);
+    let (outcome, updates) =
+        run(&explorer(vec![read("README.md"), read("missing"), OpKind::grep("parser")]), bench.root());
+    insta::assert_snapshot!(story(&updates));
+    assert_eq!((outcome.state, outcome.ops), (RunState::Complete, 3));
+    assert_eq!(outcome.summary.top_files, ["src/parser.rs"]);
+}
+
+#[test]
+fn a_root_that_is_none_fails_with_one_message() {
+    let bench = Bench::with(&[]);
+    let (outcome, updates) = run(&explorer(vec![read("a")]), &bench.root().join("nope"));
+    assert_eq!(outcome.state, RunState::Failed);
+    let expected = "message \"❌ Invalid workspace: Path does not exist or is not a directory\"";
+    assert_eq!(story(&updates), expected);
+}
+
+#[test]
+fn a_run_of_which_every_step_failed_is_a_failed_run() {
+    let bench = Bench::with(&[("README.md", "# App\n\nApp is an app.\n")]);
+    let (outcome, updates) = run(&explorer(vec![read("nope"), read("../x")]), bench.root());
+    assert_eq!(outcome.state, RunState::Failed);
+    insta::assert_snapshot!(story(&updates));
+}
+
+/// Somebody cancels right after the n-th update, for every n: the run always ends in order.
+#[test]
+fn a_cancel_at_any_point_leaves_one_cancelled_message_and_nothing_running() {
+    let bench = Bench::with(&[("README.md", "# App\n\nApp is an app.\n"), ("a", "x\n")]);
+    let explorer = explorer(vec![read("README.md"), OpKind::grep("x"), read("a")]);
+    let whole = run(&explorer, bench.root()).1.len();
+    for after in 0..whole - 1 {
+        let (cancel, updates, count) =
+            (CancellationToken::new(), Mutex::new(Vec::new()), AtomicUsize::new(0));
+        let emit = |update| {
+            updates.lock().unwrap().push(update);
+            if count.fetch_add(1, Ordering::SeqCst) == after {
+                cancel.cancel();
+            }
+        };
+        let outcome = explorer.explore(&request(bench.root()), &cancel, &emit);
+        let updates = updates.into_inner().unwrap();
+        if outcome.state == RunState::Complete {
+            // The last thing before the summary had been sent already.
+            assert!(after >= whole - 2, "cancelled after update {after} but the run went on");
+            continue;
+        }
+        assert_eq!(outcome.state, RunState::Cancelled, "after update {after}");
+        let messages =
+            updates.iter().filter(|update| matches!(update, SessionUpdate::AgentMessage(_))).count();
+        assert_eq!(messages, 1);
+        assert!(story(&updates).ends_with("message \"Exploration cancelled.\""));
+        assert_nothing_runs(&updates);
+    }
+}
+
+fn assert_nothing_runs(updates: &[SessionUpdate]) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut last_plan = None;
+    for update in updates {
+        match update {
+            SessionUpdate::ToolCall(call) => open.push(&call.call_id),
+            SessionUpdate::ToolCallUpdate(update)
+                if !matches!(update.status, ToolCallStatus::Started { .. }) =>
+            {
+                open.retain(|id| *id != update.call_id);
+            }
+            SessionUpdate::Plan(plan) => last_plan = Some(plan),
+            _ => {}
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+    if let Some(plan) = last_plan {
+        assert_ne!(plan.state, RunState::Running);
+        assert!(plan.entries.iter().all(|entry| entry.status == EntryStatus::Completed));
+    }
+}
+
+#[derive(Debug)]
+struct Misbehaving(&'static str, fn(&ToolContext<'_>) -> Result<ToolOutput, ToolError>);
+
+impl Tool for Misbehaving {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn description(&self) -> &'static str {
+        "For tests."
+    }
+    fn schema(&self) -> schemars::Schema {
+        schemars::Schema::default()
+    }
+    fn call(&self, context: &ToolContext<'_>, _: serde_json::Value) -> Result<ToolOutput, ToolError> {
+        (self.1)(context)
+    }
+}
+
+#[test]
+fn a_tool_that_panics_costs_its_step_and_not_the_run() {
+    let bench = Bench::with(&[("a", "x\n")]);
+    let mut explorer = explorer(vec![read("a"), OpKind::grep("x")]);
+    let panics = Misbehaving("content.get_span", |_| panic!("on purpose"));
+    explorer.registry = explorer.registry.with(Arc::new(panics));
+    let (outcome, updates) = run(&explorer, bench.root());
+    assert_eq!(outcome.state, RunState::Complete);
+    assert!(story(&updates).contains("Execution failed: content.get_span stopped unexpectedly"));
+}
+
+/// The tool waits for a release that only comes after the run has ended: the run must not wait for the tool.
+#[test]
+fn a_tool_that_hangs_does_not_hold_a_cancel_up() {
+    static RELEASE: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
+    let bench = Bench::with(&[("a", "x\n")]);
+    let mut explorer = explorer(vec![read("a")]);
+    let hangs = Misbehaving("content.get_span", |_| {
+        while !*RELEASE.lock().unwrap() {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        Ok(ToolOutput::whole(serde_json::Value::Null))
+    });
+    explorer.registry = explorer.registry.with(Arc::new(hangs));
+    let (cancel, updates) = (CancellationToken::new(), Mutex::new(Vec::new()));
+    let emit = |update| {
+        if matches!(update, SessionUpdate::ToolCall(_)) {
+            cancel.cancel();
+        }
+        updates.lock().unwrap().push(update);
+    };
+    let outcome = explorer.explore(&request(bench.root()), &cancel, &emit);
+    *RELEASE.lock().unwrap() = true;
+    assert_eq!(outcome.state, RunState::Cancelled);
+    assert_nothing_runs(&updates.into_inner().unwrap());
+}

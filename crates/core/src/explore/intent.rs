@@ -1,0 +1,78 @@
+//! What the person was doing, in one sentence: from their sessions, else from what the repository says.
+
+use super::run::Done;
+use crate::{
+    plan::OpKind,
+    repository::Repository,
+    update::{Evidence, IntentSource},
+    workspace::Workspace,
+};
+use serde_json::Value;
+
+/// A sentence and what it rests on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Intent {
+    pub(super) sentence: Option<String>,
+    pub(super) source: IntentSource,
+    pub(super) evidence: Vec<Evidence>,
+}
+
+pub(super) fn find(workspace: &Workspace, done: &[Done]) -> Intent {
+    from_sessions(done).or_else(|| from_repository(workspace)).unwrap_or_default()
+}
+
+fn from_sessions(done: &[Done]) -> Option<Intent> {
+    let analyses = done.iter().filter(|step| matches!(step.kind, OpKind::SessionAnalyze { .. }));
+    let value =
+        analyses.filter_map(|step| step.result.as_ref().ok()).map(|output| &output.value).next_back()?;
+    let sentence = value.get("userIntent")?.as_str()?.trim();
+    if sentence.is_empty() {
+        return None;
+    }
+    let evidence = value.get("evidence").and_then(Value::as_array).into_iter().flatten();
+    Some(Intent {
+        sentence: Some(sentence.to_owned()),
+        source: IntentSource::SessionAnalyze,
+        evidence: evidence.filter_map(|item| serde_json::from_value(item.clone()).ok()).collect(),
+    })
+}
+
+fn from_repository(workspace: &Workspace) -> Option<Intent> {
+    let repository = Repository::read(workspace);
+    let said = repository.description.as_ref()?;
+    let name = repository.name.as_deref().unwrap_or(workspace.name());
+    Some(Intent {
+        sentence: Some(as_sentence(name, &said.text)),
+        source: IntentSource::Readme,
+        evidence: vec![said.evidence()],
+    })
+}
+
+/// `ripgrep is a search tool` stands by itself; `A fast find` needs to be told what it is about.
+fn as_sentence(name: &str, said: &str) -> String {
+    let full_stop = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    let short = name.split(|c: char| c.is_whitespace() || "(:/".contains(c)).next().unwrap_or(name);
+    let names_itself = !short.is_empty() && said.to_lowercase().contains(&short.to_lowercase());
+    if names_itself || said.starts_with("This ") {
+        format!("{said}{full_stop}")
+    } else {
+        format!("Work on {name}: {said}{full_stop}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_becomes_a_sentence() {
+        let rows = [
+            ("ripgrep (rg)", "ripgrep is a search tool.", "ripgrep is a search tool."),
+            ("fd", "A simple, fast alternative to find", "Work on fd: A simple, fast alternative to find."),
+            ("x", "This is a thing", "This is a thing."),
+        ];
+        for (name, said, expected) in rows {
+            assert_eq!(as_sentence(name, said), expected);
+        }
+    }
+}

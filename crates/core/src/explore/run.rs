@@ -1,0 +1,226 @@
+//! One run from the plan to the final message.
+
+use super::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer, intent, step, summary};
+use crate::{
+    CancellationToken,
+    plan::{Op, OpKind, PlanRequest, normalise},
+    tool::{ToolError, ToolOutput},
+    update::{
+        AgentMessage, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
+        ToolCallStatus, ToolCallUpdate,
+    },
+    workspace::Workspace,
+};
+use serde_json::{Map, json};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Progress is told at most so often.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// A step that ran.
+pub(super) struct Done {
+    pub(super) kind: OpKind,
+    pub(super) result: Result<ToolOutput, ToolError>,
+}
+
+pub(super) struct Run<'a> {
+    explorer: &'a Explorer,
+    request: &'a ExploreRequest,
+    cancel: &'a CancellationToken,
+    emit: &'a (dyn Fn(SessionUpdate) + Sync),
+    plan: PlanSnapshot,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        explorer: &'a Explorer,
+        request: &'a ExploreRequest,
+        cancel: &'a CancellationToken,
+        emit: &'a (dyn Fn(SessionUpdate) + Sync),
+    ) -> Self {
+        let plan = PlanSnapshot {
+            plan_id: request.plan_id.clone(),
+            goals: request.goals.clone(),
+            state: RunState::Running,
+            entries: Vec::new(),
+        };
+        Self { explorer, request, cancel, emit, plan }
+    }
+
+    pub(super) fn finish(mut self) -> ExploreOutcome {
+        let workspace = match Workspace::open(&self.request.root) {
+            Ok(workspace) => Arc::new(workspace),
+            Err(error) => return self.failed(Summary::default(), 0, &error.to_string()),
+        };
+        let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
+        let ops = match self.make_plan(&workspace) {
+            Ok(ops) => ops,
+            Err(reason) => return self.failed(known, 0, &reason),
+        };
+        if self.cancel.is_cancelled() {
+            return self.cancelled(known, 0);
+        }
+        self.send_plan();
+        let mut done: Vec<Done> = Vec::with_capacity(ops.len());
+        for (index, op) in ops.iter().enumerate() {
+            self.plan.entries[index].status = EntryStatus::InProgress;
+            self.send_plan();
+            let result = self.run_step(op, &workspace);
+            if self.cancel.is_cancelled() {
+                return self.cancelled(known, done.len());
+            }
+            let entry = &mut self.plan.entries[index];
+            entry.status = EntryStatus::Completed;
+            entry.error = result.as_ref().err().map(ToString::to_string);
+            done.push(Done { kind: op.kind.clone(), result });
+        }
+        if let Some(reason) = all_failed(&done) {
+            return self.failed(known, done.len(), &reason);
+        }
+        self.plan.state = RunState::Complete;
+        self.send_plan();
+        self.sum_up(&workspace, &done)
+    }
+
+    fn make_plan(&mut self, workspace: &Workspace) -> Result<Vec<Op>, String> {
+        let request = PlanRequest {
+            goals: &self.request.goals,
+            workspace,
+            history: &self.explorer.history,
+            limits: &self.explorer.limits,
+            cancel: self.cancel,
+        };
+        let kinds = self.explorer.planner.plan(&request).map_err(|error| error.to_string())?;
+        let plan = normalise(kinds, workspace);
+        self.plan.entries = plan.ops.iter().map(pending).collect();
+        Ok(plan.ops)
+    }
+
+    fn run_step(&self, op: &Op, workspace: &Arc<Workspace>) -> Result<ToolOutput, ToolError> {
+        self.send(SessionUpdate::ToolCall(ToolCall {
+            call_id: op.id.clone(),
+            name: op.kind.tool().to_owned(),
+            arguments: op.kind.arguments(),
+            op_hash: Some(op.kind.hash()),
+            stage: None,
+        }));
+        if takes_long(&op.kind) {
+            self.send_call(&op.id, ToolCallStatus::Started { progress: 0.0, note: None });
+        }
+        let mut told = Instant::now();
+        let mut on_progress = |done: u64, total: u64| {
+            if total > 0 && done < total && told.elapsed() >= PROGRESS_EVERY {
+                told = Instant::now();
+                let progress = done as f64 / total as f64;
+                let note = Some(format!("processed {done}/{total}"));
+                self.send_call(&op.id, ToolCallStatus::Started { progress, note });
+            }
+        };
+        let result = step::run(self.explorer, workspace, op, self.cancel, &mut on_progress);
+        let status = match &result {
+            Ok(output) => ToolCallStatus::Completed { output: output.value.clone(), cut: output.cut },
+            Err(error) => ToolCallStatus::Error { message: error.to_string() },
+        };
+        self.send_call(&op.id, status);
+        result
+    }
+
+    fn sum_up(self, workspace: &Workspace, done: &[Done]) -> ExploreOutcome {
+        let call_id = uuid::Uuid::new_v4().to_string();
+        self.send(SessionUpdate::ToolCall(ToolCall {
+            call_id: call_id.clone(),
+            name: "fm.analysis".to_owned(),
+            arguments: Map::new(),
+            op_hash: None,
+            stage: Some("summary".to_owned()),
+        }));
+        self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
+        let found = intent::find(workspace, done);
+        let summary = summary::gather(&self.explorer.history, workspace, done, found, self.cancel);
+        if self.cancel.is_cancelled() {
+            self.send_call(&call_id, ToolCallStatus::Error { message: ToolError::Cancelled.to_string() });
+            return self.cancelled(summary, done.len());
+        }
+        let bytes = summary.intent.as_ref().map_or(0, String::len);
+        let output = json!({"summary_bytes": bytes, "source": summary.source.as_str()});
+        self.send_call(&call_id, ToolCallStatus::Completed { output, cut: Default::default() });
+        let message = summary::message(&summary, self.request.repository_note.as_deref());
+        self.send(SessionUpdate::AgentMessage(AgentMessage {
+            text: message.clone(),
+            message_id: None,
+            summary: Some(summary.clone()),
+        }));
+        ExploreOutcome { state: RunState::Complete, summary, ops: done.len(), message }
+    }
+
+    fn cancelled(mut self, summary: Summary, ops: usize) -> ExploreOutcome {
+        self.close_plan(RunState::Cancelled);
+        self.say(CANCELLED);
+        ExploreOutcome { state: RunState::Cancelled, summary, ops, message: CANCELLED.to_owned() }
+    }
+
+    fn failed(mut self, summary: Summary, ops: usize, reason: &str) -> ExploreOutcome {
+        self.close_plan(RunState::Failed);
+        let message = format!("❌ {reason}");
+        self.say(&message);
+        ExploreOutcome { state: RunState::Failed, summary, ops, message }
+    }
+
+    /// No plan may stay "running": what did not run says so.
+    fn close_plan(&mut self, state: RunState) {
+        self.plan.state = state;
+        for entry in &mut self.plan.entries {
+            if entry.status != EntryStatus::Completed {
+                entry.status = EntryStatus::Completed;
+                entry.error = Some("not run".to_owned());
+            }
+        }
+        if !self.plan.entries.is_empty() {
+            self.send_plan();
+        }
+    }
+
+    fn say(&self, text: &str) {
+        let message = AgentMessage { text: text.to_owned(), message_id: None, summary: None };
+        self.send(SessionUpdate::AgentMessage(message));
+    }
+
+    fn send_plan(&self) {
+        self.send(SessionUpdate::Plan(self.plan.clone()));
+    }
+
+    fn send_call(&self, call_id: &str, status: ToolCallStatus) {
+        let update = ToolCallUpdate { call_id: call_id.to_owned(), status, late: false };
+        self.send(SessionUpdate::ToolCallUpdate(update));
+    }
+
+    fn send(&self, update: SessionUpdate) {
+        (self.emit)(update);
+    }
+}
+
+fn pending(op: &Op) -> PlanEntry {
+    PlanEntry {
+        content: op.kind.entry_text(),
+        status: EntryStatus::Pending,
+        op_id: op.id.clone(),
+        op_hash: op.kind.hash(),
+        tool: op.kind.tool().to_owned(),
+        error: None,
+    }
+}
+
+fn takes_long(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::SessionAnalyze { .. } | OpKind::SessionSearch { .. } | OpKind::Grep { .. })
+}
+
+fn all_failed(done: &[Done]) -> Option<String> {
+    let errors: Vec<_> = done.iter().filter_map(|step| step.result.as_ref().err()).collect();
+    match errors.first() {
+        Some(first) if errors.len() == done.len() => Some(format!("Every step failed. The first: {first}")),
+        _ => None,
+    }
+}

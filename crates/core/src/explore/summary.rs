@@ -1,0 +1,140 @@
+//! What surrounds the sentence: recent work, most touched files, what to ask next, and the final message.
+
+use super::{intent::Intent, run::Done};
+use crate::{
+    CancellationToken,
+    history::{History, Query},
+    plan::{OpKind, keyword},
+    tool::Budget,
+    update::{RecentWork, Summary},
+    workspace::Workspace,
+};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+const RECENT_WORK: usize = 5;
+const TOP_FILES: usize = 5;
+const FOLLOWUPS: usize = 3;
+
+/// The list was read a moment ago by a step of the plan: this only looks it up again.
+const LOOK_UP: Duration = Duration::from_millis(200);
+
+pub(super) fn gather(
+    history: &History,
+    workspace: &Workspace,
+    done: &[Done],
+    intent: Intent,
+    cancel: &CancellationToken,
+) -> Summary {
+    let recent_work = recent_work(history, workspace, done, cancel);
+    let top_files = top_files(workspace, done);
+    let followups = followups(&recent_work, &top_files, intent.sentence.as_deref());
+    Summary {
+        repository: workspace.name().to_owned(),
+        intent: intent.sentence,
+        source: intent.source,
+        recent_work,
+        top_files,
+        followups,
+        evidence: intent.evidence,
+    }
+}
+
+/// Returns the final message: repository line, heading, sentence, nothing else.
+pub(super) fn message(summary: &Summary, note: Option<&str>) -> String {
+    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+    let mut text = format!("**Repository:** {}{note}", summary.repository);
+    if let (Some(sentence), Some(heading)) = (&summary.intent, summary.source.heading()) {
+        text.push_str(&format!("\n\n{heading}\n{sentence}"));
+    }
+    text
+}
+
+fn recent_work(
+    history: &History,
+    workspace: &Workspace,
+    done: &[Done],
+    cancel: &CancellationToken,
+) -> Vec<RecentWork> {
+    if !done.iter().any(|step| step.kind.is_session_op()) {
+        return Vec::new();
+    }
+    let query =
+        Query { workspace: Some(workspace.root().to_path_buf()), limit: RECENT_WORK, ..Query::default() };
+    let listing = history.list(&query, &Budget::new(Instant::now() + LOOK_UP, cancel.clone()));
+    let named = listing.rows.into_iter().filter_map(|row| {
+        Some(RecentWork {
+            title: row.title?,
+            provider: row.provider.as_str().to_owned(),
+            session_id: row.id,
+            updated_at: row.updated_at,
+        })
+    });
+    named.collect()
+}
+
+/// Files that sessions touched most, else files in which most was found.
+fn top_files(workspace: &Workspace, done: &[Done]) -> Vec<String> {
+    let outputs = |wanted: fn(&OpKind) -> bool| {
+        done.iter().filter(move |step| wanted(&step.kind)).filter_map(|step| step.result.as_ref().ok())
+    };
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    for output in outputs(|kind| matches!(kind, OpKind::SessionAnalyze { .. })) {
+        let frequency = output.value.get("fileFrequency").and_then(Value::as_object);
+        for (path, count) in frequency.into_iter().flatten() {
+            let Ok(relative) = workspace.resolve(path) else { continue };
+            if workspace.is_file(Path::new(&relative)) {
+                *counts.entry(Workspace::shown(&relative)).or_default() += count.as_u64().unwrap_or(1);
+            }
+        }
+    }
+    if counts.is_empty() {
+        for output in outputs(|kind| matches!(kind, OpKind::Grep { .. })) {
+            let matches = output.value.get("matches").and_then(Value::as_array);
+            for path in matches.into_iter().flatten().filter_map(|hit| hit.get("path")?.as_str()) {
+                *counts.entry(path.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let mut ranked: Vec<_> = counts.into_iter().collect();
+    ranked.sort_by(|(path, count), (other_path, other)| other.cmp(count).then_with(|| path.cmp(other_path)));
+    ranked.into_iter().take(TOP_FILES).map(|(path, _)| path).collect()
+}
+
+/// Prompts that lead on from what was found.
+fn followups(recent: &[RecentWork], files: &[String], sentence: Option<&str>) -> Vec<String> {
+    let mut prompts = Vec::new();
+    if let Some(file) = files.first() {
+        prompts.push(format!("Show the open TODOs in {file}"));
+    }
+    if let Some(work) = recent.first() {
+        prompts.push(format!("Where does “{}” stand?", crate::text::cut_at_word(&work.title, 60)));
+    }
+    if let Some(word) = sentence.and_then(|sentence| keyword([sentence])) {
+        prompts.push(format!("Where is `{word}` used?"));
+    }
+    prompts.truncate(FOLLOWUPS);
+    prompts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::IntentSource;
+
+    #[test]
+    fn the_message_is_repository_heading_and_sentence_and_nothing_else() {
+        let mut summary = Summary { repository: "app".into(), ..Summary::default() };
+        assert_eq!(message(&summary, None), "**Repository:** app");
+        summary.intent = Some("Finish it.".into());
+        summary.source = IntentSource::SessionAnalyze;
+        let expected = "**Repository:** app\n\n**Intent From Session History:**\nFinish it.";
+        assert_eq!(message(&summary, None), expected);
+        let noted = message(&summary, Some("/x does not exist on this machine"));
+        assert!(noted.starts_with("**Repository:** app (/x does not exist on this machine)\n"));
+    }
+}

@@ -1,0 +1,92 @@
+//! Puts the steps that somebody planned within bounds.
+
+use super::{Op, OpKind};
+use crate::workspace::Workspace;
+
+/// Steps at the most; an analysis of the sessions may come on top.
+pub const MAX_OPS: usize = 5;
+
+/// The steps of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// In the order of execution, each different from all others.
+    pub ops: Vec<Op>,
+}
+
+/// Normalises paths, drops duplicates, keeps the first [`MAX_OPS`] and appends an analysis where sessions are
+/// looked at. A path that leads out stays as it was written: its step then fails by name.
+pub fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Plan {
+    let mut kept: Vec<OpKind> = Vec::new();
+    for kind in kinds.into_iter().map(|kind| with_relative_path(kind, workspace)) {
+        // Clients tell steps apart by their text.
+        if kept.len() < MAX_OPS && !kept.iter().any(|other| other.entry_text() == kind.entry_text()) {
+            kept.push(kind);
+        }
+    }
+    let analyzes = kept.iter().any(|kind| matches!(kind, OpKind::SessionAnalyze { .. }));
+    if !analyzes && kept.iter().any(OpKind::is_session_op) {
+        kept.push(OpKind::analyze_recent());
+    }
+    Plan { ops: kept.into_iter().map(Op::new).collect() }
+}
+
+fn with_relative_path(kind: OpKind, workspace: &Workspace) -> OpKind {
+    let relative =
+        |path: String| workspace.resolve(&path).map_or(path, |resolved| Workspace::shown(&resolved));
+    match kind {
+        OpKind::ListDir { path, depth } => OpKind::ListDir { path: relative(path), depth },
+        OpKind::ReadSpan { path, start_line, end_line, context } => {
+            OpKind::ReadSpan { path: relative(path), start_line, end_line, context }
+        }
+        OpKind::Grep { pattern, path_prefix, case_insensitive, max_results, context_lines } => {
+            let path_prefix = path_prefix.map(relative).filter(|prefix| prefix != ".");
+            OpKind::Grep { pattern, path_prefix, case_insensitive, max_results, context_lines }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::testing::Bench;
+
+    fn texts(kinds: Vec<OpKind>) -> Vec<String> {
+        let bench = Bench::with(&[("src/a", "")]);
+        normalise(kinds, &bench.workspace).ops.iter().map(|op| op.kind.entry_text()).collect()
+    }
+
+    #[test]
+    fn duplicates_go_and_five_stay() {
+        let list = |path: &str| OpKind::ListDir { path: path.into(), depth: 0 };
+        let kinds =
+            vec![list("/workspace/src"), list("src"), list("."), list("a"), list("b"), list("c"), list("d")];
+        let kept = ["src", ".", "a", "b", "c"].map(|path| format!("List directory {path}"));
+        assert_eq!(texts(kinds), kept);
+    }
+
+    #[test]
+    fn an_analysis_follows_any_session_op_once() {
+        let list = OpKind::SessionList { provider: None, top_k: None, since: None };
+        assert_eq!(texts(vec![list.clone()]), ["List 20 all sessions", "Analyze recent sessions"]);
+        let both = vec![OpKind::analyze_recent(), list];
+        assert_eq!(texts(both), ["Analyze recent sessions", "List 20 all sessions"]);
+        assert_eq!(texts(vec![OpKind::grep("x")]), ["Search 'x' in workspace"]);
+    }
+
+    #[test]
+    fn a_prefix_that_means_everything_is_left_out_and_one_outside_is_kept_to_fail_by_name() {
+        let grep = |prefix: &str| match OpKind::grep("x") {
+            OpKind::Grep { pattern, case_insensitive, max_results, context_lines, .. } => OpKind::Grep {
+                pattern,
+                path_prefix: Some(prefix.into()),
+                case_insensitive,
+                max_results,
+                context_lines,
+            },
+            other => other,
+        };
+        let expected = ["Search 'x' in workspace", "Search 'x' in src", "Search 'x' in /etc"];
+        assert_eq!(texts(vec![grep("/workspace"), grep("proj/src/"), grep("/etc")]), expected);
+    }
+}

@@ -1,0 +1,145 @@
+//! Reads the name and the description out of a manifest, one arm a language.
+
+use super::{Said, readme::first_sentence};
+use serde_json::Value;
+
+/// Manifests by preference.
+pub(super) const NAMES: [&str; 12] = [
+    "Cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "composer.json",
+    "pubspec.yaml",
+    "setup.cfg",
+    "pom.xml",
+    "go.mod",
+    "Package.swift",
+    "build.gradle",
+    "CMakeLists.txt",
+    "Makefile",
+];
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Manifest {
+    pub(super) name: Option<String>,
+    pub(super) description: Option<Said>,
+}
+
+pub(super) fn read(text: &str, path: &str) -> Manifest {
+    let (name, description) = match path {
+        "Cargo.toml" => {
+            toml_fields(text, &["package"]).or_else(|| toml_fields(text, &["workspace", "package"]))
+        }
+        "pyproject.toml" => {
+            toml_fields(text, &["project"]).or_else(|| toml_fields(text, &["tool", "poetry"]))
+        }
+        "package.json" | "composer.json" => json_fields(text),
+        "pubspec.yaml" => Some((after(text, "name:"), after(text, "description:"))),
+        "setup.cfg" => Some((after(text, "name ="), after(text, "description ="))),
+        "pom.xml" => {
+            Some((between(text, "<name>", "</name>"), between(text, "<description>", "</description>")))
+        }
+        "go.mod" => Some((after(text, "module "), None)),
+        _ => None,
+    }
+    .unwrap_or_default();
+    let description = description.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    Manifest {
+        name: name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
+        description: description.map(|said| Said {
+            line: line_of(text, &said),
+            text: first_sentence(&said),
+            path: path.to_owned(),
+        }),
+    }
+}
+
+type Fields = (Option<String>, Option<String>);
+
+fn toml_fields(text: &str, table: &[&str]) -> Option<Fields> {
+    let document: toml::Table = text.parse().ok()?;
+    let mut found = &document;
+    for key in table {
+        found = found.get(*key)?.as_table()?;
+    }
+    let field = |name: &str| found.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    Some((field("name"), field("description")))
+}
+
+fn json_fields(text: &str) -> Option<Fields> {
+    let document: Value = serde_json::from_str(text).ok()?;
+    let field = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
+    Some((field("name"), field("description")))
+}
+
+/// The rest of the first line that begins with `key`.
+fn after(text: &str, key: &str) -> Option<String> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(rest.trim().trim_matches(['"', '\'']).to_owned())
+}
+
+fn between(text: &str, open: &str, close: &str) -> Option<String> {
+    let (_, rest) = text.split_once(open)?;
+    Some(rest.split_once(close)?.0.to_owned())
+}
+
+/// The line, from 1, on which the first words of a description stand.
+fn line_of(text: &str, said: &str) -> u64 {
+    let head: String = said.lines().next().unwrap_or_default().chars().take(40).collect();
+    let at = text.lines().position(|line| line.contains(&head));
+    at.map_or(1, |index| index as u64 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_description_of_each_kind() {
+        let rows = [
+            (
+                "Cargo.toml",
+                "[package]\nname = \"fd\"\ndescription = \"A fast find.\"\n",
+                "fd",
+                Some(("A fast find.", 3)),
+            ),
+            (
+                "Cargo.toml",
+                "[workspace.package]\ndescription = \"Many crates\"\n",
+                "",
+                Some(("Many crates", 2)),
+            ),
+            (
+                "package.json",
+                "{\n \"name\": \"vite\",\n \"description\": \"Tooling\"\n}",
+                "vite",
+                Some(("Tooling", 3)),
+            ),
+            ("pyproject.toml", "[project]\nname='x'\ndescription='Y'\n", "x", Some(("Y", 3))),
+            ("pyproject.toml", "[tool.poetry]\nname='x'\ndescription='Z'\n", "x", Some(("Z", 3))),
+            (
+                "pom.xml",
+                "<project>\n<name>j</name>\n<description>\nJava</description>",
+                "j",
+                Some(("Java", 4)),
+            ),
+            ("go.mod", "module example.com/x\n", "example.com/x", None),
+            ("pubspec.yaml", "name: app\ndescription: \"D\"\n", "app", Some(("D", 2))),
+            ("Makefile", "all:\n", "", None),
+            ("Cargo.toml", "not toml [", "", None),
+        ];
+        for (path, text, name, description) in rows {
+            let manifest = read(text, path);
+            assert_eq!(manifest.name.unwrap_or_default(), name, "{path} {text}");
+            let found = manifest.description.map(|said| (said.text, said.line));
+            assert_eq!(found, description.map(|(text, line)| (text.to_owned(), line)), "{path} {text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_manifest_makes_it_panic(text in "\\PC*", which in 0..NAMES.len()) {
+            read(&text, NAMES[which]);
+        }
+    }
+}

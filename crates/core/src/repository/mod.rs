@@ -1,0 +1,94 @@
+//! What a repository says about itself: its manifest's description and the first words of its README.
+
+mod manifest;
+mod readme;
+
+use crate::{update::Evidence, workspace::Workspace};
+use std::{io::Read, path::Path};
+
+/// Lines of a README or manifest that a plan reads.
+pub(crate) const SPAN_LINES: u64 = 50;
+
+/// A manifest or README is read up to here.
+const FILE_BYTES: u64 = 64 * 1024;
+
+/// The README's names by preference; compared without case.
+const README_NAMES: [&str; 7] =
+    ["readme.md", "readme.markdown", "readme", "readme.rst", "readme.txt", "readme.adoc", "readme.org"];
+
+/// A repository's own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repository {
+    /// The name that the README's heading or the manifest gives.
+    pub name: Option<String>,
+    /// One sentence, with the place where it stands.
+    pub description: Option<Said>,
+    /// Path of the README.
+    pub readme: Option<String>,
+    /// Path of the manifest.
+    pub manifest: Option<String>,
+}
+
+/// A sentence and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Plain text.
+    pub text: String,
+    /// Relative to the workspace.
+    pub path: String,
+    /// From 1.
+    pub line: u64,
+}
+
+impl Said {
+    /// Returns the place as evidence.
+    pub fn evidence(&self) -> Evidence {
+        Evidence::File { path: self.path.clone(), line: self.line, text: self.text.clone() }
+    }
+}
+
+impl Repository {
+    /// Looks at the top folder of a workspace. What cannot be read is as good as absent.
+    pub fn read(workspace: &Workspace) -> Self {
+        let names = top_names(workspace);
+        let find = |wanted: &str| names.iter().find(|name| name.eq_ignore_ascii_case(wanted)).cloned();
+        let readme = README_NAMES.iter().find_map(|name| find(name));
+        let manifest =
+            manifest::NAMES.iter().find_map(|name| names.iter().find(|found| found == name).cloned());
+        let said =
+            readme.as_deref().map(|path| readme::read(&text_of(workspace, path), path)).unwrap_or_default();
+        let declared = manifest
+            .as_deref()
+            .map(|path| manifest::read(&text_of(workspace, path), path))
+            .unwrap_or_default();
+        Self {
+            name: said.heading.or(declared.name),
+            // A README's first paragraph is written for people; a manifest's line is the short form of it.
+            description: said.sentence.or(declared.description),
+            readme,
+            manifest,
+        }
+    }
+}
+
+fn top_names(workspace: &Workspace) -> Vec<String> {
+    let Ok(entries) = workspace
+        .open_dir(Path::new("."))
+        .and_then(|dir| dir.entries().map_err(|error| crate::tool::ToolError::io(".", &error)))
+    else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn text_of(workspace: &Workspace, path: &str) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(opened) = workspace.open_file(Path::new(path)) {
+        // Half a file still says what it is about.
+        let _ = opened.file.take(FILE_BYTES).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
