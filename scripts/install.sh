@@ -4,6 +4,7 @@
 #   install.sh build        a C toolchain: enough for the command line
 #   install.sh desktop      and the libraries of the desktop window
 #   install.sh tests        and what the tests drive: browsers, a display, tools to compare with
+#   install.sh python       a Python that can make environments
 #   install.sh macos-check  a second Rust that can check for macOS
 #
 # Written for the bash 3.2 that macOS has.
@@ -18,6 +19,7 @@ refuse() {
 build="build-essential pkg-config ca-certificates"
 desktop="$build libwebkit2gtk-4.1-dev libdbus-1-dev"
 tests="$desktop webkit2gtk-driver xvfb chromium fonts-dejavu-core ripgrep python3"
+python="python3 python3-venv"
 macos_check="rustc-web cargo-web rust-web-src"
 
 check_toolchains() {
@@ -58,7 +60,7 @@ on_macos() {
         refuse "The tests of the page need Chrome: install it, or set CHROME to the program of another Chromium."
 }
 
-part=${1:?a part: build, desktop, tests or macos-check}
+part=${1:?a part, as the head of this file lists them}
 check_toolchains
 case "$(uname -s)" in
 Darwin)
@@ -70,6 +72,7 @@ Darwin)
     build) packages=$build ;;
     desktop) packages=$desktop ;;
     tests) packages=$tests ;;
+    python) packages=$python ;;
     macos-check) packages=$macos_check ;;
     *) refuse "unknown part: $part" ;;
     esac

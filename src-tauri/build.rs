@@ -3,15 +3,16 @@
 use anyhow::Context as _;
 use std::{fs, path::Path, time::SystemTime};
 
-/// Stands in for the page until `make ui` has built it, so that the workspace compiles on a fresh checkout.
-const PLACEHOLDER: &str = "<!doctype html><title>OpenAgents</title><p>The page is not built: run <code>make ui</code>.";
+/// What the window says in place of the page until `make ui` has built it, so that the workspace compiles on a fresh checkout.
+const UNBUILT: &str =
+    "<!doctype html><title>OpenAgents</title><p>The page is not built: run <code>make ui</code>.";
 
 fn main() -> anyhow::Result<()> {
     let page = Path::new("ui/dist");
     let index = page.join("index.html");
     if !index.exists() {
         fs::create_dir_all(page).context("creating ui/dist")?;
-        fs::write(&index, PLACEHOLDER).context("writing ui/dist/index.html")?;
+        fs::write(&index, UNBUILT).context("writing ui/dist/index.html")?;
         // Older than every source of the page, or `make` would take it for the page.
         fs::File::options().write(true).open(&index)?.set_modified(SystemTime::UNIX_EPOCH)?;
     }

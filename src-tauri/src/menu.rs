@@ -101,5 +101,11 @@ fn edit(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
 
 #[cfg(target_os = "macos")]
 fn window(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
-    SubmenuBuilder::new(app, "Window").minimize().maximize().fullscreen().separator().bring_all_to_front().build()
+    SubmenuBuilder::new(app, "Window")
+        .minimize()
+        .maximize()
+        .fullscreen()
+        .separator()
+        .bring_all_to_front()
+        .build()
 }

@@ -22,8 +22,8 @@ impl Display {
             .args(["-displayfd", "1", "-screen", "0", "1280x820x24", "-nolisten", "tcp"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut server =
-            Child::spawn(&mut command).context("Xvfb does not start; scripts/install.sh tests installs it")?;
+        let mut server = Child::spawn(&mut command)
+            .context("Xvfb does not start; scripts/install.sh tests installs it")?;
         let mut number = String::new();
         BufReader::new(server.take_stdout().context("Xvfb has an output")?).read_line(&mut number)?;
         if number.trim().is_empty() {

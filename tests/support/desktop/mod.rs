@@ -17,9 +17,10 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
+use tokio::time::interval;
 
 /// How long anything may take before a test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns the root of the repository.
 pub(crate) fn repository() -> PathBuf {
@@ -53,7 +54,7 @@ pub(crate) struct Desktop {
     pub(crate) page: Client,
     _driver: Child,
     _display: Display,
-    home: TempDir,
+    _home: TempDir,
 }
 
 impl Desktop {
@@ -91,18 +92,15 @@ impl Desktop {
             .connect(&format!("http://127.0.0.1:{port}"))
             .await
             .context("the desktop app opens no window")?;
-        Ok(Self { page, _driver: driver, _display: display, home })
-    }
-
-    /// Returns the home of the app.
-    pub(crate) fn home(&self) -> &Path {
-        self.home.path()
+        Ok(Self { page, _driver: driver, _display: display, _home: home })
     }
 
     /// Waits until `script`, the body of a function, returns something true.
     pub(crate) async fn until(&self, what: &str, script: &str) -> anyhow::Result<()> {
         let start = Instant::now();
+        let mut tick = interval(Duration::from_millis(20));
         loop {
+            tick.tick().await;
             if is_true(&self.page.execute(script, Vec::new()).await?) {
                 return Ok(());
             }
@@ -110,7 +108,6 @@ impl Desktop {
                 self.shoot("gave-up").await?;
                 bail!("{what} did not happen within {PATIENCE:?}: see {}", shots()?.display());
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
@@ -144,11 +141,12 @@ fn free_port() -> anyhow::Result<u16> {
 
 async fn listening(port: u16) -> anyhow::Result<()> {
     let start = Instant::now();
+    let mut tick = interval(Duration::from_millis(10));
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
         if start.elapsed() > PATIENCE {
             bail!("nothing listens on port {port}");
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tick.tick().await;
     }
     Ok(())
 }

@@ -1,0 +1,24 @@
+#!/bin/bash
+# Lets an emulator of the OpenAgents iOS app judge a server that knows one workspace with history.
+#
+#   ios-checks.sh prepare EMULATOR   installs what the emulator needs
+#   ios-checks.sh run EMULATOR       runs every scenario as every version of the app
+set -euo pipefail
+action=${1:?prepare or run}
+emulator=$(cd "${2:?the folder of the emulator}" && pwd)
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+environment=$target/ios-checks
+
+if [ "$action" = prepare ]; then
+    if ! python3 -m venv "$environment" 2>/dev/null; then
+        scripts/install.sh python
+        python3 -m venv --clear "$environment"
+    fi
+    "$environment/bin/pip" install --quiet --requirement "$emulator/requirements.txt"
+    exit
+fi
+
+cargo build --locked --workspace --quiet
+PYTHONDONTWRITEBYTECODE=1 exec "$environment/bin/python" scripts/ios-checks.py \
+    --emulator "$emulator/ios_client.py" --program "$target/debug/openagents"
