@@ -1,0 +1,62 @@
+import svelte from 'eslint-plugin-svelte';
+import globals from 'globals';
+import ts from 'typescript-eslint';
+import svelteConfig from './svelte.config.js';
+
+/** What each folder may use beside itself. `connection` holds the wire's types, `theme` and `json` are leaves. */
+const USES = {
+  backend: [],
+  theme: [],
+  json: ['theme'],
+  connection: ['backend', 'theme'],
+  plan: ['connection', 'theme'],
+  timeline: ['connection', 'session/groups', 'theme'],
+  session: ['connection', 'plan', 'theme', 'timeline', 'workspace/paths'],
+  workspace: ['connection', 'session/groups', 'theme', 'timeline/result-words'],
+  composer: ['theme'],
+  inspector: ['connection', 'json', 'theme', 'timeline'],
+  debug: ['connection', 'inspector/CopyButton', 'json', 'theme', 'timeline'],
+};
+
+const walls = Object.entries(USES).map(([folder, uses]) => ({
+  files: [`src/${folder}/**`],
+  rules: {
+    'no-restricted-imports': [
+      'error',
+      { patterns: [{ regex: `^\\.\\./(?!${uses.length > 0 ? `(?:${uses.join('|')})(?:/|\\.|$)` : '$'})`, message: `${folder}/ does not use this folder: see USES in eslint.config.js.` }] },
+    ],
+  },
+}));
+
+export default ts.config(
+  { ignores: ['dist/', 'node_modules/'] },
+  ...ts.configs.recommendedTypeChecked,
+  ...svelte.configs.recommended,
+  {
+    languageOptions: {
+      globals: { ...globals.browser },
+      parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js', 'svelte.config.js'] }, extraFileExtensions: ['.svelte'] },
+    },
+  },
+  { files: ['**/*.svelte', '**/*.svelte.ts'], languageOptions: { parserOptions: { parser: ts.parser, svelteConfig } } },
+  {
+    // The linter cannot infer what generic snippets are handed; svelte-check does, and is part of `npm run check`.
+    files: ['**/*.svelte'],
+    rules: Object.fromEntries(
+      ['argument', 'assignment', 'call', 'member-access', 'return'].map((what) => [`@typescript-eslint/no-unsafe-${what}`, 'off']),
+    ),
+  },
+  {
+    rules: {
+      'no-console': 'error',
+      eqeqeq: 'error',
+      'svelte/no-at-html-tags': 'error',
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/no-deprecated': 'error',
+      // The page's collections are replaced, not changed; reactive ones would cost for nothing.
+      'svelte/prefer-svelte-reactivity': 'off',
+    },
+  },
+  ...walls,
+  { files: ['*.js'], ...ts.configs.disableTypeChecked },
+);

@@ -1,0 +1,17 @@
+/** What the page needs from the program that shows it. Everything else goes over the bridge's WebSocket. */
+export interface Backend {
+  readonly kind: 'tauri' | 'browser';
+  /** Where the bridge is and what opens its door; `token` is null when this page was never given one. */
+  address(): Promise<Address>;
+  /** Opens the system's folder dialog. Absent where there is none; resolves with null when it is dismissed. */
+  pickFolder?: () => Promise<string | null>;
+}
+
+export interface Address {
+  /** `ws://127.0.0.1:9099/acp` */
+  socket: string;
+  /** An address that answers plain HTTP, to tell a silent bridge from one that refuses. */
+  page: string;
+  port: number;
+  token: string | null;
+}

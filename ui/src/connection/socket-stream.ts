@@ -1,0 +1,90 @@
+import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
+import { METHODS, type Frame, type Update, type UpdateParams } from './wire';
+
+/** Takes the two notifications that come by the thousand. */
+export interface Firehose {
+  updates(batch: Update[]): void;
+  frames(batch: Frame[]): void;
+}
+
+/**
+ * Makes a message stream out of an open browser WebSocket.
+ *
+ * `session/update` and `_openagents/frame` do not go through the SDK: it validates every notification against a schema
+ * (twice for updates), which costs seconds for a log of 50,000, and hands out copies without the fields it does not
+ * know, while the inspector has to show what was really sent. They are gathered and handed over once per task.
+ */
+export function socketStream(socket: WebSocket, firehose: Firehose): Stream {
+  let updates: Update[] = [];
+  let frames: Frame[] = [];
+  let scheduled = false;
+  const flusher = new MessageChannel();
+  flusher.port1.onmessage = flush;
+
+  function flush(): void {
+    scheduled = false;
+    const [u, f] = [updates, frames];
+    updates = [];
+    frames = [];
+    if (u.length > 0) firehose.updates(u);
+    if (f.length > 0) firehose.frames(f);
+  }
+
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    // A message task runs behind the socket events that wait already, so a burst becomes one batch.
+    // Unlike requestAnimationFrame it also runs while the tab is hidden.
+    flusher.port2.postMessage(null);
+  }
+
+  function taken(message: Record<string, unknown>, bytes: number): boolean {
+    if ('id' in message) return false;
+    if (message['method'] === 'session/update') {
+      const params = message['params'] as UpdateParams;
+      const meta = params._meta?.openagents;
+      updates.push({ params, seq: meta?.seq ?? 0, ts: meta?.ts ?? Date.now(), bytes });
+    } else if (message['method'] === METHODS.frame) {
+      frames.push(message['params'] as Frame);
+    } else {
+      return false;
+    }
+    schedule();
+    return true;
+  }
+
+  const readable = new ReadableStream<AnyMessage>({
+    start(controller) {
+      socket.addEventListener('message', (event: MessageEvent<unknown>) => {
+        if (typeof event.data !== 'string') return;
+        let message: Record<string, unknown>;
+        try {
+          message = JSON.parse(event.data) as Record<string, unknown>;
+        } catch {
+          // A frame that is not JSON is the bridge's fault; the link itself is fine.
+          return;
+        }
+        if (!taken(message, event.data.length)) controller.enqueue(message as AnyMessage);
+      });
+      socket.addEventListener('close', () => {
+        flush();
+        flusher.port1.close();
+        try {
+          controller.close();
+        } catch {
+          // The reader has left already.
+        }
+      });
+    },
+    cancel: () => socket.close(1000),
+  });
+  const writable = new WritableStream<AnyMessage>({
+    write(message) {
+      if (socket.readyState !== WebSocket.OPEN) throw new Error('The link to OpenAgents is down.');
+      socket.send(JSON.stringify(message));
+    },
+    close: () => socket.close(1000),
+    abort: () => socket.close(1000),
+  });
+  return { readable, writable };
+}

@@ -1,0 +1,53 @@
+import type { Frame } from '../connection/wire';
+
+/** As many as the bridge keeps. */
+export const KEPT = 2000;
+
+/** The last frames of every connection. Starts to listen at the first look and goes on from there. */
+export class Frames {
+  shown = $state.raw<readonly Frame[]>([]);
+  paused = $state(false);
+  /** Frames that came while paused. */
+  waiting = $state(0);
+  problem = $state<string | null>(null);
+
+  #all: Frame[] = [];
+
+  /** What the bridge remembers, at the start of a look or after a reconnect. */
+  remembered(frames: readonly Frame[]): void {
+    const newest = frames.at(-1)?.n ?? 0;
+    // Numbers go on within one run of the bridge; a lower one means that it was started again.
+    const later = this.#all.filter((frame) => frame.n > newest && newest > 0 && frame.n - newest < KEPT);
+    this.#all = [...frames, ...later].slice(-KEPT);
+    this.#publish();
+  }
+
+  take(batch: readonly Frame[]): void {
+    const last = this.#all.at(-1)?.n ?? 0;
+    const fresh = batch.filter((frame) => frame.n > last);
+    if (fresh.length === 0) return;
+    this.#all = [...this.#all, ...fresh].slice(-KEPT);
+    if (this.paused) this.waiting += fresh.length;
+    else this.#publish();
+  }
+
+  pause(paused: boolean): void {
+    this.paused = paused;
+    this.waiting = 0;
+    if (!paused) this.#publish();
+  }
+
+  clear(): void {
+    this.#all = this.#all.slice(-1);
+    this.#cleared = this.#all.at(-1)?.n ?? 0;
+    this.waiting = 0;
+    this.#publish();
+  }
+
+  /** Number of the newest frame that was cleared away. */
+  #cleared = 0;
+
+  #publish(): void {
+    this.shown = this.#all.filter((frame) => frame.n > this.#cleared);
+  }
+}

@@ -1,0 +1,35 @@
+import type { Evidence, Update } from '../connection/wire';
+import { citation } from '../timeline/evidence';
+import type { Row } from '../timeline/rows';
+
+/** What the inspector was opened on. */
+export type Target =
+  | { kind: 'row'; sessionId: string; key: string; row: Row; updates: Update[] }
+  | { kind: 'evidence'; evidence: Evidence };
+
+export function heading(target: Target): string {
+  if (target.kind === 'evidence') return citation(target.evidence);
+  switch (target.row.kind) {
+    case 'tool':
+      return target.row.name;
+    case 'message':
+      return target.row.summary === undefined ? 'Message' : 'Summary';
+    case 'thought':
+      return 'Reasoning';
+    case 'user':
+      return 'Prompt';
+  }
+}
+
+/** What one update of a row is called on its tab: `call`, `62 %`, `completed`. */
+export function step(update: Update): string {
+  const body = update.params.update;
+  if (body.sessionUpdate === 'tool_call') return 'call';
+  if (body.sessionUpdate !== 'tool_call_update') return body.sessionUpdate.replaceAll('_', ' ');
+  return (body.status ?? 'update').replaceAll('_', ' ');
+}
+
+/** The whole notification as it stood on the wire. */
+export function notification(update: Update): object {
+  return { jsonrpc: '2.0', method: 'session/update', params: update.params };
+}

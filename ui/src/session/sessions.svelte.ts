@@ -1,0 +1,207 @@
+import type { ListSessionsResponse } from '@agentclientprotocol/sdk';
+import type { Link } from '../connection/link.svelte';
+import { sentence } from '../connection/link.svelte';
+import { METHODS, type AttachResult, type ExploreResult, type SessionInfo, type Update } from '../connection/wire';
+import { baseName } from '../workspace/paths';
+import { Session } from './session.svelte';
+
+/** A line of the sidebar. */
+export interface SessionItem {
+  id: string;
+  title: string;
+  cwd: string;
+  updatedAt: number;
+}
+
+/** An exploration that has been asked for and has no session yet. */
+export interface Starting {
+  root: string;
+  goals: string[];
+  since: number;
+}
+
+/** Pages of `session/list` that the sidebar shows. */
+const PAGES = 5;
+/** Sessions whose logs stay in memory after another one is opened. */
+const KEPT = 8;
+
+export class Sessions {
+  items = $state.raw<readonly SessionItem[]>([]);
+  listed = $state(false);
+  open = $state.raw<Session | null>(null);
+  starting = $state.raw<Starting | null>(null);
+  /** Why the last Start failed. */
+  problem = $state<string | null>(null);
+
+  readonly #link: () => Link;
+  readonly #known = new Map<string, Session>();
+  /** Counts connections, so that each session is attached once on each. */
+  #connection = 0;
+  #listing: Promise<void> | null = null;
+  #listAgain = false;
+
+  constructor(link: () => Link) {
+    this.#link = link;
+  }
+
+  /** A connection is up: catch up with what is shown, and with what runs behind it. */
+  connected(): void {
+    this.#connection += 1;
+    void this.refresh();
+    for (const session of this.#known.values()) {
+      if (session === this.open || session.working) void this.#attach(session);
+    }
+  }
+
+  take(batch: readonly Update[]): void {
+    const bySession = new Map<string, Update[]>();
+    for (const update of batch) {
+      const known = bySession.get(update.params.sessionId);
+      if (known === undefined) bySession.set(update.params.sessionId, [update]);
+      else known.push(update);
+    }
+    for (const [id, updates] of bySession) {
+      let session = this.#known.get(id);
+      if (session === undefined) {
+        // The first updates of an exploration may overtake the answer that names its session.
+        if (updates[0]?.seq !== 1) continue;
+        session = this.#keep(new Session(id));
+      }
+      const before = { title: session.title, working: session.working };
+      const whole = session.take(updates);
+      if (!whole && session.attachedOn === this.#connection) void this.#attach(session);
+      if (session.title !== before.title || session.working !== before.working) void this.refresh();
+    }
+  }
+
+  show(id: string | null): void {
+    this.problem = null;
+    if (id === null) {
+      this.open = null;
+      return;
+    }
+    const session = this.#known.get(id) ?? this.#keep(new Session(id));
+    const item = this.items.find((known) => known.id === id);
+    if (item !== undefined) {
+      session.cwd = item.cwd;
+      session.title ??= item.title;
+    }
+    this.open = session;
+    if (session.attachedOn !== this.#connection) void this.#attach(session);
+  }
+
+  async start(root: string, goals: string[]): Promise<void> {
+    this.problem = null;
+    this.open = null;
+    const starting: Starting = { root, goals, since: Date.now() };
+    this.starting = starting;
+    try {
+      const answer = await this.#link().request<ExploreResult>(METHODS.explore, { root, goals });
+      const session = this.#known.get(answer.sessionId) ?? this.#keep(new Session(answer.sessionId));
+      session.cwd = root;
+      session.attachedOn = this.#connection;
+      if (session.updates === 0) session.waitingSince = starting.since;
+      if (this.starting === starting) this.open = session;
+      void this.refresh();
+    } catch (error) {
+      if (this.starting === starting) this.problem = sentence(error);
+    } finally {
+      if (this.starting === starting) this.starting = null;
+    }
+  }
+
+  /** Sends a prompt and resolves when its turn is over. Throws the reason when it could not be sent. */
+  async prompt(session: Session, text: string): Promise<void> {
+    session.problem = null;
+    session.pending = text;
+    session.waitingSince = Date.now();
+    session.working = true;
+    try {
+      await this.#link().request('session/prompt', { sessionId: session.id, prompt: [{ type: 'text', text }] });
+      session.ended();
+    } catch (error) {
+      if (this.#link().state.name === 'live') {
+        session.ended();
+        session.problem = sentence(error);
+        throw error;
+      }
+      // The link broke, not the turn: what became of it is in the log at the next attach.
+    }
+    void this.refresh();
+  }
+
+  cancel(session: Session): void {
+    this.#link().notify('session/cancel', { sessionId: session.id });
+  }
+
+  /** Reads the list of sessions; calls that come while it is read end in one more reading. */
+  async refresh(): Promise<void> {
+    if (this.#listing !== null) {
+      this.#listAgain = true;
+      return this.#listing;
+    }
+    this.#listing = this.#list()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#listing = null;
+        if (this.#listAgain) {
+          this.#listAgain = false;
+          void this.refresh();
+        }
+      });
+    return this.#listing;
+  }
+
+  async #list(): Promise<void> {
+    const found: SessionItem[] = [];
+    let cursor: string | null | undefined;
+    for (let page = 0; page < PAGES; page += 1) {
+      const answer: ListSessionsResponse = await this.#link().request('session/list', cursor ? { cursor } : {});
+      found.push(...answer.sessions.map(item));
+      cursor = answer.nextCursor;
+      if (!cursor) break;
+    }
+    this.items = found;
+    this.listed = true;
+    const open = this.open;
+    const shown = found.find((candidate) => candidate.id === open?.id);
+    if (open !== null && shown !== undefined) {
+      open.cwd = shown.cwd;
+      open.title ??= shown.title;
+    }
+  }
+
+  async #attach(session: Session): Promise<void> {
+    session.attachedOn = this.#connection;
+    session.caughtUp = false;
+    try {
+      const since = session.seq;
+      const answer = await this.#link().request<AttachResult>(METHODS.attach, { sessionId: session.id, since });
+      session.problem = null;
+      session.attached(answer);
+      if (answer.seq < since) await this.#link().request(METHODS.attach, { sessionId: session.id, since: 0 });
+    } catch (error) {
+      session.caughtUp = true;
+      if (this.#link().state.name === 'live') session.problem = sentence(error);
+    }
+  }
+
+  #keep(session: Session): Session {
+    this.#known.set(session.id, session);
+    for (const [id, old] of this.#known) {
+      if (this.#known.size <= KEPT) break;
+      if (old !== this.open && old !== session && !old.working) this.#known.delete(id);
+    }
+    return session;
+  }
+}
+
+function item(info: SessionInfo): SessionItem {
+  const time = info.updatedAt ? Date.parse(info.updatedAt) : Number.NaN;
+  return {
+    id: info.sessionId,
+    title: info.title || baseName(info.cwd),
+    cwd: info.cwd,
+    updatedAt: Number.isNaN(time) ? 0 : time,
+  };
+}

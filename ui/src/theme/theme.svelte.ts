@@ -1,0 +1,40 @@
+/** Which of the two looks the page has: the system's, or the one that a person chose. */
+export type Choice = 'system' | 'light' | 'dark';
+
+const KEY = 'openagents.theme';
+const NEXT: Record<Choice, Choice> = { system: 'light', light: 'dark', dark: 'system' };
+
+function stored(): Choice {
+  try {
+    const value = localStorage.getItem(KEY);
+    return value === 'light' || value === 'dark' ? value : 'system';
+  } catch {
+    // Storage can be switched off; the page then follows the system.
+    return 'system';
+  }
+}
+
+export class Theme {
+  choice = $state<Choice>(stored());
+
+  constructor() {
+    this.#show();
+  }
+
+  next(): void {
+    this.choice = NEXT[this.choice];
+    this.#show();
+    try {
+      if (this.choice === 'system') localStorage.removeItem(KEY);
+      else localStorage.setItem(KEY, this.choice);
+    } catch {
+      // Kept for this visit only.
+    }
+  }
+
+  #show(): void {
+    const root = document.documentElement;
+    if (this.choice === 'system') delete root.dataset['theme'];
+    else root.dataset['theme'] = this.choice;
+  }
+}

@@ -1,0 +1,31 @@
+import type { Evidence, Summary } from '../connection/wire';
+
+const PROVIDERS: Record<string, string> = { codex: 'Codex', 'claude-code': 'Claude Code', claude_code: 'Claude Code' };
+
+const HEADINGS: Record<string, string> = {
+  'session.analyze': 'Intent From Session History',
+  session_analyze: 'Intent From Session History',
+  fm: 'Inferred Intent (FM)',
+  gptoss: 'Inferred Intent (GPTOSS)',
+  readme: 'Inferred Intent (README)',
+};
+
+export function providerName(id: string): string {
+  return PROVIDERS[id] ?? id;
+}
+
+/** `src/pair.rs:88`, `codex 19fba3d:214`; line 0 means the session's title. */
+export function citation(evidence: Evidence): string {
+  if (evidence.kind === 'file') return `${evidence.path}:${evidence.line}`;
+  const where = evidence.line > 0 ? `:${evidence.line}` : '';
+  return `${evidence.provider} ${shortId(evidence.session_id)}${where}`;
+}
+
+/** The first part of a UUID that is enough to tell sessions apart by eye. */
+function shortId(id: string): string {
+  return id.length > 9 ? id.slice(0, 7) : id;
+}
+
+export function heading(summary: Summary): string | null {
+  return HEADINGS[summary.source] ?? null;
+}

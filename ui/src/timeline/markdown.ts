@@ -1,0 +1,40 @@
+import { createContext } from 'svelte';
+
+/** Rendered messages that are kept: rows leave and enter a virtual list all the time. */
+const KEPT = 400;
+
+/** Markdown to sanitised HTML, by the bridge. */
+export class Markdown {
+  readonly #ask: (text: string) => Promise<string>;
+  readonly #done = new Map<string, string>();
+  readonly #asked = new Map<string, Promise<string | null>>();
+
+  constructor(ask: (text: string) => Promise<string>) {
+    this.#ask = ask;
+  }
+
+  known(text: string): string | undefined {
+    return this.#done.get(text);
+  }
+
+  /** Resolves with null when the bridge cannot be asked. */
+  render(text: string): Promise<string | null> {
+    const known = this.#asked.get(text);
+    if (known !== undefined) return known;
+    const answer = this.#ask(text)
+      .then((html) => {
+        this.#done.set(text, html);
+        for (const old of this.#done.keys()) {
+          if (this.#done.size <= KEPT) break;
+          this.#done.delete(old);
+        }
+        return html;
+      })
+      .catch(() => null)
+      .finally(() => this.#asked.delete(text));
+    this.#asked.set(text, answer);
+    return answer;
+  }
+}
+
+export const [useMarkdown, provideMarkdown] = createContext<Markdown>();

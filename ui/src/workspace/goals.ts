@@ -1,0 +1,7 @@
+/** One goal a line; empty lines and list marks are left out. */
+export function parseGoals(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.replace(/^\s*(?:[-*•]\s+)?/, '').trim())
+    .filter((line) => line !== '');
+}
