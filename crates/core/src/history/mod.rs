@@ -5,22 +5,35 @@
 
 mod claude;
 mod codex;
+mod digest;
 mod event;
 mod index;
+mod intent;
 mod json;
 mod lines;
 mod list;
 mod noise;
+mod pattern;
+mod read;
 mod roots;
+mod search;
 mod source;
 mod title;
 mod transcript;
+mod workspaces;
 mod worktree;
 
 pub use event::{Event, EventKind, TitleRank, TouchedFile};
 pub use index::{FileStamp, MemoryIndex, TranscriptIndex};
+pub use read::{ReadEnd, Span};
 pub use roots::HistoryRoots;
+pub use search::{SearchMatch, SearchQuery, SearchResult};
 pub use transcript::{Listing, Provider, Query, Transcript};
+pub use workspaces::RecentWorkspace;
+
+pub(crate) use digest::Digest;
+pub(crate) use intent::{choose, of_title, sentence};
+pub(crate) use worktree::{Territory, real};
 
 use std::sync::{Arc, atomic::AtomicUsize};
 

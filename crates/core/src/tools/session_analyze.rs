@@ -1,1 +1,275 @@
-//! The tool `session.analyze`.
+//! The tool `session.analyze`: what the sessions of this workspace were about.
+
+use super::session_list::provider;
+use crate::{
+    history::{self, Digest, Query, Territory, Transcript},
+    tool::{Budget, Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    update::{Cut, Evidence},
+    workspace::Workspace,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// More threads would slow down the agents that work beside us.
+const THREADS: usize = 2;
+/// Names in a frequency table.
+const FREQUENCIES: usize = 100;
+/// Places that an intent is shown to rest on.
+const EVIDENCE: usize = 3;
+
+/// Finds out what past sessions were about.
+#[derive(Debug)]
+pub struct SessionAnalyze;
+
+/// Arguments of `session.analyze`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// Only these sessions; the recent ones of this workspace when left out or empty.
+    #[serde(alias = "session_ids")]
+    session_ids: Option<Vec<String>>,
+    /// `codex` or `claude-code`; both when left out.
+    provider: Option<String>,
+    /// Any of `files`, `tools`, `goals`; all of them when left out or empty.
+    metrics: Option<Vec<String>>,
+}
+
+impl Tool for SessionAnalyze {
+    fn name(&self) -> &'static str {
+        "session.analyze"
+    }
+
+    fn description(&self) -> &'static str {
+        "Says what the recent sessions in this workspace were about: goals, files, tools, and one sentence of intent."
+    }
+
+    fn schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Arguments)
+    }
+
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = parse_arguments(arguments)?;
+        let budget = context.budget(context.limits.analyze_time);
+        let ids = arguments.session_ids.unwrap_or_default();
+        let metrics = arguments.metrics.unwrap_or_default();
+        let wants = |metric: &str| metrics.is_empty() || metrics.iter().any(|wanted| wanted == metric);
+        let targets = match provider(arguments.provider.as_deref()) {
+            Some(provider) if ids.is_empty() => {
+                let query = Query {
+                    provider,
+                    workspace: Some(context.workspace.root().to_owned()),
+                    limit: context.limits.analyze_sessions,
+                    ..Query::default()
+                };
+                context.history.list(&query, &budget)
+            }
+            Some(provider) => {
+                let ids = ids.iter().take(context.limits.analyze_sessions);
+                let found = ids.filter_map(|id| context.history.find_within(id, provider, &budget));
+                let mut rows: Vec<_> = found.collect();
+                rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
+                history::Listing { rows, ..history::Listing::default() }
+            }
+            None => history::Listing::default(),
+        };
+        budget.check_cancelled()?;
+        let digests = digest_all(context, &targets.rows, &budget);
+        budget.check_cancelled()?;
+        let missing = digests.iter().filter(|digest| digest.is_none()).count() as u64;
+        let timed_out = targets.timed_out || budget.timed_out();
+        let mut analysis = Analysis::new(context.workspace);
+        let pairs: Vec<_> = targets
+            .rows
+            .iter()
+            .zip(&digests)
+            .filter_map(|(row, digest)| digest.as_ref().map(|digest| (row, digest)))
+            .collect();
+        // The oldest first: what a resumed session copied belongs to the one it was copied from.
+        for (row, digest) in pairs.iter().rev() {
+            analysis.add(row, digest);
+        }
+        let mut value = Map::new();
+        if wants("files") {
+            value.insert("fileFrequency".into(), frequencies(&analysis.files));
+        }
+        if wants("tools") {
+            value.insert("toolFrequency".into(), frequencies(&analysis.tools));
+        }
+        if wants("goals") {
+            value.insert("goalPatterns".into(), json!(analysis.goals(context.limits.analyze_goals)));
+        }
+        if !pairs.is_empty() {
+            let events: u64 = pairs.iter().map(|(_, digest)| digest.events).sum();
+            value.insert("avgConversationLength".into(), json!(events as f64 / pairs.len() as f64));
+        }
+        if let Some((sentence, evidence)) = analysis.intent() {
+            value.insert("userIntent".into(), json!(sentence));
+            value.insert("evidence".into(), json!(evidence));
+        }
+        let omitted = missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
+        // The workspace's older sessions are not cut off; they were never asked for.
+        let truncated = pairs.iter().any(|(_, digest)| digest.partial);
+        Ok(ToolOutput { value: Value::Object(value), cut: Cut { truncated, timed_out, omitted } })
+    }
+}
+
+fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -> Vec<Option<Digest>> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<(Vec<Option<Digest>>, u64)> = Mutex::new((rows.iter().map(|_| None).collect(), 0));
+    let total = rows.len() as u64;
+    let work = || {
+        while !budget.spent() {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(row) = rows.get(at) else { return };
+            let digest = context.history.digest(row, budget).ok();
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.0[at] = digest;
+            done.1 += 1;
+            // Within the lock, so that nobody hears 3 after 4.
+            context.progress.report(done.1, total);
+        }
+    };
+    if rows.len() < 2 {
+        work();
+    } else {
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(work);
+            }
+        });
+    }
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).0
+}
+
+/// What several sessions have to say together.
+struct Analysis<'a> {
+    workspace: &'a Workspace,
+    territory: Territory,
+    seen: HashSet<u64>,
+    files: BTreeMap<String, u64>,
+    tools: BTreeMap<String, u64>,
+    /// Oldest first.
+    sessions: Vec<Session>,
+}
+
+struct Session {
+    provider: &'static str,
+    id: String,
+    /// What the session says of itself.
+    candidate: Option<String>,
+    /// Cleaned prompts and their lines.
+    prompts: Vec<(u64, String)>,
+}
+
+impl<'a> Analysis<'a> {
+    fn new(workspace: &'a Workspace) -> Self {
+        Self {
+            workspace,
+            territory: Territory::of(workspace.root()),
+            seen: HashSet::new(),
+            files: BTreeMap::new(),
+            tools: BTreeMap::new(),
+            sessions: vec![],
+        }
+    }
+
+    fn add(&mut self, row: &Transcript, digest: &Digest) {
+        let cwd = row.cwd.as_deref();
+        let relative = |path: &str| self.relative(path, cwd);
+        let is_new = |origin: &Option<u64>| origin.is_none_or(|origin| !self.seen.contains(&origin));
+        let prompts = digest.prompts.iter().filter(|prompt| is_new(&prompt.origin));
+        let prompts: Vec<_> =
+            prompts.map(|prompt| (prompt.line, history::sentence(&prompt.text, &relative))).collect();
+        let title = digest.title.as_ref().map(|(_, title)| history::of_title(title, &relative));
+        let candidate = title.or_else(|| prompts.first().map(|(_, text)| text.clone()));
+        let calls = digest.calls.iter().filter(|(origin, _)| is_new(origin));
+        let calls: Vec<&String> = calls.map(|(_, name)| name).collect();
+        // What was changed says what a session was about; what was read does only when nothing was changed.
+        let edited = digest.files.values().any(|edited| *edited);
+        let files = digest.files.iter().filter(|(_, was_edited)| **was_edited || !edited);
+        let files: BTreeSet<String> =
+            files.map(|(path, _)| relative(path).unwrap_or_else(|| path.clone())).collect();
+        for name in calls {
+            *self.tools.entry(name.clone()).or_default() += 1;
+        }
+        for file in files {
+            *self.files.entry(file).or_default() += 1;
+        }
+        self.seen.extend(digest.prompts.iter().filter_map(|prompt| prompt.origin));
+        self.seen.extend(digest.calls.iter().filter_map(|(origin, _)| *origin));
+        self.sessions.push(Session {
+            provider: row.provider.as_str(),
+            id: row.id.clone(),
+            candidate: candidate.filter(|text| !text.is_empty()),
+            prompts,
+        });
+    }
+
+    /// Returns a path relative to the workspace, or to the same place in another worktree of its repository.
+    fn relative(&self, path: &str, cwd: Option<&Path>) -> Option<String> {
+        let plain = path.strip_prefix("file://").unwrap_or(path);
+        let absolute = match cwd {
+            Some(cwd) if !plain.starts_with(['/', '~']) => cwd.join(plain),
+            _ => Path::new(plain).to_owned(),
+        };
+        let real = history::real(&absolute);
+        let inside = self.territory.folders().iter().find_map(|folder| real.strip_prefix(folder).ok());
+        let inside = inside.map(Path::to_owned).or_else(|| self.workspace.resolve(path).ok())?;
+        let shown = Workspace::shown(&inside);
+        Some(if shown.is_empty() || shown == "." { self.workspace.name().to_owned() } else { shown })
+    }
+
+    /// Returns the distinct prompts, those of the newest session first.
+    fn goals(&self, most: usize) -> Vec<&str> {
+        let mut seen = HashSet::new();
+        let prompts = self.sessions.iter().rev().flat_map(|session| &session.prompts);
+        let texts = prompts.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty());
+        texts.filter(|text| seen.insert(text.to_lowercase())).take(most).collect()
+    }
+
+    fn intent(&self) -> Option<(String, Vec<Evidence>)> {
+        let candidates: Vec<(&Session, &str)> = self
+            .sessions
+            .iter()
+            .rev()
+            .filter_map(|session| session.candidate.as_deref().map(|text| (session, text)))
+            .collect();
+        let sentences: Vec<&str> = candidates.iter().map(|(_, text)| *text).collect();
+        let (chosen, sharing) = history::choose(&sentences)?;
+        let others = sharing.into_iter().filter(|at| *at != chosen);
+        let rests_on = std::iter::once(chosen).chain(others).take(EVIDENCE);
+        let evidence = rests_on.map(|at| candidates[at].0.evidence(candidates[at].1)).collect();
+        Some((sentences[chosen].to_owned(), evidence))
+    }
+}
+
+impl Session {
+    fn evidence(&self, candidate: &str) -> Evidence {
+        let prompt = self.prompts.iter().find(|(line, text)| *line > 0 && !text.is_empty());
+        let (line, text) = prompt.map_or((0, candidate), |(line, text)| (*line, text.as_str()));
+        Evidence::Session {
+            provider: self.provider.to_owned(),
+            session_id: self.id.clone(),
+            line,
+            text: text.to_owned(),
+        }
+    }
+}
+
+fn frequencies(counts: &BTreeMap<String, u64>) -> Value {
+    let mut ranked: Vec<_> = counts.iter().collect();
+    ranked.sort_by(|(a, count), (b, other)| other.cmp(count).then_with(|| a.cmp(b)));
+    Value::Object(
+        ranked.into_iter().take(FREQUENCIES).map(|(name, count)| (name.clone(), json!(count))).collect(),
+    )
+}

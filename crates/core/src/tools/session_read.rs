@@ -1,1 +1,137 @@
 //! The tool `session.read`.
+
+use super::session_list::provider;
+use crate::{
+    history::{Event, EventKind, Span},
+    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    update::Cut,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, ops::ControlFlow};
+
+/// Characters kept of what a person or an agent said.
+const MESSAGE_CHARS: usize = 2000;
+/// Characters kept of everything else: arguments, results, reasoning.
+const OTHER_CHARS: usize = 400;
+/// File names at the most.
+const FILE_REFERENCES: usize = 200;
+
+/// Reads one past session.
+#[derive(Debug)]
+pub struct SessionRead;
+
+/// Arguments of `session.read`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// Id of the session, or an unmistakable beginning of it.
+    #[serde(alias = "session_id")]
+    session_id: String,
+    /// `codex` or `claude-code`; both when left out.
+    provider: Option<String>,
+    /// First line of the log, from 1.
+    #[serde(alias = "start_line")]
+    start_line: Option<u64>,
+    /// Last line of the log.
+    #[serde(alias = "end_line")]
+    end_line: Option<u64>,
+    /// Events at the most: 100 when left out, never more than 200.
+    #[serde(alias = "max_events")]
+    max_events: Option<u64>,
+}
+
+impl Tool for SessionRead {
+    fn name(&self) -> &'static str {
+        "session.read"
+    }
+
+    fn description(&self) -> &'static str {
+        "Reads one past session of a coding agent: prompts, answers, tool calls and the files they touched."
+    }
+
+    fn schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Arguments)
+    }
+
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = parse_arguments(arguments)?;
+        let limits = context.limits;
+        let (from, to) = (arguments.start_line.unwrap_or(1), arguments.end_line.unwrap_or(u64::MAX));
+        if from == 0 || to < from {
+            return Err(ToolError::InvalidParameters(format!("Invalid line range: {from}-{to}")));
+        }
+        let most = arguments
+            .max_events
+            .map_or(limits.read_events, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        let most = most.clamp(1, limits.read_events_max);
+        let budget = context.budget(limits.read_time);
+        let not_found = || ToolError::FileNotFound(format!("session {}", arguments.session_id));
+        let wanted = provider(arguments.provider.as_deref()).ok_or_else(not_found)?;
+        let transcript = context.history.find_within(&arguments.session_id, wanted, &budget);
+        budget.check_cancelled()?;
+        let transcript = transcript.ok_or_else(not_found)?;
+
+        let span = Span {
+            from_line: from,
+            to_line: to,
+            bytes: limits.read_bytes,
+            tail_bytes: 0,
+            line_bytes: limits.read_line_bytes,
+        };
+        let mut events = Vec::new();
+        let mut total = 0u64;
+        let mut files = BTreeSet::new();
+        let end = context
+            .history
+            .read(&transcript, span, &budget, &mut |event| {
+                if matches!(event.kind, EventKind::Title(_)) {
+                    return ControlFlow::Continue(());
+                }
+                total += 1;
+                if files.len() < FILE_REFERENCES {
+                    files.extend(event.files.iter().map(|file| file.path.clone()));
+                }
+                if events.len() < most {
+                    events.push(row(&event));
+                }
+                ControlFlow::Continue(())
+            })
+            .map_err(|error| ToolError::io(&transcript.file_path.to_string_lossy(), &error))?;
+        budget.check_cancelled()?;
+        let truncated = end.capped || total > events.len() as u64;
+        Ok(ToolOutput {
+            value: json!({
+                "sessionId": transcript.id,
+                "events": events,
+                "truncated": truncated || end.stopped,
+                "totalEvents": total,
+                "fileReferences": files,
+            }),
+            cut: Cut { truncated, timed_out: end.stopped, omitted: end.bad_lines + end.long_lines },
+        })
+    }
+}
+
+fn row(event: &Event) -> Value {
+    let content = match &event.kind {
+        EventKind::Prompt | EventKind::Assistant => clipped(&event.text, MESSAGE_CHARS),
+        EventKind::ToolCall { name } if event.text.is_empty() => format!("Tool: {name}"),
+        EventKind::ToolCall { name } => format!("Tool: {name}\n{}", clipped(&event.text, OTHER_CHARS)),
+        _ => clipped(&event.text, OTHER_CHARS),
+    };
+    let mut row = json!({"type": event.kind.as_str(), "lineNumber": event.line, "content": content});
+    if let Some(timestamp) = event.timestamp {
+        row["timestamp"] = json!(timestamp);
+    }
+    row
+}
+
+fn clipped(text: &str, chars: usize) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

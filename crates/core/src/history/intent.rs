@@ -1,0 +1,386 @@
+//! What a person wanted, in one sentence, out of what they typed. Pure rules: text in, text out.
+
+use super::title;
+use std::collections::BTreeSet;
+
+/// Characters of a sentence.
+const SENTENCE_CHARS: usize = 200;
+/// Items of a list that a sentence names.
+const ITEMS: usize = 4;
+/// Two sentences share a theme when so much of the shorter one's words are in both.
+const THEME_OVERLAP: f64 = 0.5;
+/// One word in common is chance.
+const THEME_WORDS: usize = 2;
+
+/// How people begin a wish; `User intends to please fix it` is no English.
+const POLITE: &[&str] = &[
+    "please ",
+    "can you ",
+    "could you ",
+    "would you ",
+    "i want you to ",
+    "i want to ",
+    "i would like to ",
+    "i'd like to ",
+    "i need to ",
+    "we need to ",
+    "we should ",
+    "let's ",
+    "help me ",
+];
+
+/// Words that say nothing of what a session is about.
+const STOP_WORDS: &[&str] = &[
+    "about",
+    "after",
+    "again",
+    "all",
+    "also",
+    "and",
+    "any",
+    "are",
+    "ask",
+    "back",
+    "been",
+    "before",
+    "but",
+    "can",
+    "check",
+    "code",
+    "continue",
+    "could",
+    "did",
+    "does",
+    "doing",
+    "done",
+    "don't",
+    "everything",
+    "file",
+    "files",
+    "find",
+    "first",
+    "fix",
+    "for",
+    "from",
+    "get",
+    "give",
+    "going",
+    "good",
+    "had",
+    "has",
+    "have",
+    "hello",
+    "help",
+    "here",
+    "how",
+    "i'd",
+    "i'm",
+    "into",
+    "intends",
+    "is",
+    "it",
+    "it's",
+    "its",
+    "just",
+    "keep",
+    "let",
+    "let's",
+    "like",
+    "look",
+    "make",
+    "me",
+    "more",
+    "my",
+    "need",
+    "new",
+    "next",
+    "not",
+    "now",
+    "okay",
+    "on",
+    "one",
+    "only",
+    "our",
+    "out",
+    "please",
+    "project",
+    "repo",
+    "same",
+    "see",
+    "should",
+    "show",
+    "so",
+    "some",
+    "sure",
+    "test",
+    "thank",
+    "thanks",
+    "that",
+    "the",
+    "their",
+    "them",
+    "then",
+    "there",
+    "these",
+    "they",
+    "thing",
+    "things",
+    "this",
+    "those",
+    "to",
+    "try",
+    "use",
+    "user",
+    "using",
+    "want",
+    "was",
+    "way",
+    "we",
+    "what",
+    "when",
+    "where",
+    "which",
+    "why",
+    "will",
+    "with",
+    "work",
+    "would",
+    "yes",
+    "you",
+    "your",
+];
+
+/// Turns a path as a person or an agent wrote it into one relative to the workspace; `None` where it is none.
+pub(crate) type Relative<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Makes one sentence of what a person typed.
+pub(crate) fn sentence(text: &str, relative: Relative<'_>) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let list_at = lines.iter().position(|line| bullet(line).is_some());
+    let whole = match list_at {
+        Some(at) if at <= 1 => {
+            let items = lines[at..].iter().map_while(|line| bullet(line));
+            let items: Vec<String> =
+                items.take(ITEMS).map(|item| with_relative_paths(item, relative)).collect();
+            let heading = (at == 1).then(|| lines[0]);
+            from_list(heading.map(|line| with_relative_paths(line, relative)).as_deref(), &items)
+        }
+        _ => {
+            let joined = lines.iter().map(|line| bullet(line).unwrap_or(line));
+            joined.map(|line| with_relative_paths(line, relative)).collect::<Vec<_>>().join(" ")
+        }
+    };
+    cut_at_word(whole.trim().trim_end_matches(':'))
+}
+
+fn from_list(heading: Option<&str>, items: &[String]) -> String {
+    match heading.map(|heading| (heading, heading.strip_suffix(':'))) {
+        Some((_, Some(label))) => format!("User intends to {} {}.", wish(label), enumerated(items)),
+        Some((heading, None)) => format!("{heading}: {}", enumerated(items)),
+        None => {
+            let wishes: Vec<String> = items.iter().map(|item| wish(item)).collect();
+            format!("User intends to {}.", enumerated(&wishes))
+        }
+    }
+}
+
+/// Returns an item without its bullet or number.
+fn bullet(line: &str) -> Option<&str> {
+    let after_sign = line.strip_prefix(['-', '*', '•']).filter(|rest| rest.starts_with([' ', '\t']));
+    let item = after_sign.or_else(|| {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        let rest = line[digits..].strip_prefix(['.', ')'])?;
+        (digits > 0 && rest.starts_with([' ', '\t'])).then_some(rest)
+    })?;
+    let item = item.trim();
+    let item = item.strip_prefix("[ ]").or(item.strip_prefix("[x]")).unwrap_or(item).trim();
+    (!item.is_empty()).then_some(item)
+}
+
+/// Joins as one does in a sentence: `a`, `a and b`, `a, b, and c`.
+fn enumerated(items: &[String]) -> String {
+    let bare: Vec<&str> = items.iter().map(|item| item.trim_end_matches(['.', ',', ';'])).collect();
+    match bare.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [one, two] => format!("{one} and {two}"),
+        [first @ .., last] => format!("{}, and {last}", first.join(", ")),
+    }
+}
+
+/// Makes `Please fix the API` into `fix the API`.
+fn wish(text: &str) -> String {
+    let text = text.trim();
+    let lower = text.to_lowercase();
+    let polite = POLITE.iter().find(|words| lower.starts_with(**words) && text.is_char_boundary(words.len()));
+    let text = polite.map_or(text, |words| &text[words.len()..]);
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        // `README.md` and `API` keep their capitals.
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain(text.chars().skip(1)).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn with_relative_paths(line: &str, relative: Relative<'_>) -> String {
+    let words = line.split_whitespace().map(|word| {
+        let is_edge = |c: char| "`'\"()[]{}<>,;:!?".contains(c);
+        let inner = word.trim_start_matches(is_edge).trim_end_matches(|c| is_edge(c) || c == '.');
+        let is_path =
+            ["/", "./", "~/", "file://"].iter().any(|start| inner.starts_with(start)) && inner.len() > 2;
+        match is_path.then(|| relative(inner)).flatten() {
+            Some(path) => word.replacen(inner, &path, 1),
+            None => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Cuts to [`SENTENCE_CHARS`] at a word.
+fn cut_at_word(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(SENTENCE_CHARS) else { return text.to_owned() };
+    // One character is for the ellipsis.
+    let end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+    let head = &text[..end];
+    let at_word = if text[end..].starts_with(char::is_whitespace) { Some(end) } else { head.rfind(' ') };
+    let head = &head[..at_word.filter(|at| *at > end / 2).unwrap_or(end)];
+    format!("{}…", head.trim_end_matches([' ', ',', ';', ':', '.']))
+}
+
+/// Returns the words that say what a sentence is about, in their simplest form.
+pub(crate) fn theme(sentence: &str) -> BTreeSet<String> {
+    let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '_'));
+    words
+        .map(str::to_lowercase)
+        .filter(|word| word.chars().count() > 2 && !STOP_WORDS.contains(&word.as_str()))
+        .map(|word| stem(&word).to_owned())
+        .collect()
+}
+
+/// Takes the commonest endings off, so that `fixing tests` and `fix the test` meet.
+fn stem(word: &str) -> &str {
+    for ending in ["ing", "ed", "es", "s"] {
+        if let Some(stem) = word.strip_suffix(ending)
+            && stem.chars().count() > 3
+            && !word.ends_with("ss")
+        {
+            return stem;
+        }
+    }
+    word
+}
+
+/// Chooses among the sentences of recent sessions, newest first: the newest, or, where others share its theme, the most
+/// specific of those. A sentence without a theme (`continue`) is chosen only when there is no other. Returns the choice
+/// and all that share its theme.
+pub(crate) fn choose(sentences: &[&str]) -> Option<(usize, Vec<usize>)> {
+    let themes: Vec<BTreeSet<String>> = sentences.iter().map(|sentence| theme(sentence)).collect();
+    let newest = themes.iter().position(|theme| !theme.is_empty());
+    let Some(newest) = newest else {
+        return (!sentences.is_empty()).then(|| (0, vec![0]));
+    };
+    let sharing: Vec<usize> = (newest..themes.len())
+        .filter(|at| *at == newest || share_theme(&themes[newest], &themes[*at]))
+        .collect();
+    let mut chosen = newest;
+    for at in &sharing {
+        if specificity(sentences[*at], &themes[*at]) > specificity(sentences[chosen], &themes[chosen]) {
+            chosen = *at;
+        }
+    }
+    Some((chosen, sharing))
+}
+
+fn share_theme(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
+    let common = a.intersection(b).count();
+    let shorter = a.len().min(b.len());
+    common >= THEME_WORDS && common as f64 >= THEME_OVERLAP * shorter as f64
+}
+
+/// A word counts once, a name out of the code or a path twice.
+fn specificity(sentence: &str, theme: &BTreeSet<String>) -> usize {
+    let is_name = |word: &&str| {
+        let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+        inner.contains(['/', '_', '.'])
+            || inner.contains("::")
+            || inner.chars().skip(1).any(char::is_uppercase)
+    };
+    theme.len() + sentence.split_whitespace().filter(is_name).count()
+}
+
+/// Cleans a title that an agent or a person gave.
+pub(crate) fn of_title(given: &str, relative: Relative<'_>) -> String {
+    sentence(&title::one_line(given), relative)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_workspace(path: &str) -> Option<String> {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        path.strip_prefix("/w/proj/").or(path.strip_prefix("./")).map(str::to_owned)
+    }
+
+    #[test]
+    fn every_form_of_a_prompt() {
+        let rows = [
+            ("Fix the login", "Fix the login"),
+            ("  Fix\r\n\tthe   login \n", "Fix the login"),
+            ("Read:\n- README.md\n- src/App.swift", "User intends to read README.md and src/App.swift."),
+            ("Read:\n* README.md", "User intends to read README.md."),
+            ("Look at:\n• a\n• b\n• c\n• d\n• e", "User intends to look at a, b, c, and d."),
+            ("Please fix:\n1. the parser.\n2) the cli", "User intends to fix the parser and the cli."),
+            ("API work:\n- [ ] login\n- [x] logout", "User intends to API work login and logout."),
+            ("Do these\n- one\n- two", "Do these: one and two"),
+            ("- Fix the login\n- Add tests", "User intends to fix the login and add tests."),
+            ("Fix this error:\nTypeError: x\nat a.js:1", "Fix this error: TypeError: x at a.js:1"),
+            ("Why:", "Why"),
+            ("Open /w/proj/src/a.rs, then `/w/proj/b.rs`.", "Open src/a.rs, then `b.rs`."),
+            ("Read:\n- /w/proj/README.md\n- file:///w/proj/x", "User intends to read README.md and x."),
+            ("See /etc/hosts and /init", "See /etc/hosts and /init"),
+            ("Explain ./src/a.rs", "Explain src/a.rs"),
+            ("", ""),
+            ("-", "-"),
+            ("- ", "-"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(sentence(text, &in_workspace), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn cuts_at_a_word() {
+        let cut = sentence(&"word ".repeat(60), &in_workspace);
+        assert!(cut.ends_with("word…") && cut.chars().count() <= SENTENCE_CHARS, "{cut}");
+        assert_eq!(sentence(&"ü".repeat(300), &in_workspace).chars().count(), SENTENCE_CHARS);
+        let exact = "w".repeat(SENTENCE_CHARS);
+        assert_eq!(sentence(&exact, &in_workspace), exact);
+    }
+
+    #[test]
+    fn chooses_by_theme() {
+        let rows: [(&[&str], usize, &[usize]); 6] = [
+            (&["Add dark mode", "Fix the login flow"], 0, &[0]),
+            (
+                &[
+                    "Login token refresh",
+                    "Fix the login token refresh in src/auth.rs for expired sessions",
+                    "Docs",
+                ],
+                1,
+                &[0, 1],
+            ),
+            (&["continue", "Fix the login flow"], 1, &[1]),
+            (&["yes", "ok"], 0, &[0]),
+            (&["Login page", "Login tests for the payment parser"], 0, &[0]),
+            (&["Refactor the parser module", "Refactored parser modules"], 0, &[0, 1]),
+        ];
+        for (sentences, chosen, sharing) in rows {
+            assert_eq!(choose(sentences), Some((chosen, sharing.to_vec())), "{sentences:?}");
+        }
+        assert_eq!(choose(&[]), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! A pattern as `session.search` takes it, and a quick test of raw lines with it.
+
+use regex::{Regex, RegexBuilder, bytes};
+
+/// A compiled pattern is refused beyond this size, in bytes: a hostile one would eat the memory.
+const SIZE_LIMIT: usize = 4 << 20;
+
+/// A regular expression, case-insensitive.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    text: Regex,
+    /// The same over a raw line, where it finds everything that the other finds in the decoded text.
+    raw: Option<bytes::Regex>,
+}
+
+impl Pattern {
+    /// Compiles a pattern; the error is one sentence.
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        let text = RegexBuilder::new(pattern)
+            .case_insensitive(true)
+            .multi_line(true)
+            .size_limit(SIZE_LIMIT)
+            .build()
+            .map_err(|error| reason(&error))?;
+        let raw = reads_raw(pattern).then(|| {
+            bytes::RegexBuilder::new(pattern).case_insensitive(true).size_limit(SIZE_LIMIT).build().ok()
+        });
+        Ok(Self { text, raw: raw.flatten() })
+    }
+
+    /// Returns false only when no text in this line of a log can match.
+    pub(crate) fn may_match(&self, line: &[u8]) -> bool {
+        self.raw.as_ref().is_none_or(|raw| raw.is_match(line))
+    }
+
+    /// Returns where a line of text matches first, in bytes.
+    pub(crate) fn find(&self, text: &str) -> Option<usize> {
+        self.text.find(text).map(|found| found.start())
+    }
+}
+
+/// Returns whether a pattern that matches a text is sure to match its JSON form too: there, quotes, backslashes and
+/// line ends are two characters, and anything but ASCII may be six.
+fn reads_raw(pattern: &str) -> bool {
+    let bytes = pattern.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let next = bytes.get(at + 1).copied();
+        match bytes[at] {
+            // An escaped sign stands for itself; `\b`, `\w`, `\n` and the like do not.
+            b'\\'
+                if next.is_some_and(|next| {
+                    next.is_ascii_punctuation() && !matches!(next, b'\\' | b'"' | b'/')
+                }) =>
+            {
+                at += 1;
+            }
+            b'\\' | b'"' | b'^' | b'$' => return false,
+            b'[' if next == Some(b'^') => return false,
+            // Any one character may be two; any number of them may be any number.
+            b'.' if !matches!(next, Some(b'*' | b'+')) => return false,
+            // Flags change what the signs mean; `/` may be written `\/`.
+            b'(' if next == Some(b'?') && bytes.get(at + 2) != Some(&b':') => return false,
+            b'/' => return false,
+            byte if byte >= 0x80 || byte.is_ascii_control() => return false,
+            _ => {}
+        }
+        at += 1;
+    }
+    true
+}
+
+fn reason(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(_) => "the pattern is too large".to_owned(),
+        // The parser draws the place over several lines; the last one says what is wrong.
+        error => {
+            let text = error.to_string();
+            let last = text.lines().next_back().unwrap_or_default();
+            last.trim_start_matches("error:").trim().to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_when_raw_lines_will_do() {
+        let rows = [
+            ("login", true),
+            ("TODO|FIXME", true),
+            ("fix.*login", true),
+            (r"a\.rs", true),
+            ("(?:a|b)+", true),
+            ("[a-c]x?", true),
+            ("src/a", false),
+            (r"\bTODO\b", false),
+            ("say \"hi\"", false),
+            ("^fix", false),
+            ("a.b", false),
+            ("[^a]b", false),
+            ("(?s)a", false),
+            ("grüße", false),
+            (r"a\\b", false),
+        ];
+        for (pattern, expected) in rows {
+            assert_eq!(reads_raw(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_bad_pattern_is_told_in_one_sentence() {
+        let error = Pattern::new("a(").unwrap_err();
+        assert_eq!(error, "unclosed group");
+        assert_eq!(Pattern::new(r"\w{5000}{5000}").unwrap_err(), "the pattern is too large");
+    }
+}

@@ -1,0 +1,156 @@
+//! Streams what happened in one transcript.
+
+use super::{
+    Event, History, Provider, Transcript,
+    event::Decoded,
+    lines::{self, Extent, Lines, OpenLog},
+    source::Decoder,
+};
+use crate::tool::Budget;
+use std::{
+    collections::HashMap,
+    io::{self, Read, Seek, SeekFrom},
+    ops::ControlFlow,
+    path::PathBuf,
+    sync::OnceLock,
+};
+
+/// Which part of a transcript is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The first line, from 1.
+    pub from_line: u64,
+    /// The last line.
+    pub to_line: u64,
+    /// Bytes read from the first line on.
+    pub bytes: u64,
+    /// Bytes read of the end where `bytes` is not enough; their lines are numbered 0, since nobody counted.
+    pub tail_bytes: u64,
+    /// Longer lines are passed over; in bytes.
+    pub line_bytes: usize,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self { from_line: 1, to_line: u64::MAX, bytes: u64::MAX, tail_bytes: 0, line_bytes: 1 << 20 }
+    }
+}
+
+/// How a reading ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadEnd {
+    /// Lines that are none of this format.
+    pub bad_lines: u64,
+    /// Lines passed over because they are too long.
+    pub long_lines: u64,
+    /// The span's cap came before its last line.
+    pub capped: bool,
+    /// The budget was spent before the span's last line.
+    pub stopped: bool,
+}
+
+impl History {
+    /// Tells `visit` of every event in a part of a transcript, in the order of the file.
+    pub fn read(
+        &self,
+        transcript: &Transcript,
+        span: Span,
+        budget: &Budget,
+        visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> io::Result<ReadEnd> {
+        let mut decoder = self.decoder(transcript, budget)?;
+        let log = lines::open(&transcript.file_path)?;
+        let mut reading =
+            Reading { decoder: decoder.as_mut(), visit, events: vec![], end: ReadEnd::default() };
+        let mut lines = Lines::new(log, span.line_bytes, u64::MAX);
+        let mut first_offset = None;
+        loop {
+            let Some(line) = lines.next(budget)? else {
+                reading.finish(lines.extent());
+                return Ok(reading.end);
+            };
+            if line.number > span.to_line {
+                break;
+            }
+            if line.number < span.from_line {
+                continue;
+            }
+            let read = line.offset - *first_offset.get_or_insert(line.offset) + line.bytes.len() as u64;
+            if read > span.bytes {
+                reading.end.capped = true;
+                break;
+            }
+            if reading.line(line.bytes, line.number, line.complete).is_break() {
+                break;
+            }
+        }
+        reading.finish(lines.extent());
+        if reading.end.capped
+            && span.tail_bytes > 0
+            && let position = lines.position()
+            && let OpenLog::Plain(mut log) = lines.into_reader()
+        {
+            let end = log.seek(SeekFrom::End(0))?;
+            let from = position.max(end.saturating_sub(span.tail_bytes));
+            log.seek(SeekFrom::Start(from))?;
+            reading.tail(log, from == position, span, budget)?;
+        }
+        Ok(reading.end)
+    }
+
+    pub(super) fn decoder(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Box<dyn Decoder>> {
+        let sources = self.sources(Some(transcript.provider));
+        let source = sources.first().ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, format!("no logs of {}", transcript.provider.as_str()))
+        })?;
+        let files: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
+        let locate = |id: &str| {
+            let found = || source.discover(budget).into_iter().map(|file| (file.id, file.path)).collect();
+            files.get_or_init(found).get(id).cloned()
+        };
+        Ok(source.decoder(&transcript.file_path, &locate, budget))
+    }
+
+    /// Returns the title that a person gave a session outside of its log.
+    pub(crate) fn name_of(&self, provider: Provider, id: &str) -> Option<String> {
+        self.sources(Some(provider)).first()?.names().remove(id)
+    }
+}
+
+struct Reading<'a> {
+    decoder: &'a mut dyn Decoder,
+    visit: &'a mut dyn FnMut(Event) -> ControlFlow<()>,
+    events: Vec<Event>,
+    end: ReadEnd,
+}
+
+impl Reading<'_> {
+    fn line(&mut self, bytes: &[u8], number: u64, complete: bool) -> ControlFlow<()> {
+        if self.decoder.line(bytes, number, &mut self.events) == Decoded::Bad {
+            // A last line without an end may still be growing.
+            self.end.bad_lines += u64::from(complete);
+        }
+        for event in self.events.drain(..) {
+            (self.visit)(event)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn tail(&mut self, log: impl Read, at_line: bool, span: Span, budget: &Budget) -> io::Result<()> {
+        let mut lines = Lines::new(log, span.line_bytes, span.tail_bytes.saturating_mul(2));
+        let mut torn = !at_line;
+        while let Some(line) = lines.next(budget)? {
+            if !std::mem::take(&mut torn) && self.line(line.bytes, 0, line.complete).is_break() {
+                break;
+            }
+        }
+        self.finish(lines.extent());
+        Ok(())
+    }
+
+    fn finish(&mut self, extent: Extent) {
+        self.end.long_lines += extent.long_lines;
+        self.end.capped |= extent.capped;
+        self.end.stopped |= extent.stopped;
+    }
+}

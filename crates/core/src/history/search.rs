@@ -1,0 +1,410 @@
+//! Searches what was said and done in transcripts. Text is searched as a person would read it: no JSON, no keys, no
+//! ciphertext, no pictures.
+
+use super::{
+    Event, EventKind, History, Provider, Query, Transcript, lines::Lines, pattern::Pattern, source::Decoder,
+    worktree::Territory,
+};
+use crate::tool::{Budget, Progress};
+use std::{
+    collections::VecDeque,
+    io,
+    path::PathBuf,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// More threads would slow down the agents that work beside us.
+const THREADS: usize = 2;
+/// A longer line is passed over, in bytes: it is a picture or a dump.
+const MAX_LINE: usize = 256 << 10;
+/// Lines longer than this give no context, in bytes; copying them all would cost more than the search.
+const CONTEXT_LINE: usize = 16 << 10;
+/// Lines of a log that are kept for the context before a match; not each of them says something.
+const CONTEXT_WINDOW: usize = 8;
+/// What a compressed log is reckoned to grow by.
+const ZSTD_RATIO: u64 = 8;
+
+/// What to search for, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// A regular expression, case-insensitive.
+    pub pattern: String,
+    /// Only sessions of this agent.
+    pub provider: Option<Provider>,
+    /// Only these sessions, hidden or not; all that are not hidden when empty.
+    pub sessions: Vec<String>,
+    /// Sessions of this directory come first.
+    pub workspace: Option<PathBuf>,
+    /// Only sessions of [`SearchQuery::workspace`].
+    pub workspace_only: bool,
+    /// Hidden sessions too.
+    pub all: bool,
+    /// Matches kept.
+    pub max_matches: usize,
+    /// Lines kept on each side of a match.
+    pub context: usize,
+    /// Characters kept of a line.
+    pub line_chars: usize,
+    /// Bytes read of one log.
+    pub file_bytes: u64,
+    /// Bytes read in all.
+    pub total_bytes: u64,
+}
+
+/// A line of a session that matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchMatch {
+    /// Id of the session.
+    pub session_id: String,
+    /// The agent that wrote it.
+    pub provider: Provider,
+    /// Line of the log, from 1.
+    pub line_number: u64,
+    /// The text, shortened around the match.
+    pub line: String,
+    /// What was said before, oldest first.
+    pub before: Vec<String>,
+    /// What was said next.
+    pub after: Vec<String>,
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchResult {
+    /// Sessions of the workspace first, then the newest; within a session by line.
+    pub matches: Vec<SearchMatch>,
+    /// Matches seen, kept or not.
+    pub total: usize,
+    /// A cap on matches or bytes cut something.
+    pub truncated: bool,
+    /// The deadline cut something; only then is the result not the same every time.
+    pub timed_out: bool,
+    /// Lines and logs passed over.
+    pub omitted: u64,
+}
+
+impl History {
+    /// Searches transcripts; fails on a bad pattern only, with one sentence. `list_budget` bounds the finding of the
+    /// sessions, `budget` everything.
+    pub fn search(
+        &self,
+        query: &SearchQuery,
+        list_budget: &Budget,
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Result<SearchResult, String> {
+        let pattern = Pattern::new(&query.pattern)?;
+        let (rows, list_cut) = self.to_search(query, list_budget);
+        let (jobs, bytes_cut) = within_bytes(rows, query.file_bytes, query.total_bytes);
+        let found = self.search_all(&jobs, &pattern, query, budget, progress);
+        let mut result = SearchResult {
+            truncated: bytes_cut,
+            timed_out: list_cut || (budget.timed_out() && found.iter().any(|found| !found.finished)),
+            ..SearchResult::default()
+        };
+        for mut found in found {
+            result.total += found.total;
+            result.omitted += found.omitted;
+            result.truncated |= found.capped;
+            let room = query.max_matches - result.matches.len();
+            result.truncated |= found.total > room;
+            found.matches.truncate(room);
+            result.matches.append(&mut found.matches);
+        }
+        Ok(result)
+    }
+
+    fn to_search(&self, query: &SearchQuery, budget: &Budget) -> (Vec<Transcript>, bool) {
+        let only = query.workspace.clone().filter(|_| query.workspace_only);
+        let listing = self.list(
+            &Query {
+                provider: query.provider,
+                workspace: only,
+                since: None,
+                all: query.all || !query.sessions.is_empty(),
+                limit: 0,
+            },
+            budget,
+        );
+        let mut rows = listing.rows;
+        if !query.sessions.is_empty() {
+            rows.retain(|row| query.sessions.contains(&row.id));
+        }
+        if let Some(workspace) = &query.workspace {
+            let mut territory = Territory::of(workspace);
+            let (mut here, elsewhere): (Vec<_>, Vec<_>) =
+                rows.into_iter().partition(|row| row.cwd.as_deref().is_some_and(|cwd| territory.holds(cwd)));
+            here.extend(elsewhere);
+            rows = here;
+        }
+        (rows, listing.timed_out)
+    }
+
+    fn search_all(
+        &self,
+        jobs: &[Transcript],
+        pattern: &Pattern,
+        query: &SearchQuery,
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Vec<Found> {
+        let next = AtomicUsize::new(0);
+        let results: Mutex<(Vec<Found>, u64)> = Mutex::new((vec![Found::default(); jobs.len()], 0));
+        let total = jobs.len() as u64;
+        let work = || {
+            while !budget.spent() {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(transcript) = jobs.get(at) else { return };
+                let mut found = Found::default();
+                match self.search_one(transcript, pattern, query, budget, &mut found) {
+                    Ok(()) => found.finished = !budget.spent(),
+                    // Gone, or not ours to read: nothing to find.
+                    Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
+                }
+                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                results.0[at] = found;
+                results.1 += 1;
+                // Within the lock, so that nobody hears 3 after 4.
+                progress.report(results.1, total);
+            }
+        };
+        if jobs.len() < 2 {
+            work();
+        } else {
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(work);
+                }
+            });
+        }
+        results.into_inner().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn search_one(
+        &self,
+        transcript: &Transcript,
+        pattern: &Pattern,
+        query: &SearchQuery,
+        budget: &Budget,
+        found: &mut Found,
+    ) -> io::Result<()> {
+        let log = super::lines::open(&transcript.file_path)?;
+        let mut lines = Lines::new(log, MAX_LINE, query.file_bytes);
+        let mut decoder: Option<Box<dyn Decoder>> = None;
+        let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
+        let mut events = Vec::new();
+        // The last match still wants lines of what comes after it.
+        let mut wants_after = false;
+        while let Some(line) = lines.next(budget)? {
+            let candidate = pattern.may_match(line.bytes);
+            if candidate || wants_after {
+                if decoder.is_none() {
+                    decoder = Some(self.decoder(transcript, budget)?);
+                }
+                let Some(decoder) = decoder.as_mut() else { continue };
+                events.clear();
+                decoder.line(line.bytes, line.number, &mut events);
+                if wants_after && let Some(last) = found.matches.last_mut() {
+                    fill_after(last, &events, query);
+                    wants_after = last.after.len() < query.context;
+                }
+                if candidate && let Some(hit) = hit(&events, pattern, query) {
+                    found.total += 1;
+                    if found.matches.len() < query.max_matches {
+                        let mut hit = hit.of(transcript, line.number);
+                        for (number, bytes) in before.iter().rev() {
+                            if hit.before.len() >= query.context {
+                                break;
+                            }
+                            events.clear();
+                            decoder.line(bytes, *number, &mut events);
+                            fill_before(&mut hit, &events, query);
+                        }
+                        wants_after = hit.after.len() < query.context;
+                        found.matches.push(hit);
+                    } else {
+                        wants_after = false;
+                    }
+                }
+            }
+            if query.context > 0 && line.bytes.len() <= CONTEXT_LINE {
+                if before.len() == CONTEXT_WINDOW {
+                    before.pop_front();
+                }
+                before.push_back((line.number, line.bytes.to_vec()));
+            }
+        }
+        let extent = lines.extent();
+        found.omitted += extent.long_lines;
+        found.capped = extent.capped;
+        Ok(())
+    }
+}
+
+/// What was found in one transcript.
+#[derive(Debug, Clone, Default)]
+struct Found {
+    matches: Vec<SearchMatch>,
+    total: usize,
+    omitted: u64,
+    capped: bool,
+    finished: bool,
+}
+
+/// A match whose surroundings within its own line of the log are known.
+struct Hit {
+    line: String,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Hit {
+    fn of(self, transcript: &Transcript, line_number: u64) -> SearchMatch {
+        SearchMatch {
+            session_id: transcript.id.clone(),
+            provider: transcript.provider,
+            line_number,
+            line: self.line,
+            before: self.before,
+            after: self.after,
+        }
+    }
+}
+
+fn hit(events: &[Event], pattern: &Pattern, query: &SearchQuery) -> Option<Hit> {
+    for (index, event) in events.iter().enumerate() {
+        let Some((start, at)) = position(event, pattern) else { continue };
+        let text = &event.text;
+        let end = text[start..].find('\n').map_or(text.len(), |end| start + end);
+        let (start, line, at) = if matches!(event.kind, EventKind::ToolCall { .. }) && at == usize::MAX {
+            // The name matched, not the arguments.
+            (0, said(event).next().unwrap_or_default(), 0)
+        } else {
+            (start, text[start..end].to_owned(), at)
+        };
+        let earlier = events[..index].iter().flat_map(said).chain(lines_of(&text[..start]));
+        let mut before: Vec<String> = earlier.collect();
+        before.drain(..before.len().saturating_sub(query.context));
+        let rest = text.get(end + 1..).unwrap_or_default();
+        let after = lines_of(rest).chain(events[index + 1..].iter().flat_map(said)).take(query.context);
+        let shorten = |line: String| shortened(&line, 0, query.line_chars);
+        return Some(Hit {
+            line: shortened(&line, at, query.line_chars),
+            before: before.into_iter().map(shorten).collect(),
+            after: after.map(shorten).collect(),
+        });
+    }
+    None
+}
+
+/// Returns where the matching line of an event's text starts, and where in it the match is, in bytes.
+fn position(event: &Event, pattern: &Pattern) -> Option<(usize, usize)> {
+    let mut start = 0;
+    for line in event.text.split('\n') {
+        if !super::json::is_blob(line)
+            && let Some(at) = pattern.find(line)
+        {
+            return Some((start, at));
+        }
+        start += line.len() + 1;
+    }
+    match &event.kind {
+        EventKind::ToolCall { name } if pattern.find(name).is_some() => Some((0, usize::MAX)),
+        _ => None,
+    }
+}
+
+/// Returns an event's text line by line; a call without arguments is its name.
+fn said(event: &Event) -> impl Iterator<Item = String> + '_ {
+    let name = match &event.kind {
+        EventKind::ToolCall { name } => Some(name.clone()),
+        _ => None,
+    };
+    let first = lines_of(&event.text).next();
+    let head = name.map(|name| match first {
+        Some(first) => format!("{name}: {first}"),
+        None => name,
+    });
+    let skip = usize::from(head.is_some());
+    head.into_iter().chain(lines_of(&event.text).skip(skip))
+}
+
+fn lines_of(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.lines().filter(|line| !line.trim().is_empty() && !super::json::is_blob(line)).map(str::to_owned)
+}
+
+fn fill_before(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
+    let mut lines: Vec<String> = events.iter().flat_map(said).collect();
+    let room = query.context - hit.before.len();
+    lines.drain(..lines.len().saturating_sub(room));
+    lines.iter_mut().for_each(|line| *line = shortened(line, 0, query.line_chars));
+    lines.append(&mut hit.before);
+    hit.before = lines;
+}
+
+fn fill_after(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
+    let room = query.context - hit.after.len();
+    let lines = events.iter().flat_map(said).take(room);
+    hit.after.extend(lines.map(|line| shortened(&line, 0, query.line_chars)));
+}
+
+/// Cuts a line to `chars` characters such that the one at byte `at` is among them.
+fn shortened(line: &str, at: usize, chars: usize) -> String {
+    if line.len() <= chars || line.chars().count() <= chars {
+        return line.trim().to_owned();
+    }
+    let before = line[..at].chars().count();
+    let skip = if before < chars * 3 / 4 { 0 } else { before - chars / 4 };
+    let mut text: String = line.chars().skip(skip).take(chars).collect();
+    if skip > 0 {
+        text.insert(0, '…');
+    }
+    if line.chars().count() > skip + chars {
+        text.push('…');
+    }
+    text
+}
+
+/// Keeps the first sessions whose logs fit into `total` bytes together, whatever the disk or the clock do.
+fn within_bytes(mut rows: Vec<Transcript>, file: u64, total: u64) -> (Vec<Transcript>, bool) {
+    let mut left = total;
+    let mut kept = 0;
+    for row in &rows {
+        let Ok(metadata) = std::fs::metadata(&row.file_path) else {
+            kept += 1;
+            continue;
+        };
+        let ratio = if super::lines::is_zstd(&row.file_path) { ZSTD_RATIO } else { 1 };
+        let size = metadata.len().saturating_mul(ratio).min(file);
+        if size > left {
+            break;
+        }
+        left -= size;
+        kept += 1;
+    }
+    let cut = kept < rows.len();
+    rows.truncate(kept);
+    (rows, cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn keeps_the_match_in_sight() {
+        let rows = [
+            ("short", 0, 10, "short"),
+            ("0123456789abc", 0, 10, "0123456789…"),
+            ("0123456789abcdefghij", 18, 8, "…ghij"),
+            ("ééééééééééxéééééééééé", 20, 4, "…éxéé…"),
+        ];
+        for (line, at, chars, expected) in rows {
+            assert_eq!(shortened(line, at, chars), expected);
+        }
+    }
+}
