@@ -5,6 +5,7 @@
 //! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
 
 pub mod explore;
+pub mod folders;
 pub mod history;
 pub mod plan;
 pub mod repository;

@@ -1,0 +1,29 @@
+//! Where our own files are.
+
+use std::{ffi::OsString, path::PathBuf};
+
+/// Moves the data folder: database, token, models.
+pub const HOME_VARIABLE: &str = "OPENAGENTS_HOME";
+
+/// Returns `$OPENAGENTS_HOME`, else the platform's data folder: `~/Library/Application Support/com.openagents.desktop`
+/// on macOS, `$XDG_DATA_HOME/openagents` (`~/.local/share/openagents`) on Linux. `None` for a process without a home.
+pub fn data_folder() -> Option<PathBuf> {
+    data_folder_from(&|name| std::env::var_os(name))
+}
+
+fn data_folder_from(lookup: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let moved = lookup(HOME_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let name = if cfg!(target_os = "macos") { "com.openagents.desktop" } else { "openagents" };
+    moved.or_else(|| Some(directories::BaseDirs::new()?.data_dir().join(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_moves_it_and_an_empty_one_does_not() {
+        assert_eq!(data_folder_from(&|_| Some("/x".into())), Some(PathBuf::from("/x")));
+        assert_eq!(data_folder_from(&|_| Some("".into())), data_folder_from(&|_| None));
+    }
+}
