@@ -57,10 +57,8 @@ fn the_page_talks_to_this_machine_and_to_nobody_else() -> anyhow::Result<()> {
     assert_eq!(policy["default-src"], "'self'");
     let foreign = policy.as_object().into_iter().flatten().flat_map(|(_, sources)| {
         sources.as_str().unwrap_or_default().split_whitespace().filter(|source| {
-            !matches!(
-                *source,
-                "'self'" | "'none'" | "'unsafe-inline'" | "data:" | "ipc:" | "http://ipc.localhost"
-            ) && !source.ends_with("://127.0.0.1:*")
+            !matches!(*source, "'self'" | "'none'" | "data:" | "ipc:" | "http://ipc.localhost")
+                && !source.ends_with("://127.0.0.1:*")
         })
     });
     assert_eq!(foreign.collect::<Vec<_>>(), [""; 0]);
@@ -151,10 +149,12 @@ mod debian {
             assert!(root.path().join(file).is_file(), "{file}");
         }
 
-        let desktop = Desktop::start(&root.path().join("usr/bin/openagents-desktop"), None).await?;
+        let home = tempfile::tempdir()?;
+        let program = root.path().join("usr/bin/openagents-desktop");
+        let desktop = Desktop::start(&program, home.path(), None).await?;
         assert_eq!(desktop.page.title().await?, "OpenAgents");
-        desktop.until("the page", "return document.readyState === 'complete'").await?;
+        desktop.until("a live link", "return document.querySelector('[data-link=live]')").await?;
         desktop.shoot("installed").await?;
-        desktop.close().await
+        desktop.close(home.path()).await
     }
 }

@@ -6,11 +6,81 @@
 mod desktop;
 
 use desktop::Desktop;
+use fantoccini::Locator;
+use std::{fs, path::Path};
+use tempfile::TempDir;
+
+/// Returns a small project to explore.
+fn project() -> anyhow::Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("tide-tables-").tempdir()?;
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text);
+    fs::create_dir(folder.path().join("src"))?;
+    write("README.md", "# Tide tables\n\nPredicts the tide at a harbour from its constituents.\n")?;
+    write("Cargo.toml", "[package]\nname = \"tide-tables\"\nversion = \"0.1.0\"\nedition = \"2024\"\n")?;
+    write(
+        "src/lib.rs",
+        "//! Tides.\n\n/// Height above chart datum, in metres.\npub fn height() -> f64 {\n    1.2\n}\n",
+    )?;
+    Ok(folder)
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+const LIVE: &str = "return document.querySelector('[data-link=live]')";
+const COMPLETE: &str = "return document.querySelector('[data-plan=complete]')";
 
 #[tokio::test]
-async fn the_window_shows_the_page() -> anyhow::Result<()> {
-    let desktop = Desktop::start(&desktop::build()?, None).await?;
+async fn a_person_explores_a_folder_and_looks_behind_a_row() -> anyhow::Result<()> {
+    let (home, project) = (tempfile::tempdir()?, project()?);
+    let desktop = Desktop::start(&desktop::build()?, home.path(), None).await?;
     assert_eq!(desktop.page.title().await?, "OpenAgents");
+    desktop.until("a live link", LIVE).await?;
     desktop.shoot("start").await?;
-    desktop.close().await
+
+    let field = desktop.page.find(Locator::Css("#workspace")).await?;
+    field.clear().await?;
+    field.send_keys(&project.path().to_string_lossy()).await?;
+    desktop.page.find(Locator::Css("form button[type=submit]")).await?.click().await?;
+    desktop.until("the end of the plan", COMPLETE).await?;
+    let plan = desktop.page.find(Locator::Css("[data-plan]")).await?.text().await?;
+    assert!(plan.starts_with("Plan Complete"), "{plan}");
+    let timeline = desktop.page.find(Locator::Css("main")).await?.text().await?;
+    assert!(timeline.contains(&name(project.path())), "{timeline}");
+    desktop.shoot("explored").await?;
+
+    desktop.page.find(Locator::Css("[data-tool]")).await?.click().await?;
+    desktop.until("the inspector", "return document.querySelector('[aria-label=Inspector] dl')").await?;
+    let inspector = desktop.page.find(Locator::Css("[aria-label=Inspector]")).await?.text().await?;
+    assert!(inspector.contains("sessionUpdate"), "{inspector}");
+    desktop.shoot("inspector").await?;
+    desktop.close(home.path()).await
+}
+
+#[tokio::test]
+async fn a_folder_on_the_command_line_is_explored_at_once() -> anyhow::Result<()> {
+    let (home, project) = (tempfile::tempdir()?, project()?);
+    let desktop = Desktop::start(&desktop::build()?, home.path(), Some(project.path())).await?;
+    desktop.until("the end of the plan", COMPLETE).await?;
+    desktop.close(home.path()).await
+}
+
+#[tokio::test]
+async fn a_second_window_on_the_same_data_uses_the_bridge_of_the_first() -> anyhow::Result<()> {
+    let (home, project) = (tempfile::tempdir()?, project()?);
+    let program = desktop::build()?;
+    let first = Desktop::start(&program, home.path(), None).await?;
+    first.until("a live link", LIVE).await?;
+    let second = Desktop::start(&program, home.path(), Some(project.path())).await?;
+    second.until("the end of the plan", COMPLETE).await?;
+    let title = name(project.path());
+    first
+        .until(
+            "the session in the other window",
+            &format!("return document.body.innerText.includes('{title}')"),
+        )
+        .await?;
+    drop(second);
+    first.close(home.path()).await
 }

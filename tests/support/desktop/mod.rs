@@ -16,11 +16,13 @@ use std::{
     process::Command,
     time::{Duration, Instant},
 };
-use tempfile::TempDir;
 use tokio::time::interval;
 
 /// How long anything may take before a test gives up on it.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The data folder of the app, in its home.
+pub(crate) const DATA: &str = "openagents";
 
 /// Returns the root of the repository.
 pub(crate) fn repository() -> PathBuf {
@@ -54,13 +56,11 @@ pub(crate) struct Desktop {
     pub(crate) page: Client,
     _driver: Child,
     _display: Display,
-    _home: TempDir,
 }
 
 impl Desktop {
-    /// Starts `program` with a home of its own, on the folder if there is one.
-    pub(crate) async fn start(program: &Path, folder: Option<&Path>) -> anyhow::Result<Self> {
-        let home = tempfile::tempdir()?;
+    /// Starts `program` for a person whose home is `home`, on the folder if there is one.
+    pub(crate) async fn start(program: &Path, home: &Path, folder: Option<&Path>) -> anyhow::Result<Self> {
         let display = Display::start()?;
         let port = free_port()?;
         let mut command = Command::new("WebKitWebDriver");
@@ -70,17 +70,20 @@ impl Desktop {
             .env("TAURI_WEBVIEW_AUTOMATION", "true")
             .env("DISPLAY", display.name())
             .env("GDK_BACKEND", "x11")
-            .env("HOME", home.path())
-            .env("OPENAGENTS_HOME", home.path().join("openagents"))
+            .env("HOME", home)
+            .env("OPENAGENTS_HOME", home.join(DATA))
             .env("OPENAGENTS_PORT", "0")
-            .env("CODEX_HOME", home.path().join("codex"))
-            .env("CLAUDE_CONFIG_DIR", home.path().join("claude"));
+            .env("CODEX_HOME", home.join("codex"))
+            .env("CLAUDE_CONFIG_DIR", home.join("claude"));
         for variable in ["DBUS_SESSION_BUS_ADDRESS", "WAYLAND_DISPLAY", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env_remove(variable);
         }
         let driver = Child::spawn(&mut command)
             .context("WebKitWebDriver does not start; scripts/install.sh tests installs it")?;
-        listening(port).await?;
+        eventually("an answer of WebKitWebDriver", || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+        })
+        .await?;
 
         let arguments: Vec<_> = folder.into_iter().map(Path::to_string_lossy).collect();
         let capabilities = json!({
@@ -92,7 +95,7 @@ impl Desktop {
             .connect(&format!("http://127.0.0.1:{port}"))
             .await
             .context("the desktop app opens no window")?;
-        Ok(Self { page, _driver: driver, _display: display, _home: home })
+        Ok(Self { page, _driver: driver, _display: display })
     }
 
     /// Waits until `script`, the body of a function, returns something true.
@@ -118,9 +121,11 @@ impl Desktop {
         Ok(())
     }
 
-    /// Closes the window, which ends the app.
-    pub(crate) async fn close(self) -> anyhow::Result<()> {
-        Ok(self.page.clone().close().await?)
+    /// Closes the window and waits until the app has put its data folder in order and ended.
+    pub(crate) async fn close(self, home: &Path) -> anyhow::Result<()> {
+        self.page.close_window().await?;
+        let announcement = home.join(DATA).join("bridge.json");
+        eventually("the end of the app", || !announcement.exists()).await
     }
 }
 
@@ -139,12 +144,12 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-async fn listening(port: u16) -> anyhow::Result<()> {
+async fn eventually(what: &str, mut happened: impl FnMut() -> bool) -> anyhow::Result<()> {
     let start = Instant::now();
     let mut tick = interval(Duration::from_millis(10));
-    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+    while !happened() {
         if start.elapsed() > PATIENCE {
-            bail!("nothing listens on port {port}");
+            bail!("{what} did not happen within {PATIENCE:?}");
         }
         tick.tick().await;
     }
