@@ -33,8 +33,9 @@ pub fn parse_text_plan(text: &str) -> TextPlan {
 
 /// Strips numbering, bullets, emphasis and the commas of a JSON list.
 fn without_decoration(line: &str) -> &str {
-    static LEAD: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?i)^(?:step\s+\d+\s*[:.)-]|\d+\s*[.):]|[-*•–+>#]+|\[[ x]?\])\s*").ok());
+    static LEAD: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)^(?:step\s+\d+\s*[:.)-]|\d+\s*[.):]|[-*•–+>#]+|\[[ x]?\])\s*").ok()
+    });
     let mut rest = line.trim().trim_end_matches([',', ';']);
     while let Some(found) = LEAD.as_ref().and_then(|lead| lead.find(rest)).filter(|found| !found.is_empty()) {
         rest = rest[found.end()..].trim_start();

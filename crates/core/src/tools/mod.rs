@@ -14,10 +14,22 @@ pub(crate) mod testing;
 pub use get_span::GetSpan;
 pub use grep::Grep;
 pub use list_dir::ListDir;
+pub use session_analyze::SessionAnalyze;
+pub use session_list::SessionList;
+pub use session_read::SessionRead;
+pub use session_search::SessionSearch;
 
 use crate::tool::Tool;
 use std::sync::Arc;
 
 pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(ListDir), Arc::new(GetSpan), Arc::new(Grep)]
+    vec![
+        Arc::new(ListDir),
+        Arc::new(GetSpan),
+        Arc::new(Grep),
+        Arc::new(SessionList),
+        Arc::new(SessionSearch),
+        Arc::new(SessionRead),
+        Arc::new(SessionAnalyze),
+    ]
 }
