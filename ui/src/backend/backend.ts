@@ -5,6 +5,14 @@ export interface Backend {
   address(): Promise<Address>;
   /** Opens the system's folder dialog. Absent where there is none; resolves with null when it is dismissed. */
   pickFolder?: () => Promise<string | null>;
+  /** Hears what a person chose in the shell's menu, and folders that were opened from outside the page. */
+  listen?: (commands: Commands) => void;
+}
+
+/** Ids of menu items, and what they do. */
+export interface Commands {
+  menu(id: string): void;
+  folder(path: string): void;
 }
 
 export interface Address {
@@ -14,4 +22,6 @@ export interface Address {
   page: string;
   port: number;
   token: string | null;
+  /** A folder to explore as soon as the page is connected. */
+  root?: string | null;
 }

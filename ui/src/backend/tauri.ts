@@ -1,15 +1,26 @@
 import { invoke } from '@tauri-apps/api/core';
-import type { Address, Backend } from './backend';
+import { listen } from '@tauri-apps/api/event';
+import type { Address, Backend, Commands } from './backend';
+
+interface BridgeAddress {
+  port: number;
+  token: string;
+  root?: string | null;
+}
 
 /** The desktop window: the shell runs the bridge in its own process and tells port and token by one command. */
 export class TauriBackend implements Backend {
   readonly kind = 'tauri';
 
   async address(): Promise<Address> {
-    const { port, token } = await invoke<{ port: number; token: string }>('bridge_address');
-    return { socket: `ws://127.0.0.1:${port}/acp`, page: `http://127.0.0.1:${port}/`, port, token };
+    const { port, token, root } = await invoke<BridgeAddress>('bridge_address');
+    return { socket: `ws://127.0.0.1:${port}/acp`, page: `http://127.0.0.1:${port}/`, port, token, root: root ?? null };
   }
 
-  pickFolder = (): Promise<string | null> =>
-    invoke<string | null>('plugin:dialog|open', { options: { directory: true, multiple: false } });
+  pickFolder = (): Promise<string | null> => invoke<string | null>('pick_folder');
+
+  listen = (commands: Commands): void => {
+    void listen<string>('menu', (event) => commands.menu(event.payload));
+    void listen<string>('open-folder', (event) => commands.folder(event.payload));
+  };
 }

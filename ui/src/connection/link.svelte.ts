@@ -31,15 +31,17 @@ export class Link {
 
   readonly #backend: Backend;
   readonly #firehose: Firehose;
-  readonly #onLive: () => void;
+  readonly #onLive: (root: string | null) => void;
   #connection: ClientConnection | null = null;
   #socket: WebSocket | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #attempt = 0;
+  #wasLive = false;
   /** Every try has a number: events of an abandoned socket are told apart from those of the current one. */
   #try = 0;
 
-  constructor(backend: Backend, firehose: Firehose, onLive: () => void) {
+  /** `onLive` is told of a folder to explore once: the first time that the link is up. */
+  constructor(backend: Backend, firehose: Firehose, onLive: (root: string | null) => void) {
     this.#backend = backend;
     this.#firehose = firehose;
     this.#onLive = onLive;
@@ -94,7 +96,7 @@ export class Link {
     socket.addEventListener('open', () => {
       clearTimeout(deadline);
       opened = true;
-      if (mine === this.#try) void this.#greet(socket, mine);
+      if (mine === this.#try) void this.#greet(socket, mine, address.root ?? null);
     });
     socket.addEventListener('close', () => {
       clearTimeout(deadline);
@@ -104,7 +106,7 @@ export class Link {
     });
   }
 
-  async #greet(socket: WebSocket, mine: number): Promise<void> {
+  async #greet(socket: WebSocket, mine: number, root: string | null): Promise<void> {
     const connection = client({ name: 'openagents-page' }).connect(socketStream(socket, this.#firehose));
     try {
       const answer: InitializeResponse = await connection.agent.request('initialize', {
@@ -118,7 +120,8 @@ export class Link {
       this.#connection = connection;
       this.#attempt = 0;
       this.state = { name: 'live' };
-      this.#onLive();
+      this.#onLive(this.#wasLive ? null : root);
+      this.#wasLive = true;
     } catch {
       if (mine === this.#try) socket.close();
     }

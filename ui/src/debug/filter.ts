@@ -1,12 +1,14 @@
 import type { Frame } from '../connection/wire';
 
-const haystacks = new WeakMap<Frame, string>();
-
-export function frameText(frame: Frame): string {
-  return typeof frame.json === 'string' ? frame.json : JSON.stringify(frame.json);
+export interface NamedFrame extends Frame {
+  /** The method; for an answer the method that it answers. */
+  name: string;
+  kind: 'request' | 'notification' | 'result' | 'error';
 }
 
-/** The frame's JSON as a value; text that is no JSON stays text. */
+const texts = new WeakMap<Frame, string>();
+
+/** The frame's JSON as a value; text that was cut and is no JSON any more stays text. */
 export function frameValue(frame: Frame): unknown {
   if (typeof frame.json !== 'string') return frame.json;
   try {
@@ -16,25 +18,52 @@ export function frameValue(frame: Frame): unknown {
   }
 }
 
-/** What a line of the list says a frame is: its method, or which answer it is. */
-export function frameName(frame: Frame): string {
-  if (frame.method) return frame.method;
-  const value = frameValue(frame);
-  return typeof value === 'object' && value !== null && 'error' in value ? 'error' : 'result';
+/** Says what each frame is. An answer bears an id alone: its question is looked up among the frames before it. */
+export function named(frames: readonly Frame[]): NamedFrame[] {
+  const asked = new Map<string, string>();
+  return frames.map((frame) => {
+    const id = frame.id ?? null;
+    const method = frame.method ?? null;
+    if (method !== null) {
+      if (id !== null) asked.set(key(frame, frame.direction), method);
+      return { ...frame, name: method, kind: id === null ? 'notification' : 'request' };
+    }
+    const kind = isError(frame) ? 'error' : 'result';
+    return { ...frame, name: asked.get(key(frame, frame.direction === 'in' ? 'out' : 'in')) ?? '', kind };
+  });
 }
 
-function haystack(frame: Frame): string {
-  let text = haystacks.get(frame);
-  if (text === undefined) {
-    const columns = [frame.direction, frame.door, frame.client ?? '', frame.connection, frame.id ?? '', frameName(frame)];
-    text = `${columns.join(' ')} ${frameText(frame)}`.toLowerCase();
-    haystacks.set(frame, text);
+function key(frame: Frame, direction: string): string {
+  return `${frame.connection} ${direction} ${typeof frame.id} ${frame.id}`;
+}
+
+function isError(frame: Frame): boolean {
+  if (typeof frame.json !== 'string') return typeof frame.json === 'object' && frame.json !== null && 'error' in frame.json;
+  // The text of an answer is looked at, not parsed: there are 2,000 of them.
+  return /^\s*\{(?:"jsonrpc":"2\.0",|"id":[^,{}]*,|\s)*"error"/.test(frame.json.slice(0, 300));
+}
+
+/** `acp 5f0c2a1e` for a connection that gave no name. */
+export function who(frame: Frame): string {
+  return frame.client || `${frame.door} ${String(frame.connection).slice(0, 8)}`;
+}
+
+function text(frame: NamedFrame): string {
+  let known = texts.get(frame);
+  if (known === undefined) {
+    const json = typeof frame.json === 'string' ? frame.json : JSON.stringify(frame.json);
+    const columns = [frame.direction, frame.kind, frame.door, frame.client ?? '', frame.connection, frame.id ?? '', frame.name];
+    known = `${columns.join(' ')} ${json}`.toLowerCase();
+    texts.set(frame, known);
   }
-  return text;
+  return known;
 }
 
 /** Keeps the frames that hold every word of the filter, in any letter case. */
-export function filtered(frames: readonly Frame[], filter: string): readonly Frame[] {
-  const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== '');
-  return words.length === 0 ? frames : frames.filter((frame) => words.every((word) => haystack(frame).includes(word)));
+export function filtered(frames: readonly NamedFrame[], filter: string): readonly NamedFrame[] {
+  const words = filter
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  return words.length === 0 ? frames : frames.filter((frame) => words.every((word) => text(frame).includes(word)));
 }

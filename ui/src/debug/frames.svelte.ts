@@ -1,11 +1,12 @@
 import type { Frame } from '../connection/wire';
+import { named, type NamedFrame } from './filter';
 
 /** As many as the bridge keeps. */
 export const KEPT = 2000;
 
 /** The last frames of every connection. Starts to listen at the first look and goes on from there. */
 export class Frames {
-  shown = $state.raw<readonly Frame[]>([]);
+  shown = $state.raw<readonly NamedFrame[]>([]);
   paused = $state(false);
   /** Frames that came while paused. */
   waiting = $state(0);
@@ -38,7 +39,7 @@ export class Frames {
   }
 
   clear(): void {
-    this.#all = this.#all.slice(-1);
+    // Kept, so that answers still find the questions that they answer.
     this.#cleared = this.#all.at(-1)?.n ?? 0;
     this.waiting = 0;
     this.#publish();
@@ -48,6 +49,6 @@ export class Frames {
   #cleared = 0;
 
   #publish(): void {
-    this.shown = this.#all.filter((frame) => frame.n > this.#cleared);
+    this.shown = named(this.#all).filter((frame) => frame.n > this.#cleared);
   }
 }

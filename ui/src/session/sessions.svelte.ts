@@ -2,7 +2,6 @@ import type { ListSessionsResponse } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/link.svelte';
 import { METHODS, type AttachResult, type ExploreResult, type SessionInfo, type Update } from '../connection/wire';
-import { baseName } from '../workspace/paths';
 import { Session } from './session.svelte';
 
 /** A line of the sidebar. */
@@ -200,7 +199,7 @@ function item(info: SessionInfo): SessionItem {
   const time = info.updatedAt ? Date.parse(info.updatedAt) : Number.NaN;
   return {
     id: info.sessionId,
-    title: info.title || baseName(info.cwd),
+    title: info.title || 'Exploration',
     cwd: info.cwd,
     updatedAt: Number.isNaN(time) ? 0 : time,
   };

@@ -22,7 +22,11 @@ export class Theme {
   }
 
   next(): void {
-    this.choice = NEXT[this.choice];
+    this.choose(NEXT[this.choice]);
+  }
+
+  choose(choice: Choice): void {
+    this.choice = choice;
     this.#show();
     try {
       if (this.choice === 'system') localStorage.removeItem(KEY);

@@ -1,11 +1,16 @@
-/** `2 ms`, `0.4 s`, `12 s`, `1:05`. */
+/** How long one thing took: `2 ms`, `1.4 s`, `12 s`, `1:05`. */
 export function duration(ms: number): string {
   const whole = Math.max(0, Math.round(ms));
-  if (whole < 150) return `${whole} ms`;
+  if (whole < 1000) return `${whole} ms`;
   if (whole < 9950) return `${(whole / 1000).toFixed(1)} s`;
   if (whole < 59_500) return `${Math.round(whole / 1000)} s`;
   const seconds = Math.round(whole / 1000);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/** How long a run has taken so far: the unit does not change while it counts up. */
+export function elapsed(ms: number): string {
+  return ms < 9950 ? `${(Math.max(0, ms) / 1000).toFixed(1)} s` : duration(ms);
 }
 
 /** `512 B`, `1.2 kB`, `3.4 MB`. */

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { linkTone, linkWords, refusal, type Shown } from './link-words';
+
+test.each<[Shown, string, string]>([
+  [{ name: 'live' }, 'Live', 'live'],
+  [{ name: 'connecting' }, 'Connecting…', 'busy'],
+  [{ name: 'catching-up' }, 'Catching up', 'busy'],
+  [{ name: 'offline', since: new Date(2026, 0, 1, 9, 5) }, 'Offline since 09:05', 'off'],
+  [{ name: 'refused', why: 'bad-token' }, 'Not allowed', 'off'],
+])('%j', (shown, words, tone) => {
+  expect([linkWords(shown), linkTone(shown)]).toEqual([words, tone]);
+});
+
+test('a refusal says what to do', () => {
+  expect(refusal('bad-token')).toBe("This page's token is not valid any more. Run `openagents serve` and open the address that it prints.");
+  expect(refusal('no-token')).toContain('Run `openagents serve`');
+});

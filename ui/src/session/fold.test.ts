@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import type { SessionUpdate, Summary, Update } from '../connection/wire';
+import type { Row, ToolRow } from '../timeline/rows';
+import { apply, emptyFold, type Fold } from './fold';
+
+const text = (value: string) => ({ type: 'text' as const, text: value });
+const said = (value: string, meta: object = {}): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), _meta: { openagents: meta } });
+const asked = (value: string): SessionUpdate => ({ sessionUpdate: 'user_message_chunk', content: text(value) });
+const call = (id: string, name = 'search.grep', meta: object = {}): SessionUpdate => ({
+  sessionUpdate: 'tool_call',
+  toolCallId: id,
+  title: name,
+  kind: 'search',
+  status: 'pending',
+  rawInput: { pattern: 'x' },
+  _meta: { openagents: meta },
+});
+const news = (id: string, status: 'in_progress' | 'completed' | 'failed', meta: object = {}, rawOutput?: unknown): SessionUpdate => ({
+  sessionUpdate: 'tool_call_update',
+  toolCallId: id,
+  status,
+  ...(rawOutput === undefined ? {} : { rawOutput }),
+  _meta: { openagents: meta },
+});
+const plan = (state: string): SessionUpdate => ({
+  sessionUpdate: 'plan',
+  entries: [{ content: 'a', status: state === 'running' ? 'in_progress' : 'completed', priority: 'low' }],
+  _meta: { openagents: { planId: 'p', state } },
+});
+
+function numbered(updates: SessionUpdate[], from = 1): Update[] {
+  return updates.map((update, at) => ({ params: { sessionId: 's', update }, seq: from + at, ts: 1000 + 10 * (from + at), bytes: 1 }));
+}
+
+function folded(...updates: SessionUpdate[]): Fold {
+  const fold = emptyFold();
+  for (const update of numbered(updates)) apply(fold, update);
+  return fold;
+}
+
+const only = (fold: Fold): Row => {
+  expect(fold.rows).toHaveLength(1);
+  return fold.rows[0] as Row;
+};
+
+describe('tool rows', () => {
+  test('are updated in place', () => {
+    const row = only(folded(call('c'), news('c', 'in_progress', { progress: 0.5, note: 'processed 1/2' }), news('c', 'completed', {}, { total_matches: 1 })));
+    expect(row).toEqual({
+      kind: 'tool',
+      key: 'tc',
+      seqs: [1, 2, 3],
+      ts: 1010,
+      callId: 'c',
+      name: 'search.grep',
+      state: 'done',
+      args: { pattern: 'x' },
+      progress: 0.5,
+      note: 'processed 1/2',
+      output: { total_matches: 1 },
+      truncated: false,
+      timedOut: false,
+      late: false,
+      endedAt: 1030,
+    });
+  });
+
+  test.each<[string, SessionUpdate, Partial<ToolRow>]>([
+    ['the error of a failed call', news('c', 'failed', { error: 'File not found: a' }), { state: 'failed', error: 'File not found: a' }],
+    ['an error that stands in the output', news('c', 'failed', {}, { error: 'no' }), { error: 'no' }],
+    ['a failure without a word', news('c', 'failed'), { error: 'The tool failed and gave no reason.' }],
+    ['what was cut', news('c', 'completed', { truncated: true, timedOut: true }), { truncated: true, timedOut: true }],
+    ['a progress beyond its bounds', news('c', 'in_progress', { progress: 7 }), { progress: 1 }],
+    ['a late update', news('c', 'completed', { late: true }), { late: true }],
+  ])('show %s', (_name, update, expected) => {
+    expect(only(folded(call('c'), update))).toMatchObject(expected);
+  });
+
+  test('exist for news without an announcement', () => {
+    expect(only(folded(news('0123456789', 'in_progress')))).toMatchObject({ name: 'call 01234567…', state: 'running' });
+  });
+
+  test('keep their place when calls overlap', () => {
+    const fold = folded(call('a'), call('b'), news('b', 'completed'), news('a', 'completed'));
+    expect(fold.rows.map((row) => (row as ToolRow).callId)).toEqual(['a', 'b']);
+  });
+});
+
+describe('messages', () => {
+  test('join their chunks', () => {
+    expect(only(folded(said('one '), said('two')))).toMatchObject({ text: 'one two', seqs: [1, 2] });
+  });
+
+  test('are apart when something stands between them', () => {
+    expect(folded(said('one'), call('c'), said('two')).rows.map((row) => row.kind)).toEqual(['message', 'tool', 'message']);
+  });
+
+  test('are apart when they have different ids', () => {
+    const one = { ...said('one'), messageId: 'm1' } as SessionUpdate;
+    const two = { ...said('two'), messageId: 'm2' } as SessionUpdate;
+    expect(folded(one, two).rows).toHaveLength(2);
+  });
+
+  test('carry the summary', () => {
+    const summary: Summary = { repository: 'r', source: 'readme' };
+    expect(only(folded(said('x', { summary })))).toMatchObject({ summary });
+  });
+
+  test('of a person are one row each', () => {
+    expect(folded(asked('a'), asked('b')).rows).toHaveLength(2);
+  });
+
+  test('that are no text say what they are', () => {
+    expect(only(folded({ sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: '', mimeType: 'image/png' } }))).toMatchObject({ text: '[Image]' });
+  });
+});
+
+test('a plan is no row, a title is no row', () => {
+  const fold = folded(plan('running'), { sessionUpdate: 'session_info_update', title: 'T' });
+  expect([fold.rows.length, fold.plan?.state, fold.title, fold.updates]).toEqual([0, 'running', 'T', 2]);
+});
+
+test('an update of a kind that this page does not know is counted', () => {
+  expect(folded({ sessionUpdate: 'something_new' } as unknown as SessionUpdate).updates).toBe(1);
+});
+
+describe('a turn is at work', () => {
+  test.each<[string, SessionUpdate[], boolean]>([
+    ['from the prompt on', [asked('x')], true],
+    ['while the plan runs', [plan('running')], true],
+    ['while a call is open', [call('c')], true],
+    ['between the last op and the final message', [plan('running'), call('c'), news('c', 'completed'), plan('complete')], true],
+    ['until the final message', [plan('running'), plan('complete'), said('done')], false],
+    ['until a run that could not start says so', [said('❌ no')], false],
+    ['not because of a late call', [said('Exploration cancelled.'), call('c', 'search.grep', { late: true })], false],
+  ])('%s', (_name, updates, expected) => {
+    expect(folded(...updates).working).toBe(expected);
+  });
+});
+
+describe('the log', () => {
+  test('takes nothing twice', () => {
+    const fold = emptyFold();
+    const batch = numbered([asked('a'), said('b')]);
+    expect([...batch, ...batch].map((update) => apply(fold, update))).toEqual(['taken', 'taken', 'again', 'again']);
+    expect([fold.rows.length, fold.updates, fold.seq]).toEqual([2, 2, 2]);
+  });
+
+  test('notices a gap and takes nothing behind it', () => {
+    const fold = emptyFold();
+    const [first] = numbered([asked('a')]);
+    const [fourth] = numbered([said('d')], 4);
+    expect([apply(fold, first as Update), apply(fold, fourth as Update)]).toEqual(['taken', 'gap']);
+    expect(fold.seq).toBe(1);
+  });
+});

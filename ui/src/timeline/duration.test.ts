@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { duration, elapsed, size } from './duration';
+
+test.each([
+  [-5, '0 ms'],
+  [2.4, '2 ms'],
+  [112, '112 ms'],
+  [999.4, '999 ms'],
+  [1440, '1.4 s'],
+  [9949, '9.9 s'],
+  [12_300, '12 s'],
+  [59_499, '59 s'],
+  [59_500, '1:00'],
+  [65_000, '1:05'],
+  [3_725_000, '62:05'],
+])('%d ms took %s', (ms, expected) => expect(duration(ms)).toBe(expected));
+
+test.each([
+  [0, '0.0 s'],
+  [412, '0.4 s'],
+  [61_000, '1:01'],
+])('%d ms have elapsed: %s', (ms, expected) => expect(elapsed(ms)).toBe(expected));
+
+test.each([
+  [0, '0 B'],
+  [999, '999 B'],
+  [1200, '1.2 kB'],
+  [3_400_000, '3.4 MB'],
+])('%d bytes are %s', (bytes, expected) => expect(size(bytes)).toBe(expected));

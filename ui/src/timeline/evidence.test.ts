@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { citation, heading } from './evidence';
+
+const ID = '19fba3d0-1234-4444-8888-000000000000';
+
+test.each([
+  [{ kind: 'file' as const, path: 'src/pair.rs', line: 88, text: '' }, 'src/pair.rs:88'],
+  [{ kind: 'session' as const, provider: 'codex', session_id: ID, line: 214, text: '' }, 'codex 19fba3d:214'],
+  [{ kind: 'session' as const, provider: 'codex', session_id: ID, line: 0, text: '' }, 'codex 19fba3d'],
+  [{ kind: 'session' as const, provider: 'claude-code', session_id: 'short', line: 1, text: '' }, 'claude-code short:1'],
+])('%j is cited as %s', (evidence, expected) => expect(citation(evidence)).toBe(expected));
+
+test.each([
+  ['session.analyze', 'Intent From Session History'],
+  ['session_analyze', 'Intent From Session History'],
+  ['fm', 'Inferred Intent (FM)'],
+  ['gptoss', 'Inferred Intent (GPTOSS)'],
+  ['readme', 'Inferred Intent (README)'],
+  ['none', null],
+])('a sentence from %s stands under %s', (source, expected) => expect(heading({ repository: 'r', source })).toBe(expected));
