@@ -7,22 +7,27 @@ export interface Firehose {
   frames(batch: Frame[]): void;
 }
 
+/** The page is drawn no more often than this, in milliseconds. */
+const FRAME = 16;
+
 /**
  * Makes a message stream out of an open browser WebSocket.
  *
  * `session/update` and `_openagents/frame` do not go through the SDK: it validates every notification against a schema
  * (twice for updates), which costs seconds for a log of 50,000, and hands out copies without the fields it does not
- * know, while the inspector has to show what was really sent. They are gathered and handed over once per task.
+ * know, while the inspector has to show what was really sent. They are gathered and handed over once a frame.
  */
 export function socketStream(socket: WebSocket, firehose: Firehose): Stream {
   let updates: Update[] = [];
   let frames: Frame[] = [];
   let scheduled = false;
+  let flushed = 0;
   const flusher = new MessageChannel();
   flusher.port1.onmessage = flush;
 
   function flush(): void {
     scheduled = false;
+    flushed = performance.now();
     const [u, f] = [updates, frames];
     updates = [];
     frames = [];
@@ -33,9 +38,11 @@ export function socketStream(socket: WebSocket, firehose: Firehose): Stream {
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    // A message task runs behind the socket events that wait already, so a burst becomes one batch.
-    // Unlike requestAnimationFrame it also runs while the tab is hidden.
-    flusher.port2.postMessage(null);
+    // The first of a burst goes on at once, behind the socket events that wait already; the rest in steps of a frame.
+    // Unlike requestAnimationFrame both also run while the tab is hidden.
+    const rest = flushed + FRAME - performance.now();
+    if (rest <= 0) flusher.port2.postMessage(null);
+    else setTimeout(flush, rest);
   }
 
   function taken(message: Record<string, unknown>, bytes: number): boolean {

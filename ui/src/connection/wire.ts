@@ -55,8 +55,9 @@ export interface WorkspacesResult {
   root?: string | null;
 }
 
+/** A part of an update's JSON as it is stored. */
 export interface UpdatePage {
-  json: string;
+  text: string;
   offset: number;
   nextOffset?: number | null;
   total: number;
@@ -73,6 +74,11 @@ export interface Frame {
   id?: string | number | null;
   bytes: number;
   json: unknown;
+}
+
+/** `_meta.openagents` of a row of `session/list`. */
+export interface SessionMeta {
+  running?: boolean;
 }
 
 /** `_meta.openagents` of a plan entry. */
@@ -99,6 +105,8 @@ export interface ToolMeta {
   omitted?: number;
   error?: string;
   late?: boolean;
+  /** The output was shortened on its way; the bridge's log has all of it. */
+  pruned?: boolean;
   stage?: string;
 }
 

@@ -58,7 +58,7 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
     case 'tool_call_update':
       return callUpdate(fold, body, at);
     case 'user_message_chunk':
-      fold.rows.push({ kind: 'user', key: `u${at.seq}`, seqs: [at.seq], ts: at.ts, text: text(body.content) });
+      fold.rows.push({ kind: 'user', key: `u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: text(body.content) });
       fold.working = true;
       return;
     case 'agent_message_chunk':
@@ -175,7 +175,7 @@ function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): voi
     if (summary !== undefined) joined.summary = summary;
     fold.rows[fold.rows.length - 1] = joined;
   } else {
-    const row: MessageRow = { kind: 'message', key: `m${at.seq}`, seqs: [at.seq], ts: at.ts, text: text(body.content), messageId };
+    const row: MessageRow = { kind: 'message', key: `m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: text(body.content), messageId };
     if (summary !== undefined) row.summary = summary;
     fold.rows.push(row);
   }
@@ -189,7 +189,7 @@ function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Update): voi
     const joined: ThoughtRow = { ...last, text: last.text + text(body.content), seqs: [...last.seqs, at.seq] };
     fold.rows[fold.rows.length - 1] = joined;
   } else {
-    fold.rows.push({ kind: 'thought', key: `h${at.seq}`, seqs: [at.seq], ts: at.ts, text: text(body.content) });
+    fold.rows.push({ kind: 'thought', key: `h${fold.updates}`, seqs: [at.seq], ts: at.ts, text: text(body.content) });
   }
 }
 

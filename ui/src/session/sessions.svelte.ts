@@ -1,7 +1,7 @@
 import type { ListSessionsResponse } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/link.svelte';
-import { METHODS, type AttachResult, type ExploreResult, type SessionInfo, type Update } from '../connection/wire';
+import { METHODS, openagents, type AttachResult, type ExploreResult, type SessionInfo, type SessionMeta, type Update } from '../connection/wire';
 import { Session } from './session.svelte';
 
 /** A line of the sidebar. */
@@ -10,6 +10,7 @@ export interface SessionItem {
   title: string;
   cwd: string;
   updatedAt: number;
+  running: boolean;
 }
 
 /** An exploration that has been asked for and has no session yet. */
@@ -202,5 +203,6 @@ function item(info: SessionInfo): SessionItem {
     title: info.title || 'Exploration',
     cwd: info.cwd,
     updatedAt: Number.isNaN(time) ? 0 : time,
+    running: openagents<SessionMeta>(info._meta).running ?? false,
   };
 }
