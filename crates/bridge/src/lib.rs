@@ -1,12 +1,41 @@
 //! The wire: WebSocket, JSON-RPC, the iOS and ACP dialects, the event store, the page.
 //!
 //! **Architecture invariant:** this is the only crate that knows what a client sees.
+//!
+//! A frame's way in: `http` takes the upgrade and checks who asks, `connection` reads frames in order,
+//! a door (`acp`, `ios`) turns each into a call. The way out: a turn appends updates to the `store`, a session
+//! (`sessions`) shows them once they are on disk, and each connection's `outbox` reads on from its own position.
 
-use openagents_core::{explore::Explorer, history::HistoryRoots};
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+mod address;
+mod auth;
+mod bridge;
+mod connection;
+mod error;
+mod guard;
+mod http;
+mod inspect;
+mod ios;
+mod limits;
+mod markdown;
+mod outbox;
+mod page;
+mod prune;
+mod rpc;
+mod sessions;
+mod shared;
+mod socket;
+
+pub mod acp;
+pub mod store;
+
+pub use address::{ADDRESS_FILE, running};
+pub use auth::TOKEN_FILE;
+pub use bridge::Bridge;
+pub use error::BridgeError;
+pub use sessions::Explore;
+
+use openagents_core::history::HistoryRoots;
+use std::path::PathBuf;
 
 /// Who may use the door of the OpenAgents iOS app, which has no token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,52 +61,3 @@ pub struct BridgeConfig {
     /// Where other agents keep their logs.
     pub history: HistoryRoots,
 }
-
-/// A running bridge.
-#[derive(Debug)]
-pub struct Bridge {
-    address: SocketAddr,
-    token: String,
-    token_file: PathBuf,
-}
-
-/// Why a bridge cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum BridgeError {
-    /// Another program listens there.
-    #[error("port {0} is in use; choose another with --port, or 0 for any")]
-    PortBusy(u16),
-}
-
-impl Bridge {
-    /// Opens the store, binds the port and serves until [`Bridge::shutdown`].
-    pub async fn start(_config: BridgeConfig) -> Result<Self, BridgeError> {
-        Err(BridgeError::PortBusy(0))
-    }
-
-    /// Returns the bound loopback address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Returns the token for local use: 64 hexadecimal digits.
-    pub fn token(&self) -> &str {
-        &self.token
-    }
-
-    /// Returns the 0600 file that holds the token.
-    pub fn token_file(&self) -> &Path {
-        &self.token_file
-    }
-
-    /// Returns the address of the page, with the token in the fragment.
-    pub fn page_url(&self) -> String {
-        format!("http://{}/#token={}", self.address, self.token)
-    }
-
-    /// Ends running turns, flushes the store and closes every socket.
-    pub async fn shutdown(self) {}
-}
-
-#[doc(hidden)]
-pub fn _explorer(_: &Explorer) {}

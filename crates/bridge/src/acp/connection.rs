@@ -1,0 +1,81 @@
+//! One ACP connection: its frames in, its sessions out.
+
+use super::{from_wire::INSPECT, methods::Methods, to_wire};
+use crate::{
+    connection::{self, Door, Manner},
+    inspect::{Direction, Line},
+    limits::ACP_FRAME,
+    outbox::{Dialect, Out, Projected},
+    rpc::{self, Incoming},
+    sessions::Session,
+    shared::Shared,
+    socket::{self, Closing},
+    store::Stored,
+};
+use hyper::upgrade::OnUpgrade;
+use std::sync::Arc;
+
+/// Serves an authenticated connection until it ends.
+pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade) {
+    let Some(socket) = socket::open(upgrade, ACP_FRAME).await else { return };
+    let line = Line::new("acp");
+    let manner = Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false };
+    connection::serve(&shared, socket, manner, Acp, |outbox| AcpDoor {
+        line: line.clone(),
+        methods: Methods::new(shared.clone(), line, outbox),
+    })
+    .await;
+}
+
+struct AcpDoor {
+    line: Arc<Line>,
+    methods: Methods,
+}
+
+impl Door for AcpDoor {
+    async fn frame(&mut self, text: &str) -> Result<(), Closing> {
+        let parsed = rpc::parse(text);
+        let about_inspection = match &parsed {
+            Ok(Incoming::Request { method, .. } | Incoming::Notification { method, .. }) => method == INSPECT,
+            _ => false,
+        };
+        if !about_inspection {
+            self.methods.shared().inspector.record(&self.line, Direction::In, text);
+        }
+        match parsed {
+            Ok(Incoming::Request { id, method, params }) => self.methods.request(id, &method, params).await,
+            Ok(Incoming::Notification { method, params }) => self.methods.notification(&method, params).await,
+            Ok(Incoming::Response) => {}
+            Err(malformed) => {
+                let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
+                self.methods.send(Out::Text(text)).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows every update as it is.
+struct Acp;
+
+impl Dialect for Acp {
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Projected> {
+        let frame = |stored: &Arc<Stored>| {
+            let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
+            Projected { text: rpc::notification("session/update", &params), covers: stored.seq }
+        };
+        page.iter().map(frame).collect()
+    }
+
+    fn rest(&mut self, _session: &Session) -> Vec<Projected> {
+        Vec::new()
+    }
+
+    fn held_back(&self, _session: &Session) -> Option<u64> {
+        None
+    }
+
+    fn failed(&mut self, session: &Session, message: &str) -> String {
+        rpc::notification("session/update", &to_wire::store_failed(session.id(), message))
+    }
+}

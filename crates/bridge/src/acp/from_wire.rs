@@ -1,0 +1,149 @@
+//! ACP's words into calls: the one table of what may be asked, with which params, and by whom.
+
+use crate::error::Fault;
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES as ACP, CancelNotification, ContentBlock, EmbeddedResourceResource, InitializeRequest,
+    ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PromptRequest,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// Whether a client may look, act, or see everything. The local token may do all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    /// Sessions and their updates.
+    View,
+    /// Start and stop turns.
+    Prompt,
+    /// Every frame of everybody.
+    Admin,
+}
+
+/// What a client asks for.
+#[derive(Debug)]
+pub(crate) enum Call {
+    Initialize(Box<InitializeRequest>),
+    NewSession(NewSessionRequest),
+    ListSessions(ListSessionsRequest),
+    LoadSession(LoadSessionRequest),
+    Prompt(PromptRequest),
+    Cancel(CancelNotification),
+    Explore(Explore),
+    Attach(Attach),
+    Update(Update),
+    Markdown(Markdown),
+    Inspect,
+    Workspaces,
+}
+
+/// Params of `_openagents/explore`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Explore {
+    pub(crate) root: std::path::PathBuf,
+    #[serde(default)]
+    pub(crate) goals: Vec<String>,
+    /// Accepted, and without effect: an exploration uses no network and no model of others.
+    #[serde(default, rename = "policy")]
+    _policy: Policy,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Policy {
+    #[serde(default, rename = "allow_network", alias = "allowNetwork")]
+    _allow_network: bool,
+    #[serde(default, rename = "allow_external_llms", alias = "allowExternalLlms")]
+    _allow_external_llms: bool,
+}
+
+/// Params of `_openagents/attach`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Attach {
+    pub(crate) session_id: String,
+    #[serde(default)]
+    pub(crate) since: u64,
+}
+
+/// Params of `_openagents/update`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Update {
+    pub(crate) session_id: String,
+    pub(crate) seq: u64,
+    #[serde(default)]
+    pub(crate) offset: usize,
+    #[serde(default)]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Params of `_openagents/markdown`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Markdown {
+    pub(crate) text: String,
+}
+
+type Read = fn(Value) -> Result<Call, Fault>;
+
+/// Every method of this door: its name, who may call it, and how its params are read.
+const METHODS: &[(&str, Scope, Read)] = &[
+    (ACP.initialize, Scope::View, |params| Ok(Call::Initialize(Box::new(read(params)?)))),
+    (ACP.session_new, Scope::Prompt, |params| Ok(Call::NewSession(read(with_servers(params))?))),
+    (ACP.session_list, Scope::View, |params| Ok(Call::ListSessions(read(params)?))),
+    (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
+    (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(read(params)?))),
+    (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(read(params)?))),
+    ("_openagents/explore", Scope::Prompt, |params| Ok(Call::Explore(read(params)?))),
+    ("_openagents/attach", Scope::View, |params| Ok(Call::Attach(read(params)?))),
+    ("_openagents/update", Scope::View, |params| Ok(Call::Update(read(params)?))),
+    ("_openagents/markdown", Scope::View, |params| Ok(Call::Markdown(read(params)?))),
+    ("_openagents/workspaces", Scope::View, |_| Ok(Call::Workspaces)),
+    (INSPECT, Scope::Admin, |_| Ok(Call::Inspect)),
+];
+
+/// The debug stream; the inspector does not inspect itself.
+pub(crate) const INSPECT: &str = "_openagents/inspect";
+
+/// Reads a call that somebody with `scope` makes.
+pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
+    let known = METHODS.iter().find(|(name, _, _)| *name == method);
+    let Some((_, needed, read)) = known else { return Err(Fault::method_not_found(method)) };
+    if scope < *needed {
+        return Err(Fault::invalid_request(format!("This device may not call {method}.")));
+    }
+    read(if params.is_null() { Value::Object(Default::default()) } else { params })
+}
+
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+    serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
+}
+
+/// We start no MCP servers; a client that names none at all is fine.
+fn with_servers(params: Value) -> Value {
+    with(params, "mcpServers", Value::Array(Vec::new()))
+}
+
+/// A stored session knows where it ran.
+fn with_cwd(params: Value) -> Value {
+    with(params, "cwd", Value::String(String::new()))
+}
+
+fn with(mut params: Value, key: &str, default: Value) -> Value {
+    if let Some(members) = params.as_object_mut() {
+        members.entry(key).or_insert(default);
+    }
+    params
+}
+
+/// Returns the text of a prompt; what is linked appears by its address.
+pub(crate) fn prompt_text(blocks: &[ContentBlock]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(text.text.clone()),
+        ContentBlock::ResourceLink(link) => Some(link.uri.clone()),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => Some(text.text.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n").trim().to_owned()
+}

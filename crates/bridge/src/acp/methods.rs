@@ -1,0 +1,209 @@
+//! Runs the calls of one ACP connection, one after the other.
+
+use super::{
+    from_wire::{self, Call, Scope},
+    requests,
+};
+use crate::{
+    error::Fault,
+    inspect::Line,
+    markdown,
+    outbox::{Out, Outbox},
+    rpc::{self, Id},
+    sessions::{Session, Ticket, TurnRequest},
+    shared::Shared,
+};
+use agent_client_protocol_schema::v1::{
+    InitializeRequest, LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
+    PromptRequest, PromptResponse, StopReason,
+};
+use openagents_core::update::RunState;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::{collections::HashSet, sync::Arc};
+
+/// The sessions that a connection follows, and the way to its client.
+pub(super) struct Methods {
+    shared: Arc<Shared>,
+    line: Arc<Line>,
+    outbox: Outbox,
+    follows: HashSet<Arc<str>>,
+}
+
+/// What is sent for a call, in this order.
+enum Answer {
+    Now(Value),
+    /// Then the updates of a session after a number.
+    AndFollow(Value, Arc<Session>, u64),
+    /// After the updates of a session up to a number.
+    After(Value, Arc<Session>, u64),
+    /// When a turn is over.
+    AtEnd(Arc<Session>, Ticket),
+    /// Not shown to the inspector; then every frame after a number.
+    AndInspect(Value, u64),
+}
+
+impl Methods {
+    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, outbox: Outbox) -> Self {
+        Self { shared, line, outbox, follows: HashSet::new() }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Queues something for the client; one that is gone needs nothing.
+    pub(super) async fn send(&self, out: Out) {
+        let _ = self.outbox.send(out).await;
+    }
+
+    pub(super) async fn notification(&mut self, method: &str, params: Value) {
+        // A notification has no answer, not even when it is wrong.
+        if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, Scope::Admin)
+            && let Ok(Some(session)) = self.shared.hub.find(&cancel.session_id.0).await
+        {
+            session.cancel();
+        }
+    }
+
+    pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
+        let answer = match from_wire::call(method, params, Scope::Admin) {
+            Ok(call) => self.run(call).await,
+            Err(fault) => Err(fault),
+        };
+        match answer {
+            Ok(Answer::Now(result)) => self.send(Out::Text(rpc::response(&id, &result))).await,
+            Ok(Answer::AndFollow(result, session, since)) => {
+                self.send(Out::Text(rpc::response(&id, &result))).await;
+                self.follow(session, since).await;
+            }
+            Ok(Answer::After(result, session, seq)) => {
+                self.follow(session.clone(), 0).await;
+                self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
+            }
+            Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
+            Ok(Answer::AndInspect(result, since)) => {
+                self.send(Out::Unrecorded(rpc::response(&id, &result))).await;
+                self.send(Out::Inspect { since }).await;
+            }
+            Err(fault) => self.send(Out::Text(rpc::error(Some(&id), &fault))).await,
+        }
+    }
+
+    async fn run(&mut self, call: Call) -> Result<Answer, Fault> {
+        let hub = &self.shared.hub;
+        match call {
+            Call::Initialize(request) => Ok(Answer::Now(self.initialize(&request))),
+            Call::NewSession(request) => self.new_session(request).await,
+            Call::ListSessions(request) => Ok(Answer::Now(requests::list(hub, request).await?)),
+            Call::LoadSession(request) => self.load(request).await,
+            Call::Prompt(request) => self.prompt(request).await,
+            Call::Cancel(cancel) => {
+                self.session(&cancel.session_id.0).await?.cancel();
+                Ok(Answer::Now(json!({})))
+            }
+            Call::Explore(request) => self.explore(request).await,
+            Call::Attach(request) => {
+                let session = self.session(&request.session_id).await?;
+                let head = session.head();
+                let result = json!({"sessionId": session.id(), "seq": head.seq, "running": head.running});
+                Ok(Answer::AndFollow(result, session, request.since.min(head.seq)))
+            }
+            Call::Update(request) => Ok(Answer::Now(requests::update(hub, request).await?)),
+            Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::to_html(&request.text)}))),
+            Call::Workspaces => Ok(Answer::Now(requests::workspaces(hub).await)),
+            Call::Inspect => {
+                let (frames, last) = self.shared.inspector.snapshot();
+                let frames: Vec<Value> = frames.iter().map(|frame| frame.to_wire()).collect();
+                Ok(Answer::AndInspect(json!({"frames": frames}), last))
+            }
+        }
+    }
+
+    fn initialize(&self, request: &InitializeRequest) -> Value {
+        if let Some(client) = &request.client_info {
+            self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
+        }
+        requests::initialized(&self.line.id, self.shared.hub.root())
+    }
+
+    async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
+        let cwd = self.shared.hub.admit(&request.cwd).await?;
+        let session = self.shared.hub.create(&cwd).await?;
+        let result = wire(&NewSessionResponse::new(session.id().clone()));
+        Ok(Answer::AndFollow(result, session, 0))
+    }
+
+    async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let seq = session.head().seq;
+        Ok(Answer::After(wire(&LoadSessionResponse::new()), session, seq))
+    }
+
+    async fn prompt(&mut self, request: PromptRequest) -> Result<Answer, Fault> {
+        let text = from_wire::prompt_text(&request.prompt);
+        if text.is_empty() {
+            return Err(Fault::invalid_params("The prompt is empty."));
+        }
+        let session = self.session(&request.session_id.0).await?;
+        if !self.follows.contains(session.id()) {
+            let since = session.head().seq;
+            self.follow(session.clone(), since).await;
+        }
+        let turn = TurnRequest::prompt(&session, text, &self.line.id);
+        let ticket = self.shared.hub.submit(&session, turn)?;
+        Ok(Answer::AtEnd(session, ticket))
+    }
+
+    async fn explore(&mut self, request: from_wire::Explore) -> Result<Answer, Fault> {
+        let hub = &self.shared.hub;
+        let root = hub.open_workspace(&request.root).await?;
+        let session = hub.create(&root).await?;
+        let turn = TurnRequest::exploration(root, request.goals, None);
+        let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
+        hub.submit(&session, turn)?;
+        Ok(Answer::AndFollow(result, session, 0))
+    }
+
+    async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
+        let found = self.shared.hub.find(id).await?;
+        found.ok_or_else(|| Fault::not_found(format!("There is no session {}.", crate::prune::head(id, 128))))
+    }
+
+    async fn follow(&mut self, session: Arc<Session>, since: u64) {
+        self.follows.insert(session.id().clone());
+        self.send(Out::Follow { session, since }).await;
+    }
+
+    /// The client goes on asking while the turn runs.
+    fn answer_at_end(&self, id: Id, session: Arc<Session>, ticket: Ticket) {
+        let outbox = self.outbox.clone();
+        tokio::spawn(async move {
+            let (seq, text) = match ticket.await {
+                Ok(end) => match end.failure {
+                    Some(failure) => (end.seq, rpc::error(Some(&id), &Fault::internal(failure))),
+                    None => {
+                        (end.seq, rpc::response(&id, &wire(&PromptResponse::new(stop_reason(end.state)))))
+                    }
+                },
+                Err(_) => {
+                    let fault = Fault::internal("The turn ended unexpectedly.");
+                    (session.head().seq, rpc::error(Some(&id), &fault))
+                }
+            };
+            // The client may have gone in the meantime.
+            let _ = outbox.send(Out::After { session, seq, text }).await;
+        });
+    }
+}
+
+fn stop_reason(state: RunState) -> StopReason {
+    match state {
+        RunState::Cancelled => StopReason::Cancelled,
+        RunState::Running | RunState::Complete | RunState::Failed => StopReason::EndTurn,
+    }
+}
+
+fn wire(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,12 @@
+//! The ACP door: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
+
+mod connection;
+mod from_wire;
+mod methods;
+mod requests;
+pub mod to_wire;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use connection::serve;

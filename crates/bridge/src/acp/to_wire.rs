@@ -1,0 +1,184 @@
+//! Our words into ACP's. One function for each direction and kind; nothing else builds these frames.
+
+use crate::{prune, sessions::Listed};
+use agent_client_protocol_schema::v1::{
+    ContentBlock, ContentChunk, CurrentModeUpdate, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
+    PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionNotification, SessionUpdate as Wire, TextContent,
+    ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use openagents_core::update::{
+    AgentMessage, Cut, EntryStatus, PlanEntry as Entry, PlanSnapshot, SessionUpdate, ToolCall as Call,
+    ToolCallStatus as Status, ToolCallUpdate as CallUpdate, UserMessage,
+};
+use serde_json::{Map, Value, json};
+
+/// Returns the params of the `session/update` notification that shows an update, outputs cut to 256 KiB.
+pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
+    notification(session_id, json!({"seq": seq, "ts": ts}), update, prune::ACP_OUTPUT)
+}
+
+/// The same with nothing cut, for those who ask for one update in full.
+pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
+    notification(session_id, json!({"seq": seq, "ts": ts}), update, usize::MAX)
+}
+
+/// Says something in a session that is not in its log, because the log cannot be written.
+pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
+    let update = SessionUpdate::AgentMessage(AgentMessage {
+        text: format!("❌ {message}"),
+        ..AgentMessage::default()
+    });
+    notification(session_id, json!({"error": "store_failed"}), &update, usize::MAX)
+}
+
+fn notification(session_id: &str, ours: Value, update: &SessionUpdate, limit: usize) -> Value {
+    let id: std::sync::Arc<str> = session_id.into();
+    let notification = SessionNotification::new(id, wire(update, limit)).meta(meta(ours));
+    let mut value = serde_json::to_value(notification).unwrap_or_default();
+    if let SessionUpdate::ToolCall(_) = update {
+        // The schema leaves its defaults out; ours are always there, so that a page need not know them.
+        if let Some(call) = value.get_mut("update").and_then(Value::as_object_mut) {
+            call.entry("kind").or_insert_with(|| "other".into());
+            call.entry("status").or_insert_with(|| "pending".into());
+        }
+    }
+    value
+}
+
+fn wire(update: &SessionUpdate, limit: usize) -> Wire {
+    match update {
+        SessionUpdate::UserMessage(message) => Wire::UserMessageChunk(user_message(message)),
+        SessionUpdate::AgentMessage(message) => Wire::AgentMessageChunk(agent_message(message)),
+        SessionUpdate::AgentThought(thought) => Wire::AgentThoughtChunk(chunk(&thought.text)),
+        SessionUpdate::Plan(snapshot) => Wire::Plan(plan(snapshot)),
+        SessionUpdate::ToolCall(call) => Wire::ToolCall(tool_call(call, limit)),
+        SessionUpdate::ToolCallUpdate(update) => Wire::ToolCallUpdate(tool_call_update(update, limit)),
+        SessionUpdate::Mode(mode) => Wire::CurrentModeUpdate(CurrentModeUpdate::new(mode.mode_id.clone())),
+        SessionUpdate::Title(title) => {
+            Wire::SessionInfoUpdate(SessionInfoUpdate::new().title(title.title.clone()))
+        }
+    }
+}
+
+fn chunk(text: &str) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
+}
+
+fn user_message(message: &UserMessage) -> ContentChunk {
+    chunk(&message.text).meta(message.connection.as_ref().map(|id| meta(json!({"connection": id}))))
+}
+
+fn agent_message(message: &AgentMessage) -> ContentChunk {
+    // The summary keeps the names that it has in the store.
+    let summary = message.summary.as_ref().map(|summary| meta(json!({"summary": summary})));
+    chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(summary)
+}
+
+fn plan(snapshot: &PlanSnapshot) -> Plan {
+    Plan::new(snapshot.entries.iter().map(entry).collect()).meta(meta(json!({
+        "planId": snapshot.plan_id,
+        "goals": snapshot.goals,
+        "state": snapshot.state.as_str(),
+    })))
+}
+
+fn entry(entry: &Entry) -> PlanEntry {
+    let status = match entry.status {
+        EntryStatus::Pending => PlanEntryStatus::Pending,
+        EntryStatus::InProgress => PlanEntryStatus::InProgress,
+        EntryStatus::Completed => PlanEntryStatus::Completed,
+    };
+    let mut ours = json!({"opId": entry.op_id, "opHash": entry.op_hash, "tool": entry.tool});
+    if let Some(error) = &entry.error {
+        ours["error"] = error.as_str().into();
+    }
+    PlanEntry::new(entry.content.clone(), PlanEntryPriority::Medium, status).meta(meta(ours))
+}
+
+fn tool_call(call: &Call, limit: usize) -> ToolCall {
+    let (arguments, _) = prune::to_fit(&Value::Object(call.arguments.clone()), limit);
+    let mut ours = Map::new();
+    if let Some(hash) = call.op_hash {
+        ours.insert("opHash".to_owned(), hash.into());
+    }
+    if let Some(stage) = &call.stage {
+        ours.insert("stage".to_owned(), stage.as_str().into());
+    }
+    ToolCall::new(call.call_id.clone(), call.name.clone())
+        .name(call.name.clone())
+        .kind(kind(&call.name))
+        .raw_input(arguments)
+        .meta((!ours.is_empty()).then(|| meta(Value::Object(ours))))
+}
+
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "search.grep" | "session.search" => ToolKind::Search,
+        "fs.list_dir" | "content.get_span" | "session.list" | "session.read" => ToolKind::Read,
+        "session.analyze" | "fm.analysis" => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}
+
+fn tool_call_update(update: &CallUpdate, limit: usize) -> ToolCallUpdate {
+    let mut fields = ToolCallUpdateFields::new();
+    let mut ours = Map::new();
+    match &update.status {
+        Status::Started { progress, note } => {
+            fields = fields.status(ToolCallStatus::InProgress);
+            ours.insert("progress".to_owned(), (*progress).into());
+            if let Some(note) = note {
+                ours.insert("note".to_owned(), note.as_str().into());
+            }
+        }
+        Status::Completed { output, cut } => {
+            let (output, pruned) = prune::to_fit(output, limit);
+            fields = fields.status(ToolCallStatus::Completed).raw_output(output);
+            add_cut(&mut ours, *cut);
+            if pruned {
+                // `_openagents/update` has the rest.
+                ours.insert("pruned".to_owned(), true.into());
+            }
+        }
+        Status::Error { message } => {
+            fields = fields.status(ToolCallStatus::Failed);
+            ours.insert("error".to_owned(), message.as_str().into());
+        }
+    }
+    if update.late {
+        ours.insert("late".to_owned(), true.into());
+    }
+    let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
+    ToolCallUpdate::new(update.call_id.clone(), fields).meta(ours)
+}
+
+fn add_cut(ours: &mut Map<String, Value>, cut: Cut) {
+    for (name, value) in [("truncated", cut.truncated), ("timedOut", cut.timed_out)] {
+        if value {
+            ours.insert(name.to_owned(), true.into());
+        }
+    }
+    if cut.omitted > 0 {
+        ours.insert("omitted".to_owned(), cut.omitted.into());
+    }
+}
+
+/// Returns a row of `session/list`.
+pub(crate) fn session_row(listed: &Listed) -> SessionInfo {
+    let row = &listed.row;
+    let ours =
+        json!({"seq": row.last_seq, "running": listed.running, "lastTs": row.last_ts, "mode": row.mode});
+    SessionInfo::new(row.id.clone(), row.cwd.clone())
+        .title(row.title.clone())
+        .updated_at(iso(row.last_ts))
+        .meta(meta(ours))
+}
+
+fn iso(ts: i64) -> Option<String> {
+    jiff::Timestamp::from_millisecond(ts).ok().map(|time| time.to_string())
+}
+
+/// Everything of ours lives under one key.
+pub(crate) fn meta(ours: Value) -> Meta {
+    Map::from_iter([("openagents".to_owned(), ours)])
+}

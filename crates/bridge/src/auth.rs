@@ -1,0 +1,217 @@
+//! The token for local use: 256 bits in a file that only its owner can read, compared in constant time.
+
+use crate::error::BridgeError;
+use axum::http::{HeaderMap, header};
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use subtle::ConstantTimeEq;
+use tokio::time::Instant;
+
+/// Name of the token's file in the data folder.
+pub const TOKEN_FILE: &str = "token";
+
+/// The subprotocol that the page offers and the server selects.
+pub(crate) const SUBPROTOCOL: &str = "openagents.v1";
+
+/// A browser cannot send a header with an upgrade: it offers the token as a second subprotocol.
+const TOKEN_PROTOCOL: &str = "openagents.token.";
+
+const TOKEN_BYTES: usize = 32;
+
+/// The token and the file that it came from.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) text: String,
+    pub(crate) file: PathBuf,
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Token").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl Token {
+    /// Reads the token of the data folder, or makes one.
+    pub(crate) fn load(home: &Path) -> Result<Self, BridgeError> {
+        let file = home.join(TOKEN_FILE);
+        let failed =
+            |error: io::Error| BridgeError::NotWritable { path: file.clone(), reason: error.to_string() };
+        match std::fs::read_to_string(&file) {
+            Ok(text) if is_token(text.trim()) => {
+                keep_private(&file).map_err(failed)?;
+                return Ok(Self { text: text.trim().to_owned(), file });
+            }
+            Ok(_) => std::fs::remove_file(&file).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let mut bytes = [0; TOKEN_BYTES];
+        getrandom::fill(&mut bytes).map_err(|error| failed(io::Error::other(error.to_string())))?;
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        write_private(&file, &text).map_err(failed)?;
+        Ok(Self { text, file })
+    }
+
+    /// Returns whether a request carries the token.
+    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
+        bearer(headers).or_else(|| offered(headers)).is_some_and(|token| self.is(token))
+    }
+
+    fn is(&self, candidate: &str) -> bool {
+        self.text.as_bytes().ct_eq(candidate.as_bytes()).into()
+    }
+}
+
+/// Returns whether the client offered our subprotocol, which the server then has to select.
+pub(crate) fn offers_protocol(headers: &HeaderMap) -> bool {
+    protocols(headers).any(|protocol| protocol == SUBPROTOCOL)
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn offered(headers: &HeaderMap) -> Option<&str> {
+    protocols(headers).find_map(|protocol| protocol.strip_prefix(TOKEN_PROTOCOL))
+}
+
+fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    headers
+        .get_all(header::SEC_WEBSOCKET_PROTOCOL)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+}
+
+fn is_token(text: &str) -> bool {
+    text.len() == TOKEN_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Creates `file` readable by its owner alone, from its first moment on.
+fn write_private(file: &Path, text: &str) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)?.write_all(text.as_bytes())
+}
+
+/// Takes back what a careless copy has opened up.
+fn keep_private(file: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if std::fs::metadata(file)?.permissions().mode() & 0o077 != 0 {
+            std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
+}
+
+/// Slows down those who guess. Only failures wait; a valid token is never delayed.
+#[derive(Debug, Default)]
+pub(crate) struct BackOff {
+    failures: Mutex<HashMap<IpAddr, (u32, Instant)>>,
+}
+
+/// The first failure waits this long, each further one twice as long.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_secs(5);
+/// After so much quiet an address starts afresh.
+const FORGET: Duration = Duration::from_secs(60);
+/// Addresses that are remembered.
+const ADDRESSES: usize = 1024;
+
+impl BackOff {
+    /// Counts a failure of `address` and returns how long its answer has to wait.
+    pub(crate) fn failed(&self, address: IpAddr) -> Duration {
+        let now = Instant::now();
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() >= ADDRESSES {
+            failures.retain(|_, (_, last)| now.duration_since(*last) < FORGET);
+        }
+        let (count, last) = failures.entry(address.to_canonical()).or_insert((0, now));
+        if now.duration_since(*last) >= FORGET {
+            *count = 0;
+        }
+        let delay = FIRST_DELAY.saturating_mul(1 << (*count).min(16)).min(MAX_DELAY);
+        (*count, *last) = (count.saturating_add(1), now);
+        delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    fn token() -> Token {
+        Token { text: "ab".repeat(TOKEN_BYTES), file: PathBuf::from("token") }
+    }
+
+    #[test]
+    fn what_is_admitted() {
+        let good = "ab".repeat(32);
+        for (name, value, expected) in [
+            (header::AUTHORIZATION, format!("Bearer {good}"), true),
+            (header::AUTHORIZATION, format!("bearer {good}"), true),
+            (header::AUTHORIZATION, format!("Basic {good}"), false),
+            (header::AUTHORIZATION, format!("Bearer {}", "AB".repeat(32)), false),
+            (header::AUTHORIZATION, "Bearer ".to_owned(), false),
+            (header::AUTHORIZATION, format!("Bearer {}", &good[1..]), false),
+            (header::SEC_WEBSOCKET_PROTOCOL, format!("openagents.v1, openagents.token.{good}"), true),
+            (header::SEC_WEBSOCKET_PROTOCOL, format!("openagents.token.{good},openagents.v1"), true),
+            (header::SEC_WEBSOCKET_PROTOCOL, "openagents.v1".to_owned(), false),
+            (header::SEC_WEBSOCKET_PROTOCOL, format!("openagents.v1, openagents.token.{good}0"), false),
+            (header::COOKIE, format!("token={good}"), false),
+        ] {
+            let headers: HeaderMap = [(name, HeaderValue::from_str(&value).unwrap())].into_iter().collect();
+            assert_eq!(token().admits(&headers), expected, "{value}");
+        }
+        assert!(!token().admits(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn the_token_is_made_once_and_kept_private() {
+        let home = tempfile::tempdir().unwrap();
+        let first = Token::load(home.path()).unwrap();
+        assert!(is_token(&first.text));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = || std::fs::metadata(&first.file).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(), 0o600);
+            std::fs::set_permissions(&first.file, std::fs::Permissions::from_mode(0o644)).unwrap();
+            assert_eq!(Token::load(home.path()).unwrap(), first);
+            assert_eq!(mode(), 0o600);
+        }
+        std::fs::write(&first.file, "too short").unwrap();
+        assert_ne!(Token::load(home.path()).unwrap().text, first.text);
+    }
+
+    #[test]
+    fn the_token_is_not_printed() {
+        assert!(!format!("{:?}", token()).contains("abab"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_wait_longer_and_longer() {
+        let (back_off, address) = (BackOff::default(), IpAddr::from([127, 0, 0, 1]));
+        let delays: Vec<u128> = (0..8).map(|_| back_off.failed(address).as_millis()).collect();
+        assert_eq!(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        // A v4 address inside a v6 one is the same address.
+        assert_eq!(back_off.failed("::ffff:127.0.0.1".parse().unwrap()), MAX_DELAY);
+        assert_eq!(back_off.failed(IpAddr::from([127, 0, 0, 2])), FIRST_DELAY);
+        tokio::time::advance(FORGET).await;
+        assert_eq!(back_off.failed(address), FIRST_DELAY);
+    }
+}

@@ -1,0 +1,148 @@
+//! A bridge from its start to its end.
+
+use crate::{
+    BridgeConfig, BridgeError,
+    address::Tenancy,
+    auth::{BackOff, Token},
+    http,
+    ios::Resumes,
+    limits::Limits,
+    sessions::{Explore, Hub, beside},
+    shared::Shared,
+    store::Store,
+};
+use openagents_core::{explore::Explorer, history::History};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// How long clients have for the last words.
+const GOOD_BYE: Duration = Duration::from_secs(5);
+
+/// A running bridge. Dropping it without [`Bridge::shutdown`] is like a crash: nothing stored is lost.
+#[derive(Debug)]
+pub struct Bridge {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    store: Store,
+    tenancy: Tenancy,
+    accepting: CancellationToken,
+    listener: JoinHandle<()>,
+}
+
+impl Bridge {
+    /// Opens the store, binds the port and serves until [`Bridge::shutdown`].
+    pub async fn start(config: BridgeConfig) -> Result<Self, BridgeError> {
+        Self::start_with(config, |history| Arc::new(Explorer::heuristic(history))).await
+    }
+
+    /// Like [`Bridge::start`], with something else that explores.
+    pub async fn start_with(
+        config: BridgeConfig,
+        explorer: impl FnOnce(Arc<History>) -> Arc<dyn Explore>,
+    ) -> Result<Self, BridgeError> {
+        let home = config.home.clone();
+        let (tenancy, token, store) = beside(move || open(&home)).await.unwrap_or_else(|| {
+            Err(BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() })
+        })?;
+        for notice in store.notices() {
+            tracing::warn!("{notice}");
+        }
+        let listener = bind(config.port).await?;
+        let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
+        tenancy.announce(address)?;
+        let history = Arc::new(History::new(config.history, store.transcript_index()));
+        let root = config.root.canonicalize().unwrap_or(config.root);
+        let shared = Arc::new(Shared {
+            hub: Hub::new(store.clone(), explorer(history.clone()), history, root),
+            inspector: Arc::default(),
+            token,
+            back_off: BackOff::default(),
+            limits: Limits::default(),
+            port: address.port(),
+            ios: config.ios,
+            resumes: Resumes::default(),
+            closing: CancellationToken::new(),
+            connections: TaskTracker::new(),
+        });
+        let accepting = CancellationToken::new();
+        let listener = tokio::spawn(http::listen(listener, shared.clone(), accepting.clone()));
+        Ok(Self { address, shared, store, tenancy, accepting, listener })
+    }
+
+    /// Returns the bound loopback address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the token for local use: 64 hexadecimal digits.
+    pub fn token(&self) -> &str {
+        &self.shared.token.text
+    }
+
+    /// Returns the 0600 file that holds the token.
+    pub fn token_file(&self) -> &Path {
+        &self.shared.token.file
+    }
+
+    /// Returns the address of the page, with the token in the fragment.
+    pub fn page_url(&self) -> String {
+        format!("http://{}/#token={}", self.address, self.token())
+    }
+
+    /// Returns what a person should know about the start, one sentence each.
+    pub fn notices(&self) -> &[String] {
+        self.store.notices()
+    }
+
+    /// Ends running turns, stores their last updates, closes every socket, and gives the data folder back.
+    pub async fn shutdown(self) {
+        self.accepting.cancel();
+        if let Err(error) = self.listener.await {
+            tracing::warn!(%error, "the listener ended badly");
+        }
+        self.shared.hub.stop().await;
+        self.shared.closing.cancel();
+        self.shared.connections.close();
+        if tokio::time::timeout(GOOD_BYE, self.shared.connections.wait()).await.is_err() {
+            tracing::warn!("some clients did not say good-bye in time");
+        }
+        let store = self.store;
+        drop(self.shared);
+        beside(move || {
+            if let Err(error) = store.flush() {
+                tracing::error!(%error, "the last updates were not stored");
+            }
+            drop(store);
+        })
+        .await;
+        drop(self.tenancy);
+    }
+}
+
+fn open(home: &Path) -> Result<(Tenancy, Token, Store), BridgeError> {
+    let tenancy = Tenancy::take(home)?;
+    let token = Token::load(home)?;
+    let store = Store::open(home)?;
+    Ok((tenancy, token, store))
+}
+
+async fn bind(port: u16) -> Result<TcpListener, BridgeError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(|error| listen_error(port, &error))
+}
+
+fn listen_error(port: u16, error: &io::Error) -> BridgeError {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => BridgeError::PortBusy(port),
+        _ => BridgeError::Listen {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            reason: error.to_string(),
+        },
+    }
+}

@@ -1,0 +1,145 @@
+//! Errors at the boundary: a code to switch on, one sentence to read, and a hint where there is something to do.
+
+use crate::store::StoreError;
+use serde_json::{Value, json};
+use std::{net::SocketAddr, path::PathBuf};
+
+/// Why a bridge cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BridgeError {
+    /// Another program listens there.
+    #[error("port {0} is in use; choose another with --port, or 0 for any")]
+    PortBusy(u16),
+    /// The port cannot be bound for another reason.
+    #[error("cannot listen on {address}: {reason}")]
+    Listen {
+        /// What was to be bound.
+        address: SocketAddr,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// There is one bridge per data folder, and it is running.
+    #[error("OpenAgents is already running on this data folder{}", at(.address.as_deref()))]
+    AlreadyRunning {
+        /// Its address, when it has told it.
+        address: Option<String>,
+    },
+    /// The data folder cannot be used.
+    #[error("cannot write to the data folder {}: {reason}", path.display())]
+    NotWritable {
+        /// The folder, or the file in it.
+        path: PathBuf,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// The session store cannot be opened.
+    #[error("cannot open the session store: {0}")]
+    Store(StoreError),
+}
+
+fn at(address: Option<&str>) -> String {
+    address.map(|address| format!(" at http://{address}")).unwrap_or_default()
+}
+
+impl BridgeError {
+    /// Returns a word that programs can switch on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::PortBusy(_) => "port_busy",
+            Self::Listen { .. } => "listen",
+            Self::AlreadyRunning { .. } => "already_running",
+            Self::NotWritable { .. } => "not_writable",
+            Self::Store(_) => "store",
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::PortBusy(_) => Some("Use --port 0 to let the system pick a free port."),
+            Self::AlreadyRunning { .. } => {
+                Some("Use the running one, or set OPENAGENTS_HOME to another folder.")
+            }
+            Self::NotWritable { .. } => Some("Set OPENAGENTS_HOME to a folder that you can write to."),
+            Self::Listen { .. } | Self::Store(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for BridgeError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotWritable { path, reason } => Self::NotWritable { path, reason },
+            other => Self::Store(other),
+        }
+    }
+}
+
+/// Why a request was refused: what a JSON-RPC error says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) code: i32,
+    pub(crate) message: String,
+    pub(crate) hint: Option<&'static str>,
+}
+
+impl Fault {
+    fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn parse(reason: impl Into<String>) -> Self {
+        Self::new(-32700, reason)
+    }
+
+    pub(crate) fn invalid_request(reason: impl Into<String>) -> Self {
+        Self::new(-32600, reason)
+    }
+
+    pub(crate) fn method_not_found(method: &str) -> Self {
+        Self::new(-32601, format!("Method not found: {}", crate::prune::head(method, 100)))
+    }
+
+    pub(crate) fn invalid_params(reason: impl Into<String>) -> Self {
+        Self::new(-32602, reason)
+    }
+
+    pub(crate) fn internal(reason: impl Into<String>) -> Self {
+        Self::new(-32603, reason)
+    }
+
+    pub(crate) fn not_found(what: impl Into<String>) -> Self {
+        Self::new(-32002, what)
+    }
+
+    pub(crate) fn busy(reason: impl Into<String>) -> Self {
+        Self::new(-32000, reason)
+    }
+
+    pub(crate) fn unknown_workspace(path: &str) -> Self {
+        let mut fault = Self::invalid_params(format!("{path} is not a known workspace"));
+        fault.hint = Some("Open it on the desktop, or start OpenAgents there, then try again.");
+        fault
+    }
+
+    /// Returns the `error` member of a response.
+    pub(crate) fn to_wire(&self) -> Value {
+        match self.hint {
+            Some(hint) => json!({"code": self.code, "message": self.message, "data": {"hint": hint}}),
+            None => json!({"code": self.code, "message": self.message}),
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::internal(error.to_string())
+    }
+}

@@ -1,0 +1,238 @@
+//! The last frames of every connection, for the debug panel. Kept in memory only, never logged.
+
+use crate::sessions::Wake;
+use serde_json::{Value, json};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{SystemTime, UNIX_EPOCH},
+};
+use tokio::sync::Notify;
+
+/// Frames that are kept.
+const FRAMES: usize = 2000;
+/// Bytes of text that are kept in all; the oldest go first.
+const BYTES: usize = 32 << 20;
+/// Bytes of one frame's text that are kept.
+const FRAME_BYTES: usize = 64 << 10;
+/// Bytes of the answer to `_openagents/inspect`; the newest frames that fit.
+const ANSWER: usize = 8 << 20;
+
+/// Which way a frame went, seen from the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    In,
+    Out,
+}
+
+/// Who is on the other end of a connection.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) id: Arc<str>,
+    pub(crate) door: &'static str,
+    client: Mutex<Arc<str>>,
+}
+
+impl Line {
+    pub(crate) fn new(door: &'static str) -> Arc<Self> {
+        let id = uuid::Uuid::new_v4().to_string().into();
+        Arc::new(Self { id, door, client: Mutex::new("".into()) })
+    }
+
+    /// Remembers the name that the client gave in `initialize`.
+    pub(crate) fn introduce(&self, client: &str) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = crate::prune::head(client, 200).into();
+    }
+
+    fn client(&self) -> Arc<str> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// One frame that went by.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    n: u64,
+    ts: i64,
+    connection: Arc<str>,
+    door: &'static str,
+    client: Arc<str>,
+    direction: Direction,
+    bytes: usize,
+    json: Box<str>,
+}
+
+impl Frame {
+    /// Returns the number of the frame: 1, 2, 3 … for as long as the process lives.
+    pub(crate) fn number(&self) -> u64 {
+        self.n
+    }
+
+    /// Returns the params of `_openagents/frame`.
+    pub(crate) fn to_wire(&self) -> Value {
+        let mut wire = json!({
+            "n": self.n,
+            "ts": self.ts,
+            "connection": self.connection,
+            "door": self.door,
+            "client": self.client,
+            "direction": match self.direction { Direction::In => "in", Direction::Out => "out" },
+            "bytes": self.bytes,
+            "json": self.json,
+        });
+        // Found here rather than when the frame went by: most are never looked at.
+        let (method, id) = method_and_id(&self.json);
+        if let Some(method) = method {
+            wire["method"] = method.into();
+        }
+        if let Some(id) = id {
+            wire["id"] = id;
+        }
+        wire
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Peek {
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    id: Option<Value>,
+}
+
+fn method_and_id(text: &str) -> (Option<String>, Option<Value>) {
+    // A frame that was cut is no JSON any more; its beginning says enough.
+    serde_json::from_str::<Peek>(text)
+        .map_or_else(|_| (quoted_after(text, "\"method\":"), None), |p| (p.method, p.id))
+}
+
+fn quoted_after(text: &str, key: &str) -> Option<String> {
+    let rest = text.split_once(key)?.1.trim_start().strip_prefix('"')?;
+    Some(rest.split_once('"')?.0.to_owned())
+}
+
+/// The ring, and those who watch it.
+#[derive(Debug, Default)]
+pub(crate) struct Inspector(Mutex<Ring>);
+
+#[derive(Debug, Default)]
+struct Ring {
+    last: u64,
+    bytes: usize,
+    frames: VecDeque<Arc<Frame>>,
+    watchers: Vec<Weak<Notify>>,
+}
+
+impl Inspector {
+    /// Remembers a frame.
+    pub(crate) fn record(&self, line: &Line, direction: Direction, text: &str) {
+        let json: Box<str> = crate::prune::head(text, FRAME_BYTES).into();
+        let ts = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX));
+        let mut ring = self.lock();
+        ring.last += 1;
+        ring.bytes += json.len();
+        let frame = Frame {
+            n: ring.last,
+            ts,
+            connection: line.id.clone(),
+            door: line.door,
+            client: line.client(),
+            direction,
+            bytes: text.len(),
+            json,
+        };
+        ring.frames.push_back(Arc::new(frame));
+        while ring.frames.len() > FRAMES || ring.bytes > BYTES {
+            let Some(oldest) = ring.frames.pop_front() else { break };
+            ring.bytes -= oldest.json.len();
+        }
+        ring.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+    }
+
+    /// Wakes `wake` at each frame from now on.
+    pub(crate) fn watch(&self, wake: &Wake) {
+        let mut ring = self.lock();
+        if !ring.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
+            ring.watchers.push(Arc::downgrade(wake));
+        }
+    }
+
+    /// Returns frames after number `since`, oldest first. Those that have left the ring are gone.
+    pub(crate) fn after(&self, since: u64, limit: usize) -> Vec<Arc<Frame>> {
+        let ring = self.lock();
+        let first = ring.frames.front().map_or(0, |frame| frame.n);
+        let skip = usize::try_from((since + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+        ring.frames.iter().skip(skip).take(limit).cloned().collect()
+    }
+
+    /// Returns the newest frames, oldest first, and the number of the last.
+    pub(crate) fn snapshot(&self) -> (Vec<Arc<Frame>>, u64) {
+        let ring = self.lock();
+        let mut room = ANSWER;
+        let mut frames: Vec<_> = ring
+            .frames
+            .iter()
+            .rev()
+            .take_while(|frame| {
+                // JSON inside JSON: every quote becomes two bytes.
+                let cost = frame.json.len() * 2 + 256;
+                let fits = cost <= room;
+                room = room.saturating_sub(cost);
+                fits
+            })
+            .cloned()
+            .collect();
+        frames.reverse();
+        (frames, ring.last)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_keeps_the_last_two_thousand() {
+        let (inspector, line) = (Inspector::default(), Line::new("acp"));
+        for n in 0..2500 {
+            inspector.record(&line, Direction::In, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"x"}}"#));
+        }
+        let (frames, last) = inspector.snapshot();
+        assert_eq!((frames.len(), frames[0].n, last), (2000, 501, 2500));
+        assert_eq!(inspector.after(2498, 10).len(), 2);
+        assert_eq!(inspector.after(0, 10)[0].n, 501);
+        assert!(inspector.after(2500, 10).is_empty());
+    }
+
+    #[test]
+    fn a_frame_says_what_it_is() {
+        let (inspector, line) = (Inspector::default(), Line::new("ios"));
+        line.introduce("OpenAgents iOS");
+        inspector.record(&line, Direction::Out, r#"{"jsonrpc":"2.0","id":"a","result":{}}"#);
+        let long =
+            format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":"{}"}}"#, "é".repeat(50_000));
+        inspector.record(&line, Direction::Out, &long);
+        let wires: Vec<Value> = inspector.snapshot().0.iter().map(|frame| frame.to_wire()).collect();
+        assert_eq!(wires[0]["id"], "a");
+        assert_eq!(wires[0]["client"], "OpenAgents iOS");
+        assert_eq!(wires[0]["direction"], "out");
+        assert_eq!(wires[1]["method"], "session/update");
+        assert_eq!(wires[1]["bytes"], long.len());
+        assert!(wires[1]["json"].as_str().is_some_and(|json| json.len() <= FRAME_BYTES));
+    }
+
+    #[test]
+    fn huge_frames_do_not_fill_the_memory() {
+        let (inspector, line) = (Inspector::default(), Line::new("acp"));
+        let text = "x".repeat(1 << 20);
+        (0..2000).for_each(|_| inspector.record(&line, Direction::Out, &text));
+        assert!(inspector.lock().bytes <= BYTES);
+        assert!(inspector.snapshot().0.len() >= ANSWER / (FRAME_BYTES * 2 + 256));
+    }
+}

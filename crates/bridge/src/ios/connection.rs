@@ -1,0 +1,211 @@
+//! One connection of the app: who it is, what it has named, what it is sent.
+
+use super::{
+    folding,
+    from_wire::{self, Call},
+    methods::Methods,
+    projection::{Projection, Shown, View},
+    resume::Place,
+    to_wire::{self, Voice},
+};
+use crate::{
+    connection::{self, Door, Ended, Manner},
+    http::Caller,
+    inspect::{Direction, Line},
+    limits::{IOS_FRAME, STRANGER_FRAME, Stranger},
+    outbox::{Dialect, Out, PAGE, Projected},
+    rpc::{self, Incoming},
+    sessions::Session,
+    shared::Shared,
+    socket::{self, Closing},
+    store::Stored,
+};
+use hyper::upgrade::OnUpgrade;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// A reader further behind than this gets its backlog folded.
+const BEHIND: u64 = 2 * PAGE as u64;
+
+/// Serves a connection until it ends, and remembers where it was.
+pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Caller) {
+    let line = Line::new("ios");
+    let phone = Arc::new(Phone::new(&line));
+    let serving = async {
+        let socket = socket::open(upgrade, IOS_FRAME).await?;
+        let manner = Manner { line: line.clone(), frame_limit: IOS_FRAME, binary: true };
+        let dialect = Ios { phone: phone.clone(), sessions: HashMap::new() };
+        let (stranger, address) = (caller.stranger.clone(), caller.address);
+        let door = |outbox| IosDoor {
+            line: line.clone(),
+            stranger: Some(stranger),
+            methods: Methods::new(shared.clone(), phone.clone(), address, outbox),
+        };
+        Some(connection::serve(&shared, socket, manner, dialect, door).await)
+    };
+    let ended = tokio::select! {
+        ended = serving => ended,
+        () = caller.stranger.overstayed() => None,
+    };
+    if let Some(Ended { follows, polite: false }) = ended
+        && let Some(session) = phone.last_named()
+        && let Some(follow) = follows.iter().find(|follow| Arc::ptr_eq(&follow.session, &session))
+    {
+        let place = Place { session_id: session.id().clone(), written: follow.written, own: phone.own() };
+        shared.resumes.put(caller.address, place);
+    }
+}
+
+/// What both halves of a connection know.
+#[derive(Debug)]
+pub(super) struct Phone(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    own: Vec<Arc<str>>,
+    last_named: Option<Arc<Session>>,
+    sets_modes: bool,
+    /// Of this session, everything up to this number is news from before the connection.
+    fold_to: Option<(Arc<str>, u64)>,
+}
+
+impl Phone {
+    fn new(line: &Line) -> Self {
+        let own = vec![line.id.clone()];
+        Self(Mutex::new(State { own, last_named: None, sets_modes: false, fold_to: None }))
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the id of this connection.
+    pub(super) fn id(&self) -> Arc<str> {
+        self.with(|state| state.own.first().cloned().unwrap_or_else(|| "".into()))
+    }
+
+    fn own(&self) -> Vec<Arc<str>> {
+        self.with(|state| state.own.clone())
+    }
+
+    pub(super) fn name(&self, session: &Arc<Session>) {
+        self.with(|state| state.last_named = Some(session.clone()));
+    }
+
+    fn last_named(&self) -> Option<Arc<Session>> {
+        self.with(|state| state.last_named.clone())
+    }
+
+    pub(super) fn set_modes(&self) {
+        self.with(|state| state.sets_modes = true);
+    }
+
+    /// Takes up where an earlier connection of the same phone was.
+    pub(super) fn resume(&self, session: &Arc<Session>, own: Vec<Arc<str>>) {
+        let head = session.head().seq;
+        self.with(|state| {
+            state.own.extend(own);
+            // A phone that breaks again and again has still only so many lives.
+            state.own.truncate(32);
+            state.last_named = Some(session.clone());
+            state.fold_to = Some((session.id().clone(), head));
+        });
+    }
+}
+
+/// Everything before `initialize` is ignored; nothing is sent before its answer.
+struct IosDoor {
+    line: Arc<Line>,
+    /// Until `initialize`.
+    stranger: Option<Stranger>,
+    methods: Methods,
+}
+
+impl Door for IosDoor {
+    async fn frame(&mut self, text: &str) -> Result<(), Closing> {
+        self.methods.shared().inspector.record(&self.line, Direction::In, text);
+        if self.stranger.is_some() && text.len() > STRANGER_FRAME {
+            return Err(Closing::too_big(STRANGER_FRAME));
+        }
+        match rpc::parse(text) {
+            Ok(Incoming::Request { id, method, params }) => {
+                let call = from_wire::call(&method, &params);
+                if let Ok(Call::Initialize { client }) = &call {
+                    self.line.introduce(client);
+                    if let Some(stranger) = self.stranger.take() {
+                        stranger.leave();
+                    }
+                }
+                if self.stranger.is_none() {
+                    self.methods.request(&id, call).await;
+                }
+            }
+            Ok(Incoming::Notification { method, params }) if self.stranger.is_none() => {
+                if let Ok(Call::Cancel { session_id }) = from_wire::call(&method, &params) {
+                    self.methods.cancel(&session_id).await;
+                }
+            }
+            Ok(_) => {}
+            Err(malformed) if self.stranger.is_none() => {
+                let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
+                self.methods.send(Out::Text(text)).await;
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Shows what the app can use.
+struct Ios {
+    phone: Arc<Phone>,
+    sessions: HashMap<Arc<str>, Projection>,
+}
+
+impl Dialect for Ios {
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
+        let (own, view, fold_to) = self.phone.with(|state| {
+            let view = View { modes: state.sets_modes, progress: true };
+            let fold_to = state.fold_to.as_ref().filter(|(id, _)| id == session.id()).map(|(_, seq)| *seq);
+            (state.own.clone(), view, fold_to)
+        });
+        let old_news = page.first().zip(fold_to).is_some_and(|(first, to)| first.seq <= to);
+        let is_own = |id: &str| own.iter().any(|known| **known == *id);
+        let projection = self.sessions.entry(session.id().clone()).or_default();
+        let mut shown = Vec::new();
+        let mut push = |stored: &Arc<Stored>| projection.push(stored, view, &is_own, &mut shown);
+        if old_news || behind > BEHIND {
+            folding::fold(page).iter().for_each(&mut push);
+        } else {
+            page.iter().for_each(&mut push);
+        }
+        frames(session, shown)
+    }
+
+    fn rest(&mut self, session: &Session) -> Vec<Projected> {
+        let mut shown = Vec::new();
+        if let Some(projection) = self.sessions.get_mut(session.id()) {
+            projection.rest(&mut shown);
+        }
+        frames(session, shown)
+    }
+
+    fn held_back(&self, session: &Session) -> Option<u64> {
+        self.sessions.get(session.id()).and_then(Projection::held_back)
+    }
+
+    fn failed(&mut self, session: &Session, message: &str) -> String {
+        let update = to_wire::chunk(Voice::Agent, &format!("❌ {message}"));
+        rpc::notification("session/update", &to_wire::note(session.id(), update))
+    }
+}
+
+fn frames(session: &Session, shown: Vec<Shown>) -> Vec<Projected> {
+    let frame = |shown: Shown| Projected {
+        text: rpc::notification("session/update", &to_wire::note(session.id(), shown.update)),
+        covers: shown.covers,
+    };
+    shown.into_iter().map(frame).collect()
+}

@@ -1,0 +1,36 @@
+//! Makes a backlog short before it is sent: of plans the last counts, of a tool call its end.
+
+use crate::store::Stored;
+use openagents_core::update::{SessionUpdate, ToolCallStatus};
+use std::{collections::HashSet, sync::Arc};
+
+/// Returns the updates of a page that still matter once the page is over, in their order.
+pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
+    let mut kept = Vec::with_capacity(page.len());
+    let mut plan_seen = false;
+    let mut ended = HashSet::new();
+    for stored in page.iter().rev() {
+        let keep = match &stored.update {
+            SessionUpdate::Plan(_) => !std::mem::replace(&mut plan_seen, true),
+            SessionUpdate::ToolCallUpdate(update) => match update.status {
+                // The last news of a running call stays: it says that it runs.
+                ToolCallStatus::Started { .. } => ended.insert(&update.call_id),
+                ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. } => {
+                    ended.insert(&update.call_id);
+                    true
+                }
+            },
+            SessionUpdate::UserMessage(_)
+            | SessionUpdate::AgentMessage(_)
+            | SessionUpdate::AgentThought(_)
+            | SessionUpdate::ToolCall(_)
+            | SessionUpdate::Mode(_)
+            | SessionUpdate::Title(_) => true,
+        };
+        if keep {
+            kept.push(stored.clone());
+        }
+    }
+    kept.reverse();
+    kept
+}

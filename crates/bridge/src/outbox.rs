@@ -1,0 +1,323 @@
+//! The sending half of a connection: answers in order, and the sessions that it follows.
+//!
+//! A session is not pushed here. The outbox has a position in each log and reads on at the socket's own pace, so a
+//! slow client costs no memory and nobody has to be cut for being behind. Only one who takes nothing at all is cut.
+
+use crate::{
+    inspect::{Direction, Inspector, Line},
+    rpc,
+    sessions::{Session, Wake},
+    socket::{Closing, Socket},
+    store::{StoreError, Stored},
+};
+use futures::{SinkExt, stream::SplitSink};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_util::sync::CancellationToken;
+
+/// Answers that wait; a client that asks faster than it reads is not read from.
+const ANSWERS: usize = 64;
+/// Updates that are read at a time.
+pub(crate) const PAGE: usize = 64;
+/// A frame that is not taken within this time ends the connection.
+const STUCK: Duration = Duration::from_secs(30);
+const PING_EVERY: Duration = Duration::from_secs(20);
+/// Pings in a row that may stay without any sign of life.
+const MISSES: u32 = 2;
+
+/// What a connection is told to send.
+#[derive(Debug)]
+pub(crate) enum Out {
+    /// A response.
+    Text(String),
+    /// A response that the inspector does not show, because it is about the inspector.
+    Unrecorded(String),
+    /// From here on, every update of the session after `since`.
+    Follow { session: Arc<Session>, since: u64 },
+    /// A response that comes after update `seq` of the session.
+    After { session: Arc<Session>, seq: u64, text: String },
+    /// From here on, every frame of every connection after number `since`.
+    Inspect { since: u64 },
+    /// The end.
+    Close(Closing),
+}
+
+/// How a door shows updates.
+pub(crate) trait Dialect: Send {
+    /// Turns a page of updates into frames. `behind` says how many updates there are in all, this page included.
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected>;
+
+    /// Returns what was held back, now that the session rests.
+    fn rest(&mut self, session: &Session) -> Vec<Projected>;
+
+    /// Returns the first update that is held back.
+    fn held_back(&self, session: &Session) -> Option<u64>;
+
+    /// Says that the log could not be written.
+    fn failed(&mut self, session: &Session, message: &str) -> String;
+}
+
+/// A frame, and the update up to which the client has seen everything once it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Projected {
+    pub(crate) text: String,
+    pub(crate) covers: u64,
+}
+
+/// The end of the queue that handlers hold.
+pub(crate) type Outbox = mpsc::Sender<Out>;
+
+/// A session that a connection follows, as it was left.
+#[derive(Debug)]
+pub(crate) struct Follow {
+    pub(crate) session: Arc<Session>,
+    /// The last update that the client has certainly been sent.
+    pub(crate) written: u64,
+    read: u64,
+    rested: bool,
+    told: u64,
+}
+
+/// Everything that the sending half works with.
+pub(crate) struct Sender<D> {
+    pub(crate) sink: SplitSink<Socket, Message>,
+    pub(crate) dialect: D,
+    pub(crate) line: Arc<Line>,
+    pub(crate) inspector: Arc<Inspector>,
+    /// Set by the receiving half at every sign of life.
+    pub(crate) heard: Arc<AtomicBool>,
+    /// Cancelled when the receiving half has ended.
+    pub(crate) hangup: CancellationToken,
+    /// Cancelled when the bridge goes down.
+    pub(crate) closing: CancellationToken,
+}
+
+/// What remains of a connection.
+pub(crate) struct Remains {
+    pub(crate) sink: SplitSink<Socket, Message>,
+    pub(crate) follows: Vec<Follow>,
+    /// How to end the socket; `None` when it is over already.
+    pub(crate) closing: Option<Closing>,
+}
+
+/// Makes the queue of a connection.
+pub(crate) fn queue() -> (Outbox, mpsc::Receiver<Out>) {
+    mpsc::channel(ANSWERS)
+}
+
+/// Why sending stops: with a last word, or because the socket is over.
+type End = Option<Closing>;
+
+impl<D: Dialect> Sender<D> {
+    /// Sends until the connection ends.
+    pub(crate) async fn run(self, mut orders: mpsc::Receiver<Out>) -> Remains {
+        let mut pump = Pump {
+            sender: self,
+            wake: Wake::default(),
+            follows: Vec::new(),
+            waiting: Vec::new(),
+            inspected: None,
+            next_ping: Instant::now() + PING_EVERY,
+            misses: 0,
+        };
+        let closing = match pump.run(&mut orders).await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        };
+        Remains { sink: pump.sender.sink, follows: pump.follows, closing }
+    }
+}
+
+struct Pump<D> {
+    sender: Sender<D>,
+    wake: Wake,
+    follows: Vec<Follow>,
+    /// Responses that wait for an update of a session.
+    waiting: Vec<(Arc<Session>, u64, String)>,
+    inspected: Option<u64>,
+    next_ping: Instant,
+    misses: u32,
+}
+
+impl<D: Dialect> Pump<D> {
+    /// Nothing is dropped halfway: every branch of the waiting either takes an order or only wakes up.
+    async fn run(&mut self, orders: &mut mpsc::Receiver<Out>) -> Result<Infallible, End> {
+        let (closing, hangup) = (self.sender.closing.clone(), self.sender.hangup.clone());
+        loop {
+            while let Ok(order) = orders.try_recv() {
+                self.obey(order).await?;
+            }
+            if hangup.is_cancelled() {
+                return Err(None);
+            }
+            if Instant::now() >= self.next_ping {
+                self.ping().await?;
+            }
+            if self.pump().await? {
+                continue;
+            }
+            if closing.is_cancelled() {
+                return Err(Some(Closing::going_away()));
+            }
+            let order = tokio::select! {
+                order = orders.recv() => order,
+                () = self.wake.notified() => None,
+                () = sleep_until(self.next_ping) => None,
+                () = closing.cancelled() => None,
+                () = hangup.cancelled() => None,
+            };
+            if let Some(order) = order {
+                self.obey(order).await?;
+            }
+        }
+    }
+
+    async fn obey(&mut self, order: Out) -> Result<(), End> {
+        match order {
+            Out::Text(text) => self.write(text).await,
+            Out::Unrecorded(text) => self.send(Message::text(text)).await,
+            Out::Follow { session, since } => {
+                self.follow(session, since);
+                Ok(())
+            }
+            Out::After { session, seq, text } => {
+                self.waiting.push((session, seq, text));
+                self.answer().await
+            }
+            Out::Inspect { since } => {
+                self.sender.inspector.watch(&self.wake);
+                self.inspected = Some(since);
+                Ok(())
+            }
+            Out::Close(closing) => Err(Some(closing)),
+        }
+    }
+
+    fn follow(&mut self, session: Arc<Session>, since: u64) {
+        session.watch(&self.wake);
+        let told = session.head().failure.map_or(0, |failure| failure.number);
+        let follow = Follow { session, written: since, read: since, rested: false, told };
+        match self.follows.iter_mut().find(|known| Arc::ptr_eq(&known.session, &follow.session)) {
+            Some(known) => *known = follow,
+            None => self.follows.push(follow),
+        }
+    }
+
+    /// Sends at most one page of each session. Returns whether there was anything.
+    async fn pump(&mut self) -> Result<bool, End> {
+        let mut progress = false;
+        for index in 0..self.follows.len() {
+            progress |= self.advance(index).await?;
+        }
+        self.answer().await?;
+        Ok(progress | self.show_frames().await?)
+    }
+
+    async fn advance(&mut self, index: usize) -> Result<bool, End> {
+        let Some(follow) = self.follows.get(index) else { return Ok(false) };
+        let (session, read, told) = (follow.session.clone(), follow.read, follow.told);
+        let head = session.head();
+        if head.seq > read {
+            let page = session.read_after(read, PAGE).await.map_err(|error| Some(unreadable(&error)))?;
+            let Some(last) = page.last().map(|update| update.seq) else { return Ok(false) };
+            let frames = self.sender.dialect.project(&session, &page, head.seq - read);
+            self.write_all(index, frames).await?;
+            let held_back = self.sender.dialect.held_back(&session);
+            if let Some(follow) = self.follows.get_mut(index) {
+                (follow.read, follow.rested) = (last, false);
+                follow.written = held_back.map_or(last, |first| first.saturating_sub(1));
+            }
+            return Ok(true);
+        }
+        let rests = !head.running && !follow.rested;
+        if rests {
+            let frames = self.sender.dialect.rest(&session);
+            self.write_all(index, frames).await?;
+        }
+        let failure = head.failure.filter(|failure| failure.number > told);
+        if let Some(failure) = &failure {
+            let text = self.sender.dialect.failed(&session, &failure.message);
+            self.write(text).await?;
+        }
+        if let Some(follow) = self.follows.get_mut(index) {
+            if rests {
+                (follow.rested, follow.written) = (true, read);
+            }
+            follow.told = failure.map_or(told, |failure| failure.number);
+        }
+        Ok(false)
+    }
+
+    async fn write_all(&mut self, index: usize, frames: Vec<Projected>) -> Result<(), End> {
+        for frame in frames {
+            self.write(frame.text).await?;
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.written = frame.covers;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the responses whose time has come, in the order of their requests.
+    async fn answer(&mut self) -> Result<(), End> {
+        let mut index = 0;
+        while let Some((session, seq, _)) = self.waiting.get(index) {
+            let read =
+                self.follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)).map(|f| f.read);
+            if read.is_some_and(|read| read < *seq) {
+                index += 1;
+                continue;
+            }
+            let (_, _, text) = self.waiting.remove(index);
+            self.write(text).await?;
+        }
+        Ok(())
+    }
+
+    async fn show_frames(&mut self) -> Result<bool, End> {
+        let Some(since) = self.inspected else { return Ok(false) };
+        let frames = self.sender.inspector.after(since, PAGE);
+        for frame in &frames {
+            let text = rpc::notification("_openagents/frame", &frame.to_wire());
+            self.send(Message::text(text)).await?;
+            self.inspected = Some(frame.number());
+        }
+        Ok(!frames.is_empty())
+    }
+
+    async fn write(&mut self, text: String) -> Result<(), End> {
+        self.sender.inspector.record(&self.sender.line, Direction::Out, &text);
+        self.send(Message::text(text)).await
+    }
+
+    async fn ping(&mut self) -> Result<(), End> {
+        self.misses = if self.sender.heard.swap(false, Ordering::Relaxed) { 0 } else { self.misses + 1 };
+        if self.misses > MISSES {
+            return Err(None);
+        }
+        self.next_ping = Instant::now() + PING_EVERY;
+        self.send(Message::Ping(Default::default())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), End> {
+        match tokio::time::timeout(STUCK, self.sender.sink.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(None),
+        }
+    }
+}
+
+fn unreadable(error: &StoreError) -> Closing {
+    Closing { code: 1011, reason: crate::prune::head(&error.to_string(), 120).to_owned() }
+}

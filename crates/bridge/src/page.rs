@@ -1,0 +1,87 @@
+//! The page: what the web UI's build left in `ui/dist`, with headers that keep everything else out.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use rust_embed::RustEmbed;
+
+#[derive(RustEmbed)]
+#[folder = "../../ui/dist"]
+#[allow_missing = true]
+struct Files;
+
+const NOT_BUILT: &str = "<!doctype html><meta charset=\"utf-8\"><title>OpenAgents</title>\
+    <h1>The page was not built</h1><p>OpenAgents is running, but this build carries no page. \
+    Run <code>make build</code>, then start it again.</p>";
+
+/// Answers with a file of the page; `/` is `index.html`.
+pub(crate) fn file(path: &str, request: &HeaderMap, port: u16) -> Response {
+    let path = path.trim_start_matches('/');
+    let name = if path.is_empty() { "index.html" } else { path };
+    let mut response = match Files::get(name) {
+        Some(file) => found(name, &file, request),
+        None if name == "index.html" => {
+            (StatusCode::SERVICE_UNAVAILABLE, [(header::CONTENT_TYPE, kind(name))], NOT_BUILT).into_response()
+        }
+        None => (StatusCode::NOT_FOUND, "There is nothing at this address.\n").into_response(),
+    };
+    secure(response.headers_mut(), port);
+    response
+}
+
+fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Response {
+    let digest = file.metadata.sha256_hash();
+    let tag = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
+    let tag = format!("\"{tag}\"");
+    // The build puts a hash into the names of its assets: what they hold never changes.
+    let caching =
+        if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let headers = [
+        (header::CONTENT_TYPE, kind(name).to_owned()),
+        (header::CACHE_CONTROL, caching.to_owned()),
+        (header::ETAG, tag.clone()),
+    ];
+    if request.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    (headers, Body::from(file.data.to_vec())).into_response()
+}
+
+/// Adds the headers that every answer carries.
+pub(crate) fn secure(headers: &mut HeaderMap, port: u16) {
+    let policy = format!(
+        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'; connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port}"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (header::HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+fn kind(name: &str) -> &'static str {
+    match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "wasm" => "application/wasm",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}

@@ -1,0 +1,100 @@
+//! Which directories a client may name: the server's own root, and those where an agent has worked before.
+
+use crate::error::Fault;
+use openagents_core::{CancellationToken, history::History, tool::Budget};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// Workspaces that history is asked for.
+const RECENT: usize = 200;
+
+/// How long history is looked at for them.
+const TIME: Duration = Duration::from_secs(2);
+
+/// A workspace that a picker offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recent {
+    pub(crate) path: PathBuf,
+    pub(crate) name: String,
+    pub(crate) last_active_ms: i64,
+    pub(crate) sessions: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Known {
+    root: PathBuf,
+    /// Opened by the person at this machine since the start.
+    opened: Mutex<Vec<PathBuf>>,
+    home: Option<PathBuf>,
+    history: Arc<History>,
+}
+
+impl Known {
+    pub(super) fn new(root: &Path, history: Arc<History>) -> Self {
+        let home = std::env::home_dir().map(|home| canonical(&home));
+        Self { root: canonical(root), opened: Mutex::default(), home, history }
+    }
+
+    /// Returns the canonical form of a directory that a client named, if it may be used. Blocks.
+    pub(super) fn admit(&self, path: &Path) -> Result<PathBuf, Fault> {
+        let found = self.directory(path)?;
+        let known = found.starts_with(&self.root)
+            || self.opened().iter().any(|opened| found.starts_with(opened))
+            || self.recent().iter().any(|recent| found.starts_with(&recent.path));
+        if known { Ok(found) } else { Err(Fault::unknown_workspace(&path.display().to_string())) }
+    }
+
+    /// Makes a directory known: the person at this machine has named it. Blocks.
+    pub(super) fn open(&self, path: &Path) -> Result<PathBuf, Fault> {
+        let found = self.directory(path)?;
+        let mut opened = self.opened();
+        if !opened.contains(&found) {
+            opened.push(found.clone());
+        }
+        Ok(found)
+    }
+
+    fn directory(&self, path: &Path) -> Result<PathBuf, Fault> {
+        let shown = path.display();
+        if !path.is_absolute() {
+            return Err(Fault::invalid_params(format!("{shown} is not an absolute path")));
+        }
+        match path.canonicalize() {
+            Ok(path) if path.is_dir() && self.is_too_large(&path) => Err(Fault::invalid_params(format!(
+                "{shown} is too large to be a workspace; choose a folder in it"
+            ))),
+            Ok(path) if path.is_dir() => Ok(path),
+            _ => Err(Fault::invalid_params("Invalid workspace: Path does not exist or is not a directory")),
+        }
+    }
+
+    fn is_too_large(&self, path: &Path) -> bool {
+        path.parent().is_none() || self.home.as_deref() == Some(path)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lists the workspaces of history that may be used, last active first. Blocks.
+    pub(super) fn recent(&self) -> Vec<Recent> {
+        let found =
+            self.history.workspaces(RECENT, &Budget::within(TIME, &CancellationToken::new())).into_iter();
+        found
+            .filter_map(|found| {
+                let path = found.path.canonicalize().ok()?;
+                // An agent that was once started in the home folder does not open it to every client.
+                let usable = path.is_dir() && !self.is_too_large(&path);
+                let (name, last_active_ms, sessions) = (found.name, found.last_active_ms, found.sessions);
+                usable.then_some(Recent { path, name, last_active_ms, sessions })
+            })
+            .collect()
+    }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}

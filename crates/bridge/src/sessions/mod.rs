@@ -1,0 +1,31 @@
+//! Live sessions: a numbered log with readers, and the turns that write to it, one at a time.
+//!
+//! Readers pull: a reader has a position of its own and is woken when there is more. Whatever a client does, fast or
+//! slow, first connection or tenth, what it sees is the log from some number on.
+
+mod hub;
+mod known;
+mod session;
+mod turn;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use hub::{Hub, Listed};
+pub(crate) use session::{Session, Wake};
+pub use turn::Explore;
+pub(crate) use turn::{Ticket, TurnRequest};
+
+/// The mode of a session that nobody set another mode for.
+pub(crate) const DEFAULT_MODE: &str = "default_mode";
+
+/// Runs blocking work beside the event loop. `None` when it panicked or the runtime is going down.
+pub(crate) async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(value) => Some(value),
+        Err(error) => {
+            tracing::error!(%error, "blocking work ended badly");
+            None
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! One live session: the end of its log in memory, the rest on disk.
+
+use super::{
+    beside,
+    turn::{Queue, Turn, TurnEnd},
+};
+use crate::{
+    error::Fault,
+    store::{SessionRow, Store, StoreError, Stored},
+};
+use openagents_core::{
+    CancellationToken,
+    update::{RunState, SessionUpdate},
+};
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+use tokio::sync::Notify;
+
+/// Updates kept in memory: a reader that keeps up never touches the disk.
+const TAIL: usize = 256;
+
+/// Wakes one connection; it looks for itself what there is to do.
+pub(crate) type Wake = Arc<Notify>;
+
+/// A session that somebody reads or writes.
+#[derive(Debug)]
+pub(crate) struct Session {
+    id: Arc<str>,
+    cwd: PathBuf,
+    store: Store,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Number of the last update on disk; nothing above it was ever shown.
+    seq: u64,
+    /// The last updates, without gaps, ending at `seq`.
+    tail: VecDeque<Arc<Stored>>,
+    titled: bool,
+    /// Whether a turn has begun at some time.
+    used: bool,
+    queue: Queue,
+    watchers: Vec<Weak<Notify>>,
+    failure: Option<Failure>,
+    /// Failures so far.
+    failures: u64,
+}
+
+/// The log could not be written. It is told once to each connection; it cannot be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Grows with each failure, so that a connection knows which it has told.
+    pub(crate) number: u64,
+    /// One sentence.
+    pub(crate) message: String,
+}
+
+/// Where a session stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) seq: u64,
+    pub(crate) running: bool,
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Session {
+    pub(super) fn new(row: SessionRow, store: Store) -> Self {
+        let state = State {
+            seq: row.last_seq,
+            tail: VecDeque::new(),
+            titled: row.title.is_some(),
+            used: row.last_seq > 0,
+            queue: Queue::default(),
+            watchers: Vec::new(),
+            failure: None,
+            failures: 0,
+        };
+        Self { id: row.id.into(), cwd: row.cwd, store, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        let state = self.lock();
+        Head { seq: state.seq, running: state.queue.is_running(), failure: state.failure.clone() }
+    }
+
+    /// Wakes `wake` from now on whenever the head changes.
+    pub(crate) fn watch(&self, wake: &Wake) {
+        let mut state = self.lock();
+        state.watchers.retain(|watcher| watcher.strong_count() > 0);
+        if !state.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
+            state.watchers.push(Arc::downgrade(wake));
+        }
+    }
+
+    /// Returns at most `limit` updates after `since`.
+    pub(crate) async fn read_after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError> {
+        {
+            let state = self.lock();
+            if since >= state.seq {
+                return Ok(Vec::new());
+            }
+            if let Some(first) = state.tail.front().filter(|first| first.seq <= since + 1) {
+                let skip = usize::try_from(since + 1 - first.seq).unwrap_or(usize::MAX);
+                return Ok(state.tail.iter().skip(skip).take(limit).cloned().collect());
+            }
+        }
+        let (store, id) = (self.store.clone(), self.id.clone());
+        beside(move || store.updates_after(&id, since, limit)).await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Queues updates for the log; readers see them once they are on disk. Blocks while the store is behind.
+    pub(crate) fn append(self: &Arc<Self>, updates: Vec<SessionUpdate>) {
+        let session = self.clone();
+        let queued = self.store.append_then(self.id.clone(), updates, move |appended| match appended {
+            Ok(appended) => session.publish(appended.rows),
+            Err(error) => session.fail(&error),
+        });
+        if let Err(error) = queued {
+            self.fail(&error);
+        }
+    }
+
+    /// Waits until everything that was appended before is on disk and with the readers. Blocks.
+    pub(super) fn settle(&self) {
+        if let Err(error) = self.store.flush() {
+            self.fail(&error);
+        }
+    }
+
+    /// Queues a turn, or says that the caller has to run it now.
+    pub(super) fn enqueue(&self, turn: Turn, stopping: &CancellationToken) -> Result<Option<Turn>, Fault> {
+        let mut state = self.lock();
+        let mut turn = turn;
+        if !state.titled {
+            state.titled = true;
+            turn.opening.push(SessionUpdate::Title(turn.title.clone()));
+        }
+        state.used = true;
+        state.failure = None;
+        state.queue.enqueue(turn, stopping)
+    }
+
+    /// Returns whether a turn was ever asked for.
+    pub(crate) fn is_used(&self) -> bool {
+        self.lock().used
+    }
+
+    /// Returns the token of the running turn.
+    pub(super) fn turn_token(&self) -> CancellationToken {
+        self.lock().queue.token()
+    }
+
+    /// Ends the running turn and returns the next one, which then runs.
+    pub(super) fn next_turn(&self, stopping: &CancellationToken) -> Option<Turn> {
+        let mut state = self.lock();
+        let next = state.queue.next(stopping);
+        wake_all(&mut state);
+        next
+    }
+
+    /// Cancels the running turn and empties the queue. Returns whether there was anything to cancel.
+    pub(crate) fn cancel(&self) -> bool {
+        let (waiting, seq, was_running) = {
+            let mut state = self.lock();
+            let was_running = state.queue.is_running();
+            (state.queue.cancel(), state.seq, was_running)
+        };
+        let end = TurnEnd { state: RunState::Cancelled, seq, failure: None };
+        waiting.into_iter().for_each(|turn| turn.end(end.clone()));
+        was_running
+    }
+
+    fn publish(&self, rows: Vec<Arc<Stored>>) {
+        let mut state = self.lock();
+        for row in rows {
+            if row.seq != state.seq + 1 {
+                // Another process wrote to this session as well: the disk knows, the memory does not.
+                state.tail.clear();
+            }
+            state.seq = row.seq;
+            state.tail.push_back(row);
+        }
+        while state.tail.len() > TAIL {
+            state.tail.pop_front();
+        }
+        wake_all(&mut state);
+    }
+
+    fn fail(&self, error: &StoreError) {
+        {
+            let mut state = self.lock();
+            // One failure of the disk fails everything that was queued; it is told once.
+            if state.failure.is_none() {
+                state.failures += 1;
+                let message = format!("This session has stopped: {error}.");
+                state.failure = Some(Failure { number: state.failures, message });
+            }
+            wake_all(&mut state);
+        }
+        self.cancel();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wake_all(state: &mut State) {
+    state.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+}

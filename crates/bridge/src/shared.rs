@@ -1,0 +1,30 @@
+//! What every connection of a bridge shares.
+
+use crate::{
+    IosDoor,
+    auth::{BackOff, Token},
+    inspect::Inspector,
+    ios::Resumes,
+    limits::Limits,
+    sessions::Hub,
+};
+use std::sync::Arc;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Everything behind the doors.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) inspector: Arc<Inspector>,
+    pub(crate) token: Token,
+    pub(crate) back_off: BackOff,
+    pub(crate) limits: Limits,
+    /// The bound loopback port.
+    pub(crate) port: u16,
+    pub(crate) ios: IosDoor,
+    /// Where iOS connections were when they broke.
+    pub(crate) resumes: Resumes,
+    /// Cancelled when the bridge goes down, once the last turn has ended.
+    pub(crate) closing: CancellationToken,
+    pub(crate) connections: TaskTracker,
+}

@@ -1,0 +1,126 @@
+//! The WebSocket upgrade, and the end of a socket.
+//!
+//! Done by hand rather than with axum's extractor for one reason: a frame over the limit has to be answered with
+//! close 1009, and a client reads that only if the bytes that it is still sending are read as well.
+
+use axum::{
+    body::Body,
+    extract::Request,
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures::SinkExt;
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Message,
+        handshake::derive_accept_key,
+        protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
+    },
+};
+
+pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// How long, and how much, is read from a client that was told to stop.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+const DRAIN_BYTES: u64 = 256 << 20;
+
+/// Why and how a socket is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Closing {
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+}
+
+impl Closing {
+    pub(crate) fn going_away() -> Self {
+        Self { code: 1001, reason: "OpenAgents is shutting down.".to_owned() }
+    }
+
+    pub(crate) fn too_big(limit: usize) -> Self {
+        Self { code: 1009, reason: format!("A frame may have {limit} bytes at most.") }
+    }
+
+    pub(crate) fn not_text() -> Self {
+        Self { code: 1003, reason: "Frames must be UTF-8 text.".to_owned() }
+    }
+
+    pub(crate) fn message(&self) -> Message {
+        Message::Close(Some(CloseFrame {
+            code: CloseCode::from(self.code),
+            reason: self.reason.as_str().into(),
+        }))
+    }
+}
+
+/// Returns whether a request wants to become a WebSocket.
+pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
+    contains(headers, &header::CONNECTION, "upgrade") && contains(headers, &header::UPGRADE, "websocket")
+}
+
+/// Answers an upgrade; the socket itself comes out of the second value once the answer is written.
+pub(crate) fn upgrade(mut request: Request, protocol: Option<&'static str>) -> (Response, Option<OnUpgrade>) {
+    let headers = request.headers();
+    if request.method() != Method::GET || headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|v| v != "13")
+    {
+        let supported = [(header::SEC_WEBSOCKET_VERSION, "13")];
+        return (
+            (StatusCode::UPGRADE_REQUIRED, supported, "WebSocket version 13 is needed.\n").into_response(),
+            None,
+        );
+    }
+    let Some(key) = headers.get(header::SEC_WEBSOCKET_KEY) else {
+        return ((StatusCode::BAD_REQUEST, "The upgrade has no Sec-WebSocket-Key.\n").into_response(), None);
+    };
+    let accept = derive_accept_key(key.as_bytes());
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let answer = response.headers_mut();
+    answer.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+    answer.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::from_str(&accept) {
+        answer.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    if let Some(protocol) = protocol {
+        answer.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+    }
+    (response, Some(hyper::upgrade::on(&mut request)))
+}
+
+/// Waits for the upgraded stream and speaks WebSocket on it.
+pub(crate) async fn open(upgrade: OnUpgrade, frame_limit: usize) -> Option<Socket> {
+    let stream = upgrade.await.ok()?;
+    let config = WebSocketConfig::default()
+        .read_buffer_size(crate::limits::SOCKET_BUFFER)
+        .write_buffer_size(crate::limits::SOCKET_BUFFER)
+        .max_message_size(Some(frame_limit))
+        .max_frame_size(Some(frame_limit));
+    Some(WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, Some(config)).await)
+}
+
+/// Sends a close frame and reads on for a moment, so that the client gets to see it.
+pub(crate) async fn close(mut socket: Socket, closing: &Closing) {
+    let ending = async {
+        if socket.send(closing.message()).await.is_err() {
+            return;
+        }
+        let mut rest = socket.get_mut().take(DRAIN_BYTES);
+        let mut buffer = vec![0; crate::limits::SOCKET_BUFFER];
+        while rest.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+    };
+    // A client that does not go is left behind.
+    let _ = tokio::time::timeout(DRAIN_TIME, ending).await;
+}
+
+fn contains(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool {
+    headers
+        .get_all(name)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|value| value.trim().eq_ignore_ascii_case(word))
+}

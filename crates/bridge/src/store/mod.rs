@@ -1,0 +1,155 @@
+//! The event store: sessions and their numbered updates in SQLite.
+//!
+//! One thread writes, in groups; readers have connections of their own. An update has a number only once it is on
+//! disk, so that what was ever shown to a client can be shown again.
+
+mod migrations;
+mod open;
+mod reader;
+mod transcripts;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use open::DATABASE_FILE;
+pub(crate) use open::create_folder;
+pub use reader::SessionRow;
+pub use writer::{Appended, NewSession};
+
+use openagents_core::{history::TranscriptIndex, update::SessionUpdate};
+use reader::Readers;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::sync::oneshot;
+use writer::{Job, Writer};
+
+/// One numbered update of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// 1, 2, 3 … without gaps within a session.
+    pub seq: u64,
+    /// Milliseconds since the epoch; never goes back within a session.
+    pub ts: i64,
+    /// What happened.
+    pub update: SessionUpdate,
+}
+
+/// Why the store cannot do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The data folder cannot be created or written to.
+    #[error("cannot write to the data folder {}: {reason}", path.display())]
+    NotWritable {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// SQLite refuses.
+    #[error("the session store failed: {0}")]
+    Sqlite(String),
+    /// The writer has ended.
+    #[error("the session store is closed")]
+    Closed,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error.to_string())
+    }
+}
+
+/// A handle to the store; clones share it. The writer ends when the last clone is dropped.
+#[derive(Debug, Clone)]
+pub struct Store {
+    writer: Arc<Writer>,
+    readers: Arc<Readers>,
+    notices: Arc<[String]>,
+}
+
+impl Store {
+    /// Opens, or creates, the database in the data folder `home`.
+    ///
+    /// A damaged file, or one written by a newer version, is moved aside first: [`Store::notices`] says so.
+    pub fn open(home: &Path) -> Result<Self, StoreError> {
+        let opened = open::open(home)?;
+        Ok(Self {
+            readers: Arc::new(Readers::new(opened.path)),
+            writer: Arc::new(Writer::start(opened.connection)?),
+            notices: opened.notices.into(),
+        })
+    }
+
+    /// Returns what a person should know about the opening, one sentence each.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Remembers parsed transcripts of other agents in this store.
+    pub fn transcript_index(&self) -> Arc<dyn TranscriptIndex> {
+        Arc::new(transcripts::StoredIndex::new(self.clone()))
+    }
+
+    /// Creates a session. Blocks.
+    pub fn create_session(&self, session: NewSession) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Create { session, done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Appends updates to a session and waits until they are on disk. Blocks.
+    pub fn append(&self, session_id: &str, updates: Vec<SessionUpdate>) -> Result<Appended, StoreError> {
+        let (done, result) = oneshot::channel();
+        self.append_then(session_id.into(), updates, move |appended| {
+            // Nobody waiting any more is no concern of the store.
+            let _ = done.send(appended);
+        })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Queues updates and returns as soon as there is room; `done` is called on the writer's thread, in the order of
+    /// the numbers. Blocks while the queue is full.
+    pub(crate) fn append_then(
+        &self,
+        session_id: Arc<str>,
+        updates: Vec<SessionUpdate>,
+        done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.writer.send(Job::Append { session_id, updates, done: Box::new(done) })
+    }
+
+    /// Waits until everything that was queued before is on disk. Blocks.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Flush { done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)
+    }
+
+    /// Returns at most `limit` updates after `since`, in order. Blocks.
+    pub fn updates_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.readers.with(|reader| reader.updates_after(session_id, since, limit))
+    }
+
+    /// Returns a session. Blocks.
+    pub fn session(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
+        self.readers.with(|reader| reader.session(id))
+    }
+
+    /// Returns sessions that have at least one update, last changed first, from `after` on. Blocks.
+    pub fn sessions(
+        &self,
+        limit: usize,
+        after: Option<(i64, &str)>,
+        cwd: Option<&Path>,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        self.readers.with(|reader| reader.sessions(limit, after, cwd))
+    }
+}
