@@ -45,7 +45,7 @@ bench: ui ## Measure the exploration on a large synthetic tree
 check: ui ## Type-check everything, quickly
 	@scripts/install.sh desktop
 	cargo check --workspace --all-targets --locked
-	$(NPM) --prefix ui run check
+	@$(NPM) --prefix ui run check
 
 check-macos: ui ## Type-check for macOS on Apple silicon, from Debian
 	@scripts/install.sh macos-check
@@ -67,12 +67,12 @@ install-tests:
 	@scripts/install.sh tests
 
 deny: $(DENY)
-	$(DENY) --locked check bans licenses sources
+	@$(DENY) --locked check bans licenses sources
 
 test-ui: $(PAGE)
-	$(NPM) --prefix ui run check
-	$(NPM) --prefix ui run lint
-	$(NPM) --prefix ui run test
+	@$(NPM) --prefix ui run check
+	@$(NPM) --prefix ui run lint
+	@$(NPM) --prefix ui run test
 
 # The programs are built first: the end-to-end tests start them, and cargo builds for a test only what that test links.
 test-rust: $(PAGE) node_modules/.installed
@@ -81,25 +81,25 @@ test-rust: $(PAGE) node_modules/.installed
 
 test-page: $(PAGE)
 	cargo build --workspace --locked
-	$(NPM) --prefix ui run test:page
+	@$(NPM) --prefix ui run test:page
 
 $(PAGE): ui/node_modules/.installed $(PAGE_SOURCES)
-	$(NPM) --prefix ui run build
+	@$(NPM) --prefix ui run build
 	@touch $@
 
 ui/node_modules/.installed: ui/package.json ui/package-lock.json
 	@echo "Installing with npm: what ui/package.json names"
-	$(NPM) --prefix ui ci --loglevel=error
+	@$(NPM) --prefix ui ci --loglevel=error
 	@touch $@
 
 node_modules/.installed: package.json package-lock.json
 	@echo "Installing with npm: what package.json names"
-	$(NPM) ci --loglevel=error
+	@$(NPM) ci --loglevel=error
 	@touch $@
 
 # Built without optimisation: it runs for three seconds, and takes a third of the time to compile.
 $(DENY):
 	@echo "Installing with cargo: cargo-deny"
-	cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
+	@cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build

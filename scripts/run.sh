@@ -11,7 +11,7 @@ programs=${CARGO_TARGET_DIR:-target}/debug
 if [ "$(uname -s)" = Darwin ] || [ -n "${DISPLAY:-}" ] || [ -n "${WAYLAND_DISPLAY:-}" ]; then
     scripts/install.sh desktop
     make ui
-    cargo build --locked -p openagents-desktop
+    cargo build --locked -p openagents-desktop -p openagents-cli
     exec "$programs/openagents-desktop" "$folder"
 fi
 

@@ -1,18 +1,21 @@
-//! The bridge that serves the window: one in this process.
+//! The bridge behind the window: one in this process, or the one that runs on this data folder already.
 
 use crate::{folder, window};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor};
-use openagents_core::history::HistoryRoots;
+use openagents_core::{
+    folders::{HOME_VARIABLE, data_folder},
+    history::HistoryRoots,
+};
 use serde::Serialize;
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 use tauri::{AppHandle, Manager as _, async_runtime};
 use tauri_plugin_dialog::{DialogExt as _, MessageDialogButtons, MessageDialogKind};
 
-/// Moves the data folder.
-pub(crate) const HOME_VARIABLE: &str = "OPENAGENTS_HOME";
+/// Chooses another port than the one that the OpenAgents iOS app looks for; 0 picks a free one.
+const PORT_VARIABLE: &str = "OPENAGENTS_PORT";
 const DEFAULT_PORT: u16 = 9099;
 
 /// Where the page finds the bridge, and what it opens first.
@@ -24,11 +27,11 @@ pub(crate) struct Address {
     root: Option<PathBuf>,
 }
 
-/// The bridge behind the window.
+/// What the window talks to.
 #[derive(Debug)]
 pub(crate) struct Backend {
     address: Address,
-    /// Taken when the program ends.
+    /// The bridge, where it is ours; taken when the program ends.
     bridge: Mutex<Option<Bridge>>,
 }
 
@@ -37,7 +40,7 @@ impl Backend {
         self.address.clone()
     }
 
-    /// Ends running turns and flushes the store. A second call does nothing.
+    /// Ends running turns and flushes the store, where the bridge is ours. A second call does nothing.
     pub(crate) fn close(&self) {
         let bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(bridge) = bridge {
@@ -46,44 +49,91 @@ impl Backend {
     }
 }
 
-/// Starts the bridge and opens the window on it, or says why that is impossible.
+/// Starts the bridge and opens the window on it, or says in a dialog why that is impossible.
 pub(crate) fn open(app: &AppHandle) {
-    open_on(app, DEFAULT_PORT);
+    match port() {
+        Ok(port) => open_on(app, port),
+        Err(reason) => refuse(app, &reason),
+    }
+}
+
+fn port() -> Result<u16, String> {
+    let Some(value) = std::env::var_os(PORT_VARIABLE).filter(|value| !value.is_empty()) else {
+        return Ok(DEFAULT_PORT);
+    };
+    let text = value.to_string_lossy();
+    text.parse().map_err(|_| format!("{PORT_VARIABLE} is \"{text}\". Set it to a number from 0 to 65535."))
 }
 
 fn open_on(app: &AppHandle, port: u16) {
+    let Some(home) = data_folder() else {
+        return refuse(
+            app,
+            &format!("This user has no home folder. Set {HOME_VARIABLE} to a folder for the data."),
+        );
+    };
     let directory = std::env::current_dir().unwrap_or_default();
     let root = folder::named(std::env::args_os(), &directory);
     let config = BridgeConfig {
-        home: PathBuf::from("/tmp/x"),
+        home: home.clone(),
         port,
-        root: root.clone().unwrap_or_default(),
+        root: root.clone().unwrap_or(directory),
         ios: IosDoor::Off,
-        history: HistoryRoots::default(),
+        history: HistoryRoots::from_env(),
     };
     match async_runtime::block_on(Bridge::start(config)) {
         Ok(bridge) => {
-            let address = Address { port: bridge.address().port(), token: bridge.token().to_owned(), root };
-            app.manage(Backend { address, bridge: Mutex::new(Some(bridge)) });
-            if let Err(error) = window::open(app) {
-                refuse(app, format!("The window does not open: {error}."));
+            for notice in bridge.notices() {
+                app.dialog()
+                    .message(notice)
+                    .title("OpenAgents")
+                    .kind(MessageDialogKind::Warning)
+                    .show(|_| {});
             }
+            let address = Address { port: bridge.address().port(), token: bridge.token().to_owned(), root };
+            show(app, Backend { address, bridge: Mutex::new(Some(bridge)) });
         }
+        Err(BridgeError::AlreadyRunning { .. }) => match running(&home, root) {
+            Some(address) => show(app, Backend { address, bridge: Mutex::new(None) }),
+            None => refuse(app, "Another OpenAgents is starting or ending. Try again in a moment."),
+        },
         Err(BridgeError::PortBusy(port)) => offer_another_port(app, port),
+        Err(error) => {
+            let hint = error.hint().unwrap_or_default();
+            refuse(app, &format!("OpenAgents {error}. {hint}"));
+        }
+    }
+}
+
+/// Returns the address of the bridge that another process runs on the data folder.
+fn running(home: &Path, root: Option<PathBuf>) -> Option<Address> {
+    let port = openagents_bridge::running(home)?.port();
+    let token = std::fs::read_to_string(home.join(openagents_bridge::TOKEN_FILE)).ok()?;
+    Some(Address { port, token: token.trim().to_owned(), root })
+}
+
+fn show(app: &AppHandle, backend: Backend) {
+    app.manage(backend);
+    if let Err(error) = window::open(app) {
+        refuse(app, &format!("The window does not open: {error}."));
     }
 }
 
 fn offer_another_port(app: &AppHandle, port: u16) {
     let handle = app.clone();
     app.dialog()
-        .message(format!("Another program uses port {port}. On another port everything works except that the OpenAgents iOS app does not find this machine."))
+        .message(format!(
+            "Another program uses port {port}. On another port everything works, except that the OpenAgents iOS app \
+             does not find this machine."
+        ))
         .title("OpenAgents")
         .kind(MessageDialogKind::Warning)
         .buttons(MessageDialogButtons::OkCancelCustom("Use Another Port".into(), "Quit".into()))
         .show(move |another| if another { open_on(&handle, 0) } else { handle.exit(1) });
 }
 
-fn refuse(app: &AppHandle, reason: String) {
+fn refuse(app: &AppHandle, reason: &str) {
+    tracing::error!("{reason}");
     let handle = app.clone();
     app.dialog()
         .message(reason)

@@ -3,8 +3,6 @@
 //! **Architecture invariant:** no domain logic here. The window is a client like any other; what it shows comes from
 //! the bridge over the same WebSocket that a browser or a phone uses.
 
-#![cfg_attr(windows, windows_subsystem = "windows")]
-
 mod backend;
 mod commands;
 mod folder;
@@ -12,6 +10,7 @@ mod menu;
 mod window;
 
 use backend::Backend;
+use openagents_core::folders::HOME_VARIABLE;
 use tauri::{AppHandle, Manager as _, RunEvent};
 use tracing_subscriber::EnvFilter;
 
@@ -21,7 +20,7 @@ fn main() -> anyhow::Result<()> {
 
     let mut builder = tauri::Builder::default();
     // A data folder of its own means a program of its own: a second one there does not hand over to the first.
-    if std::env::var_os(backend::HOME_VARIABLE).is_none() {
+    if std::env::var_os(HOME_VARIABLE).is_none() {
         builder = builder.plugin(tauri_plugin_single_instance::init(|app, arguments, directory| {
             window::show(app);
             if let Some(folder) = folder::named(arguments, directory.as_ref()) {
@@ -38,12 +37,32 @@ fn main() -> anyhow::Result<()> {
         .on_window_event(window::event)
         .invoke_handler(tauri::generate_handler![commands::bridge_address, commands::pick_folder])
         .setup(|app| {
+            end_on_signals(app.handle());
             backend::open(app.handle());
             Ok(())
         })
         .build(tauri::generate_context!())?;
     app.run(on_event);
     Ok(())
+}
+
+/// Ends as the menu does when the terminal or the session ends: the bridge closes its store.
+fn end_on_signals(app: &AppHandle) {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let app = app.clone();
+    tauri::async_runtime::spawn(async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        app.exit(0);
+    });
 }
 
 fn on_event(app: &AppHandle, event: RunEvent) {

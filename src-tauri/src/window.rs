@@ -3,7 +3,8 @@
 use std::path::Path;
 use tauri::{
     AppHandle, Emitter as _, Manager as _, Url, WebviewUrl, WebviewWindowBuilder, Window, WindowEvent, Wry,
-    plugin::TauriPlugin, webview::NewWindowResponse,
+    plugin::TauriPlugin,
+    webview::{NewWindowResponse, PageLoadEvent},
 };
 use tauri_plugin_opener::OpenerExt as _;
 use tauri_plugin_window_state::StateFlags;
@@ -19,6 +20,15 @@ pub(crate) fn open(app: &AppHandle) -> tauri::Result<()> {
         .title("OpenAgents")
         .inner_size(1280.0, 820.0)
         .min_inner_size(390.0, 480.0)
+        // Shown once it is drawn: an empty window would flash white on a dark desktop.
+        .visible(false)
+        .on_page_load(|window, load| {
+            if load.event() == PageLoadEvent::Finished
+                && let Err(error) = window.show()
+            {
+                tracing::warn!(%error, "the window does not appear");
+            }
+        })
         .on_navigation(move |url| {
             let ours = is_page(url);
             if !ours {
