@@ -1,3 +1,56 @@
 //! The `openagents` command.
+//!
+//! Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C.
 
-fn main() {}
+mod args;
+mod explore;
+mod output;
+mod serve;
+mod sessions;
+mod signals;
+mod surroundings;
+mod tools;
+mod words;
+
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use std::{io::Write, process::ExitCode};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(anstream::stderr(), "openagents: {error:#}");
+            ExitCode::from(if error.is::<output::Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Explore(explore) => explore::run(&explore),
+        Command::Serve(serve) => serve::run(&serve),
+        Command::Sessions(sessions) => sessions::run(&sessions),
+        Command::Tools(list) => tools::list(&list),
+        Command::Tool(tool) => tools::call(&tool),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "openagents", &mut std::io::stdout().lock());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout().lock())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// `openagents sessions list | head` is no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -12,7 +12,7 @@ use std::{
     path::PathBuf,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -153,23 +153,23 @@ impl History {
         progress: &dyn Progress,
     ) -> Vec<Found> {
         let next = AtomicUsize::new(0);
-        let results: Mutex<(Vec<Found>, u64)> = Mutex::new((vec![Found::default(); jobs.len()], 0));
-        let total = jobs.len() as u64;
+        let board = Mutex::new(Board::new(jobs.len(), query.max_matches));
+        let full = AtomicBool::new(false);
         let work = || {
             while !budget.spent() {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(transcript) = jobs.get(at) else { return };
                 let mut found = Found::default();
-                match self.search_one(transcript, pattern, query, budget, &mut found) {
+                match self.search_one(transcript, pattern, query, &full, budget, &mut found) {
                     Ok(()) => found.finished = !budget.spent(),
                     // Gone, or not ours to read: nothing to find.
                     Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
                 }
-                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                results.0[at] = found;
-                results.1 += 1;
+                let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+                board.put(at, found);
+                full.store(board.is_full(), Ordering::Relaxed);
                 // Within the lock, so that nobody hears 3 after 4.
-                progress.report(results.1, total);
+                progress.report(board.done, jobs.len() as u64);
             }
         };
         if jobs.len() < 2 {
@@ -181,7 +181,7 @@ impl History {
                 }
             });
         }
-        results.into_inner().unwrap_or_else(PoisonError::into_inner).0
+        board.into_inner().unwrap_or_else(PoisonError::into_inner).found
     }
 
     fn search_one(
@@ -189,6 +189,7 @@ impl History {
         transcript: &Transcript,
         pattern: &Pattern,
         query: &SearchQuery,
+        full: &AtomicBool,
         budget: &Budget,
         found: &mut Found,
     ) -> io::Result<()> {
@@ -212,10 +213,12 @@ impl History {
                     fill_after(last, &events, query);
                     wants_after = last.after.len() < query.context;
                 }
-                if candidate && let Some(hit) = hit(&events, pattern, query) {
+                let place = if candidate { place(&events, pattern) } else { None };
+                if let Some(place) = place {
                     found.total += 1;
-                    if found.matches.len() < query.max_matches {
-                        let mut hit = hit.of(transcript, line.number);
+                    wants_after = false;
+                    if found.matches.len() < query.max_matches && !full.load(Ordering::Relaxed) {
+                        let mut hit = hit(&events, place, query).of(transcript, line.number);
                         for (number, bytes) in before.iter().rev() {
                             if hit.before.len() >= query.context {
                                 break;
@@ -226,8 +229,6 @@ impl History {
                         }
                         wants_after = hit.after.len() < query.context;
                         found.matches.push(hit);
-                    } else {
-                        wants_after = false;
                     }
                 }
             }
@@ -255,6 +256,36 @@ struct Found {
     finished: bool,
 }
 
+/// Results in the order of the jobs.
+struct Board {
+    found: Vec<Found>,
+    done: u64,
+    room: usize,
+    /// Jobs before this one are all done, and have so many matches together.
+    prefix: usize,
+    prefix_total: usize,
+}
+
+impl Board {
+    fn new(jobs: usize, room: usize) -> Self {
+        Self { found: vec![Found::default(); jobs], done: 0, room, prefix: 0, prefix_total: 0 }
+    }
+
+    fn put(&mut self, at: usize, found: Found) {
+        self.done += 1;
+        self.found[at] = found;
+        while let Some(next) = self.found.get(self.prefix).filter(|found| found.finished) {
+            self.prefix_total += next.matches.len();
+            self.prefix += 1;
+        }
+    }
+
+    /// Returns whether no later job can add to the matches that are kept: then counting is enough.
+    fn is_full(&self) -> bool {
+        self.prefix_total >= self.room
+    }
+}
+
 /// A match whose surroundings within its own line of the log are known.
 struct Hit {
     line: String,
@@ -275,45 +306,57 @@ impl Hit {
     }
 }
 
-fn hit(events: &[Event], pattern: &Pattern, query: &SearchQuery) -> Option<Hit> {
-    for (index, event) in events.iter().enumerate() {
-        let Some((start, at)) = position(event, pattern) else { continue };
-        let text = &event.text;
-        let end = text[start..].find('\n').map_or(text.len(), |end| start + end);
-        let (start, line, at) = if matches!(event.kind, EventKind::ToolCall { .. }) && at == usize::MAX {
-            // The name matched, not the arguments.
-            (0, said(event).next().unwrap_or_default(), 0)
-        } else {
-            (start, text[start..end].to_owned(), at)
-        };
-        let earlier = events[..index].iter().flat_map(said).chain(lines_of(&text[..start]));
-        let mut before: Vec<String> = earlier.collect();
-        before.drain(..before.len().saturating_sub(query.context));
-        let rest = text.get(end + 1..).unwrap_or_default();
-        let after = lines_of(rest).chain(events[index + 1..].iter().flat_map(said)).take(query.context);
-        let shorten = |line: String| shortened(&line, 0, query.line_chars);
-        return Some(Hit {
-            line: shortened(&line, at, query.line_chars),
-            before: before.into_iter().map(shorten).collect(),
-            after: after.map(shorten).collect(),
-        });
+/// Where a match is.
+#[derive(Clone, Copy)]
+struct Place {
+    event: usize,
+    /// Start of the matching line in the event's text, in bytes.
+    start: usize,
+    /// Start of the match in that line, in bytes; `None` when a tool's name matched.
+    at: Option<usize>,
+}
+
+fn place(events: &[Event], pattern: &Pattern) -> Option<Place> {
+    events.iter().enumerate().find_map(|(index, event)| {
+        let (start, at) = position(event, pattern)?;
+        Some(Place { event: index, start, at })
+    })
+}
+
+fn hit(events: &[Event], place: Place, query: &SearchQuery) -> Hit {
+    let event = &events[place.event];
+    let text = &event.text;
+    let end = text[place.start..].find('\n').map_or(text.len(), |end| place.start + end);
+    let (line, at) = match place.at {
+        Some(at) => (text[place.start..end].to_owned(), at),
+        None => (said(event).next().unwrap_or_default(), 0),
+    };
+    let earlier = events[..place.event].iter().flat_map(said).chain(lines_of(&text[..place.start]));
+    let mut before: Vec<String> = earlier.collect();
+    before.drain(..before.len().saturating_sub(query.context));
+    let rest = text.get(end + 1..).unwrap_or_default();
+    let after = lines_of(rest).chain(events[place.event + 1..].iter().flat_map(said)).take(query.context);
+    let shorten = |line: String| shortened(&line, 0, query.line_chars);
+    Hit {
+        line: shortened(&line, at, query.line_chars),
+        before: before.into_iter().map(shorten).collect(),
+        after: after.map(shorten).collect(),
     }
-    None
 }
 
 /// Returns where the matching line of an event's text starts, and where in it the match is, in bytes.
-fn position(event: &Event, pattern: &Pattern) -> Option<(usize, usize)> {
+fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> {
     let mut start = 0;
     for line in event.text.split('\n') {
-        if !super::json::is_blob(line)
-            && let Some(at) = pattern.find(line)
+        if let Some(at) = pattern.find(line)
+            && !super::json::is_blob(line)
         {
-            return Some((start, at));
+            return Some((start, Some(at)));
         }
         start += line.len() + 1;
     }
     match &event.kind {
-        EventKind::ToolCall { name } if pattern.find(name).is_some() => Some((0, usize::MAX)),
+        EventKind::ToolCall { name } if pattern.find(name).is_some() => Some((0, None)),
         _ => None,
     }
 }

@@ -63,8 +63,12 @@ impl Repository {
             .unwrap_or_default();
         Self {
             name: said.heading.or(declared.name),
-            // A README's first paragraph is written for people; a manifest's line is the short form of it.
-            description: said.sentence.or(declared.description),
+            // A README's introduction is written for people; a manifest's line says more than a slogan or an aside.
+            description: if said.introduces {
+                said.sentence.or(declared.description)
+            } else {
+                declared.description.or(said.sentence)
+            },
             readme,
             manifest,
         }

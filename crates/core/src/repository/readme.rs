@@ -1,102 +1,123 @@
 //! Finds the heading and the first sentence of a README among badges, logos and tables of contents.
 
 use super::Said;
-use regex::Regex;
-use std::sync::LazyLock;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Characters of a sentence at the most.
 const SENTENCE_CHARS: usize = 200;
+
+/// A longer heading is a slogan, not a name.
+const HEADING_CHARS: usize = 60;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readme {
     pub(super) heading: Option<String>,
     pub(super) sentence: Option<Said>,
+    /// The sentence stands before any code and is a whole one: it introduces the project.
+    pub(super) introduces: bool,
 }
 
+/// Reads Markdown; reStructuredText and plain text are near enough for a heading and a paragraph.
 pub(super) fn read(text: &str, path: &str) -> Readme {
     let mut readme = Readme::default();
-    let mut paragraph: Option<(u64, String)> = None;
-    let lines: Vec<&str> = text.lines().collect();
-    let (mut fenced, mut comment, mut front_matter) = (false, false, lines.first() == Some(&"---"));
-    for (index, line) in lines.iter().enumerate() {
-        let raw = line.trim();
-        if front_matter {
-            front_matter = index == 0 || raw != "---";
-            continue;
-        }
-        if comment || raw.starts_with("<!--") {
-            comment = !raw.contains("-->");
-            continue;
-        }
-        if raw.starts_with("```") || raw.starts_with("~~~") {
-            fenced = !fenced;
-            continue;
-        }
-        let under = lines.get(index + 1).map(|next| next.trim()).unwrap_or_default();
-        let underlined =
-            under.len() >= 3 && (under.chars().all(|c| c == '=') || under.chars().all(|c| c == '-'));
-        let heading =
-            raw.strip_prefix('#').map(|rest| rest.trim_matches(['#', ' '])).or(underlined.then_some(raw));
-        let html_heading = raw.starts_with("<h1").then_some(raw);
-        if let Some(heading) = heading.or(html_heading).filter(|_| !fenced) {
-            if paragraph.is_some() {
-                break;
+    let (mut block, mut code_seen) = (Block::default(), false);
+    for (event, range) in
+        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS)
+            .into_offset_iter()
+    {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code_seen = true,
+            Event::Start(Tag::Heading { .. } | Tag::Paragraph | Tag::HtmlBlock) => {
+                block = Block::at(range.start, &block)
             }
-            let heading = plain(heading);
-            if readme.heading.is_none() && !heading.is_empty() {
-                readme.heading = Some(heading);
+            Event::Start(Tag::List(_) | Tag::Table(_) | Tag::MetadataBlock(_)) => block.nested += 1,
+            Event::End(TagEnd::List(_) | TagEnd::Table | TagEnd::MetadataBlock(_)) => {
+                block.nested = block.nested.saturating_sub(1);
             }
-            continue;
-        }
-        let prose = if fenced { String::new() } else { plain(raw) };
-        match &mut paragraph {
-            Some(_) if raw.is_empty() => break,
-            Some((_, so_far)) => {
-                so_far.push(' ');
-                so_far.push_str(&prose);
+            Event::Start(Tag::Image { .. }) => block.images += 1,
+            Event::End(TagEnd::Image) => block.images = block.images.saturating_sub(1),
+            Event::Start(Tag::Link { .. }) => block.links += 1,
+            Event::End(TagEnd::Link) => block.links = block.links.saturating_sub(1),
+            Event::Text(words) | Event::Code(words) => block.add(&words),
+            Event::SoftBreak | Event::HardBreak => block.add(" "),
+            Event::InlineHtml(_) => block.add(" "),
+            Event::Html(html) => block.html.push_str(&html),
+            Event::End(TagEnd::Heading(_)) => {
+                let heading = block.text();
+                if readme.heading.is_none() && (1..=HEADING_CHARS).contains(&heading.chars().count()) {
+                    readme.heading = Some(heading);
+                }
             }
-            None if is_prose(raw, &prose) => paragraph = Some((index as u64 + 1, prose)),
-            None => {}
+            Event::End(TagEnd::Paragraph | TagEnd::HtmlBlock) if block.is_prose() => {
+                let line = text[..block.start].matches('\n').count() as u64 + 1;
+                let sentence = first_sentence(&block.text());
+                readme.introduces =
+                    !code_seen && (sentence.ends_with(['.', '!']) || sentence.contains(" is "));
+                readme.sentence = Some(Said { text: sentence, path: path.to_owned(), line });
+                return readme;
+            }
+            _ => {}
         }
     }
-    readme.sentence =
-        paragraph.map(|(line, text)| Said { text: first_sentence(&text), path: path.to_owned(), line });
     readme
 }
 
-/// A line that begins a paragraph: words, not badges, rules, lists, tables or a row of links.
-fn is_prose(raw: &str, plain: &str) -> bool {
-    let list = raw.starts_with(['|', '-', '*', '+', '=', '~', ':']) && !raw.starts_with("**");
-    let numbered = raw
-        .split_once(['.', ')'])
-        .is_some_and(|(n, _)| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()));
-    let directive = raw.starts_with("..") || raw.starts_with("[![") || raw.starts_with("[!");
-    let links = raw.matches("](").count();
-    let words = plain.split_whitespace().count();
-    !list && !numbered && !directive && words >= 3 && links * 4 <= words
+/// A heading or a paragraph as it is gathered.
+#[derive(Debug, Default)]
+struct Block {
+    start: usize,
+    words: String,
+    linked: usize,
+    /// Depth of lists, tables and front matter around.
+    nested: usize,
+    images: usize,
+    links: usize,
+    html: String,
 }
 
-/// Strips Markdown and HTML, keeps the words.
-pub(super) fn plain(text: &str) -> String {
-    static MARKUP: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-        let rules = [
-            (r"!\[[^\]]*\]\([^)]*\)|!\[[^\]]*\]\[[^\]]*\]", ""),
-            (r"\[([^\]]*)\]\([^)]*\)|\[([^\]]+)\]\[[^\]]*\]", "$1$2"),
-            (r"</?[A-Za-z][^>]*>|<!--.*?-->", " "),
-            (r"`{1,2}([^`_]*(?:_[^`]*)?)(?:`_|`{1,2})", "$1"),
-            (r"\*\*([^*]+)\*\*|__([^_]+)__", "$1$2"),
-            (r"(^|\W)[*_]([^*_]+)[*_](\W|$)", "$1$2$3"),
-            (r"^>\s*", ""),
-            (r"\s+", " "),
-        ];
-        rules.into_iter().filter_map(|(rule, with)| Some((Regex::new(rule).ok()?, with))).collect()
-    });
-    let mut text =
-        text.replace("&nbsp;", " ").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
-    for (rule, with) in MARKUP.iter() {
-        text = rule.replace_all(&text, *with).into_owned();
+impl Block {
+    fn at(start: usize, around: &Self) -> Self {
+        Self { start, nested: around.nested, ..Self::default() }
     }
-    text.trim().to_owned()
+
+    fn add(&mut self, words: &str) {
+        if self.images == 0 {
+            self.words.push_str(words);
+            if self.links > 0 {
+                self.linked += words.len();
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let html = without_tags(&self.html);
+        self.words.split_whitespace().chain(html.split_whitespace()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Words of its own: not a row of links, a list, or a directive of reStructuredText.
+    fn is_prose(&self) -> bool {
+        let text = self.text();
+        let directive = text.starts_with("..") || text.starts_with(':') || text.contains("]:");
+        let words = text.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
+        self.nested == 0 && !directive && words.count() >= 3 && self.linked * 2 < text.len()
+    }
+}
+
+fn without_tags(html: &str) -> String {
+    let mut text = String::with_capacity(html.len());
+    let mut inside = false;
+    for character in html.chars() {
+        match character {
+            '<' => inside = true,
+            '>' if inside => {
+                inside = false;
+                text.push(' ');
+            }
+            _ if !inside => text.push(character),
+            _ => {}
+        }
+    }
+    text
 }
 
 /// Cuts behind the first full stop that ends a sentence.
@@ -148,6 +169,17 @@ mod tests {
                 Some(("Use cargo run with the docs now, it is v1.2 ready.", 9)),
             ),
             ("---\ntitle: x\n---\n# T\n\nBody has words here\n", Some("T"), Some(("Body has words here", 6))),
+            (
+                "# Serde JSON &emsp; [![Build Status]][actions]\n\n[Build Status]: https://x/y.svg\n[actions]: https://x\n\n\
+                 **Serde is a framework for *ser*ializing data.**\n\n---\n",
+                Some("Serde JSON"),
+                Some(("Serde is a framework for serializing data.", 6)),
+            ),
+            (
+                "<div align=\"center\">\n<h1>Thing</h1>\n<p>A thing that does things.</p>\n</div>\n",
+                None,
+                Some(("Thing A thing that does things.", 1)),
+            ),
             ("", None, None),
             ("# Only\n", Some("Only"), None),
         ];

@@ -1,0 +1,147 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use openagents_core::history::Provider;
+use std::path::PathBuf;
+
+/// A companion for coding agents: explores a workspace, serves its sessions, shows every frame.
+///
+/// OPENAGENTS_HOME moves the data folder, CODEX_HOME and CLAUDE_CONFIG_DIR the agents' logs.
+#[derive(Debug, Parser)]
+#[command(name = "openagents", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say in one sentence what somebody was doing in a workspace, with evidence
+    Explore(Explore),
+    /// Serve the page, ACP clients and (if allowed) the iOS app until Ctrl-C
+    Serve(Serve),
+    /// List, show and search the past sessions of Codex and Claude Code
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// List the tools of an exploration with their JSON schemas
+    Tools(Tools),
+    /// Run one tool and print its result
+    Tool(Tool),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff)
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explore {
+    /// The workspace
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// What to find out; may be given several times
+    #[arg(long = "goal", value_name = "GOAL")]
+    pub(crate) goals: Vec<String>,
+    /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Loopback port; 0 picks a free one
+    #[arg(long, default_value_t = 9099)]
+    pub(crate) port: u16,
+    /// The server's own workspace
+    #[arg(long, default_value = ".", value_name = "PATH")]
+    pub(crate) root: PathBuf,
+    /// Who may connect with the OpenAgents iOS app, on this machine and without a token
+    #[arg(long, default_value = "off")]
+    pub(crate) ios: Ios,
+    /// Explore the root at once
+    #[arg(long)]
+    pub(crate) explore: bool,
+    /// Print `{"url","token_file","port"}` as the first line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `ask` is accepted by the parser so that its refusal can say what to use instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ios {
+    /// Nobody
+    Off,
+    /// Not available yet
+    #[value(hide = true)]
+    Ask,
+    /// Every program on this machine
+    Allow,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// List past sessions, newest first
+    List(Filter),
+    /// Show what happened in one session
+    Show {
+        /// Id of the session, or the beginning of it
+        id: String,
+        /// Events at the most
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+        /// JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Search past sessions for a regular expression
+    Search {
+        /// Regular expression; case does not matter
+        pattern: String,
+        #[command(flatten)]
+        filter: Filter,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Filter {
+    /// Only of this agent: codex or claude-code
+    #[arg(long, value_parser = provider)]
+    pub(crate) provider: Option<Provider>,
+    /// Only those that ran in this directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Rows at the most
+    #[arg(long, default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Hidden ones too: started by programs, by other sessions, archived
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tools {
+    /// JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tool {
+    /// Name of the tool, as `openagents tools` lists it
+    pub(crate) name: String,
+    /// Arguments, as a JSON object
+    #[arg(default_value = "{}")]
+    pub(crate) arguments: String,
+    /// The workspace
+    #[arg(long, default_value = ".", value_name = "PATH")]
+    pub(crate) root: PathBuf,
+}
+
+fn provider(name: &str) -> Result<Provider, String> {
+    Provider::parse(name).ok_or_else(|| format!("no agent named {name}; there are codex and claude-code"))
+}

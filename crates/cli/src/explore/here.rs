@@ -1,0 +1,106 @@
+//! A run in this process. Its updates are stored like those of the bridge, so that they can be looked at later.
+
+use super::News;
+use openagents_bridge::{
+    acp::to_wire,
+    store::{NewSession, Store},
+};
+use openagents_core::{
+    CancellationToken,
+    explore::{ExploreRequest, Explorer},
+    history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
+    update::{SessionUpdate, Title},
+};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+pub(super) fn start(
+    home: PathBuf,
+    root: PathBuf,
+    goals: Vec<String>,
+    cancel: CancellationToken,
+    news: mpsc::Sender<News>,
+) {
+    tokio::task::spawn_blocking(move || {
+        let (session_id, plan_id) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
+        let begun = News::Started { session_id: session_id.clone(), plan_id: plan_id.clone() };
+        if news.blocking_send(begun).is_err() {
+            return;
+        }
+        let log = Log::open(&home, session_id, &root, &news);
+        let index: Arc<dyn TranscriptIndex> = match &log.store {
+            Some(store) => store.transcript_index(),
+            None => Arc::new(MemoryIndex::default()),
+        };
+        let explorer = Explorer::heuristic(Arc::new(History::new(HistoryRoots::from_env(), index)));
+        let name =
+            root.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into());
+        log.add(SessionUpdate::Title(Title { title: format!("Explore {name}") }));
+        let request = ExploreRequest { root, goals, plan_id, repository_note: None };
+        explorer.explore(&request, &cancel, &|update| log.add(update));
+        if let Some(store) = &log.store {
+            // Every update was on disk before it was shown; this is for what the index remembered.
+            let _ = store.flush();
+        }
+    });
+}
+
+/// Stores an update, then tells it. Without a store a run still works: it is only not remembered.
+struct Log {
+    store: Option<Store>,
+    session_id: String,
+    unstored: AtomicU64,
+    news: mpsc::Sender<News>,
+}
+
+impl Log {
+    fn open(
+        home: &std::path::Path,
+        session_id: String,
+        root: &std::path::Path,
+        news: &mpsc::Sender<News>,
+    ) -> Self {
+        let notice = |text: String| drop(news.blocking_send(News::Notice(text)));
+        let opened = Store::open(home).and_then(|store| {
+            let session = NewSession {
+                id: session_id.clone(),
+                cwd: root.to_path_buf(),
+                mode: "default_mode".to_owned(),
+            };
+            store.create_session(session)?;
+            Ok(store)
+        });
+        let store = match opened {
+            Ok(store) => {
+                store.notices().iter().cloned().for_each(notice);
+                Some(store)
+            }
+            Err(error) => {
+                notice(format!("this exploration is not remembered: {error}"));
+                None
+            }
+        };
+        Self { store, session_id, unstored: AtomicU64::new(0), news: news.clone() }
+    }
+
+    fn add(&self, update: SessionUpdate) {
+        let stored =
+            self.store.as_ref().and_then(|store| store.append(&self.session_id, vec![update.clone()]).ok());
+        let params = match stored.as_ref().and_then(|appended| appended.rows.first()) {
+            Some(row) => to_wire::session_update(&self.session_id, row.seq, row.ts, &row.update),
+            None => {
+                let seq = self.unstored.fetch_add(1, Ordering::Relaxed) + 1;
+                to_wire::session_update(&self.session_id, seq, crate::output::now_ms(), &update)
+            }
+        };
+        // The reader is gone after a second Ctrl-C; the run ends by its own cancel.
+        let _ = self.news.blocking_send(News::Update(params));
+    }
+}

@@ -1,0 +1,119 @@
+//! `openagents explore`: runs an exploration here, or on the bridge that is running, and shows it as it goes.
+//!
+//! Both ways give the same thing: the `params` of ACP `session/update` notifications.
+
+mod here;
+mod outcome;
+mod remote;
+mod screen;
+
+use crate::{args, output, signals, surroundings};
+use openagents_core::CancellationToken;
+use outcome::Outcome;
+use screen::Screen;
+use serde_json::{Value, json};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use tokio::sync::mpsc;
+
+/// What a run tells, in this order: `Started`, then updates.
+#[derive(Debug)]
+enum News {
+    /// The ids of the run.
+    Started { session_id: String, plan_id: String },
+    /// The params of a `session/update`.
+    Update(Value),
+    /// Something that a person should know; goes to stderr.
+    Notice(String),
+}
+
+/// Updates wait here while the terminal is slow.
+const QUEUE: usize = 1024;
+
+pub(crate) fn run(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let code = runtime.block_on(explore(arguments));
+    // A tool that hangs on a dead file system must not hold the exit up.
+    runtime.shutdown_background();
+    code
+}
+
+async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
+    let cancel = CancellationToken::new();
+    let (sender, news) = mpsc::channel(QUEUE);
+    // The bridge resolves paths in its own directory: give it an absolute one. A missing root is the run's to tell.
+    let root = std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone());
+    start(root, arguments.goals.clone(), cancel.clone(), sender)?;
+    let mut screen = (!arguments.json).then(Screen::new);
+    let (outcome, stopped) = follow(news, &mut screen, &cancel).await?;
+    match &mut screen {
+        Some(screen) => screen.end(&outcome)?,
+        None => output::json_line(&json!({"final": outcome.report()}))?,
+    }
+    Ok(match outcome.state() {
+        "complete" => ExitCode::SUCCESS,
+        _ if stopped => ExitCode::from(130),
+        _ => ExitCode::FAILURE,
+    })
+}
+
+/// Shows a run that a bridge at `address` does, until its end.
+pub(crate) async fn watch(address: SocketAddr, home: &Path, root: PathBuf) -> anyhow::Result<()> {
+    let cancel = CancellationToken::new();
+    let (sender, news) = mpsc::channel(QUEUE);
+    remote::start(address, home, root, Vec::new(), cancel.clone(), sender)?;
+    let mut screen = Some(Screen::new());
+    let (outcome, _) = follow(news, &mut screen, &cancel).await?;
+    screen.map_or(Ok(()), |mut screen| screen.end(&outcome))
+}
+
+/// Shows what is told until the run is over, and whether a person stopped it. The second Ctrl-C does not wait.
+async fn follow(
+    mut news: mpsc::Receiver<News>,
+    screen: &mut Option<Screen>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<(Outcome, bool)> {
+    let (mut outcome, mut interrupts) = (Outcome::default(), 0);
+    while !outcome.is_over() && interrupts < 2 {
+        tokio::select! {
+            heard = news.recv() => match heard {
+                None => break,
+                Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
+                Some(News::Notice(text)) => output::warn(&text),
+                Some(News::Update(params)) => {
+                    outcome.add(&params);
+                    match screen {
+                        Some(screen) => screen.show(&params)?,
+                        None => output::json_line(&params)?,
+                    }
+                }
+            },
+            signal = signals::interrupted() => {
+                signal?;
+                interrupts += 1;
+                cancel.cancel();
+            }
+        }
+    }
+    Ok((outcome, interrupts > 0))
+}
+
+/// Starts the run on the bridge of this data folder if one is running, else in this process.
+fn start(
+    root: PathBuf,
+    goals: Vec<String>,
+    cancel: CancellationToken,
+    news: mpsc::Sender<News>,
+) -> anyhow::Result<()> {
+    let home = surroundings::data_folder()?;
+    match openagents_bridge::running(&home) {
+        Some(address) => remote::start(address, &home, root, goals, cancel, news),
+        None => {
+            here::start(home, root, goals, cancel, news);
+            Ok(())
+        }
+    }
+}

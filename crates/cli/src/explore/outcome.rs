@@ -1,0 +1,120 @@
+//! What a run came to, folded from its updates.
+
+use serde_json::{Value, json};
+
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    session_id: String,
+    plan_id: String,
+    /// State of the last plan.
+    plan_state: Option<String>,
+    /// Ops that ran.
+    ops: usize,
+    /// The final message.
+    message: Option<String>,
+    summary: Value,
+}
+
+impl Outcome {
+    pub(super) fn begin(&mut self, session_id: String, plan_id: String) {
+        self.session_id = session_id;
+        self.plan_id = plan_id;
+    }
+
+    pub(super) fn add(&mut self, params: &Value) {
+        let update = &params["update"];
+        let meta = &update["_meta"]["openagents"];
+        match update["sessionUpdate"].as_str() {
+            Some("plan") => {
+                self.plan_state = meta["state"].as_str().map(str::to_owned);
+                let entries = update["entries"].as_array().into_iter().flatten();
+                let ran = |entry: &&Value| {
+                    entry["status"] == "completed" && entry["_meta"]["openagents"]["error"] != "not run"
+                };
+                self.ops = entries.filter(ran).count();
+            }
+            Some("agent_message_chunk") => {
+                self.message = update["content"]["text"].as_str().map(str::to_owned);
+                self.summary = meta["summary"].clone();
+            }
+            _ => {}
+        }
+    }
+
+    /// The final message is the last thing of a run.
+    pub(super) fn is_over(&self) -> bool {
+        self.message.is_some()
+    }
+
+    /// Returns `complete`, `failed` or `cancelled`.
+    pub(super) fn state(&self) -> &str {
+        match self.plan_state.as_deref() {
+            Some(state @ ("cancelled" | "failed")) => state,
+            Some("complete") if self.summary.is_object() => "complete",
+            _ if self.message.as_deref() == Some(openagents_core::explore::CANCELLED) => "cancelled",
+            _ => "failed",
+        }
+    }
+
+    pub(super) fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    pub(super) fn summary(&self) -> &Value {
+        &self.summary
+    }
+
+    pub(super) fn report(&self) -> Value {
+        json!({
+            "status": self.state(),
+            "session_id": self.session_id,
+            "plan_id": self.plan_id,
+            "repository": self.summary["repository"],
+            "intent": self.summary["intent"],
+            "source": self.summary["source"],
+            "evidence": self.summary["evidence"],
+            "ops": self.ops,
+            "message": self.message,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(state: &str) -> Value {
+        json!({"update": {"sessionUpdate": "plan", "entries": [
+            {"status": "completed", "_meta": {"openagents": {}}},
+            {"status": "completed", "_meta": {"openagents": {"error": "not run"}}},
+        ], "_meta": {"openagents": {"state": state}}}})
+    }
+
+    fn message(text: &str, summary: Value) -> Value {
+        json!({"update": {"sessionUpdate": "agent_message_chunk", "content": {"text": text},
+            "_meta": {"openagents": {"summary": summary}}}})
+    }
+
+    #[test]
+    fn a_run_is_what_its_last_plan_and_message_say() {
+        let rows = [
+            (vec![plan("complete"), message("done", json!({"repository": "x"}))], "complete"),
+            (vec![plan("cancelled"), message("Exploration cancelled.", Value::Null)], "cancelled"),
+            (vec![message("Exploration cancelled.", Value::Null)], "cancelled"),
+            (vec![message("❌ no", Value::Null)], "failed"),
+            (vec![plan("complete")], "failed"),
+        ];
+        for (updates, expected) in rows {
+            let mut outcome = Outcome::default();
+            updates.iter().for_each(|params| outcome.add(params));
+            assert_eq!(outcome.state(), expected);
+        }
+    }
+
+    #[test]
+    fn ops_that_did_not_run_do_not_count() {
+        let mut outcome = Outcome::default();
+        outcome.add(&plan("cancelled"));
+        assert_eq!(outcome.report()["ops"], 1);
+    }
+}

@@ -1,0 +1,195 @@
+//! The live view in a terminal: a line for each step of the plan that turns into its result, then the summary.
+//! Where there is no terminal, a line is printed when its step is over.
+
+use super::outcome::Outcome;
+use crate::{output, words};
+use anstyle::{AnsiColor, Effects, Style};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    io::IsTerminal,
+    time::{Duration, Instant},
+};
+
+const OK: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const FAINT: Style = Style::new().effects(Effects::DIMMED);
+const STRONG: Style = Style::new().effects(Effects::BOLD);
+
+pub(super) struct Screen {
+    bars: Option<MultiProgress>,
+    rows: HashMap<String, Row>,
+}
+
+struct Row {
+    bar: ProgressBar,
+    text: String,
+    tool: String,
+    begun: Instant,
+}
+
+impl Screen {
+    pub(super) fn new() -> Self {
+        let bars = std::io::stdout()
+            .is_terminal()
+            .then(|| MultiProgress::with_draw_target(indicatif::ProgressDrawTarget::stdout()));
+        Self { bars, rows: HashMap::new() }
+    }
+
+    pub(super) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
+        let update = &params["update"];
+        let id = update["toolCallId"].as_str().unwrap_or_default();
+        match update["sessionUpdate"].as_str() {
+            Some("plan") if self.rows.is_empty() => self.lay_out(update)?,
+            Some("tool_call") => self.begin(id, update),
+            Some("tool_call_update") => self.news(id, update)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Draws the plan with every step still to come.
+    fn lay_out(&mut self, plan: &Value) -> anyhow::Result<()> {
+        let entries = plan["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for (number, entry) in (1..).zip(entries) {
+            let meta = &entry["_meta"]["openagents"];
+            let text = output::printable(entry["content"].as_str().unwrap_or_default());
+            let row = Row {
+                bar: self
+                    .bars
+                    .as_ref()
+                    .map_or_else(ProgressBar::hidden, |bars| bars.add(ProgressBar::new_spinner())),
+                text: format!("{number}. {text}"),
+                tool: meta["tool"].as_str().unwrap_or_default().to_owned(),
+                begun: Instant::now(),
+            };
+            row.bar.set_style(ProgressStyle::with_template("{msg}")?);
+            row.bar.set_message(format!("{FAINT}○ {}{FAINT:#}", row.text));
+            self.rows.insert(meta["opId"].as_str().unwrap_or_default().to_owned(), row);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, id: &str, call: &Value) {
+        let tool = call["title"].as_str().unwrap_or_default();
+        let row = self.rows.entry(id.to_owned()).or_insert_with(|| Row {
+            bar: self
+                .bars
+                .as_ref()
+                .map_or_else(ProgressBar::hidden, |bars| bars.add(ProgressBar::new_spinner())),
+            text: tool.to_owned(),
+            tool: tool.to_owned(),
+            begun: Instant::now(),
+        });
+        row.begun = Instant::now();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            row.bar.set_style(style.tick_chars("◐◓◑◒✓"));
+        }
+        row.bar.set_message(row.text.clone());
+        row.bar.enable_steady_tick(Duration::from_millis(100));
+    }
+
+    fn news(&mut self, id: &str, update: &Value) -> anyhow::Result<()> {
+        let Some(row) = self.rows.get(id) else { return Ok(()) };
+        let meta = &update["_meta"]["openagents"];
+        let (mark, said) = match update["status"].as_str() {
+            Some("completed") => {
+                let cut = match (meta["timedOut"] == true, meta["truncated"] == true) {
+                    (true, _) => ", timed out",
+                    (_, true) => ", truncated",
+                    _ => "",
+                };
+                let said = words::result(&row.tool, &update["rawOutput"]);
+                (format!("{OK}✓{OK:#}"), format!("{FAINT}{}{cut}{FAINT:#}", output::printable(&said)))
+            }
+            Some("failed") => {
+                let error = output::printable(meta["error"].as_str().unwrap_or("failed"));
+                (format!("{BAD}✗{BAD:#}"), format!("{BAD}{error}{BAD:#}"))
+            }
+            _ => {
+                if let Some(note) = meta["note"].as_str() {
+                    row.bar.set_message(format!("{} {FAINT}{note}{FAINT:#}", row.text));
+                }
+                return Ok(());
+            }
+        };
+        let took = row.begun.elapsed().as_millis();
+        let line = format!("{mark} {}  {said}  {FAINT}{took} ms{FAINT:#}", row.text);
+        match &self.bars {
+            Some(_) => {
+                row.bar.set_style(ProgressStyle::with_template("{msg}")?);
+                row.bar.finish_with_message(line);
+            }
+            None => output::line(line)?,
+        }
+        Ok(())
+    }
+
+    /// Prints the summary under the rows.
+    pub(super) fn end(&mut self, outcome: &Outcome) -> anyhow::Result<()> {
+        for row in self.rows.values().filter(|row| !row.bar.is_finished()) {
+            row.bar.abandon();
+        }
+        output::line("")?;
+        let summary = outcome.summary();
+        if !summary.is_object() {
+            let message = outcome.message().unwrap_or("❌ The exploration ended without an answer");
+            return Ok(output::line(output::printable(message))?);
+        }
+        let text = |key: &str| output::printable(summary[key].as_str().unwrap_or_default());
+        for line in outcome.message().unwrap_or_default().lines() {
+            let line = output::printable(line);
+            let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
+            match bold {
+                Some((head, rest)) => output::line(format_args!("{STRONG}{head}{STRONG:#}{rest}"))?,
+                None => output::line(line)?,
+            }
+        }
+        if summary["intent"].is_null() {
+            output::line(format_args!(
+                "{FAINT}Nothing here says what {} is about.{FAINT:#}",
+                text("repository")
+            ))?;
+        }
+        self.section("Evidence", summary, "evidence", |item| {
+            let place = match item["kind"].as_str() {
+                Some("file") => format!("{}:{}", item["path"].as_str().unwrap_or_default(), item["line"]),
+                _ => {
+                    let id: String =
+                        item["session_id"].as_str().unwrap_or_default().chars().take(8).collect();
+                    format!("{} {id}:{}", item["provider"].as_str().unwrap_or_default(), item["line"])
+                }
+            };
+            format!("{place}  {}", item["text"].as_str().unwrap_or_default())
+        })?;
+        let now = output::now_ms();
+        self.section("Recent work", summary, "recent_work", |item| {
+            let age = output::age(item["updated_at"].as_i64().unwrap_or_default(), now);
+            let (title, agent) = (item["title"].as_str(), item["provider"].as_str());
+            format!("{} ({}, {age})", title.unwrap_or_default(), agent.unwrap_or_default())
+        })?;
+        self.section("Most touched", summary, "top_files", |item| {
+            item.as_str().unwrap_or_default().to_owned()
+        })?;
+        self.section("Ask next", summary, "followups", |item| item.as_str().unwrap_or_default().to_owned())
+    }
+
+    fn section(
+        &self,
+        heading: &str,
+        summary: &Value,
+        key: &str,
+        show: impl Fn(&Value) -> String,
+    ) -> anyhow::Result<()> {
+        let items = summary[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        if items.is_empty() {
+            return Ok(());
+        }
+        output::line(format_args!("\n{FAINT}{heading}{FAINT:#}"))?;
+        for item in items {
+            output::line(format_args!("  {}", output::printable(&show(item))))?;
+        }
+        Ok(())
+    }
+}

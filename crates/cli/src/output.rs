@@ -1,0 +1,80 @@
+//! How things are printed, and the one error that means "you typed it wrong".
+
+use serde::Serialize;
+use std::io::Write;
+
+/// Bad usage: exit code 2.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Prints one line of text; colours are dropped where they cannot be shown.
+pub(crate) fn line(text: impl std::fmt::Display) -> std::io::Result<()> {
+    writeln!(anstream::stdout().lock(), "{text}")
+}
+
+/// Tells a person something beside the output; a closed stderr is no reason to stop.
+pub(crate) fn warn(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "openagents: {text}");
+}
+
+/// Prints one JSON value on one line.
+pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string(value)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
+/// Prints one JSON value for a person.
+pub(crate) fn json_pretty(value: &impl Serialize) -> anyhow::Result<()> {
+    writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(value)?)?;
+    Ok(())
+}
+
+/// Returns `text` so that nothing in it can steer a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Returns how long ago something was: `now`, `5m`, `3h`, `2d`, `6w`.
+pub(crate) fn age(then_ms: i64, now_ms: i64) -> String {
+    let minutes = (now_ms - then_ms).max(0) / 60_000;
+    match minutes {
+        0 => "now".to_owned(),
+        1..60 => format!("{minutes}m"),
+        60..1_440 => format!("{}h", minutes / 60),
+        1_440..20_160 => format!("{}d", minutes / 1_440),
+        _ => format!("{}w", minutes / 10_080),
+    }
+}
+
+/// Returns the clock in milliseconds since the epoch.
+pub(crate) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_short() {
+        let rows = [(0, "now"), (59, "now"), (60, "1m"), (7_200, "2h"), (90_000, "1d"), (1_300_000, "2w")];
+        for (seconds, expected) in rows {
+            assert_eq!(age(0, seconds * 1000), expected);
+        }
+    }
+
+    #[test]
+    fn a_title_cannot_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{7}"), "a [2Jb ");
+    }
+}

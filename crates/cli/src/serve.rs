@@ -1,0 +1,72 @@
+//! `openagents serve`: the bridge without a window.
+
+use crate::{
+    args::{self, Ios},
+    explore, output, signals, surroundings,
+};
+use anyhow::Context;
+use openagents_bridge::{Bridge, BridgeConfig, IosDoor};
+use openagents_core::history::HistoryRoots;
+use serde_json::json;
+use std::process::ExitCode;
+
+pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
+    let ios = match arguments.ios {
+        Ios::Off => IosDoor::Off,
+        Ios::Allow => IosDoor::Allow,
+        Ios::Ask => {
+            let reason =
+                "--ios ask is not available yet; use --ios allow to let every program on this machine in";
+            return Err(output::Usage(reason.to_owned()).into());
+        }
+    };
+    let root = std::fs::canonicalize(&arguments.root)
+        .with_context(|| format!("cannot serve {}", arguments.root.display()))?;
+    let config = BridgeConfig {
+        home: surroundings::data_folder()?,
+        port: arguments.port,
+        root: root.clone(),
+        ios,
+        history: HistoryRoots::from_env(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(serve(arguments, config));
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<ExitCode> {
+    let (root, home) = (config.root.clone(), config.home.clone());
+    let bridge = Bridge::start(config).await.map_err(|error| {
+        let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+        anyhow::anyhow!("{error}{hint}")
+    })?;
+    for notice in bridge.notices() {
+        output::warn(notice);
+    }
+    if arguments.json {
+        output::json_line(&json!({
+            "url": bridge.page_url(),
+            "token_file": bridge.token_file(),
+            "port": bridge.address().port(),
+        }))?;
+    } else {
+        output::line(format_args!("Serving {}", root.display()))?;
+        output::line(format_args!("Open   {}", bridge.page_url()))?;
+        output::line("Stop   Ctrl-C")?;
+    }
+    let watching = async {
+        if arguments.explore
+            && let Err(error) = explore::watch(bridge.address(), &home, root).await
+        {
+            output::warn(&format!("{error:#}"));
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        signal = signals::interrupted() => signal?,
+        () = watching => {}
+    }
+    bridge.shutdown().await;
+    Ok(ExitCode::SUCCESS)
+}

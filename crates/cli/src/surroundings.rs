@@ -1,0 +1,46 @@
+//! What the commands share: our folder, the agents' history, a run of one tool.
+
+use anyhow::Context;
+use openagents_bridge::store::Store;
+use openagents_core::{
+    CancellationToken,
+    history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
+    tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
+    workspace::Workspace,
+};
+use serde_json::Value;
+use std::{path::PathBuf, sync::Arc};
+
+/// Returns our data folder.
+pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
+    openagents_core::folders::data_folder()
+        .context("there is no home folder; set OPENAGENTS_HOME to a folder that can be written to")
+}
+
+/// Returns the past sessions on this machine. What was parsed is remembered in our database; where that cannot be
+/// opened everything works, only slower.
+pub(crate) fn history() -> History {
+    let store = data_folder().ok().and_then(|home| Store::open(&home).ok());
+    let index: Arc<dyn TranscriptIndex> = match store {
+        Some(store) => store.transcript_index(),
+        None => Arc::new(MemoryIndex::default()),
+    };
+    History::new(HistoryRoots::from_env(), index)
+}
+
+/// Runs one tool to its end.
+pub(crate) fn call_tool(
+    workspace: &Workspace,
+    limits: &Limits,
+    name: &str,
+    arguments: Value,
+) -> Result<ToolOutput, ToolError> {
+    let context = ToolContext {
+        workspace,
+        history: &history(),
+        limits,
+        cancel: &CancellationToken::new(),
+        progress: &(),
+    };
+    Registry::exploration().call(name, &context, arguments)
+}

@@ -1,0 +1,64 @@
+//! `openagents tools` and `openagents tool`.
+
+use crate::{args, output, surroundings};
+use anyhow::Context;
+use openagents_core::{
+    tool::{Limits, Registry, ToolError},
+    workspace::Workspace,
+};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+pub(crate) fn list(arguments: &args::Tools) -> anyhow::Result<ExitCode> {
+    let registry = Registry::exploration();
+    if arguments.json {
+        let tools: Vec<_> = registry
+            .iter()
+            .map(|tool| json!({"name": tool.name(), "description": tool.description(), "parameters": tool.schema()}))
+            .collect();
+        output::json_pretty(&tools)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for tool in registry.iter() {
+        output::line(tool.name())?;
+        output::line(format_args!("  {}", tool.description()))?;
+        for parameter in parameters(tool.schema().as_value()) {
+            output::line(format_args!("  {parameter}"))?;
+        }
+        output::line("")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a line for each parameter: `pattern (required): Regular expression`.
+fn parameters(schema: &Value) -> Vec<String> {
+    let required: Vec<_> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties
+        .map(|(name, property)| {
+            let needed = if required.contains(&name.as_str()) { " (required)" } else { "" };
+            let about = property["description"].as_str().unwrap_or_default();
+            format!("  {name}{needed}: {about}")
+        })
+        .collect()
+}
+
+pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
+    let parsed: Value = serde_json::from_str(&arguments.arguments)
+        .map_err(|error| output::Usage(format!("the arguments are not JSON: {error}")))?;
+    if Registry::exploration().get(&arguments.name).is_none() {
+        let names: Vec<_> = Registry::exploration().iter().map(|tool| tool.name()).collect();
+        let message = format!("no tool named {}; there are {}", arguments.name, names.join(", "));
+        return Err(output::Usage(message).into());
+    }
+    let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
+    match surroundings::call_tool(&workspace, &Limits::default(), &arguments.name, parsed) {
+        Ok(result) => {
+            output::json_pretty(&result.value)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error @ ToolError::InvalidParameters(_)) => Err(output::Usage(error.to_string()).into()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,39 @@
+//! `make bench`: the exploration of a large workspace, and ripgrep beside our search in the same run.
+//!
+//! `OPENAGENTS_BENCH_SMALL=1` measures a small tree: for trying the bench itself out.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its table")]
+
+mod library;
+mod server;
+mod synthetic;
+mod table;
+
+use anyhow::Result;
+use std::path::PathBuf;
+use synthetic::Size;
+use table::Table;
+
+const LARGE: Size = Size { files: 80_000, transcripts: 2_000, transcript_bytes: 2_000_000_000 };
+const SMALL: Size = Size { files: 2_000, transcripts: 50, transcript_bytes: 20_000_000 };
+
+fn main() -> Result<()> {
+    // `cargo test` runs bench targets too, with `--test`: there the harness only has to build.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return Ok(());
+    }
+    let small = std::env::var_os("OPENAGENTS_BENCH_SMALL").is_some();
+    let (name, size) = if small { ("small", SMALL) } else { ("large", LARGE) };
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("bench").join(name);
+    let made = synthetic::make(&folder, size)?;
+    let mut table = Table::new(format!(
+        "{} files, {} transcripts of {} MB together",
+        size.files,
+        size.transcripts,
+        size.transcript_bytes / 1_000_000
+    ));
+    server::measure(&made, &mut table)?;
+    library::measure(&made, &mut table)?;
+    table.print();
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! `openagents explore` over real workspaces and real logs: what it says, and how it ends.
+
+#![cfg(unix)]
+
+#[path = "support/terminal.rs"]
+mod terminal;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    process::Stdio,
+};
+use terminal::{Desk, claude_transcript, codex_rollout, is_root, json_lines};
+
+const FILES: [(&str, &str); 3] = [
+    ("README.md", "# Bridge\n\nBridge carries sessions from one machine to another.\n"),
+    ("src/pair.rs", "// TODO: expiry\nfn pair() {}\n"),
+    ("src/device.rs", "struct Device;\n"),
+];
+
+#[test]
+fn a_workspace_with_codex_history_says_what_codex_was_asked_to_do() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+    let prompt = "Finish QR pairing so that a phone can approve commands without a shared token";
+    desk.log(&format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"), &codex_rollout(id, &[prompt]))?;
+    let found = desk.explore(&[])?;
+    assert_eq!(found["intent"], prompt);
+    assert_eq!((&found["status"], &found["source"]), (&json!("complete"), &json!("session_analyze")));
+    let message = found["message"].as_str().context("a message")?;
+    assert_eq!(message, format!("**Repository:** bridge\n\n**Intent From Session History:**\n{prompt}"));
+    assert_eq!(found["evidence"][0]["session_id"], id);
+    assert_eq!(found["evidence"][0]["line"], 3);
+    Ok(())
+}
+
+#[test]
+fn a_workspace_with_claude_code_history_says_what_claude_code_was_asked_to_do() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    let id = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
+    let prompt = "Fix:\n- the expiry check in WORKSPACE/src/pair.rs\n- the flaky test in tests/pairing.rs";
+    let log = claude_transcript(id, prompt, &["src/pair.rs", "src/device.rs", "src/pair.rs"]);
+    desk.log(&format!("claude/projects/-bridge/{id}.jsonl"), &log)?;
+    let found = desk.explore(&[])?;
+    let expected = "User intends to fix the expiry check in src/pair.rs and the flaky test in tests/pairing.rs.";
+    assert_eq!(found["intent"], expected);
+    assert_eq!(found["evidence"][0]["provider"], "claude-code");
+    Ok(())
+}
+
+#[test]
+fn sessions_of_other_workspaces_do_not_count() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+    let mut log = codex_rollout(id, &["Something else entirely"]);
+    log.iter_mut().for_each(|line| *line = serde_json::from_str(&line.to_string().replace("WORKSPACE", "/elsewhere")).unwrap_or_default());
+    desk.log(&format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"), &log)?;
+    let found = desk.explore(&[])?;
+    assert_eq!(found["intent"], "Bridge carries sessions from one machine to another.");
+    assert_eq!(found["source"], "readme");
+    Ok(())
+}
+
+#[test]
+fn every_json_line_is_an_update_and_the_last_one_is_final() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    let output = desk.run(&["explore", "--json", "--goal", "understand pairing"])?;
+    assert_eq!(output.status.code(), Some(0));
+    let lines = json_lines(&output.stdout)?;
+    let (last, updates) = lines.split_last().context("lines")?;
+    for (seq, update) in (1..).zip(updates) {
+        assert_eq!(update["_meta"]["openagents"]["seq"], seq);
+        assert!(update["update"]["sessionUpdate"].is_string(), "{update}");
+    }
+    let keys: Vec<_> = last["final"].as_object().context("an object")?.keys().cloned().collect();
+    let expected = ["evidence", "intent", "message", "ops", "plan_id", "repository", "session_id", "source", "status"];
+    assert_eq!(keys, expected);
+    Ok(())
+}
+
+#[test]
+fn a_terminal_run_shows_plan_ticks_and_summary() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    let output = desk.run(&["explore"])?;
+    let text = String::from_utf8(output.stdout)?;
+    for expected in ["✓ 1. List directory .", "Repository: bridge", "Bridge carries sessions", "README.md:3"] {
+        assert!(text.contains(expected), "{expected} is missing in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'), "a pipe gets no escape sequences");
+    Ok(())
+}
+
+#[test]
+fn a_root_that_is_none_is_told_in_one_sentence() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    for root in ["nope", "README.md"] {
+        let output = desk.run(&["explore", root])?;
+        assert_eq!(output.status.code(), Some(1));
+        let text = String::from_utf8(output.stdout)?;
+        assert!(text.contains("❌ Invalid workspace: Path does not exist or is not a directory"), "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_root_that_cannot_be_read_is_told_in_one_sentence() -> Result<()> {
+    let desk = Desk::new("bridge", &[("locked/file", "")])?;
+    let locked = desk.workspace.join("locked");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000))?;
+    let mut command = desk.openagents(&["explore", "--json", "locked"])?;
+    if is_root() {
+        // Root reads everything: be somebody else, who needs to get at the desk and the program.
+        for folder in [desk.folder(""), desk.folder("home")] {
+            fs::create_dir_all(&folder)?;
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o777))?;
+        }
+        let copy = desk.folder("openagents");
+        fs::copy(terminal::program("openagents")?, &copy)?;
+        let mut other = std::process::Command::new(copy);
+        other.args(["explore", "--json", "locked"]).current_dir(&desk.workspace);
+        other.env("OPENAGENTS_HOME", desk.folder("home")).env("HOME", desk.folder("")).uid(65_534).gid(65_534);
+        command = other;
+    }
+    let output = command.output()?;
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o755))?;
+    assert_eq!(output.status.code(), Some(1));
+    let last = json_lines(&output.stdout)?.pop().context("a line")?;
+    let message = last["final"]["message"].as_str().context("a message")?;
+    assert!(message.starts_with("❌ Permission denied: ") && message.ends_with("locked"), "{message}");
+    Ok(())
+}
+
+#[test]
+fn a_database_that_is_none_is_moved_aside_and_told() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    desk.explore(&[])?;
+    let database = desk.folder("home").join(openagents_bridge::store::DATABASE_FILE);
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{suffix}", database.display()));
+    }
+    fs::write(&database, "this is no database, and long enough to be looked at as one".repeat(20))?;
+    let output = desk.run(&["explore", "--json"])?;
+    assert_eq!(output.status.code(), Some(0));
+    let told = String::from_utf8(output.stderr)?;
+    assert!(told.contains("moved"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn bad_usage_ends_with_two() -> Result<()> {
+    let desk = Desk::new("bridge", &FILES)?;
+    let rows: [&[&str]; 6] = [
+        &[],
+        &["explore", "--nope"],
+        &["serve", "--ios", "ask"],
+        &["tool", "no.such"],
+        &["tool", "search.grep", "{"],
+        &["tool", "search.grep", "{}"],
+    ];
+    for arguments in rows {
+        let output = desk.run(arguments)?;
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+/// A search that takes its whole 1.5 s: one large file under thousands of names.
+#[test]
+fn ctrl_c_ends_with_130_and_a_cancelled_message() -> Result<()> {
+    let desk = Desk::new("bridge", &[("words.txt", &"nothing to see here\n".repeat(200_000))])?;
+    for number in 0..4_000 {
+        fs::hard_link(desk.workspace.join("words.txt"), desk.workspace.join(format!("again{number}.txt")))?;
+    }
+    let mut child = desk.openagents(&["explore", "--json"])?.stdout(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(child.stdout.take().context("stdout")?).lines();
+    let searching = |line: &str| line.contains("in_progress") && line.contains("toolCallId");
+    loop {
+        let line = lines.next().context("the search never began")??;
+        if searching(&line) {
+            break;
+        }
+    }
+    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
+    assert!(interrupted.success());
+    let last = lines.last().context("no last line")??;
+    let last: Value = serde_json::from_str(&last)?;
+    assert_eq!(last["final"]["status"], "cancelled");
+    assert_eq!(last["final"]["message"], "Exploration cancelled.");
+    assert_eq!(child.wait()?.code(), Some(130));
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Runs the real `openagents` with a home of its own.
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// A home folder, a workspace and the agents' folders, all empty.
+pub struct Desk {
+    keep: tempfile::TempDir,
+    /// The workspace.
+    pub workspace: PathBuf,
+}
+
+impl Desk {
+    /// Makes a desk whose workspace has this name and these files.
+    pub fn new(name: &str, files: &[(&str, &str)]) -> Result<Self> {
+        let keep = tempfile::tempdir()?;
+        let workspace = fs::canonicalize(keep.path())?.join(name);
+        fs::create_dir(&workspace)?;
+        for (path, text) in files {
+            let path = workspace.join(path);
+            fs::create_dir_all(path.parent().context("a file has a folder")?)?;
+            fs::write(path, text)?;
+        }
+        Ok(Self { keep, workspace })
+    }
+
+    /// Returns a folder of this desk: `home`, `codex`, `claude`.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.keep.path().join(name)
+    }
+
+    /// Writes a log beneath the folder of an agent; `WORKSPACE` in a line stands for the workspace.
+    pub fn log(&self, path: &str, lines: &[Value]) -> Result<()> {
+        let path = self.folder(path);
+        fs::create_dir_all(path.parent().context("a log has a folder")?)?;
+        let workspace = self.workspace.display().to_string();
+        let text: String = lines.iter().map(|line| format!("{line}\n").replace("WORKSPACE", &workspace)).collect();
+        Ok(fs::write(path, text)?)
+    }
+
+    /// Returns `openagents` with its surroundings set.
+    pub fn openagents(&self, arguments: &[&str]) -> Result<Command> {
+        let mut command = Command::new(program("openagents")?);
+        command
+            .args(arguments)
+            .current_dir(&self.workspace)
+            .env("HOME", self.keep.path())
+            .env("OPENAGENTS_HOME", self.folder("home"))
+            .env("CODEX_HOME", self.folder("codex"))
+            .env("CLAUDE_CONFIG_DIR", self.folder("claude"));
+        Ok(command)
+    }
+
+    /// Runs `openagents` to its end.
+    pub fn run(&self, arguments: &[&str]) -> Result<Output> {
+        Ok(self.openagents(arguments)?.output()?)
+    }
+
+    /// Explores the workspace and returns the `final` object.
+    pub fn explore(&self, arguments: &[&str]) -> Result<Value> {
+        let output = self.run(&[&["explore", "--json"], arguments].concat())?;
+        let lines = json_lines(&output.stdout)?;
+        let last = lines.last().context("explore printed nothing")?;
+        ensure!(last.get("final").is_some(), "the last line is not the final one: {last}");
+        Ok(last["final"].clone())
+    }
+}
+
+/// Finds a program that cargo built beside this test.
+pub fn program(name: &str) -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let folder = test.ancestors().nth(2).context("a test lives in target/PROFILE/deps")?;
+    let path = folder.join(name);
+    if !path.is_file() {
+        bail!("{} is missing; `make test` builds it", path.display());
+    }
+    Ok(path)
+}
+
+/// Reads one JSON value a line.
+pub fn json_lines(bytes: &[u8]) -> Result<Vec<Value>> {
+    let text = std::str::from_utf8(bytes)?;
+    text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
+}
+
+/// A Codex rollout with the prompts of a person.
+pub fn codex_rollout(id: &str, prompts: &[&str]) -> Vec<Value> {
+    let at = "2025-11-05T10:00:00.000Z";
+    let meta = json!({"timestamp": at, "type": "session_meta", "payload": {"id": id, "timestamp": at, "cwd": "WORKSPACE",
+        "originator": "codex_cli_rs", "cli_version": "0.98.0", "source": "cli", "git": {"branch": "main"}}});
+    let context = json!({"timestamp": at, "type": "turn_context", "payload": {"cwd": "WORKSPACE", "model": "gpt-5.5"}});
+    let turns = prompts.iter().map(|prompt| {
+        json!({"timestamp": at, "type": "event_msg", "payload": {"type": "user_message", "message": prompt}})
+    });
+    [meta, context].into_iter().chain(turns).collect()
+}
+
+/// A Claude Code transcript: a prompt, then an edit of each file.
+pub fn claude_transcript(id: &str, prompt: &str, edited: &[&str]) -> Vec<Value> {
+    let line = |number: usize, kind: &str, message: Value| {
+        json!({"type": kind, "uuid": format!("{number:08}-0000-4000-8000-000000000000"), "parentUuid": null,
+            "sessionId": id, "timestamp": "2025-11-05T10:00:00.000Z", "cwd": "WORKSPACE", "gitBranch": "main",
+            "version": "2.1.120", "isSidechain": false, "userType": "external", "message": message})
+    };
+    let first = line(0, "user", json!({"role": "user", "content": prompt}));
+    let edits = edited.iter().enumerate().map(|(number, path)| {
+        let input = json!({"file_path": format!("WORKSPACE/{path}"), "old_string": "a", "new_string": "b"});
+        let content = json!([{"type": "tool_use", "id": format!("toolu_{number}"), "name": "Edit", "input": input}]);
+        let message = json!({"id": format!("msg_{number}"), "role": "assistant", "model": "claude-sonnet-4-5", "content": content});
+        line(number + 1, "assistant", message)
+    });
+    [first].into_iter().chain(edits).collect()
+}
+
+/// Returns whether this process may do anything, so that file permissions prove nothing.
+pub fn is_root() -> bool {
+    Path::new("/proc/self").metadata().is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0)
+}
