@@ -60,6 +60,7 @@ impl Tool for SessionRead {
         let limits = context.limits;
         let (from, to) = (arguments.start_line.unwrap_or(1), arguments.end_line.unwrap_or(u64::MAX));
         if from == 0 || to < from {
+            let to = arguments.end_line.map(|to| to.to_string()).unwrap_or_default();
             return Err(ToolError::InvalidParameters(format!("Invalid line range: {from}-{to}")));
         }
         let most = arguments

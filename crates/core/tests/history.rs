@@ -1,0 +1,426 @@
+//! The history readers over fixture folders: one file per generation and quirk of each agent's logs.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use openagents_core::{
+    CancellationToken,
+    history::{
+        EventKind, FileStamp, History, HistoryRoots, Listing, MemoryIndex, Provider, Query, SearchQuery,
+        Span, Transcript, TranscriptIndex,
+    },
+    tool::Budget,
+};
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant, UNIX_EPOCH},
+};
+
+/// 2026-11-01T00:00:00Z, in seconds.
+const BASE: u64 = 1_793_491_200;
+
+struct Folders {
+    keep: tempfile::TempDir,
+}
+
+impl Folders {
+    /// Copies the fixtures; every file is a minute younger than the one whose name comes before.
+    fn fixtures() -> Self {
+        let folders = Self { keep: tempfile::tempdir().unwrap() };
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/history");
+        for (minute, path) in files(&from).iter().enumerate() {
+            let to = folders.path(path.strip_prefix(&from).unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(path, &to).unwrap();
+            touch(&to, minute as u64);
+        }
+        folders
+    }
+
+    fn empty() -> Self {
+        Self { keep: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.keep.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>, minute: u64) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        touch(&path, minute);
+        path
+    }
+
+    fn history(&self) -> History {
+        let roots = HistoryRoots { codex: Some(self.path("codex")), claude: Some(self.path("claude")) };
+        History::new(roots, Arc::new(MemoryIndex::default()))
+    }
+
+    /// Renders rows without what differs from run to run.
+    fn rendered(&self, listing: &Listing) -> Value {
+        let base = self.keep.path().to_str().unwrap();
+        let rows = listing.rows.iter().map(|row| {
+            let mut row = serde_json::to_value(row).unwrap();
+            row["updated_at"] = json!((row["updated_at"].as_i64().unwrap() - BASE as i64 * 1000) / 60_000);
+            let path = row["file_path"].as_str().unwrap().strip_prefix(base).unwrap().to_owned();
+            row["file_path"] = json!(path);
+            let fields = row.as_object_mut().unwrap();
+            fields.retain(|_, value| !value.is_null() && *value != json!(false) && *value != json!(0));
+            row
+        });
+        json!({"rows": rows.collect::<Vec<_>>(), "total": listing.total, "truncated": listing.truncated})
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![];
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn touch(path: &Path, minute: u64) {
+    let time = UNIX_EPOCH + Duration::from_secs(BASE + minute * 60);
+    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+fn budget() -> Budget {
+    Budget::within(Duration::from_secs(60), &CancellationToken::new())
+}
+
+fn codex_id(number: u32) -> String {
+    format!("0c0de000-0000-7000-8000-{number:012}")
+}
+
+fn claude_id(number: u32) -> String {
+    format!("c1a0de00-0000-4000-8000-{number:012}")
+}
+
+fn all(provider: Provider) -> Query {
+    Query { provider: Some(provider), all: true, ..Query::default() }
+}
+
+#[test]
+fn lists_codex_as_codex_does() {
+    let folders = Folders::fixtures();
+    let history = folders.history();
+    let listed = history.list(&Query { all: false, ..all(Provider::Codex) }, &budget());
+    insta::assert_json_snapshot!("codex_listed", folders.rendered(&listed));
+    let everything = history.list(&all(Provider::Codex), &budget());
+    insta::assert_json_snapshot!("codex_all", folders.rendered(&everything));
+}
+
+#[test]
+fn lists_claude_code_as_claude_code_does() {
+    let folders = Folders::fixtures();
+    let history = folders.history();
+    let listed = history.list(&Query { all: false, ..all(Provider::ClaudeCode) }, &budget());
+    insta::assert_json_snapshot!("claude_listed", folders.rendered(&listed));
+    let everything = history.list(&all(Provider::ClaudeCode), &budget());
+    insta::assert_json_snapshot!("claude_all", folders.rendered(&everything));
+}
+
+#[test]
+fn reads_what_happened_once() {
+    let folders = Folders::fixtures();
+    let history = folders.history();
+    let mut lines = vec![];
+    for row in history.list(&Query { all: true, ..Query::default() }, &budget()).rows {
+        lines.push(format!("== {} {}", row.provider.as_str(), row.id));
+        let end = history.read(&row, Span::default(), &budget(), &mut |event| {
+            let name = match &event.kind {
+                EventKind::ToolCall { name } => format!(" {name}"),
+                EventKind::Title(rank) => format!(" {rank:?}"),
+                _ => String::new(),
+            };
+            let marks: String = [(event.sidechain, " sidechain"), (event.copied, " copied")]
+                .iter()
+                .filter(|m| m.0)
+                .map(|m| m.1)
+                .collect();
+            let files: Vec<String> = event
+                .files
+                .iter()
+                .map(|f| format!("{}{}", f.path, if f.edited { "*" } else { "" }))
+                .collect();
+            let text = event.text.replace('\n', "⏎");
+            lines.push(format!("{} {}{name}{marks}: {text} {files:?}", event.line, event.kind.as_str()));
+            ControlFlow::Continue(())
+        });
+        let end = end.unwrap();
+        if end.bad_lines > 0 {
+            lines.push(format!("bad lines: {}", end.bad_lines));
+        }
+    }
+    insta::assert_snapshot!("events", lines.join("\n"));
+}
+
+fn parent_and_head(large: usize, prompt: &str) -> String {
+    let meta = json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": "session_meta", "payload": {
+        "id": codex_id(900), "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/w/proj", "source": "cli",
+        "base_instructions": {"text": "x".repeat(large)}}});
+    let noise = json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": "response_item", "payload": {
+        "type": "message", "role": "user", "content": [{"type": "input_text", "text": "y".repeat(large)}]}});
+    let user = json!({"timestamp": "2026-01-01T00:00:01.000Z", "type": "event_msg", "payload": {
+        "type": "user_message", "message": prompt}});
+    format!("{meta}\n{noise}\n{user}\n")
+}
+
+fn codex_name(number: u32) -> String {
+    format!("rollout-2026-01-01T00-00-00-{}.jsonl", codex_id(number))
+}
+
+#[test]
+fn finds_a_prompt_behind_a_large_head_and_facts_in_the_tail() {
+    let folders = Folders::empty();
+    let mut log = parent_and_head(100_000, "Far into the file");
+    for turn in 0..2000 {
+        let line = json!({"timestamp": "2026-01-01T00:00:02.000Z", "type": "event_msg", "payload": {
+            "type": "agent_message", "message": format!("{turn} {}", "z".repeat(200))}});
+        log.push_str(&format!("{line}\n"));
+    }
+    log.push_str(&format!(
+        "{}\n",
+        json!({"timestamp": "2026-01-01T00:00:03.000Z", "type": "turn_context",
+        "payload": {"cwd": "/w/proj/moved", "model": "gpt-tail"}})
+    ));
+    log.push_str(&format!(
+        "{}\n",
+        json!({"timestamp": "2026-01-01T00:00:03.000Z", "type": "event_msg", "payload":
+        {"type": "token_count", "info": {"total_token_usage": {"total_tokens": 77}}}})
+    ));
+    folders.write(&format!("codex/sessions/2026/01/01/{}", codex_name(900)), &log, 0);
+    let row = folders.history().find(&codex_id(900), None).unwrap();
+    assert_eq!(row.title.as_deref(), Some("Far into the file"));
+    assert_eq!(row.cwd, Some(PathBuf::from("/w/proj/moved")));
+    assert_eq!(row.model.as_deref(), Some("gpt-tail"));
+    assert_eq!(row.tokens, Some(77));
+    assert_eq!((row.user_turns, row.hidden, row.bad_lines), (None, false, 0));
+}
+
+#[test]
+fn reads_compressed_logs_and_prefers_the_plain_one() {
+    let folders = Folders::empty();
+    let compress = |text: &str| zstd::encode_all(text.as_bytes(), 3).unwrap();
+    let archived = format!("codex/archived_sessions/{}.zst", codex_name(900));
+    folders.write(&archived, compress(&parent_and_head(10, "Compressed")), 0);
+    let history = folders.history();
+    let rows = history.list(&all(Provider::Codex), &budget()).rows;
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].id.clone(), rows[0].title.as_deref()), (codex_id(900), Some("Compressed")));
+    assert!(rows[0].hidden, "archived");
+    assert_eq!(rows[0].user_turns, Some(1));
+
+    // Taken out of the archive again while others look on: the name that was listed is gone, the other is there.
+    let plain = folders.write(&archived.replace(".zst", ""), parent_and_head(10, "Plain"), 1);
+    fs::remove_file(folders.path(&archived)).unwrap();
+    let mut texts = vec![];
+    let read = history.read(&rows[0], Span::default(), &budget(), &mut |event| {
+        texts.push(event.text);
+        ControlFlow::Continue(())
+    });
+    assert!(read.is_ok());
+    assert_eq!(texts, ["Plain"]);
+
+    folders.write(&archived, compress(&parent_and_head(10, "Compressed")), 2);
+    let rows = history.list(&all(Provider::Codex), &budget()).rows;
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].title.as_deref(), &rows[0].file_path), (Some("Plain"), &plain));
+}
+
+#[test]
+fn an_unchanged_log_is_never_read_again() {
+    let folders = Folders::fixtures();
+    let history = folders.history();
+    let query = Query { all: true, ..Query::default() };
+    let first = history.list(&query, &budget());
+    let read = history.parsed();
+    assert!(read >= first.rows.len());
+    assert_eq!(history.list(&query, &budget()), first);
+    assert_eq!(history.parsed(), read, "nothing changed");
+
+    let row = first.rows.iter().find(|row| row.id == claude_id(5)).unwrap();
+    let title = format!("{}\n", json!({"type": "custom-title", "customTitle": "Renamed"}));
+    let log = fs::read_to_string(&row.file_path).unwrap() + &title;
+    fs::write(&row.file_path, log).unwrap();
+    touch(&row.file_path, 500);
+    let again = history.list(&query, &budget());
+    assert_eq!(history.parsed(), read + 1);
+    assert_eq!((again.rows[0].id.clone(), again.rows[0].title.as_deref()), (claude_id(5), Some("Renamed")));
+
+    // The same size, another time.
+    touch(&row.file_path, 501);
+    history.list(&query, &budget());
+    assert_eq!(history.parsed(), read + 2);
+}
+
+#[test]
+fn a_name_may_change_while_its_log_does_not() {
+    let folders = Folders::fixtures();
+    let history = folders.history();
+    let title = |history: &History| history.find(&codex_id(3), None).unwrap().title.unwrap();
+    assert_eq!(title(&history), "Fix the login redirect");
+    let index = format!("{}\n", json!({"id": codex_id(3), "thread_name": "Redirects", "updated_at": "x"}));
+    folders.write("codex/session_index.jsonl", index, 0);
+    assert_eq!(title(&history), "Redirects");
+}
+
+#[test]
+fn a_log_that_vanished_is_no_error() {
+    let folders = Folders::fixtures();
+    let history = folders.history();
+    let row = history.find(&claude_id(5), None).unwrap();
+    fs::remove_file(&row.file_path).unwrap();
+    assert!(history.read(&row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(())).is_err());
+    assert!(history.find(&claude_id(5), None).is_none());
+    fs::remove_dir_all(folders.path("claude")).unwrap();
+    assert_eq!(history.list(&all(Provider::ClaudeCode), &budget()).total, 0);
+    assert_eq!(History::empty().list(&Query::default(), &budget()), Listing::default());
+}
+
+#[test]
+fn pages_and_filters() {
+    let folders = Folders::fixtures();
+    let history = folders.history();
+    let everything = history.list(&Query::default(), &budget());
+    assert!(everything.rows.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
+    let page = history.list(&Query { limit: 3, ..Query::default() }, &budget());
+    assert_eq!((page.rows.len(), page.total, page.truncated), (3, everything.total, true));
+    assert_eq!(page.rows, everything.rows[..3]);
+    let since = everything.rows[4].updated_at;
+    let recent = history.list(&Query { since: Some(since), ..Query::default() }, &budget());
+    assert_eq!(recent.rows, everything.rows[..5]);
+    let workspace = Some(PathBuf::from("/w/other"));
+    let elsewhere = history.list(&Query { workspace, ..Query::default() }, &budget());
+    assert_eq!(elsewhere.rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>(), [claude_id(19)]);
+}
+
+#[test]
+fn past_the_deadline_the_rows_have_no_titles() {
+    let folders = Folders::fixtures();
+    let spent = Budget::new(Instant::now(), CancellationToken::new());
+    let history = folders.history();
+    let listing = history.list(&all(Provider::ClaudeCode), &spent);
+    assert!(listing.timed_out);
+    assert!(listing.rows.iter().all(|row| row.title.is_none()));
+    assert_eq!(history.parsed(), 0);
+    // What is remembered has its title all the same.
+    history.list(&all(Provider::Codex), &budget());
+    let again = history.list(&all(Provider::Codex), &Budget::new(Instant::now(), CancellationToken::new()));
+    assert!(again.rows.iter().any(|row| row.title.is_some()));
+}
+
+#[test]
+fn ids_may_be_shortened_while_they_fit_one_session() {
+    let folders = Folders::empty();
+    let line = |id: &str| {
+        format!("{}\n", json!({"type": "user", "sessionId": id, "message": {"content": "Hi all"}}))
+    };
+    for id in ["aaaaaaaa-0000-4000-8000-000000000001", "aaaaaaaa-1000-4000-8000-000000000001"] {
+        folders.write(&format!("claude/projects/-w/{id}.jsonl"), line(id), 0);
+    }
+    let history = folders.history();
+    let found = |id: &str| history.find(id, None).map(|row| row.id);
+    assert_eq!(found("aaaaaaaa-1"), Some("aaaaaaaa-1000-4000-8000-000000000001".into()));
+    assert_eq!(found("aaaaaaaa"), None, "two fit");
+    assert_eq!(found("aaaa"), None, "too short");
+    assert_eq!(history.find("aaaaaaaa-1", Some(Provider::Codex)), None);
+}
+
+#[test]
+fn workspaces_are_the_repositories_that_still_exist() {
+    let folders = Folders::empty();
+    fs::create_dir_all(folders.path("repo/.git")).unwrap();
+    fs::create_dir_all(folders.path("repo/src")).unwrap();
+    fs::create_dir_all(folders.path("plain/deep")).unwrap();
+    let cwds = ["repo", "repo/src", "plain/deep", "gone"];
+    for (number, cwd) in cwds.iter().enumerate() {
+        let line = json!({"type": "user", "cwd": folders.path(cwd), "message": {"content": "Work"}});
+        let name = format!("claude/projects/-w/{}.jsonl", claude_id(number as u32));
+        folders.write(&name, format!("{line}\n"), number as u64);
+    }
+    let found = folders.history().workspaces(0, &budget());
+    let found: Vec<_> = found.iter().map(|w| (w.name.as_str(), w.sessions, w.last_active_ms)).collect();
+    let at = |minute: i64| (BASE as i64 + minute * 60) * 1000;
+    assert_eq!(found, [("deep", 1, at(2)), ("repo", 2, at(1))]);
+    assert_eq!(folders.history().workspaces(1, &budget()).len(), 1);
+}
+
+/// An index that remembers nothing.
+#[derive(Debug)]
+struct Forgetful;
+
+impl TranscriptIndex for Forgetful {
+    fn load(&self, _root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
+        HashMap::new()
+    }
+
+    fn save(&self, _rows: Vec<(FileStamp, Transcript)>) {}
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(lines in proptest::collection::vec(line(), 0..12), torn in proptest::bool::ANY) {
+        let folders = Folders::empty();
+        let mut bytes = lines.join(&b'\n');
+        if !torn {
+            bytes.push(b'\n');
+        }
+        folders.write(&format!("codex/sessions/2026/01/01/{}", codex_name(1)), &bytes, 0);
+        folders.write(&format!("codex/archived_sessions/{}.zst", codex_name(2)), &bytes, 0);
+        folders.write(&format!("codex/archived_sessions/{}.zst", codex_name(3)), zstd::encode_all(&bytes[..], 1).unwrap(), 0);
+        folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(1)), &bytes, 0);
+        folders.write("codex/session_index.jsonl", &bytes, 0);
+        let roots = HistoryRoots { codex: Some(folders.path("codex")), claude: Some(folders.path("claude")) };
+        let history = History::new(roots, Arc::new(Forgetful));
+        let listing = history.list(&Query { all: true, ..Query::default() }, &budget());
+        assert_eq!(listing.total, 4);
+        for row in &listing.rows {
+            let _ = history.read(row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
+        }
+        let query = SearchQuery {
+            pattern: "a|e".into(), all: true, max_matches: 3, context: 2, line_chars: 5, file_bytes: 1 << 20,
+            total_bytes: 1 << 20, ..SearchQuery::default()
+        };
+        history.search(&query, &budget(), &budget(), &()).unwrap();
+    }
+}
+
+/// Bytes, or something close to a line of a log.
+fn line() -> impl proptest::strategy::Strategy<Value = Vec<u8>> {
+    use proptest::prelude::*;
+    let fixtures: Vec<Vec<u8>> = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/history"))
+        .iter()
+        .flat_map(|path| {
+            fs::read(path).unwrap().split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>()
+        })
+        .filter(|line| !line.is_empty())
+        .collect();
+    let fixture = prop::sample::select(fixtures);
+    prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..200),
+        fixture.clone(),
+        (fixture.clone(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(mut line, at, byte)| {
+            let at = at.index(line.len());
+            line[at] = byte;
+            line
+        }),
+        (fixture, any::<prop::sample::Index>()).prop_map(|(mut line, at)| {
+            let at = at.index(line.len());
+            line.truncate(at);
+            line
+        }),
+    ]
+}

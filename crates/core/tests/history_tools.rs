@@ -1,0 +1,405 @@
+//! The four session tools over logs that are written here, line by line.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use openagents_core::{
+    CancellationToken,
+    history::{History, HistoryRoots, MemoryIndex},
+    tool::{Limits, Progress, Registry, ToolContext, ToolError, ToolOutput},
+    workspace::Workspace,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::{Duration, UNIX_EPOCH},
+};
+
+/// 2026-11-01T00:00:00Z, in seconds.
+const BASE: u64 = 1_793_491_200;
+
+/// A workspace, the logs of two agents, and a way to call a tool.
+struct Bench {
+    keep: tempfile::TempDir,
+    workspace: Workspace,
+    history: History,
+    limits: Limits,
+    cancel: CancellationToken,
+    progress: Heard,
+}
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<(u64, u64)>>);
+
+impl Progress for Heard {
+    fn report(&self, done: u64, total: u64) {
+        self.0.lock().unwrap().push((done, total));
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let keep = tempfile::tempdir().unwrap();
+        let base = keep.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("proj/src")).unwrap();
+        fs::create_dir_all(base.join("elsewhere")).unwrap();
+        fs::write(base.join("proj/README.md"), "# Proj\n").unwrap();
+        let roots = HistoryRoots { codex: Some(base.join("codex")), claude: Some(base.join("claude")) };
+        Self {
+            workspace: Workspace::open(&base.join("proj")).unwrap(),
+            history: History::new(roots, Arc::new(MemoryIndex::default())),
+            limits: Limits::default(),
+            cancel: CancellationToken::new(),
+            progress: Heard::default(),
+            keep,
+        }
+    }
+
+    fn base(&self) -> PathBuf {
+        self.keep.path().canonicalize().unwrap()
+    }
+
+    fn root(&self) -> String {
+        self.workspace.root().to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, path: &Path, lines: &[Value], minute: u64) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(path, text).unwrap();
+        let time = UNIX_EPOCH + Duration::from_secs(BASE + minute * 60);
+        fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+
+    /// A Claude Code session in `cwd`; a text is a prompt, anything else is a line as it is.
+    fn claude(&self, number: u32, minute: u64, cwd: &str, lines: &[Value]) -> String {
+        let id = format!("c1a0de00-0000-4000-8000-{number:012}");
+        let lines: Vec<Value> =
+            lines.iter().enumerate().map(|(at, line)| self.claude_line(&id, at, cwd, line)).collect();
+        self.write(&self.base().join(format!("claude/projects/-p/{id}.jsonl")), &lines, minute);
+        id
+    }
+
+    fn claude_line(&self, id: &str, at: usize, cwd: &str, line: &Value) -> Value {
+        let mut full = json!({"sessionId": id, "cwd": cwd, "uuid": format!("{id}-{at}"),
+            "timestamp": "2026-11-01T00:00:01.000Z", "type": "user"});
+        match line {
+            Value::Object(fields) => full.as_object_mut().unwrap().extend(fields.clone()),
+            text => full["message"] = json!({"role": "user", "content": text}),
+        }
+        full
+    }
+
+    fn codex(&self, number: u32, minute: u64, cwd: &str, lines: &[Value]) -> String {
+        let id = format!("0c0de000-0000-7000-8000-{number:012}");
+        let mut all = vec![json!({"timestamp": "2026-11-01T00:00:00.000Z", "type": "session_meta",
+            "payload": {"id": id, "cwd": cwd, "source": "cli"}})];
+        all.extend(lines.iter().map(|line| match line {
+            Value::String(text) => json!({"timestamp": "2026-11-01T00:00:01.000Z", "type": "event_msg",
+                "payload": {"type": "user_message", "message": text}}),
+            line => line.clone(),
+        }));
+        let name = format!("codex/sessions/2026/11/01/rollout-2026-11-01T00-00-00-{id}.jsonl");
+        self.write(&self.base().join(name), &all, minute);
+        id
+    }
+
+    fn context(&self) -> ToolContext<'_> {
+        ToolContext {
+            workspace: &self.workspace,
+            history: &self.history,
+            limits: &self.limits,
+            cancel: &self.cancel,
+            progress: &self.progress,
+        }
+    }
+
+    fn call(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
+        Registry::exploration().call(name, &self.context(), arguments)
+    }
+
+    fn value(&self, name: &str, arguments: Value) -> Value {
+        let output = self.call(name, arguments).unwrap();
+        // No path of this machine in a snapshot.
+        let text = output.value.to_string().replace(self.base().to_str().unwrap(), "/base");
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+fn tool(name: &str, input: Value) -> Value {
+    json!({"type": "assistant", "message": {"role": "assistant", "content": [
+        {"type": "tool_use", "id": "t", "name": name, "input": input}]}})
+}
+
+fn answer(text: &str) -> Value {
+    json!({"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}})
+}
+
+fn result(text: &str) -> Value {
+    json!({"message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": text}]}})
+}
+
+/// Two sessions here, one elsewhere.
+fn furnished() -> Bench {
+    let bench = Bench::new();
+    let root = bench.root();
+    bench.codex(
+        1,
+        1,
+        &format!("{root}/src"),
+        &[
+            json!("Fix the login redirect"),
+            json!({"timestamp": "2026-11-01T00:00:02.000Z", "type": "response_item", "payload": {
+                "type": "reasoning", "summary": [], "encrypted_content": "loginciphertext"}}),
+            json!({"timestamp": "2026-11-01T00:00:03.000Z", "type": "response_item", "payload": {
+                "type": "custom_tool_call", "name": "apply_patch",
+                "input": "*** Begin Patch\n*** Update File: login.rs\n@@\n-a\n+b\n*** End Patch"}}),
+            json!({"timestamp": "2026-11-01T00:00:04.000Z", "type": "event_msg", "payload": {
+                "type": "agent_message", "message": "First\nThe login works\nLast"}}),
+        ],
+    );
+    bench.claude(
+        2,
+        2,
+        &root,
+        &[
+            json!(format!("Fix the login redirect for expired sessions in {root}/src/login.rs")),
+            tool("Read", json!({"file_path": format!("{root}/README.md")})),
+            tool(
+                "Edit",
+                json!({"file_path": format!("{root}/src/login.rs"), "old_string": "a", "new_string": "b"}),
+            ),
+            result("edited"),
+            answer("Done."),
+            json!("Now the tests"),
+            tool("Bash", json!({"command": "cargo test"})),
+        ],
+    );
+    let elsewhere = bench.base().join("elsewhere");
+    bench.claude(3, 3, elsewhere.to_str().unwrap(), &[json!("Login elsewhere")]);
+    bench
+}
+
+#[test]
+fn list_shows_rows_newest_first() {
+    let bench = furnished();
+    insta::assert_json_snapshot!("list", bench.value("session.list", json!({})));
+    let here = bench.value("session.list", json!({"workspaceOnly": true, "top_k": 1}));
+    assert_eq!(here["sessions"][0]["id"], "c1a0de00-0000-4000-8000-000000000002");
+    assert_eq!((&here["total_count"], &here["truncated"]), (&json!(2), &json!(true)));
+    let codex = bench.value("session.list", json!({"provider": "codex"}));
+    assert_eq!(codex["total_count"], 1);
+    let since = bench.value("session.list", json!({"since": (BASE + 120) * 1000}));
+    assert_eq!(since["total_count"], 2);
+    let nobody = bench.value("session.list", json!({"provider": "nobody"}));
+    assert_eq!(nobody, json!({"sessions": [], "truncated": false, "total_count": 0}));
+    let many = bench.value("session.list", json!({"topK": 100_000}));
+    assert_eq!(many["total_count"], 3);
+}
+
+#[test]
+fn search_finds_words_and_no_ciphertext() {
+    let bench = furnished();
+    insta::assert_json_snapshot!(
+        "search",
+        bench.value("session.search", json!({"pattern": "LOGIN", "contextLines": 1}))
+    );
+    let total =
+        |pattern: &str| bench.value("session.search", json!({"pattern": pattern}))["totalMatches"].clone();
+    assert_eq!(total("ciphertext"), 0);
+    assert_eq!(total("encrypted_content|tool_use"), 0, "keys are no text");
+    assert_eq!(total(r"^the login works$"), 1);
+    assert_eq!(total(r"\blast\b"), 1);
+    assert_eq!(total("cargo test"), 1);
+    assert_eq!(total("apply_patch"), 1, "names of tools");
+    let heard = bench.progress.0.lock().unwrap();
+    assert_eq!(heard[..3], [(1, 3), (2, 3), (3, 3)]);
+}
+
+#[test]
+fn search_keeps_to_its_caps() {
+    let mut bench = Bench::new();
+    let root = bench.root();
+    for number in 0..5 {
+        let prompts: Vec<Value> = (0..10).map(|turn| json!(format!("needle {number} {turn}"))).collect();
+        bench.claude(number, u64::from(number), &root, &prompts);
+    }
+    let found = bench
+        .call("session.search", json!({"pattern": "needle", "max_results": 7, "contextLines": 0}))
+        .unwrap();
+    let lines: Vec<_> =
+        found.value["matches"].as_array().unwrap().iter().map(|m| m["line"].clone()).collect();
+    assert_eq!(lines, (0..7).map(|turn| json!(format!("needle 4 {turn}"))).collect::<Vec<_>>());
+    assert_eq!((found.value["totalMatches"].clone(), found.cut.truncated), (json!(50), true));
+
+    let ids = json!(["c1a0de00-0000-4000-8000-000000000001"]);
+    let one = bench.call("session.search", json!({"pattern": "needle", "sessionIds": ids})).unwrap();
+    assert_eq!((one.value["totalMatches"].clone(), one.cut.truncated), (json!(10), false));
+
+    // The first 100 bytes of each log hold no whole line.
+    bench.limits.search_file_bytes = 100;
+    let none = bench.call("session.search", json!({"pattern": "needle"})).unwrap();
+    assert_eq!((none.value["totalMatches"].clone(), none.cut.truncated), (json!(0), true));
+    // Two logs of 2 KB fit.
+    bench.limits.search_file_bytes = 8 << 20;
+    let size = fs::metadata(
+        bench.base().join(format!("claude/projects/-p/{}.jsonl", "c1a0de00-0000-4000-8000-000000000000")),
+    );
+    bench.limits.search_total_bytes = size.unwrap().len() * 2 + 10;
+    let some = bench.call("session.search", json!({"pattern": "needle"})).unwrap();
+    assert_eq!((some.value["totalMatches"].clone(), some.cut.truncated), (json!(20), true));
+}
+
+#[test]
+fn search_refuses_a_bad_pattern() {
+    let bench = Bench::new();
+    let error = bench.call("session.search", json!({"pattern": "a("})).unwrap_err();
+    assert_eq!(error.to_string(), "Invalid parameters: Invalid regex pattern: a(: unclosed group");
+    let error = bench.call("session.search", json!({"pattern": ""})).unwrap_err();
+    assert_eq!(error.to_string(), "Invalid parameters: pattern is empty");
+}
+
+#[test]
+fn read_tells_what_happened() {
+    let bench = furnished();
+    insta::assert_json_snapshot!(
+        "read_codex",
+        bench.value("session.read", json!({"sessionId": "0c0de000-0000-7000-8000-000000000001"}))
+    );
+    let id = "c1a0de00-0000-4000-8000-000000000002";
+    insta::assert_json_snapshot!(
+        "read_claude",
+        bench.value("session.read", json!({"session_id": id, "provider": "claude-code"}))
+    );
+    let part =
+        bench.value("session.read", json!({"sessionId": id, "startLine": 3, "endLine": 5, "maxEvents": 2}));
+    let lines: Vec<_> =
+        part["events"].as_array().unwrap().iter().map(|event| event["lineNumber"].clone()).collect();
+    assert_eq!(
+        (lines, &part["totalEvents"], &part["truncated"]),
+        (vec![json!(3), json!(4)], &json!(3), &json!(true))
+    );
+}
+
+#[test]
+fn read_keeps_to_its_caps_and_words_its_errors() {
+    let mut bench = Bench::new();
+    let root = bench.root();
+    let id = bench.claude(
+        1,
+        1,
+        &root,
+        &[json!("one"), json!("x".repeat(300 << 10)), json!("three"), json!("y ".repeat(450))],
+    );
+    let read = |bench: &Bench, arguments: Value| bench.call("session.read", arguments);
+    let whole = read(&bench, json!({"sessionId": id})).unwrap();
+    assert_eq!(
+        (whole.value["totalEvents"].clone(), whole.cut.omitted),
+        (json!(3), 1),
+        "a long line is passed over"
+    );
+    bench.limits.read_bytes = 600;
+    let cut = read(&bench, json!({"sessionId": id})).unwrap();
+    assert_eq!((cut.value["totalEvents"].clone(), cut.cut.truncated), (json!(1), true));
+
+    let error = |arguments: Value| read(&bench, arguments).unwrap_err().to_string();
+    assert_eq!(error(json!({"sessionId": "nobody-knows-it"})), "File not found: session nobody-knows-it");
+    assert_eq!(error(json!({"sessionId": id, "startLine": 0})), "Invalid parameters: Invalid line range: 0-");
+    assert_eq!(
+        error(json!({"sessionId": id, "startLine": 5, "endLine": 4})),
+        "Invalid parameters: Invalid line range: 5-4"
+    );
+    assert!(error(json!({})).starts_with("Invalid parameters: missing field"));
+}
+
+#[test]
+fn analyze_says_what_the_person_wanted() {
+    let bench = furnished();
+    insta::assert_json_snapshot!("analyze", bench.value("session.analyze", json!({})));
+    assert_eq!(*bench.progress.0.lock().unwrap(), [(1, 2), (2, 2)]);
+    let goals = bench.value("session.analyze", json!({"metrics": ["goals"], "provider": "codex"}));
+    assert_eq!(goals["goalPatterns"], json!(["Fix the login redirect"]));
+    assert_eq!(goals.get("fileFrequency"), None);
+    let ids = json!(["c1a0de00-0000-4000-8000-000000000003"]);
+    let elsewhere = bench.value("session.analyze", json!({"sessionIds": ids}));
+    assert_eq!(elsewhere["userIntent"], "Login elsewhere");
+}
+
+#[test]
+fn analyze_prefers_titles_and_leaves_out_what_is_hidden() {
+    let bench = Bench::new();
+    let root = bench.root();
+    bench.claude(
+        1,
+        1,
+        &root,
+        &[
+            json!("do it"),
+            json!({"type": "summary", "summary": "Summed up"}),
+            json!({"type": "ai-title", "aiTitle": "Cache the search index"}),
+        ],
+    );
+    bench.claude(2, 2, &root, &[json!("continue")]);
+    bench.codex(3, 3, &root, &[json!({"type": "session_meta", "payload": {}})]);
+    let side =
+        bench.claude_line("c1a0de00-0000-4000-8000-000000000004", 0, &root, &json!("A sub-agent's task"));
+    bench.write(&bench.base().join("claude/projects/-p/agent-x.jsonl"), &[side], 4);
+    let value = bench.value("session.analyze", json!({}));
+    assert_eq!(value["userIntent"], "Cache the search index");
+    assert_eq!(value["evidence"][0]["line"], 1);
+    assert_eq!(value["goalPatterns"], json!(["continue", "do it"]));
+}
+
+#[test]
+fn analyze_counts_copied_lines_once() {
+    let bench = Bench::new();
+    let root = bench.root();
+    let lines =
+        [json!("Write the importer"), tool("Write", json!({"file_path": format!("{root}/src/import.rs")}))];
+    let first = bench.claude(1, 1, &root, &lines);
+    // A resume of 1.x copies the lines into a new file, ids and all.
+    let mut copied: Vec<Value> =
+        lines.iter().enumerate().map(|(at, line)| bench.claude_line(&first, at, &root, line)).collect();
+    copied.push(json!("Import dates too"));
+    bench.claude(2, 2, &root, &copied);
+    let value = bench.value("session.analyze", json!({}));
+    assert_eq!(value["goalPatterns"], json!(["Import dates too", "Write the importer"]));
+    assert_eq!(value["toolFrequency"], json!({"Write": 1}));
+}
+
+#[test]
+fn analyze_knows_no_more_than_there_is() {
+    let bench = Bench::new();
+    assert_eq!(bench.value("session.analyze", json!({"metrics": ["goals"]})), json!({"goalPatterns": []}));
+}
+
+#[test]
+fn a_cancelled_call_says_so() {
+    let bench = furnished();
+    bench.cancel.cancel();
+    for (name, arguments) in [
+        ("session.list", json!({})),
+        ("session.search", json!({"pattern": "login"})),
+        ("session.read", json!({"sessionId": "c1a0de00-0000-4000-8000-000000000002"})),
+        ("session.analyze", json!({})),
+    ] {
+        assert_eq!(bench.call(name, arguments), Err(ToolError::Cancelled), "{name}");
+    }
+}
+
+#[test]
+fn past_the_deadline_the_flag_says_so() {
+    let mut bench = furnished();
+    for limit in [&mut bench.limits.list_time, &mut bench.limits.search_time, &mut bench.limits.analyze_time]
+    {
+        *limit = Duration::ZERO;
+    }
+    for (name, arguments) in [
+        ("session.list", json!({})),
+        ("session.search", json!({"pattern": "login"})),
+        ("session.analyze", json!({})),
+    ] {
+        assert!(bench.call(name, arguments).unwrap().cut.timed_out, "{name}");
+    }
+}
