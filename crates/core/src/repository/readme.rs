@@ -6,7 +6,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// Characters of a sentence at the most.
 const SENTENCE_CHARS: usize = 200;
 
-/// A longer heading is a slogan, not a name.
+/// A longer heading is a slogan, not a name; nor is a question one.
 const HEADING_CHARS: usize = 60;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,9 @@ pub(super) fn read(text: &str, path: &str) -> Readme {
             Event::Html(html) => block.html.push_str(&html),
             Event::End(TagEnd::Heading(_)) => {
                 let heading = block.text();
-                if readme.heading.is_none() && (1..=HEADING_CHARS).contains(&heading.chars().count()) {
+                let is_name =
+                    !heading.ends_with('?') && (1..=HEADING_CHARS).contains(&heading.chars().count());
+                if readme.heading.is_none() && is_name {
                     readme.heading = Some(heading);
                 }
             }
@@ -182,6 +184,7 @@ mod tests {
             ),
             ("", None, None),
             ("# Only\n", Some("Only"), None),
+            ("## What is X?\n\nX is a thing.\n", None, Some(("X is a thing.", 3))),
         ];
         for (text, heading, sentence) in rows {
             let readme = read(text, "README.md");
