@@ -1,3 +1,4 @@
+import './connection/no-eval';
 import { mount } from 'svelte';
 import App from './App.svelte';
 import './theme/tokens.css';

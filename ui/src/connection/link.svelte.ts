@@ -5,13 +5,9 @@ import {
   type ClientConnection,
   type InitializeResponse,
 } from '@agentclientprotocol/sdk';
-import * as z from 'zod/v4';
 import type { Address, Backend } from '../backend';
 import { pause } from './backoff';
 import { socketStream, type Firehose } from './socket-stream';
-
-// The schema library compiles its parsers with `new Function` where it can; the page's content policy forbids that.
-z.config({ jitless: true });
 
 export type LinkState =
   | { name: 'connecting' }

@@ -18,6 +18,8 @@ export interface Starting {
   root: string;
   goals: string[];
   since: number;
+  /** A person stopped it before its session had a name. */
+  stopped: boolean;
 }
 
 /** Pages of `session/list` that the sidebar shows. */
@@ -90,10 +92,11 @@ export class Sessions {
     if (session.attachedOn !== this.#connection) void this.#attach(session);
   }
 
-  async start(root: string, goals: string[]): Promise<void> {
+  /** Resolves with false when the exploration could not begin; `problem` says why. */
+  async start(root: string, goals: string[]): Promise<boolean> {
     this.problem = null;
     this.open = null;
-    const starting: Starting = { root, goals, since: Date.now() };
+    const starting: Starting = { root, goals, since: Date.now(), stopped: false };
     this.starting = starting;
     try {
       const answer = await this.#link().request<ExploreResult>(METHODS.explore, { root, goals });
@@ -101,10 +104,13 @@ export class Sessions {
       session.cwd = root;
       session.attachedOn = this.#connection;
       if (session.updates === 0) session.waitingSince = starting.since;
+      if (starting.stopped) this.cancel(session);
       if (this.starting === starting) this.open = session;
       void this.refresh();
+      return true;
     } catch (error) {
       if (this.starting === starting) this.problem = sentence(error);
+      return false;
     } finally {
       if (this.starting === starting) this.starting = null;
     }
@@ -128,6 +134,11 @@ export class Sessions {
       // The link broke, not the turn: what became of it is in the log at the next attach.
     }
     void this.refresh();
+  }
+
+  stop(): void {
+    if (this.open !== null) this.cancel(this.open);
+    else if (this.starting !== null) this.starting.stopped = true;
   }
 
   cancel(session: Session): void {

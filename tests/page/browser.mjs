@@ -1,0 +1,94 @@
+// Chromium, and what a person does in it.
+
+import assert from 'node:assert/strict';
+import { access, mkdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const { chromium } = createRequire(new URL('../../ui/package.json', import.meta.url))('playwright-core');
+
+const SHOTS = fileURLToPath(new URL('shots/', import.meta.url));
+const PROGRAMS = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+];
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export const SIZES = {
+  desktop: { viewport: { width: 1440, height: 900 } },
+  phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+};
+export const THEMES = ['light', 'dark'];
+
+export async function launch() {
+  for (const program of PROGRAMS.filter(Boolean)) {
+    const there = await access(program).then(
+      () => true,
+      () => false,
+    );
+    if (there) return chromium.launch({ executablePath: program, args: FLAGS });
+  }
+  throw new Error('There is no Chromium here. scripts/install.sh tests installs it.');
+}
+
+/** One tab that remembers what went wrong in it. */
+export class Tab {
+  /** Lines of the console that are expected, such as a refused connection. */
+  expected = [];
+  complaints = [];
+
+  static async open(browser, { size = 'desktop', theme = 'dark', ...options } = {}) {
+    const tab = new Tab();
+    tab.name = `${size}-${theme}`;
+    tab.context = await browser.newContext({ ...SIZES[size], colorScheme: theme, reducedMotion: 'reduce', ...options });
+    tab.page = await tab.context.newPage();
+    tab.page.setDefaultTimeout(20_000);
+    tab.page.on('pageerror', (error) => tab.complaints.push(String(error)));
+    tab.page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) tab.complaints.push(message.text());
+    });
+    return tab;
+  }
+
+  /** Keeps a picture of what is on the screen. */
+  async shoot(name) {
+    await mkdir(SHOTS, { recursive: true });
+    await this.page.screenshot({ path: `${SHOTS}${this.name}-${name}.png` });
+  }
+
+  async live() {
+    await this.page.locator('[data-link=live]').waitFor();
+  }
+
+  /** Presses Start and waits for the summary. */
+  async explore() {
+    await this.page.getByRole('button', { name: 'Start' }).click();
+    await this.page.locator('[data-plan=complete]').waitFor();
+    await this.page.locator('[data-summary]').waitFor();
+  }
+
+  row(tool) {
+    return this.page.locator(`[data-tool="${tool}"]`).first();
+  }
+
+  get inspector() {
+    return this.page.getByRole('complementary', { name: 'Inspector' });
+  }
+
+  async close() {
+    await this.context.close();
+    const unexpected = this.complaints.filter((line) => !this.expected.some((pattern) => pattern.test(line)));
+    assert.deepEqual(unexpected, [], 'the console of the page has no errors');
+  }
+}

@@ -1,0 +1,99 @@
+// An exploration as a person sees it, on a desk and in a hand, by day and by night.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, SIZES, Tab, THEMES } from './browser.mjs';
+import { Fixture, WISH } from './fixture.mjs';
+import { Server } from './server.mjs';
+
+let fixture, server, browser;
+before(async () => {
+  fixture = await Fixture.create();
+  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await fixture?.remove();
+});
+
+for (const size of Object.keys(SIZES)) {
+  for (const theme of THEMES) {
+    test(`${size}, ${theme}: from the start view to the summary and behind it`, async () => {
+      const tab = await Tab.open(browser, { size, theme });
+      const { page } = tab;
+      await page.goto(server.address);
+      await tab.live();
+      await page.getByRole('button', { name: /^harbour/ }).waitFor();
+      assert.equal(await page.getByLabel('Workspace', { exact: true }).inputValue(), fixture.workspace);
+      await tab.shoot('start');
+
+      await page.getByLabel('Goals').fill('What is the open work on pairing?');
+      await tab.explore();
+      const plan = page.getByRole('region', { name: 'Plan' });
+      assert.match(await plan.innerText(), /^Plan Complete\s+(\d) of \1 · \d/);
+      assert.match(await plan.innerText(), /What is the open work on pairing\?/);
+      assert.equal(await page.locator('[data-step]:not([data-step=done])').count(), 0);
+      assert.match(await page.locator('main header').innerText(), /harbour[\s\S]*\d+ updates\s+Live/);
+
+      const summary = page.locator('[data-summary]');
+      assert.match(await summary.innerText(), /Repository harbour\s+Intent From Session History\s+/);
+      assert.match(await summary.innerText(), new RegExp(WISH, 'i'));
+      assert.match(await summary.innerText(), /Most touched files\s+src\/pair\.rs/);
+      assert.match(await page.locator('[data-tool="fm.analysis"]').innerText(), /from session history/);
+      await tab.shoot('summary');
+
+      await summary.getByRole('list', { name: 'Evidence' }).getByRole('button').first().click();
+      await tab.inspector.getByText(WISH).first().waitFor();
+      await tab.shoot('evidence');
+      await page.getByRole('button', { name: 'Close the inspector' }).click();
+      await tab.inspector.waitFor({ state: 'detached' });
+
+      if (size === 'phone') {
+        await page.getByRole('button', { name: 'Sessions', exact: true }).click();
+        await page.getByRole('navigation', { name: 'Sessions' }).getByRole('button').first().waitFor();
+        await tab.shoot('sessions');
+        assert.ok(await page.getByRole('button', { name: 'New exploration' }).isVisible());
+      }
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.equal(overflow, 0, 'nothing reaches out of the window');
+      await tab.close();
+    });
+  }
+}
+
+test('a folder that does not exist is refused in the form, and what was typed stays', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  await page.goto(server.address);
+  await tab.live();
+  await page.getByLabel('Workspace', { exact: true }).fill('/no/such/folder');
+  await page.getByLabel('Goals').fill('one\ntwo');
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.getByRole('alert').waitFor();
+  assert.match(await page.getByRole('alert').innerText(), /Path does not exist or is not a directory/);
+  assert.equal(await page.getByLabel('Workspace', { exact: true }).inputValue(), '/no/such/folder');
+  assert.equal(await page.getByLabel('Goals').inputValue(), 'one\ntwo');
+  await tab.shoot('refused-folder');
+  await tab.close();
+});
+
+test('a follow-up and a prompt explore further in the same session', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  await page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  await prompt.fill('Where is the code that expires?');
+  await prompt.press('Shift+Enter');
+  await prompt.pressSequentially('And who calls it?');
+  await prompt.press('Enter');
+  await page.locator('[data-row] p', { hasText: 'And who calls it?' }).waitFor();
+  await page.locator('[data-summary]').nth(1).waitFor();
+  assert.equal(await prompt.inputValue(), '');
+  assert.equal(await page.locator('[data-row] p', { hasText: 'And who calls it?' }).count(), 1, 'the prompt is shown once');
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await tab.shoot('prompt');
+  await tab.close();
+});

@@ -1,0 +1,101 @@
+// A workspace with some code in it, and what two agents left behind after working there.
+
+import { link, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/** What the newest session of the workspace asks for: the sentence that an exploration ends with comes from it. */
+export const WISH = 'Finish QR pairing so that a phone can approve commands';
+
+const FILES = {
+  'README.md': '# Harbour\n\nHarbour lets a phone approve what an agent wants to do.\n',
+  'Cargo.toml': '[package]\nname = "harbour"\nversion = "0.1.0"\nedition = "2024"\n',
+  'src/lib.rs': '//! Approvals.\n\npub mod pair;\n',
+  'src/pair.rs': '/// Pairs a phone.\n// TODO: expire the code after five minutes\npub fn pair(code: &str) -> bool {\n    !code.is_empty()\n}\n',
+  'tests/pairing.rs': '#[test]\nfn pairing() {\n    assert!(harbour::pair::pair("123456"));\n}\n',
+};
+
+export class Fixture {
+  static async create() {
+    const fixture = new Fixture();
+    fixture.base = await mkdtemp(join(tmpdir(), 'openagents-page-'));
+    fixture.workspace = join(fixture.base, 'harbour');
+    fixture.home = join(fixture.base, 'home');
+    fixture.codex = join(fixture.base, 'codex');
+    fixture.claude = join(fixture.base, 'claude');
+    for (const [path, text] of Object.entries(FILES)) await write(join(fixture.workspace, path), text);
+    await mkdir(fixture.home, { recursive: true });
+    await fixture.#codexSession('0199a2b4-1111-7000-8000-000000000001', 2, WISH, 'src/pair.rs');
+    await fixture.#codexSession('0199a2b4-1111-7000-8000-000000000002', 50, 'Fix the flaky reconnect test', 'tests/pairing.rs');
+    await fixture.#claudeSession('6f1b1f2e-2222-4000-8000-000000000003', 80, 'Write the first draft of QR pairing', 'src/pair.rs');
+    return fixture;
+  }
+
+  /** Adds past sessions that take a while to read: an exploration here can be stopped before its end. */
+  async slow() {
+    const path = await this.#codexSession('0199a2b4-1111-7000-8000-000000000100', 1, WISH, 'src/pair.rs', 40_000);
+    for (let copy = 101; copy < 140; copy += 1) {
+      await link(path, path.replaceAll('000000000100', `000000000${copy}`));
+    }
+    return this;
+  }
+
+  remove() {
+    return rm(this.base, { recursive: true, force: true });
+  }
+
+  async #codexSession(id, hoursAgo, prompt, file, turns = 1) {
+    const time = new Date(Date.now() - hoursAgo * 3_600_000);
+    const stamp = time.toISOString();
+    const line = (type, payload) => JSON.stringify({ timestamp: stamp, type, payload });
+    const turn = [
+      line('turn_context', { cwd: this.workspace, model: 'gpt-5-codex', approval_policy: 'on-request', sandbox_policy: { mode: 'workspace-write' } }),
+      line('event_msg', { type: 'user_message', message: prompt, kind: 'plain' }),
+      line('response_item', { type: 'function_call', name: 'shell', arguments: JSON.stringify({ command: ['cat', file] }), call_id: 'call_1' }),
+      line('event_msg', { type: 'patch_apply_end', call_id: 'call_2', success: true, changes: { [file]: { type: 'update', unified_diff: '@@' } } }),
+      line('event_msg', { type: 'agent_message', message: `The pairing work in ${file} goes on.` }),
+    ].join('\n');
+    const meta = line('session_meta', {
+      id,
+      timestamp: stamp,
+      cwd: this.workspace,
+      originator: 'codex_cli_rs',
+      cli_version: '0.98.0',
+      source: 'cli',
+      model_provider: 'openai',
+    });
+    const day = stamp.slice(0, 10).split('-');
+    const path = join(this.codex, 'sessions', ...day, `rollout-${stamp.slice(0, 19).replaceAll(':', '-')}-${id}.jsonl`);
+    await write(path, `${meta}\n${`${turn}\n`.repeat(turns)}`, time);
+    return path;
+  }
+
+  async #claudeSession(id, hoursAgo, prompt, file) {
+    const time = new Date(Date.now() - hoursAgo * 3_600_000);
+    const common = { sessionId: id, cwd: this.workspace, gitBranch: 'main', version: '2.0.50', userType: 'external', isSidechain: false, timestamp: time.toISOString() };
+    const lines = [
+      { ...common, type: 'user', uuid: 'a', parentUuid: null, message: { role: 'user', content: prompt } },
+      {
+        ...common,
+        type: 'assistant',
+        uuid: 'b',
+        parentUuid: 'a',
+        message: {
+          id: 'msg_1',
+          role: 'assistant',
+          model: 'claude-sonnet-4-5',
+          content: [{ type: 'tool_use', id: 'toolu_1', name: 'Edit', input: { file_path: join(this.workspace, file), old_string: 'a', new_string: 'b' } }],
+        },
+      },
+      { ...common, type: 'assistant', uuid: 'c', parentUuid: 'b', message: { id: 'msg_2', role: 'assistant', model: 'claude-sonnet-4-5', content: [{ type: 'text', text: 'The draft is there.' }] } },
+    ];
+    const folder = this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-');
+    await write(join(this.claude, 'projects', folder, `${id}.jsonl`), `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`, time);
+  }
+}
+
+async function write(path, text, time) {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+  if (time !== undefined) await utimes(path, time, time);
+}

@@ -1,0 +1,108 @@
+// What stands behind a row, and behind the wire.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, SIZES, Tab } from './browser.mjs';
+import { Fixture } from './fixture.mjs';
+import { Server } from './server.mjs';
+
+let fixture, server, browser;
+before(async () => {
+  fixture = await Fixture.create();
+  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await fixture?.remove();
+});
+
+async function explored(options) {
+  const tab = await Tab.open(browser, options);
+  await tab.page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  return tab;
+}
+
+for (const size of Object.keys(SIZES)) {
+  test(`${size}: a row's notification can be searched and copied`, async () => {
+    const tab = await explored({ size, permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page, inspector } = tab;
+    await tab.row('session.list').click();
+    await inspector.waitFor();
+    assert.match(await inspector.innerText(), /session\.list[\s\S]*seq\s+\d+\s+size\s+[\d.]+ k?B\s+time\s+\d\d:\d\d:\d\d\.\d{3}/);
+
+    const search = inspector.getByLabel('Search in JSON');
+    await search.fill('SESSIONUPDATE');
+    await inspector.getByText('1 of 1', { exact: true }).waitFor();
+    assert.equal(await inspector.locator('mark').innerText(), 'sessionUpdate');
+    await search.fill('provider');
+    await inspector.getByText(/^1 of [2-9]/).waitFor();
+    await search.press('Enter');
+    await inspector.getByText(/^2 of [2-9]/).waitFor();
+    await search.press('Shift+Enter');
+    await inspector.getByText(/^1 of [2-9]/).waitFor();
+    await tab.shoot('inspector');
+    await search.fill('nothing like this');
+    await inspector.getByText('No matches').waitFor();
+
+    await inspector.getByRole('button', { name: 'Copy' }).click();
+    await inspector.getByText('Copied').waitFor();
+    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+    assert.equal(copied.method, 'session/update');
+    assert.equal(copied.params.update.sessionUpdate, 'tool_call_update');
+    assert.equal(copied.params.update.status, 'completed');
+
+    await inspector.getByRole('button', { name: 'call', exact: true }).click();
+    await search.fill('"pending"');
+    await inspector.getByText('1 of 1', { exact: true }).waitFor();
+    await inspector.getByRole('button', { name: 'As stored' }).click();
+    await inspector.getByRole('button', { name: 'As stored', pressed: true }).waitFor();
+    await inspector.getByText('1 of 1', { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await inspector.waitFor({ state: 'detached' });
+    await tab.close();
+  });
+
+  test(`${size}: the debug view shows every frame, as they come`, async () => {
+    const tab = await explored({ size });
+    const { page } = tab;
+    if (size === 'phone') await page.getByRole('button', { name: 'Sessions', exact: true }).click();
+    await page.getByRole('button', { name: 'Debug', exact: true }).click();
+    const debug = page.getByRole('region', { name: 'Debug' });
+    const filter = debug.getByLabel('Filter frames');
+    await filter.fill('_openagents/explore request');
+    const question = debug.locator('[data-frame=request]').last();
+    await question.click();
+    await debug.getByText('"goals"').waitFor();
+    assert.match(await debug.innerText(), new RegExp(fixture.workspace));
+    await tab.shoot('debug');
+    await debug.getByRole('button', { name: 'Close this frame' }).click();
+
+    await filter.fill('session/list');
+    const before = await debug.locator('[data-frame=request]').count();
+    const other = await Tab.open(browser);
+    await other.page.goto(server.address);
+    await other.live();
+    await debug.locator('[data-frame=request]').nth(before).waitFor();
+
+    await debug.getByRole('button', { name: 'Pause' }).click();
+    const shown = await debug.getByRole('listitem').count();
+    await other.page.reload();
+    await other.live();
+    if (size === 'desktop') await debug.getByText(/\d+ waiting/).waitFor();
+    assert.equal(await debug.getByRole('listitem').count(), shown);
+    await debug.getByRole('button', { name: 'Go on' }).click();
+    await debug.locator('[data-frame=request]').nth(before + 1).waitFor();
+
+    await filter.fill('');
+    await debug.getByRole('button', { name: 'Clear' }).click();
+    await filter.fill('_openagents/explore request');
+    await debug.getByText('No frame').or(debug.getByText('No frames yet')).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('region', { name: 'Plan' }).waitFor();
+    await other.close();
+    await tab.close();
+  });
+}

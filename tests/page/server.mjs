@@ -1,0 +1,69 @@
+// The real server, on a data folder and with histories of its own.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PROGRAM = process.env.OPENAGENTS_BIN ?? `${process.env.CARGO_TARGET_DIR ?? `${ROOT}target`}/debug/openagents`;
+
+export class Server {
+  #child;
+  #folders;
+
+  /** Starts a server and resolves when it listens. `port` 0 lets it choose one. */
+  static async start(folders, port = 0) {
+    await access(PROGRAM).catch(() => {
+      throw new Error(`There is no ${PROGRAM}. Build it with: cargo build -p openagents-cli`);
+    });
+    const server = new Server();
+    server.#folders = folders;
+    const child = spawn(PROGRAM, ['serve', '--port', String(port), '--root', folders.workspace, '--json'], {
+      env: {
+        ...process.env,
+        OPENAGENTS_HOME: folders.home,
+        CODEX_HOME: folders.codex,
+        CLAUDE_CONFIG_DIR: folders.claude,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    server.#child = child;
+    let complaints = '';
+    child.stderr.on('data', (text) => (complaints += text));
+    const lines = createInterface({ input: child.stdout });
+    const [first] = await Promise.race([
+      once(lines, 'line'),
+      once(child, 'exit').then(([code]) => {
+        throw new Error(`The server ended with ${code}: ${complaints}`);
+      }),
+    ]);
+    const said = JSON.parse(first);
+    server.port = said.port;
+    server.token = (await readFile(said.token_file, 'utf8')).trim();
+    return server;
+  }
+
+  get origin() {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The address that a person opens. */
+  get address() {
+    return `${this.origin}/#token=${this.token}`;
+  }
+
+  /** Ends it as Ctrl-C does. */
+  async stop() {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGINT');
+    await ended;
+  }
+
+  /** Starts another one in its place: the same port, the same data. */
+  async again() {
+    return Server.start(this.#folders, this.port);
+  }
+}
