@@ -184,7 +184,7 @@ mod tests {
             ),
             ("", None, None),
             ("# Only\n", Some("Only"), None),
-            ("## What is X?\n\nX is a thing.\n", None, Some(("X is a thing.", 3))),
+            ("## What is it?\n\nThing is a tool.\n", None, Some(("Thing is a tool.", 3))),
         ];
         for (text, heading, sentence) in rows {
             let readme = read(text, "README.md");
