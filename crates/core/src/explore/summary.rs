@@ -115,7 +115,7 @@ fn followups(recent: &[RecentWork], files: &[String], sentence: Option<&str>) ->
         prompts.push(format!("Where does “{}” stand?", crate::text::cut_at_word(&work.title, 60)));
     }
     if let Some(word) = sentence.and_then(|sentence| keyword([sentence])) {
-        prompts.push(format!("Where is `{word}` used?"));
+        prompts.push(format!("Where is “{word}” used?"));
     }
     prompts.truncate(FOLLOWUPS);
     prompts

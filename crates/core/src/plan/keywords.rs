@@ -49,7 +49,8 @@ fn quoted(sentence: &str) -> Vec<&str> {
         let mut rest = sentence;
         while let Some((_, after)) = rest.split_once(open) {
             let Some((inside, behind)) = after.split_once(close) else { break };
-            if (3..=48).contains(&inside.chars().count()) {
+            // A quoted sentence stands nowhere word for word; its words are weighed like all others.
+            if inside.chars().count() > 2 && inside.split_whitespace().count() <= 3 {
                 found.push(inside.trim());
             }
             rest = behind;
@@ -76,6 +77,7 @@ mod tests {
             ("Move src/bridge/http.rs to its own file", Some("http.rs")),
             ("Review the latest sessions that touched this project", None),
             ("Work out which files those sessions changed most often", None),
+            ("Where does “Fix the reconnect test of the bridge” stand?", Some("reconnect")),
             ("", None),
             ("日本語のテスト", Some("日本語のテスト")),
         ];
