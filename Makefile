@@ -40,7 +40,8 @@ app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 
 bench: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
-	cargo bench --locked --workspace
+	cargo build --release --locked -p openagents-cli
+	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents cargo bench --locked -p openagents-e2e --bench exploration
 
 check: ui ## Type-check everything, quickly
 	@scripts/install.sh desktop
