@@ -116,15 +116,22 @@ impl Desktop {
 
     /// Saves what the window shows, for a person to look at.
     pub(crate) async fn shoot(&self, name: &str) -> anyhow::Result<()> {
+        // What was asked for last may not be painted yet.
+        let painted = "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))";
+        self.page.execute_async(painted, Vec::new()).await?;
         let picture = self.page.screenshot().await?;
         fs::write(shots()?.join(format!("{name}.png")), picture)?;
         Ok(())
     }
 
-    /// Closes the window and waits until the app has put its data folder in order and ended.
+    /// Ends the app as the end of a desktop session does, and waits until it has given its data folder back.
     pub(crate) async fn close(self, home: &Path) -> anyhow::Result<()> {
-        self.page.close_window().await?;
         let announcement = home.join(DATA).join("bridge.json");
+        let running: serde_json::Value = serde_json::from_str(&fs::read_to_string(&announcement)?)?;
+        let status = Command::new("kill").arg(running["pid"].to_string()).status()?;
+        if !status.success() {
+            bail!("the app that serves {} is not running", home.display());
+        }
         eventually("the end of the app", || !announcement.exists()).await
     }
 }
