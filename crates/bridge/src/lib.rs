@@ -24,6 +24,8 @@ mod rpc;
 mod sessions;
 mod shared;
 mod socket;
+#[cfg(test)]
+mod testing;
 
 pub mod acp;
 pub mod store;

@@ -81,22 +81,113 @@ fn is_id(raw: &str) -> bool {
     raw.starts_with('"') || raw.starts_with('-') || raw.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Writes a response. `result` must be an object or an array: the iOS app ends on anything else.
-pub(crate) fn response(id: &Id, result: &Value) -> String {
-    frame(&serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}))
+/// What goes out. Written member by member: a detour over [`Value`] would lose how an id was written.
+#[derive(Serialize)]
+struct Frame<'a> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Option<&'a Id>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
 }
 
-/// Writes an error response; without an id where none could be read.
+const EMPTY: Frame<'static> =
+    Frame { jsonrpc: "2.0", id: None, method: None, params: None, result: None, error: None };
+
+impl Frame<'_> {
+    /// Compact, because the iOS app looks for `"jsonrpc":"2.0"` to the letter.
+    fn write(&self) -> String {
+        // Strings as keys and no failing members: there is nothing that could go wrong.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Writes a response. `result` must be an object or an array: the iOS app ends on anything else.
+pub(crate) fn response(id: &Id, result: &Value) -> String {
+    Frame { id: Some(Some(id)), result: Some(result), ..EMPTY }.write()
+}
+
+/// Writes an error response; with the id `null` where none could be read.
 pub(crate) fn error(id: Option<&Id>, fault: &Fault) -> String {
-    frame(&serde_json::json!({"jsonrpc": "2.0", "id": id, "error": fault.to_wire()}))
+    Frame { id: Some(id), error: Some(fault.to_wire()), ..EMPTY }.write()
 }
 
 /// Writes a notification.
 pub(crate) fn notification(method: &str, params: &Value) -> String {
-    frame(&serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    Frame { method: Some(method), params: Some(params), ..EMPTY }.write()
 }
 
-/// Compact, because the iOS app looks for `"jsonrpc":"2.0"` to the letter.
-fn frame(value: &Value) -> String {
-    value.to_string()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ids_come_back_as_they_came() {
+        for id in ["1", "\"1\"", "-7", "1.50", "\"a\\u0041\"", "12345678901234567890123"] {
+            let Ok(Incoming::Request { id: parsed, .. }) =
+                parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#))
+            else {
+                panic!("{id} is an id");
+            };
+            assert_eq!(
+                response(&parsed, &json!({})),
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, code, id) in [
+            ("", -32700, None),
+            ("{", -32700, None),
+            ("[]", -32600, None),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"x"}]"#, -32600, None),
+            ("1", -32600, None),
+            ("\"text\"", -32600, None),
+            ("null", -32600, None),
+            (r#"{"id":1,"method":"x"}"#, -32600, Some("1")),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"x"}"#, -32600, Some("1")),
+            (r#"{"jsonrpc":2.0,"id":1,"method":"x"}"#, -32600, Some("1")),
+            (r#"{"jsonrpc":"2.0","id":"a","method":7}"#, -32600, Some("\"a\"")),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, -32600, None),
+            (r#"{"jsonrpc":"2.0","id":[1],"method":"x"}"#, -32600, None),
+            (r#"{"jsonrpc":"2.0","id":true,"method":"x"}"#, -32600, None),
+        ] {
+            let malformed = parse(text).unwrap_err();
+            assert_eq!((malformed.fault.code, malformed.id.as_ref().map(Id::as_str)), (code, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn kinds_of_frames() {
+        assert!(matches!(
+            parse(r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"a":1}}"#),
+            Ok(Incoming::Notification { method, params }) if method == "session/cancel" && params == json!({"a": 1})
+        ));
+        assert!(matches!(
+            parse(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#),
+            Ok(Incoming::Notification { .. })
+        ));
+        assert!(matches!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Incoming::Response)));
+        assert!(matches!(
+            parse(r#" {"jsonrpc": "2.0", "id": 1, "method": "x"} "#),
+            Ok(Incoming::Request { .. })
+        ));
+    }
+
+    #[test]
+    fn an_error_has_an_id_even_when_none_could_be_read() {
+        assert_eq!(
+            error(None, &Fault::parse("Oh.")),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Oh."}}"#
+        );
+    }
 }

@@ -1,1 +1,113 @@
+use super::{
+    from_wire::{self, Scope},
+    to_wire,
+};
+use crate::testing;
+use serde_json::{Value, json};
 
+#[test]
+fn every_kind_of_update() {
+    let frames: Vec<Value> = testing::every_update()
+        .iter()
+        .zip(1..)
+        .map(|(update, seq)| to_wire::session_update("sess-1", seq, 1_700_000_000_000, update))
+        .collect();
+    insta::assert_json_snapshot!(frames);
+}
+
+#[test]
+fn our_frames_are_acp() {
+    for (update, seq) in testing::every_update().iter().zip(1..) {
+        let wire = to_wire::session_update("sess-1", seq, 0, update);
+        let typed: Result<agent_client_protocol_schema::v1::SessionNotification, _> =
+            serde_json::from_value(wire.clone());
+        assert!(typed.is_ok(), "{wire}");
+    }
+}
+
+#[test]
+fn a_large_output_is_cut_and_says_so() {
+    let update = testing::completed(json!({"matches": vec!["x".repeat(100); 10_000], "truncated": false}));
+    let wire = to_wire::session_update("s", 1, 0, &update);
+    assert!(wire.to_string().len() < (256 << 10) + 1024);
+    assert_eq!(wire["update"]["_meta"]["openagents"]["pruned"], true);
+    assert!(to_wire::whole_update("s", 1, 0, &update).to_string().len() > 1_000_000);
+}
+
+#[test]
+fn what_is_refused() {
+    for (method, params, code) in [
+        ("session/fork", json!({}), -32601),
+        ("initialized", json!(null), -32601),
+        ("", json!({}), -32601),
+        ("initialize", json!({}), -32602),
+        ("initialize", json!({"protocolVersion": "one"}), -32602),
+        ("session/new", json!({}), -32602),
+        ("session/new", json!(null), -32602),
+        ("session/new", json!([]), -32602),
+        ("session/new", json!({"cwd": 7}), -32602),
+        ("session/prompt", json!({"sessionId": "s"}), -32602),
+        ("session/prompt", json!({"sessionId": 1, "prompt": []}), -32602),
+        ("session/prompt", json!({"sessionId": "s", "prompt": "text"}), -32602),
+        ("session/cancel", json!({}), -32602),
+        ("session/load", json!({"cwd": "/"}), -32602),
+        ("_openagents/explore", json!({}), -32602),
+        ("_openagents/explore", json!({"root": "/w", "goals": "one"}), -32602),
+        ("_openagents/attach", json!({"sessionId": "s", "since": -1}), -32602),
+        ("_openagents/attach", json!({"sessionId": "s", "since": "1"}), -32602),
+        ("_openagents/update", json!({"sessionId": "s"}), -32602),
+        ("_openagents/markdown", json!({"text": null}), -32602),
+    ] {
+        let fault = from_wire::call(method, params.clone(), Scope::Admin).unwrap_err();
+        assert_eq!(fault.code, code, "{method} {params}: {fault}");
+    }
+}
+
+#[test]
+fn what_is_accepted() {
+    for (method, params) in [
+        ("initialize", json!({"protocolVersion": 1})),
+        (
+            "initialize",
+            json!({"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": {"name": "x", "version": "1"}}),
+        ),
+        ("session/new", json!({"cwd": "/work", "mcpServers": []})),
+        ("session/new", json!({"cwd": "/work"})),
+        ("session/list", json!(null)),
+        ("session/list", json!({"cwd": "/work", "cursor": "1:a"})),
+        ("session/load", json!({"sessionId": "s"})),
+        ("session/prompt", json!({"sessionId": "s", "prompt": [{"type": "text", "text": "hi"}]})),
+        ("session/cancel", json!({"sessionId": "s"})),
+        ("_openagents/explore", json!({"root": "/w"})),
+        ("_openagents/explore", json!({"root": "/w", "goals": ["a"], "policy": {"allow_network": false}})),
+        ("_openagents/attach", json!({"sessionId": "s"})),
+        ("_openagents/update", json!({"sessionId": "s", "seq": 3, "offset": 10, "limit": 100})),
+        ("_openagents/markdown", json!({"text": "x"})),
+        ("_openagents/workspaces", json!({})),
+        ("_openagents/inspect", json!({})),
+    ] {
+        assert!(from_wire::call(method, params.clone(), Scope::Admin).is_ok(), "{method} {params}");
+    }
+}
+
+#[test]
+fn a_smaller_scope_may_do_less() {
+    let explore = || json!({"root": "/w"});
+    assert!(from_wire::call("_openagents/explore", explore(), Scope::Prompt).is_ok());
+    assert!(from_wire::call("_openagents/explore", explore(), Scope::View).is_err());
+    assert!(from_wire::call("_openagents/inspect", json!({}), Scope::Prompt).is_err());
+    assert!(from_wire::call("session/list", json!({}), Scope::View).is_ok());
+}
+
+#[test]
+fn the_text_of_a_prompt() {
+    let blocks = json!([
+        {"type": "text", "text": "Look at "},
+        {"type": "resource_link", "uri": "file:///work/a.rs", "name": "a.rs"},
+        {"type": "resource", "resource": {"uri": "file:///b", "text": "contents"}},
+        {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+    ]);
+    let blocks: Vec<_> = serde_json::from_value(blocks).unwrap();
+    assert_eq!(from_wire::prompt_text(&blocks), "Look at \nfile:///work/a.rs\ncontents");
+    assert_eq!(from_wire::prompt_text(&[]), "");
+}

@@ -77,10 +77,11 @@ impl Projection {
         let seq = stored.seq;
         match &stored.update {
             SessionUpdate::AgentMessage(message) => {
-                let whole = message.summary.is_some();
-                self.say(Voice::Agent, message.message_id.as_deref(), &message.text, seq, out);
-                if whole {
-                    self.flush_text(out);
+                if message.summary.is_some() {
+                    // Whole as it is: the app looks for heading and sentence in one text.
+                    self.show(to_wire::chunk(Voice::Agent, &message.text), seq, out);
+                } else {
+                    self.say(Voice::Agent, message.message_id.as_deref(), &message.text, seq, out);
                 }
             }
             SessionUpdate::AgentThought(thought) => self.say(Voice::Thought, None, &thought.text, seq, out),

@@ -1,1 +1,297 @@
+use super::*;
+use openagents_core::{
+    history::{FileStamp, Provider, Transcript},
+    update::{AgentMessage, ModeChange, Title},
+};
+use rusqlite::Connection;
+use std::thread;
 
+fn store() -> (tempfile::TempDir, Store) {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap();
+    (home, store)
+}
+
+fn session(store: &Store, id: &str) {
+    let new = NewSession { id: id.to_owned(), cwd: "/work".into(), mode: "default_mode".to_owned() };
+    store.create_session(new).unwrap();
+}
+
+fn text(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), ..AgentMessage::default() })
+}
+
+fn numbers(store: &Store, id: &str) -> Vec<u64> {
+    store.updates_after(id, 0, usize::MAX >> 1).unwrap().iter().map(|stored| stored.seq).collect()
+}
+
+#[test]
+fn updates_are_numbered_and_come_back() {
+    let (home, store) = store();
+    session(&store, "s");
+    let first = store.append("s", vec![text("one"), text("two")]).unwrap();
+    assert_eq!(first.rows.iter().map(|row| row.seq).collect::<Vec<_>>(), [1, 2]);
+    store.append("s", vec![text("three")]).unwrap();
+    drop(store);
+    let store = Store::open(home.path()).unwrap();
+    let after = store.updates_after("s", 1, 10).unwrap();
+    assert_eq!(
+        after.iter().map(|row| (row.seq, row.update.clone())).collect::<Vec<_>>(),
+        [(2, text("two")), (3, text("three")),]
+    );
+    assert_eq!(store.append("s", vec![text("four")]).unwrap().rows[0].seq, 4);
+    assert!(after[0].ts <= after[1].ts);
+}
+
+#[test]
+fn many_writers_leave_no_gaps() {
+    let (_home, store) = store();
+    for id in ["a", "b"] {
+        session(&store, id);
+    }
+    thread::scope(|scope| {
+        for writer in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                for n in 0..100 {
+                    let id = if n % 2 == 0 { "a" } else { "b" };
+                    store.append(id, vec![text(&format!("{writer} {n}"))]).unwrap();
+                }
+            });
+        }
+    });
+    for id in ["a", "b"] {
+        assert_eq!(numbers(&store, id), (1..=400).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn callbacks_come_in_the_order_of_the_numbers() {
+    let (_home, store) = store();
+    session(&store, "s");
+    let (send, told) = std::sync::mpsc::channel();
+    for n in 0..2000 {
+        let send = send.clone();
+        let done =
+            move |appended: Result<Appended, StoreError>| send.send(appended.unwrap().rows[0].seq).unwrap();
+        store.append_then("s".into(), vec![text(&n.to_string())], done).unwrap();
+    }
+    store.flush().unwrap();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), (1..=2000).collect::<Vec<_>>());
+}
+
+#[test]
+fn titles_and_modes_show_in_the_list() {
+    let (_home, store) = store();
+    session(&store, "empty");
+    session(&store, "s");
+    let updates = vec![
+        SessionUpdate::Title(Title { title: "Explore demo".to_owned() }),
+        SessionUpdate::Mode(ModeChange { mode_id: "codex".to_owned() }),
+    ];
+    store.append("s", updates).unwrap();
+    let rows = store.sessions(10, None, None).unwrap();
+    assert_eq!(rows.len(), 1, "a session without updates is nothing to show");
+    assert_eq!(
+        (rows[0].title.as_deref(), rows[0].mode.as_str(), rows[0].last_seq),
+        (Some("Explore demo"), "codex", 2)
+    );
+    assert_eq!(store.session("empty").unwrap().map(|row| row.last_seq), Some(0));
+    assert_eq!(store.session("unknown").unwrap(), None);
+    session(&store, "s");
+    assert_eq!(
+        store.session("s").unwrap().map(|row| row.last_seq),
+        Some(2),
+        "creating twice changes nothing"
+    );
+}
+
+#[test]
+fn the_list_goes_on_where_it_ended() {
+    let (_home, store) = store();
+    let ids: Vec<String> = (0..25).map(|n| format!("s{n:02}")).collect();
+    for id in &ids {
+        session(&store, id);
+        store.append(id, vec![text("x")]).unwrap();
+    }
+    let (mut seen, mut after) = (Vec::new(), None::<(i64, String)>);
+    loop {
+        let page = store.sessions(10, after.as_ref().map(|(ts, id)| (*ts, id.as_str())), None).unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some((last.last_ts, last.id.clone()));
+        seen.extend(page.into_iter().map(|row| row.id));
+    }
+    seen.sort();
+    assert_eq!(seen, ids);
+    assert_eq!(store.sessions(100, None, Some(Path::new("/work"))).unwrap().len(), 25);
+    assert_eq!(store.sessions(100, None, Some(Path::new("/other"))).unwrap().len(), 0);
+}
+
+#[test]
+fn a_failed_write_gives_out_no_number() {
+    let (home, store) = store();
+    session(&store, "s");
+    store.append("s", vec![text("one")]).unwrap();
+    let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    other.execute_batch("ALTER TABLE events RENAME TO away").unwrap();
+    assert!(matches!(store.append("s", vec![text("lost")]), Err(StoreError::Sqlite(_))));
+    other.execute_batch("ALTER TABLE away RENAME TO events").unwrap();
+    assert_eq!(store.append("s", vec![text("two")]).unwrap().rows[0].seq, 2);
+    assert_eq!(numbers(&store, "s"), [1, 2]);
+}
+
+#[test]
+fn an_update_for_nobody_is_an_error() {
+    let (_home, store) = store();
+    assert!(store.append("nobody", vec![text("x")]).is_err());
+    session(&store, "s");
+    assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
+}
+
+#[test]
+fn a_damaged_database_is_moved_aside() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(DATABASE_FILE);
+    std::fs::write(&path, "this is no database, whatever its name says".repeat(100)).unwrap();
+    let store = Store::open(home.path()).unwrap();
+    let [notice] = store.notices() else { panic!("one notice") };
+    assert!(notice.starts_with("The session database is damaged; it was moved to "), "{notice}");
+    let aside = aside(home.path());
+    assert!(notice.contains(aside.to_str().unwrap()));
+    assert!(std::fs::read_to_string(aside).unwrap().starts_with("this is no database"));
+    session(&store, "s");
+    assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
+}
+
+#[test]
+fn damage_in_the_middle_is_found() {
+    let (home, store) = store();
+    session(&store, "s");
+    store.append("s", (0..2000).map(|n| text(&n.to_string().repeat(20))).collect()).unwrap();
+    drop(store);
+    let path = home.path().join(DATABASE_FILE);
+    // Out of the write-ahead log, so that there are pages to damage.
+    Connection::open(&path).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 8192].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(Store::open(home.path()).unwrap().notices().len(), 1);
+}
+
+#[test]
+fn a_newer_database_is_moved_aside() {
+    let (home, store) = store();
+    session(&store, "s");
+    drop(store);
+    let path = home.path().join(DATABASE_FILE);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
+    let store = Store::open(home.path()).unwrap();
+    assert!(store.notices()[0].contains("was written by a newer version of OpenAgents (format 999)"));
+    let kept = Connection::open(aside(home.path())).unwrap();
+    assert_eq!(kept.query_row("SELECT count(*) FROM sessions", [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+}
+
+fn aside(home: &Path) -> PathBuf {
+    let is_aside = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with("openagents.sqlite.") && !name.ends_with("-wal") && !name.ends_with("-shm")
+    };
+    std::fs::read_dir(home).unwrap().map(|entry| entry.unwrap().path()).find(is_aside).unwrap()
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let error = Store::open(&file.join("data")).unwrap_err();
+    assert!(matches!(&error, StoreError::NotWritable { path, .. } if *path == file.join("data")), "{error}");
+}
+
+#[test]
+fn every_version_becomes_the_current_one() {
+    for version in 0..=migrations::current() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrations::run_to(&mut connection, version).unwrap();
+        assert_eq!(migrations::version(&connection).unwrap(), version);
+        migrations::run(&mut connection).unwrap();
+        assert_eq!(migrations::version(&connection).unwrap(), migrations::current());
+        // Twice changes nothing.
+        migrations::run(&mut connection).unwrap();
+    }
+}
+
+#[test]
+fn the_shape_of_version_one_is_fixed() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    migrations::run_to(&mut connection, 1).unwrap();
+    let mut statement = connection
+        .prepare("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
+        .unwrap();
+    let columns: Vec<String> =
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    insta::assert_snapshot!(columns.join("\n"), @r"
+    events.session_id TEXT
+    events.seq INTEGER
+    events.ts INTEGER
+    events.update_json TEXT
+    sessions.id TEXT
+    sessions.cwd TEXT
+    sessions.title TEXT
+    sessions.mode TEXT
+    sessions.created_ts INTEGER
+    sessions.last_ts INTEGER
+    sessions.last_seq INTEGER
+    transcripts.path TEXT
+    transcripts.size INTEGER
+    transcripts.mtime_ns INTEGER
+    transcripts.reader INTEGER
+    transcripts.row_json TEXT
+    ");
+}
+
+fn transcript(path: &str) -> Transcript {
+    Transcript {
+        id: path.to_owned(),
+        provider: Provider::Codex,
+        title: Some("Fix it".to_owned()),
+        cwd: Some("/work".into()),
+        branch: None,
+        model: None,
+        created_at: Some(1),
+        updated_at: 2,
+        file_path: path.into(),
+        user_turns: Some(1),
+        tokens: None,
+        hidden: false,
+        subagent: false,
+        bad_lines: 0,
+    }
+}
+
+#[test]
+fn transcripts_are_remembered_by_folder() {
+    let (home, store) = store();
+    let stamp = FileStamp { size: 10, mtime_ns: 20 };
+    let paths = ["/a/x.jsonl", "/a/b/y.jsonl", "/ab/z.jsonl", "/a0/w.jsonl"];
+    store.transcript_index().save(paths.iter().map(|path| (stamp, transcript(path))).collect());
+    store.flush().unwrap();
+    drop(store);
+    let index = Store::open(home.path()).unwrap().transcript_index();
+    let mut found: Vec<_> = index.load(Path::new("/a")).into_keys().collect();
+    found.sort();
+    assert_eq!(found, [PathBuf::from("/a/b/y.jsonl"), PathBuf::from("/a/x.jsonl")]);
+}
+
+#[test]
+fn rows_of_another_reader_are_forgotten() {
+    let (home, store) = store();
+    let index = store.transcript_index();
+    index.save(vec![(FileStamp { size: 1, mtime_ns: 1 }, transcript("/a/x.jsonl"))]);
+    store.flush().unwrap();
+    assert_eq!(index.load(Path::new("/a")).len(), 1);
+    let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    other.execute_batch("UPDATE transcripts SET reader = reader + 1").unwrap();
+    assert_eq!(index.load(Path::new("/a")).len(), 0);
+}

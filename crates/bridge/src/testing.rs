@@ -1,0 +1,141 @@
+//! Updates for tests: one of each kind, and the ones that are needed again and again.
+
+use crate::store::Stored;
+use openagents_core::update::*;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+pub(crate) fn plan(state: RunState, statuses: &[EntryStatus]) -> SessionUpdate {
+    let entry = |(index, status): (usize, &EntryStatus)| PlanEntry {
+        content: format!("Read file-{index}.rs:1-50"),
+        status: *status,
+        op_id: format!("op-{index}"),
+        op_hash: 7 + u32::try_from(index).unwrap(),
+        tool: "content.get_span".to_owned(),
+        error: None,
+    };
+    SessionUpdate::Plan(PlanSnapshot {
+        plan_id: "plan-1".to_owned(),
+        goals: vec!["Understand it".to_owned()],
+        state,
+        entries: statuses.iter().enumerate().map(entry).collect(),
+    })
+}
+
+pub(crate) fn call(id: &str, name: &str) -> SessionUpdate {
+    SessionUpdate::ToolCall(ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: Map::from_iter([("pattern".to_owned(), json!("TODO"))]),
+        op_hash: Some(7),
+        stage: None,
+    })
+}
+
+pub(crate) fn call_update(id: &str, status: ToolCallStatus) -> SessionUpdate {
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id: id.to_owned(), status, late: false })
+}
+
+pub(crate) fn started(id: &str, progress: f64) -> SessionUpdate {
+    call_update(id, ToolCallStatus::Started { progress, note: Some("processed 1/2".to_owned()) })
+}
+
+pub(crate) fn completed(output: Value) -> SessionUpdate {
+    call_update("c", ToolCallStatus::Completed { output, cut: Cut::default() })
+}
+
+pub(crate) fn failed(id: &str) -> SessionUpdate {
+    call_update(id, ToolCallStatus::Error { message: "File not found: x".to_owned() })
+}
+
+pub(crate) fn text(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), ..AgentMessage::default() })
+}
+
+pub(crate) fn user(text: &str, connection: &str) -> SessionUpdate {
+    SessionUpdate::UserMessage(UserMessage { text: text.to_owned(), connection: Some(connection.to_owned()) })
+}
+
+pub(crate) fn mode(id: &str) -> SessionUpdate {
+    SessionUpdate::Mode(ModeChange { mode_id: id.to_owned() })
+}
+
+pub(crate) fn stored(updates: Vec<SessionUpdate>) -> Vec<Arc<Stored>> {
+    let number =
+        |(update, seq): (SessionUpdate, u64)| Arc::new(Stored { seq, ts: seq.cast_signed() * 100, update });
+    updates.into_iter().zip(1..).map(number).collect()
+}
+
+/// One of each kind and status, with everything in it that can be.
+pub(crate) fn every_update() -> Vec<SessionUpdate> {
+    use EntryStatus::*;
+    let mut plan_with_error = plan(RunState::Cancelled, &[Completed, InProgress, Pending]);
+    if let SessionUpdate::Plan(snapshot) = &mut plan_with_error {
+        snapshot.entries[0].error = Some("File not found: x".to_owned());
+    }
+    let cut = Cut { truncated: true, timed_out: true, omitted: 3 };
+    vec![
+        user("What is this?", "connection-1"),
+        SessionUpdate::UserMessage(UserMessage { text: "plain".to_owned(), connection: None }),
+        SessionUpdate::Title(Title { title: "What is this?".to_owned() }),
+        mode("gptoss_20b"),
+        plan(RunState::Running, &[Pending, Pending]),
+        plan_with_error,
+        call("c1", "search.grep"),
+        SessionUpdate::ToolCall(ToolCall {
+            call_id: "c2".to_owned(),
+            name: "fm.analysis".to_owned(),
+            arguments: Map::new(),
+            op_hash: None,
+            stage: Some("summary".to_owned()),
+        }),
+        call("c3", "delegate.run"),
+        started("c2", 0.5),
+        call_update(
+            "c2",
+            ToolCallStatus::Completed { output: json!({"summary_bytes": 7, "source": "readme"}), cut },
+        ),
+        failed("c1"),
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+            call_id: "c3".to_owned(),
+            status: ToolCallStatus::Completed { output: json!(["src/"]), cut: Cut::default() },
+            late: true,
+        }),
+        SessionUpdate::AgentThought(AgentThought { text: "Weighing options".to_owned() }),
+        SessionUpdate::AgentMessage(AgentMessage {
+            text: "A part".to_owned(),
+            message_id: Some("m1".to_owned()),
+            summary: None,
+        }),
+        summary(),
+    ]
+}
+
+pub(crate) fn summary() -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage {
+        text: "**Repository:** demo\n\n**Intent From Session History:**\nFix the parser.".to_owned(),
+        message_id: None,
+        summary: Some(Summary {
+            repository: "demo".to_owned(),
+            intent: Some("Fix the parser.".to_owned()),
+            source: IntentSource::SessionAnalyze,
+            recent_work: vec![RecentWork {
+                title: "Fix the parser".to_owned(),
+                provider: "codex".to_owned(),
+                session_id: "s-1".to_owned(),
+                updated_at: 1_700_000_000_000,
+            }],
+            top_files: vec!["src/parser.rs".to_owned()],
+            followups: vec!["Go on with the parser".to_owned()],
+            evidence: vec![
+                Evidence::File { path: "README.md".to_owned(), line: 1, text: "# demo".to_owned() },
+                Evidence::Session {
+                    provider: "codex".to_owned(),
+                    session_id: "s-1".to_owned(),
+                    line: 3,
+                    text: "Fix the parser".to_owned(),
+                },
+            ],
+        }),
+    })
+}
