@@ -340,7 +340,9 @@ fn ids_may_be_shortened_while_they_fit_one_session() {
 #[test]
 fn workspaces_are_the_repositories_that_still_exist() {
     let folders = Folders::empty();
-    fs::create_dir_all(folders.path("repo/.git")).unwrap();
+    folders.write("repo/.git/HEAD", "ref: refs/heads/main\n", 0);
+    // Left behind by a sandbox: no repository.
+    fs::create_dir_all(folders.path("plain/.git")).unwrap();
     fs::create_dir_all(folders.path("repo/src")).unwrap();
     fs::create_dir_all(folders.path("plain/deep")).unwrap();
     let cwds = ["repo", "repo/src", "plain/deep", "gone"];

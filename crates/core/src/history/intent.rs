@@ -1,6 +1,7 @@
 //! What a person wanted, in one sentence, out of what they typed. Pure rules: text in, text out.
 
 use super::title;
+use crate::text::cut_at_word;
 use std::collections::BTreeSet;
 
 /// Characters of a sentence.
@@ -170,7 +171,7 @@ pub(crate) fn sentence(text: &str, relative: Relative<'_>) -> String {
             joined.map(|line| with_relative_paths(line, relative)).collect::<Vec<_>>().join(" ")
         }
     };
-    cut_at_word(whole.trim().trim_end_matches(':'))
+    cut_at_word(whole.trim().trim_end_matches(':'), SENTENCE_CHARS)
 }
 
 fn from_list(heading: Option<&str>, items: &[String]) -> String {
@@ -236,17 +237,6 @@ fn with_relative_paths(line: &str, relative: Relative<'_>) -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// Cuts to [`SENTENCE_CHARS`] at a word.
-fn cut_at_word(text: &str) -> String {
-    let Some((end, _)) = text.char_indices().nth(SENTENCE_CHARS) else { return text.to_owned() };
-    // One character is for the ellipsis.
-    let end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
-    let head = &text[..end];
-    let at_word = if text[end..].starts_with(char::is_whitespace) { Some(end) } else { head.rfind(' ') };
-    let head = &head[..at_word.filter(|at| *at > end / 2).unwrap_or(end)];
-    format!("{}…", head.trim_end_matches([' ', ',', ';', ':', '.']))
 }
 
 /// Returns the words that say what a sentence is about, in their simplest form.

@@ -361,19 +361,20 @@ fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> 
     }
 }
 
-/// Returns an event's text line by line; a call without arguments is its name.
+/// Returns an event's text line by line, its tool's name in front; titles are no part of the conversation.
 fn said(event: &Event) -> impl Iterator<Item = String> + '_ {
+    let text = if matches!(event.kind, EventKind::Title(_)) { "" } else { event.text.as_str() };
     let name = match &event.kind {
         EventKind::ToolCall { name } => Some(name.clone()),
         _ => None,
     };
-    let first = lines_of(&event.text).next();
+    let first = lines_of(text).next();
     let head = name.map(|name| match first {
         Some(first) => format!("{name}: {first}"),
         None => name,
     });
     let skip = usize::from(head.is_some());
-    head.into_iter().chain(lines_of(&event.text).skip(skip))
+    head.into_iter().chain(lines_of(text).skip(skip))
 }
 
 fn lines_of(text: &str) -> impl Iterator<Item = String> + '_ {

@@ -105,9 +105,14 @@ impl Worktree {
     }
 }
 
-/// Returns the top folder of the repository around a directory.
+/// Returns the top folder of the repository around a directory. An empty `.git`, which Codex's sandbox leaves behind,
+/// makes no repository.
 pub(crate) fn top_of(path: &Path) -> Option<PathBuf> {
-    path.ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned)
+    let is_top = |folder: &&Path| {
+        let git = folder.join(".git");
+        git.is_file() || git.join("HEAD").exists()
+    };
+    path.ancestors().find(is_top).map(Path::to_owned)
 }
 
 /// Returns the canonical form of as much of a path as exists, and the rest without `.` and `..`.
@@ -160,6 +165,8 @@ mod tests {
             base.join("main/.git/worktrees/side/gitdir"),
             &format!("{}\n", base.join("side/.git").display()),
         );
+        write(base.join("main/.git/HEAD"), "ref: refs/heads/main\n");
+        write(base.join("other/.git/HEAD"), "ref: refs/heads/main\n");
         write(base.join("main/.git/worktrees/side/commondir"), "../..\n");
         let git_file = format!("gitdir: {}\n", base.join("main/.git/worktrees/side").display());
         write(base.join("side/.git"), &git_file);

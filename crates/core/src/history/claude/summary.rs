@@ -19,6 +19,8 @@ use std::{
 
 /// Claude Code's own list reads so much of each end, in bytes.
 const END_BYTES: u64 = 64 << 10;
+/// A log up to this size is read to its end, so that its turns can be counted; in bytes.
+const WHOLE_BYTES: u64 = 256 << 10;
 /// A line that begins in the head is read to its end: a first prompt may carry a picture.
 const MAX_LINE: usize = 4 << 20;
 
@@ -65,7 +67,7 @@ impl Summary {
     }
 
     fn read(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
-        let whole = file.stamp.size <= 2 * END_BYTES;
+        let whole = file.stamp.size <= WHOLE_BYTES;
         let tail_from = file.stamp.size.saturating_sub(END_BYTES);
         let mut lines = Lines::new(lines::open(&file.path)?, MAX_LINE, u64::MAX);
         while whole || lines.position() < END_BYTES {
