@@ -83,7 +83,7 @@ test('when the server comes back the session goes on, with nothing twice', async
   await page.getByText('A prompt can be sent again when the link is back.', { exact: false }).waitFor();
   await tab.shoot('offline');
   server = await server.again();
-  await page.getByRole('button', { name: 'Reconnect' }).click();
+  await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
   await tab.live();
   assert.equal(await rows.count(), count);
   await page.getByLabel('Prompt', { exact: true }).fill('What calls pair?');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { duration, elapsed, size } from './duration';
 
 test.each([
-  [-5, '0 ms'],
+  [-5, '<1 ms'],
   [2.4, '2 ms'],
   [112, '112 ms'],
   [999.4, '999 ms'],
@@ -16,7 +16,7 @@ test.each([
 ])('%d ms took %s', (ms, expected) => expect(duration(ms)).toBe(expected));
 
 test.each([
-  [0, '0.0 s'],
+  [0, '<0.1 s'],
   [412, '0.4 s'],
   [61_000, '1:01'],
 ])('%d ms have elapsed: %s', (ms, expected) => expect(elapsed(ms)).toBe(expected));

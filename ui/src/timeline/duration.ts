@@ -1,6 +1,7 @@
 /** How long one thing took: `2 ms`, `1.4 s`, `12 s`, `1:05`. */
 export function duration(ms: number): string {
   const whole = Math.max(0, Math.round(ms));
+  if (whole === 0) return '<1 ms';
   if (whole < 1000) return `${whole} ms`;
   if (whole < 9950) return `${(whole / 1000).toFixed(1)} s`;
   if (whole < 59_500) return `${Math.round(whole / 1000)} s`;
@@ -10,7 +11,8 @@ export function duration(ms: number): string {
 
 /** How long a run has taken so far: the unit does not change while it counts up. */
 export function elapsed(ms: number): string {
-  return ms < 9950 ? `${(Math.max(0, ms) / 1000).toFixed(1)} s` : duration(ms);
+  if (ms < 50) return '<0.1 s';
+  return ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : duration(ms);
 }
 
 /** `512 B`, `1.2 kB`, `3.4 MB`. */
