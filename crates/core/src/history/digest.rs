@@ -5,7 +5,7 @@ use crate::tool::Budget;
 use std::{collections::BTreeMap, io, ops::ControlFlow};
 
 /// Read of each transcript: the first prompt is at its start, the titles and the latest work at its end; in bytes.
-const HEAD_BYTES: u64 = 3 << 20;
+const HEAD_BYTES: u64 = 2 << 20;
 const TAIL_BYTES: u64 = 1 << 20;
 /// Kept of a prompt; a sentence is far shorter.
 const PROMPT_BYTES: usize = 4 << 10;

@@ -63,7 +63,6 @@ const DROPPED_BEGINNINGS: &[&str] = &[
     "Caveat:",
     "This session is being continued",
     "Stop hook feedback",
-    "API Error:",
     // An IDE prefix that lost its request.
     "# Context from my IDE setup:",
 ];

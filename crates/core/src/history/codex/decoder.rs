@@ -17,7 +17,7 @@ use memchr::memmem;
 use std::path::Path;
 
 /// As much is looked at to choose the streams, in bytes.
-const MAX_BYTES: u64 = 8 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 const MAX_LINE: usize = 1 << 20;
 
 /// Which stream of a file holds what.
