@@ -2,7 +2,9 @@
 
 use crate::{
     args::{self, Ios},
-    explore, output, signals, surroundings,
+    explore, output,
+    signals::Interrupts,
+    surroundings,
 };
 use anyhow::Context;
 use openagents_bridge::{Bridge, BridgeConfig, IosDoor};
@@ -37,6 +39,7 @@ pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
 
 async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<ExitCode> {
     let (root, home) = (config.root.clone(), config.home.clone());
+    let mut signals = Interrupts::listen()?;
     let bridge = Bridge::start(config).await.map_err(|error| {
         let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
         anyhow::anyhow!("{error}{hint}")
@@ -64,7 +67,7 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        signal = signals::interrupted() => signal?,
+        () = signals.next() => {}
         () = watching => {}
     }
     bridge.shutdown().await;

@@ -1,15 +1,38 @@
 //! Ctrl-C and a polite kill.
 
-/// Returns when this process is asked to end.
-pub(crate) async fn interrupted() -> std::io::Result<()> {
+use std::io;
+
+/// Heard from its creation on: whoever signals a program that has said it is ready gets a clean end.
+#[derive(Debug)]
+pub(crate) struct Interrupts {
     #[cfg(unix)]
-    {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Interrupts {
+    pub(crate) fn listen() -> io::Result<Self> {
+        #[cfg(unix)]
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            #[cfg(unix)]
+            interrupt: signal(SignalKind::interrupt())?,
+            #[cfg(unix)]
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Returns when this process is asked to end.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
         tokio::select! {
-            signal = tokio::signal::ctrl_c() => signal,
-            _ = terminate.recv() => Ok(()),
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
 }

@@ -7,7 +7,7 @@ mod outcome;
 mod remote;
 mod screen;
 
-use crate::{args, output, signals, surroundings};
+use crate::{args, output, signals::Interrupts, surroundings};
 use openagents_core::CancellationToken;
 use outcome::Outcome;
 use screen::Screen;
@@ -77,6 +77,7 @@ async fn follow(
     cancel: &CancellationToken,
 ) -> anyhow::Result<(Outcome, bool)> {
     let (mut outcome, mut interrupts) = (Outcome::default(), 0);
+    let mut signals = Interrupts::listen()?;
     while !outcome.is_over() && interrupts < 2 {
         tokio::select! {
             heard = news.recv() => match heard {
@@ -91,8 +92,7 @@ async fn follow(
                     }
                 }
             },
-            signal = signals::interrupted() => {
-                signal?;
+            () = signals.next() => {
                 interrupts += 1;
                 cancel.cancel();
             }

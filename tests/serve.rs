@@ -1,0 +1,144 @@
+//! `openagents serve` as a program: how it starts, who it refuses, and how `explore` finds it.
+
+#![cfg(unix)]
+
+#[path = "support/terminal.rs"]
+mod terminal;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::{
+    io::{BufRead, BufReader, Read},
+    net::TcpListener,
+    os::unix::fs::PermissionsExt,
+    process::{Child, Stdio},
+};
+use terminal::{Desk, json_lines};
+
+/// A server that ends with its test.
+struct Server {
+    child: Child,
+    begun: Value,
+}
+
+impl Server {
+    fn start(desk: &Desk) -> Result<Self> {
+        let mut child =
+            desk.openagents(&["serve", "--port", "0", "--json"])?.stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().context("stdout")?).read_line(&mut line)?;
+        Ok(Self { child, begun: serde_json::from_str(&line)? })
+    }
+
+    fn signal(&self, name: &str) -> Result<()> {
+        let id = self.child.id().to_string();
+        let sent = std::process::Command::new("kill").args([name, &id]).status()?;
+        anyhow::ensure!(sent.success(), "cannot signal the server");
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn it_tells_where_it_is_and_keeps_its_token_to_its_owner() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let server = Server::start(&desk)?;
+    let file = server.begun["token_file"].as_str().context("token_file")?;
+    assert_eq!(std::fs::metadata(file)?.permissions().mode() & 0o777, 0o600);
+    let token = std::fs::read_to_string(file)?;
+    assert_eq!(token.trim().len(), 64);
+    let port = server.begun["port"].as_u64().context("port")?;
+    assert_eq!(server.begun["url"], format!("http://127.0.0.1:{port}/#token={}", token.trim()));
+    Ok(())
+}
+
+#[test]
+fn a_polite_kill_ends_it_cleanly_and_gives_the_folder_back() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    for signal in ["-TERM", "-INT"] {
+        let mut server = Server::start(&desk)?;
+        server.signal(signal)?;
+        assert_eq!(server.child.wait()?.code(), Some(0));
+        assert!(!desk.folder("home").join("bridge.json").exists());
+    }
+    Ok(())
+}
+
+#[test]
+fn a_busy_port_is_told_in_one_sentence() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let taken = TcpListener::bind(("127.0.0.1", 0))?;
+    let port = taken.local_addr()?.port().to_string();
+    let output = desk.run(&["serve", "--port", &port])?;
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr)?;
+    assert!(told.starts_with(&format!("openagents: port {port} is in use")), "{told}");
+    assert_eq!(told.lines().count(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_second_server_on_the_same_folder_names_the_first() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let server = Server::start(&desk)?;
+    let output = desk.run(&["serve", "--port", "0"])?;
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr)?;
+    assert!(told.contains(&format!("http://127.0.0.1:{}", server.begun["port"])), "{told}");
+    Ok(())
+}
+
+#[test]
+fn explore_runs_on_the_server_when_there_is_one() -> Result<()> {
+    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
+    let server = Server::start(&desk)?;
+    let there = desk.explore(&["--goal", "anything"])?;
+    assert_eq!((&there["status"], &there["intent"]), (&"complete".into(), &"Proj is a project.".into()));
+    drop(server);
+    let here = desk.explore(&["--goal", "anything"])?;
+    for key in ["status", "intent", "source", "ops", "message", "repository", "evidence"] {
+        assert_eq!(there[key], here[key], "{key}");
+    }
+    Ok(())
+}
+
+/// What was told before the kill is there after it, and what comes next has the next number.
+#[test]
+fn a_kill_9_loses_nothing_that_was_told() -> Result<()> {
+    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
+    let mut server = Server::start(&desk)?;
+    let output = desk.run(&["explore", "--json"])?;
+    server.child.kill()?;
+    server.child.wait()?;
+    let told = json_lines(&output.stdout)?;
+    let (last, updates) = told.split_last().context("lines")?;
+    let session = last["final"]["session_id"].as_str().context("session_id")?;
+    let store = openagents_bridge::store::Store::open(&desk.folder("home"))?;
+    let stored = store.updates_after(session, 0, 10_000)?;
+    let numbers = |seq: &Value| seq["_meta"]["openagents"]["seq"].as_u64();
+    let told: Vec<_> = updates.iter().filter_map(numbers).collect();
+    assert_eq!(
+        stored.iter().map(|row| row.seq).collect::<Vec<_>>(),
+        (1..=stored.len() as u64).collect::<Vec<_>>()
+    );
+    assert!(!told.is_empty() && told.iter().all(|seq| *seq <= stored.len() as u64));
+    Ok(())
+}
+
+#[test]
+fn a_root_that_is_none_is_told_before_anything_is_opened() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let output = desk.run(&["serve", "--port", "0", "--root", "nope"])?;
+    assert_eq!(output.status.code(), Some(1));
+    let mut told = String::new();
+    output.stderr.as_slice().read_to_string(&mut told)?;
+    assert!(told.starts_with("openagents: cannot serve nope: "), "{told}");
+    assert!(!desk.folder("home").exists());
+    Ok(())
+}
