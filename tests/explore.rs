@@ -26,7 +26,10 @@ fn a_workspace_with_codex_history_says_what_codex_was_asked_to_do() -> Result<()
     let desk = Desk::new("bridge", &FILES)?;
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     let prompt = "Finish QR pairing so that a phone can approve commands without a shared token";
-    desk.log(&format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"), &codex_rollout(id, &[prompt]))?;
+    desk.log(
+        &format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"),
+        &codex_rollout(id, &[prompt]),
+    )?;
     let found = desk.explore(&[])?;
     assert_eq!(found["intent"], prompt);
     assert_eq!((&found["status"], &found["source"]), (&json!("complete"), &json!("session_analyze")));
@@ -45,7 +48,8 @@ fn a_workspace_with_claude_code_history_says_what_claude_code_was_asked_to_do() 
     let log = claude_transcript(id, prompt, &["src/pair.rs", "src/device.rs", "src/pair.rs"]);
     desk.log(&format!("claude/projects/-bridge/{id}.jsonl"), &log)?;
     let found = desk.explore(&[])?;
-    let expected = "User intends to fix the expiry check in src/pair.rs and the flaky test in tests/pairing.rs.";
+    let expected =
+        "User intends to fix the expiry check in src/pair.rs and the flaky test in tests/pairing.rs.";
     assert_eq!(found["intent"], expected);
     assert_eq!(found["evidence"][0]["provider"], "claude-code");
     Ok(())
@@ -56,7 +60,9 @@ fn sessions_of_other_workspaces_do_not_count() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     let mut log = codex_rollout(id, &["Something else entirely"]);
-    log.iter_mut().for_each(|line| *line = serde_json::from_str(&line.to_string().replace("WORKSPACE", "/elsewhere")).unwrap_or_default());
+    log.iter_mut().for_each(|line| {
+        *line = serde_json::from_str(&line.to_string().replace("WORKSPACE", "/elsewhere")).unwrap_or_default()
+    });
     desk.log(&format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"), &log)?;
     let found = desk.explore(&[])?;
     assert_eq!(found["intent"], "Bridge carries sessions from one machine to another.");
@@ -77,7 +83,8 @@ fn every_json_line_is_an_update_and_the_last_one_is_final() -> Result<()> {
     }
     let mut keys: Vec<_> = last["final"].as_object().context("an object")?.keys().cloned().collect();
     keys.sort_unstable();
-    let expected = ["evidence", "intent", "message", "ops", "plan_id", "repository", "session_id", "source", "status"];
+    let expected =
+        ["evidence", "intent", "message", "ops", "plan_id", "repository", "session_id", "source", "status"];
     assert_eq!(keys, expected);
     Ok(())
 }
@@ -87,7 +94,8 @@ fn a_terminal_run_shows_plan_ticks_and_summary() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     let output = desk.run(&["explore"])?;
     let text = String::from_utf8(output.stdout)?;
-    for expected in ["✓ 1. List directory .", "Repository: bridge", "Bridge carries sessions", "README.md:3"] {
+    for expected in ["✓ 1. List directory .", "Repository: bridge", "Bridge carries sessions", "README.md:3"]
+    {
         assert!(text.contains(expected), "{expected} is missing in\n{text}");
     }
     assert!(!text.contains('\u{1b}'), "a pipe gets no escape sequences");
@@ -122,7 +130,11 @@ fn a_root_that_cannot_be_read_is_told_in_one_sentence() -> Result<()> {
         fs::copy(terminal::program("openagents")?, &copy)?;
         let mut other = std::process::Command::new(copy);
         other.args(["explore", "--json", "locked"]).current_dir(&desk.workspace);
-        other.env("OPENAGENTS_HOME", desk.folder("home")).env("HOME", desk.folder("")).uid(65_534).gid(65_534);
+        other
+            .env("OPENAGENTS_HOME", desk.folder("home"))
+            .env("HOME", desk.folder(""))
+            .uid(65_534)
+            .gid(65_534);
         command = other;
     }
     let output = command.output()?;
@@ -163,7 +175,12 @@ fn bad_usage_ends_with_two() -> Result<()> {
     ];
     for arguments in rows {
         let output = desk.run(arguments)?;
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     Ok(())
 }

@@ -39,7 +39,8 @@ impl Desk {
         let path = self.folder(path);
         fs::create_dir_all(path.parent().context("a log has a folder")?)?;
         let workspace = self.workspace.display().to_string();
-        let text: String = lines.iter().map(|line| format!("{line}\n").replace("WORKSPACE", &workspace)).collect();
+        let text: String =
+            lines.iter().map(|line| format!("{line}\n").replace("WORKSPACE", &workspace)).collect();
         Ok(fs::write(path, text)?)
     }
 
@@ -93,7 +94,8 @@ pub fn codex_rollout(id: &str, prompts: &[&str]) -> Vec<Value> {
     let at = "2025-11-05T10:00:00.000Z";
     let meta = json!({"timestamp": at, "type": "session_meta", "payload": {"id": id, "timestamp": at, "cwd": "WORKSPACE",
         "originator": "codex_cli_rs", "cli_version": "0.98.0", "source": "cli", "git": {"branch": "main"}}});
-    let context = json!({"timestamp": at, "type": "turn_context", "payload": {"cwd": "WORKSPACE", "model": "gpt-5.5"}});
+    let context =
+        json!({"timestamp": at, "type": "turn_context", "payload": {"cwd": "WORKSPACE", "model": "gpt-5.5"}});
     let turns = prompts.iter().map(|prompt| {
         json!({"timestamp": at, "type": "event_msg", "payload": {"type": "user_message", "message": prompt}})
     });

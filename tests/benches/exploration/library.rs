@@ -37,7 +37,13 @@ fn grep(workspace: &Workspace, pattern: &str, table: &mut Table) -> Result<()> {
     let (mut ours, mut peers, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for run in 0..=RUNS {
         let begun = Instant::now();
-        let value = call(workspace, &history, &limits, "search.grep", json!({"pattern": pattern, "maxResults": usize::MAX}))?;
+        let value = call(
+            workspace,
+            &history,
+            &limits,
+            "search.grep",
+            json!({"pattern": pattern, "maxResults": usize::MAX}),
+        )?;
         // ripgrep prints its matches as JSON, so ours are written as JSON too.
         let text = value.to_string();
         let our = begun.elapsed().as_secs_f64() * 1000.0;
@@ -60,7 +66,8 @@ fn grep(workspace: &Workspace, pattern: &str, table: &mut Table) -> Result<()> {
 }
 
 fn ripgrep(workspace: &Workspace, pattern: &str) -> Result<String> {
-    let flags = ["--json", "--no-ignore-parent", "--no-ignore-global", "--no-require-git", "--no-config", "--regexp"];
+    let flags =
+        ["--json", "--no-ignore-parent", "--no-ignore-global", "--no-require-git", "--no-config", "--regexp"];
     let output = Command::new("rg")
         .args(flags)
         .args([pattern, "."])
@@ -94,7 +101,8 @@ fn compare(ours: &Value, printed: &str) -> Result<()> {
 fn list(made: &Synthetic, workspace: &Workspace, table: &mut Table) -> Result<()> {
     let home = tempfile::tempdir()?;
     let roots = HistoryRoots { codex: Some(made.codex.clone()), claude: Some(made.claude.clone()) };
-    let (limits, mut cold, mut warm) = (Limits { list_time: Duration::from_secs(60), ..Limits::default() }, Vec::new(), Vec::new());
+    let (limits, mut cold, mut warm) =
+        (Limits { list_time: Duration::from_secs(60), ..Limits::default() }, Vec::new(), Vec::new());
     for run in 0..=RUNS {
         // A store and a history of its own each time: nothing but the file of the index is warm.
         let store = Store::open(home.path())?;
@@ -102,8 +110,15 @@ fn list(made: &Synthetic, workspace: &Workspace, table: &mut Table) -> Result<()
         let begun = Instant::now();
         let value = call(workspace, &history, &limits, "session.list", json!({}))?;
         let took = begun.elapsed().as_secs_f64() * 1000.0;
-        ensure!(value["sessions"].as_array().is_some_and(|rows| rows.len() == 20), "not a full page: {value}");
-        if run == 0 { cold.push(took) } else { warm.push(took) }
+        ensure!(
+            value["sessions"].as_array().is_some_and(|rows| rows.len() == 20),
+            "not a full page: {value}"
+        );
+        if run == 0 {
+            cold.push(took)
+        } else {
+            warm.push(took)
+        }
         store.flush()?;
     }
     table.add("session.list, first page: nothing indexed", "ms", cold, None);
@@ -111,7 +126,13 @@ fn list(made: &Synthetic, workspace: &Workspace, table: &mut Table) -> Result<()
     Ok(())
 }
 
-fn call(workspace: &Workspace, history: &History, limits: &Limits, tool: &str, arguments: Value) -> Result<Value> {
+fn call(
+    workspace: &Workspace,
+    history: &History,
+    limits: &Limits,
+    tool: &str,
+    arguments: Value,
+) -> Result<Value> {
     let cancel = CancellationToken::new();
     let context = ToolContext { workspace, history, limits, cancel: &cancel, progress: &() };
     let output = Registry::exploration().call(tool, &context, arguments)?;

@@ -1,6 +1,9 @@
 //! The whole exploration, asked for over the wire of the real server.
 
-use crate::{synthetic::{NEEDLE, Synthetic}, table::Table};
+use crate::{
+    synthetic::{NEEDLE, Synthetic},
+    table::Table,
+};
 use anyhow::{Context, Result, bail};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -19,7 +22,8 @@ use tokio_tungstenite::{
 const RUNS: usize = 7;
 
 /// The steps that the measured plan must hold.
-const STEPS: [&str; 5] = ["session.list", "session.search", "session.analyze", "search.grep", "content.get_span"];
+const STEPS: [&str; 5] =
+    ["session.list", "session.search", "session.analyze", "search.grep", "content.get_span"];
 
 /// Measures explorations on a server that was started for it.
 pub fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
@@ -93,7 +97,8 @@ async fn one(socket: &mut Socket, id: usize, made: &Synthetic) -> Result<(f64, f
     let goal = format!("Make the {NEEDLE} safe");
     let params = json!({"root": made.workspace, "goals": [goal]});
     let asked = Instant::now();
-    send(socket, json!({"jsonrpc": "2.0", "id": id, "method": "_openagents/explore", "params": params})).await?;
+    send(socket, json!({"jsonrpc": "2.0", "id": id, "method": "_openagents/explore", "params": params}))
+        .await?;
     let (mut first, mut steps) = (None, BTreeSet::new());
     loop {
         let Some(frame) = socket.next().await else { bail!("the server closed the connection") };
@@ -132,7 +137,8 @@ async fn send(socket: &mut Socket, message: Value) -> Result<()> {
 
 /// Returns megabytes: the greatest resident set since the start.
 fn peak_memory(pid: u32) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).context("peak memory needs Linux's /proc")?;
+    let status =
+        std::fs::read_to_string(format!("/proc/{pid}/status")).context("peak memory needs Linux's /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
     let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kilobytes / 1000.0)

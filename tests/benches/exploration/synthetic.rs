@@ -38,9 +38,38 @@ pub const NEEDLE: &str = "reconnect";
 const IN_WORKSPACE: usize = 10;
 
 const WORDS: [&str; 32] = [
-    "session", "bridge", "update", "stream", "plan", "tool", "workspace", "agent", "frame", "socket", "reader",
-    "writer", "buffer", "token", "client", "server", "value", "result", "error", "index", "cursor", "line", "path",
-    "entry", "limit", "queue", "worker", "signal", "timer", "parser", "store", "model",
+    "session",
+    "bridge",
+    "update",
+    "stream",
+    "plan",
+    "tool",
+    "workspace",
+    "agent",
+    "frame",
+    "socket",
+    "reader",
+    "writer",
+    "buffer",
+    "token",
+    "client",
+    "server",
+    "value",
+    "result",
+    "error",
+    "index",
+    "cursor",
+    "line",
+    "path",
+    "entry",
+    "limit",
+    "queue",
+    "worker",
+    "signal",
+    "timer",
+    "parser",
+    "store",
+    "model",
 ];
 
 /// A small generator of pseudo-random numbers (xorshift64*), so that every machine makes the same bytes.
@@ -90,7 +119,10 @@ pub fn make(folder: &Path, size: Size) -> Result<Synthetic> {
 
 fn tree(root: &Path, files: usize) -> Result<()> {
     fs::create_dir_all(root)?;
-    fs::write(root.join("README.md"), "# Synthetic\n\nSynthetic is a large tree that exists to be measured.\n")?;
+    fs::write(
+        root.join("README.md"),
+        "# Synthetic\n\nSynthetic is a large tree that exists to be measured.\n",
+    )?;
     fs::write(root.join(".gitignore"), "*.log\n/generated/\n")?;
     let mut dice = Dice(0x9E37_79B9_7F4A_7C15);
     for number in 0..files {
@@ -102,7 +134,11 @@ fn tree(root: &Path, files: usize) -> Result<()> {
         for line in 0..20 + dice.roll(60) {
             let marked = number % 100 == 7 && line % 16 == 3;
             let word = if marked { NEEDLE } else { WORDS[dice.roll(WORDS.len())] };
-            text.push_str(&format!("    let {word}_{line} = {}({});\n", WORDS[dice.roll(WORDS.len())], dice.roll(9999)));
+            text.push_str(&format!(
+                "    let {word}_{line} = {}({});\n",
+                WORDS[dice.roll(WORDS.len())],
+                dice.roll(9999)
+            ));
         }
         fs::write(folder.join(format!("file{number:05}.rs")), text)?;
     }
@@ -121,7 +157,8 @@ struct Session {
 impl Session {
     fn new(number: usize, all: usize, workspace: &Path) -> Self {
         let here = number % IN_WORKSPACE < 2;
-        let cwd = if here { workspace.display().to_string() } else { format!("/elsewhere/project{}", number % 37) };
+        let cwd =
+            if here { workspace.display().to_string() } else { format!("/elsewhere/project{}", number % 37) };
         let mut dice = Dice(number as u64 + 1);
         let topic = if number % 7 == 0 { NEEDLE } else { WORDS[dice.roll(WORDS.len())] };
         let age = Duration::from_secs(3600 * (all - number) as u64);
@@ -136,19 +173,31 @@ impl Session {
     }
 
     fn timestamp(&self, line: usize) -> String {
-        format!("2025-10-{:02}T{:02}:{:02}:{:02}.000Z", 1 + self.number % 28, line / 3600 % 24, line / 60 % 60, line % 60)
+        format!(
+            "2025-10-{:02}T{:02}:{:02}:{:02}.000Z",
+            1 + self.number % 28,
+            line / 3600 % 24,
+            line / 60 % 60,
+            line % 60
+        )
     }
 
     fn codex(mut self, home: &Path, bytes: u64) -> Result<()> {
         let day = home.join(format!("sessions/2025/10/{:02}", 1 + self.number % 28));
         fs::create_dir_all(&day)?;
-        let path = day.join(format!("rollout-2025-10-{:02}T10-00-00-{}.jsonl", 1 + self.number % 28, self.id));
+        let path =
+            day.join(format!("rollout-2025-10-{:02}T10-00-00-{}.jsonl", 1 + self.number % 28, self.id));
         let mut log = Log::create(&path)?;
-        let (id, cwd, prompt, start) = (self.id.clone(), self.cwd.clone(), self.prompt.clone(), self.timestamp(0));
-        log.line(&json!({"timestamp": start, "type": "session_meta", "payload": {"id": id, "timestamp": start,
+        let (id, cwd, prompt, start) =
+            (self.id.clone(), self.cwd.clone(), self.prompt.clone(), self.timestamp(0));
+        log.line(
+            &json!({"timestamp": start, "type": "session_meta", "payload": {"id": id, "timestamp": start,
             "cwd": cwd, "originator": "codex_cli_rs", "cli_version": "0.98.0", "source": "cli",
-            "base_instructions": {"text": self.dice.sentence(2500)}, "git": {"branch": "main"}}}))?;
-        log.line(&json!({"timestamp": start, "type": "turn_context", "payload": {"cwd": cwd, "model": "gpt-5.5"}}))?;
+            "base_instructions": {"text": self.dice.sentence(2500)}, "git": {"branch": "main"}}}),
+        )?;
+        log.line(
+            &json!({"timestamp": start, "type": "turn_context", "payload": {"cwd": cwd, "model": "gpt-5.5"}}),
+        )?;
         log.line(&json!({"timestamp": start, "type": "event_msg", "payload": {"type": "user_message", "message": prompt}}))?;
         let mut line = 0;
         while log.written < bytes {
@@ -156,15 +205,18 @@ impl Session {
             let (at, call) = (self.timestamp(line), format!("call_{line}"));
             log.line(&json!({"timestamp": at, "type": "response_item", "payload": {"type": "function_call",
                 "name": "shell", "call_id": call, "arguments": format!("{{\"command\":[\"cat\",\"part00/unit00/file{:05}.rs\"]}}", line % 40)}}))?;
-            log.line(&json!({"timestamp": at, "type": "response_item", "payload": {"type": "function_call_output",
-                "call_id": call, "output": self.dice.sentence(400)}}))?;
+            log.line(
+                &json!({"timestamp": at, "type": "response_item", "payload": {"type": "function_call_output",
+                "call_id": call, "output": self.dice.sentence(400)}}),
+            )?;
             log.line(&json!({"timestamp": at, "type": "event_msg", "payload": {"type": "agent_message", "message": self.dice.sentence(40)}}))?;
         }
         log.close(self.changed)
     }
 
     fn claude(mut self, home: &Path, bytes: u64) -> Result<()> {
-        let slug: String = self.cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let slug: String =
+            self.cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let folder = home.join("projects").join(slug);
         fs::create_dir_all(&folder)?;
         let mut log = Log::create(&folder.join(format!("{}.jsonl", self.id)))?;
