@@ -1,6 +1,6 @@
 // A workspace with some code in it, and what two agents left behind after working there.
 
-import { link, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -33,9 +33,8 @@ export class Fixture {
 
   /** Adds past sessions that take a while to read: an exploration here can be stopped before its end. */
   async slow() {
-    const path = await this.#codexSession('0199a2b4-1111-7000-8000-000000000100', 1, WISH, 'src/pair.rs', 40_000);
-    for (let copy = 101; copy < 140; copy += 1) {
-      await link(path, path.replaceAll('000000000100', `000000000${copy}`));
+    for (let n = 100; n < 112; n += 1) {
+      await this.#codexSession(`0199a2b4-1111-7000-8000-000000000${n}`, 1, WISH, 'src/pair.rs', 12_000);
     }
     return this;
   }
@@ -67,7 +66,6 @@ export class Fixture {
     const day = stamp.slice(0, 10).split('-');
     const path = join(this.codex, 'sessions', ...day, `rollout-${stamp.slice(0, 19).replaceAll(':', '-')}-${id}.jsonl`);
     await write(path, `${meta}\n${`${turn}\n`.repeat(turns)}`, time);
-    return path;
   }
 
   async #claudeSession(id, hoursAgo, prompt, file) {

@@ -82,8 +82,10 @@ test('when the server comes back the session goes on, with nothing twice', async
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
   await page.getByText('A prompt can be sent again when the link is back.', { exact: false }).waitFor();
   await tab.shoot('offline');
-  server = await server.again();
+  // Nobody is there yet; a person's try does not end the page's own.
   await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
+  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  server = await server.again();
   await tab.live();
   assert.equal(await rows.count(), count);
   await page.getByLabel('Prompt', { exact: true }).fill('What calls pair?');
