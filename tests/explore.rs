@@ -2,10 +2,8 @@
 
 #![cfg(unix)]
 
-#[path = "support/terminal.rs"]
-mod terminal;
-
 use anyhow::{Context, Result};
+use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout, is_root, json_lines};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -13,7 +11,6 @@ use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},
     process::Stdio,
 };
-use terminal::{Desk, claude_transcript, codex_rollout, is_root, json_lines};
 
 const FILES: [(&str, &str); 3] = [
     ("README.md", "# Bridge\n\nBridge carries sessions from one machine to another.\n"),
@@ -127,7 +124,7 @@ fn a_root_that_cannot_be_read_is_told_in_one_sentence() -> Result<()> {
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o777))?;
         }
         let copy = desk.folder("openagents");
-        fs::copy(terminal::program("openagents")?, &copy)?;
+        fs::copy(openagents_e2e::terminal::program("openagents")?, &copy)?;
         let mut other = std::process::Command::new(copy);
         other.args(["explore", "--json", "locked"]).current_dir(&desk.workspace);
         other

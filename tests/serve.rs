@@ -2,10 +2,8 @@
 
 #![cfg(unix)]
 
-#[path = "support/terminal.rs"]
-mod terminal;
-
 use anyhow::{Context, Result};
+use openagents_e2e::terminal::{Desk, json_lines};
 use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Read},
@@ -13,7 +11,6 @@ use std::{
     os::unix::fs::PermissionsExt,
     process::{Child, Stdio},
 };
-use terminal::{Desk, json_lines};
 
 /// A server that ends with its test.
 struct Server {

@@ -9,6 +9,7 @@ use std::{
 };
 
 /// A home folder, a workspace and the agents' folders, all empty.
+#[derive(Debug)]
 pub struct Desk {
     keep: tempfile::TempDir,
     /// The workspace.

@@ -22,7 +22,7 @@ use std::{
 const RUNS: usize = 9;
 
 /// Measures `search.grep` and `session.list`.
-pub fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
+pub(crate) fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
     let workspace = Workspace::open(&made.workspace)?;
     for pattern in [NEEDLE, r"\w+_3\d = parser\("] {
         grep(&workspace, pattern, table)?;

@@ -26,7 +26,7 @@ const STEPS: [&str; 5] =
     ["session.list", "session.search", "session.analyze", "search.grep", "content.get_span"];
 
 /// Measures explorations on a server that was started for it.
-pub fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
+pub(crate) fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
     let home = tempfile::tempdir()?;
     let mut server = start(made, home.path())?;
     let measured = tokio::runtime::Runtime::new()?.block_on(explorations(&mut server, made));

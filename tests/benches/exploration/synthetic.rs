@@ -11,28 +11,28 @@ use std::{
 
 /// How much is made.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub(crate) struct Size {
     /// Source files.
-    pub files: usize,
+    pub(crate) files: usize,
     /// Past sessions, half of each agent.
-    pub transcripts: usize,
+    pub(crate) transcripts: usize,
     /// Bytes of all transcripts together.
-    pub transcript_bytes: u64,
+    pub(crate) transcript_bytes: u64,
 }
 
 /// What was made.
 #[derive(Debug, Clone)]
-pub struct Synthetic {
+pub(crate) struct Synthetic {
     /// The workspace.
-    pub workspace: PathBuf,
+    pub(crate) workspace: PathBuf,
     /// `CODEX_HOME`.
-    pub codex: PathBuf,
+    pub(crate) codex: PathBuf,
     /// `CLAUDE_CONFIG_DIR`.
-    pub claude: PathBuf,
+    pub(crate) claude: PathBuf,
 }
 
 /// Stands in every hundredth source file and in some sessions.
-pub const NEEDLE: &str = "reconnect";
+pub(crate) const NEEDLE: &str = "reconnect";
 
 /// Every tenth session ran in the workspace.
 const IN_WORKSPACE: usize = 10;
@@ -89,7 +89,7 @@ impl Dice {
 }
 
 /// Makes everything beneath `folder`, or finds that it is there already.
-pub fn make(folder: &Path, size: Size) -> Result<Synthetic> {
+pub(crate) fn make(folder: &Path, size: Size) -> Result<Synthetic> {
     let made = Synthetic {
         workspace: folder.join("workspace"),
         codex: folder.join("codex"),
@@ -160,7 +160,7 @@ impl Session {
         let cwd =
             if here { workspace.display().to_string() } else { format!("/elsewhere/project{}", number % 37) };
         let mut dice = Dice(number as u64 + 1);
-        let topic = if number % 7 == 0 { NEEDLE } else { WORDS[dice.roll(WORDS.len())] };
+        let topic = if number.is_multiple_of(7) { NEEDLE } else { WORDS[dice.roll(WORDS.len())] };
         let age = Duration::from_secs(3600 * (all - number) as u64);
         Self {
             id: format!("01990000-0000-7000-8000-{number:012x}"),

@@ -2,7 +2,7 @@
 
 /// The result of a bench.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     title: String,
     rows: Vec<Row>,
 }
@@ -17,17 +17,23 @@ struct Row {
 
 impl Table {
     /// Starts a table.
-    pub fn new(title: String) -> Self {
+    pub(crate) fn new(title: String) -> Self {
         Self { title, rows: Vec::new() }
     }
 
     /// Adds a figure; its median should be `most` at the most.
-    pub fn add(&mut self, what: impl Into<String>, unit: &'static str, samples: Vec<f64>, most: Option<f64>) {
+    pub(crate) fn add(
+        &mut self,
+        what: impl Into<String>,
+        unit: &'static str,
+        samples: Vec<f64>,
+        most: Option<f64>,
+    ) {
         self.rows.push(Row { what: what.into(), samples, unit, most });
     }
 
     /// Prints everything.
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         println!("\n{}\n", self.title);
         println!("{:<58} {:>9} {:>9} {:>9}  {:<4} {:>8}", "", "min", "median", "max", "", "target");
         for row in &self.rows {
