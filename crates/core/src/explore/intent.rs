@@ -1,6 +1,6 @@
 //! What the person was doing, in one sentence: from their sessions, else from what the repository says.
 
-use super::run::Done;
+use super::step::Done;
 use crate::{
     plan::OpKind,
     repository::Repository,

@@ -1,6 +1,10 @@
 //! One run from the plan to the final message.
 
-use super::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer, intent, step, summary};
+use super::{
+    CANCELLED, ExploreOutcome, ExploreRequest, Explorer, intent,
+    step::{self, Done},
+    summary,
+};
 use crate::{
     CancellationToken,
     plan::{Op, OpKind, PlanRequest, normalise},
@@ -19,12 +23,6 @@ use std::{
 
 /// Progress is told at most so often.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// A step that ran.
-pub(super) struct Done {
-    pub(super) kind: OpKind,
-    pub(super) result: Result<ToolOutput, ToolError>,
-}
 
 pub(super) struct Run<'a> {
     explorer: &'a Explorer,

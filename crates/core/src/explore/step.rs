@@ -3,7 +3,7 @@
 use super::Explorer;
 use crate::{
     CancellationToken,
-    plan::Op,
+    plan::{Op, OpKind},
     tool::{Progress, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
@@ -18,6 +18,12 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// Every tool ends by its own deadline; a file system that does not answer is given up after this.
 const HARD_LIMIT: Duration = Duration::from_secs(10);
+
+/// A step that ran.
+pub(super) struct Done {
+    pub(super) kind: OpKind,
+    pub(super) result: Result<ToolOutput, ToolError>,
+}
 
 enum Word {
     Progress(u64, u64),
