@@ -132,6 +132,7 @@ describe('a turn is at work', () => {
     ['between the last op and the final message', [plan('running'), call('c'), news('c', 'completed'), plan('complete')], true],
     ['until the final message', [plan('running'), plan('complete'), said('done')], false],
     ['until a run that could not start says so', [said('❌ no')], false],
+    ['not because of a call that comes with its result', [{ ...call('c'), status: 'completed' } as SessionUpdate], false],
     ['not because of a late call', [said('Exploration cancelled.'), call('c', 'search.grep', { late: true })], false],
   ])('%s', (_name, updates, expected) => {
     expect(folded(...updates).working).toBe(expected);

@@ -102,7 +102,8 @@ function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
     const before = fold.rows[known] as ToolRow;
     fold.rows[known] = { ...before, name: row.name, args: row.args, seqs: [...before.seqs, at.seq] };
   }
-  if (!row.late) {
+  const begun = row.state === 'pending' || row.state === 'running';
+  if (begun && !row.late) {
     fold.open.add(row.callId);
     fold.working = true;
   }

@@ -1,0 +1,105 @@
+// What the stream does to the page: before its first update, and after its fifty-thousandth.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, Tab } from './browser.mjs';
+import { Fixture } from './fixture.mjs';
+import { Server } from './server.mjs';
+
+let fixture, server, browser;
+before(async () => {
+  fixture = await Fixture.create();
+  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  await fixture?.remove();
+});
+
+/** Stands between the page and the server: can hold back what the server says. */
+async function between(page) {
+  const wire = { sent: [], held: null };
+  await page.routeWebSocket(/\/acp$/, (client) => {
+    const upstream = client.connectToServer();
+    wire.release = () => {
+      const held = wire.held;
+      wire.held = null;
+      held.forEach((message) => client.send(message));
+    };
+    client.onMessage((message) => {
+      wire.sent.push(JSON.parse(message));
+      upstream.send(message);
+    });
+    upstream.onMessage((message) => {
+      if (wire.held === null) client.send(message);
+      else wire.held.push(message);
+    });
+  });
+  return wire;
+}
+
+test('Working is shown until the first update, and can be stopped before there is one', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  const wire = await between(page);
+  await page.goto(server.address);
+  await tab.live();
+  wire.held = [];
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.getByText(/^Working \(\d+s\)$/).waitFor();
+  await page.locator('[data-plan=idle]').getByText('Plan Idle').waitFor();
+  await tab.shoot('working');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  wire.release();
+  await page.locator('[data-plan=complete], [data-plan=cancelled]').waitFor();
+  await page.getByText(/^Working/).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Send' }).waitFor();
+  assert.equal(wire.sent.filter((frame) => frame.method === 'session/cancel').length, 1);
+  await tab.close();
+});
+
+test('fifty thousand rows: few of them are drawn, all of them are reached', async () => {
+  const ROWS = 50_000;
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  await page.addInitScript(() => {
+    globalThis.WebSocket = class extends WebSocket {
+      constructor(...given) {
+        super(...given);
+        globalThis.wire = this;
+      }
+    };
+  });
+  await page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  const timeline = page.getByRole('list', { name: 'Timeline' });
+  const before = Number(await timeline.getByRole('listitem').first().getAttribute('aria-setsize'));
+  const sessionId = decodeURIComponent(new URL(page.url()).hash.replace('#session=', ''));
+  const first = Number((await page.getByText(/^\d+ updates$/).innerText()).split(' ')[0]) + 1;
+  // As if the log of this session went on: the frames take the way of those that the server sends.
+  await page.evaluate(
+    ([rows, session, seq]) => {
+      for (let n = 0; n < rows; n += 1) {
+        const update = { sessionUpdate: 'tool_call', toolCallId: `extra-${n}`, title: 'search.grep', kind: 'search', status: 'completed', rawInput: { pattern: `needle ${n}` } };
+        const params = { sessionId: session, update, _meta: { openagents: { seq: seq + n, ts: 1_700_000_000_000 + n } } };
+        globalThis.wire.dispatchEvent(new MessageEvent('message', { data: JSON.stringify({ jsonrpc: '2.0', method: 'session/update', params }) }));
+      }
+    },
+    [ROWS, sessionId, first],
+  );
+  await page.getByText(`${(first + ROWS - 1).toLocaleString('en-US')} updates`, { exact: true }).waitFor();
+  const rows = timeline.getByRole('listitem');
+  assert.equal(Number(await rows.first().getAttribute('aria-setsize')), before + ROWS);
+
+  await rows.first().locator('[data-open]').focus();
+  await page.keyboard.press('End');
+  await page.getByText(`'needle ${ROWS - 1}'`).first().waitFor();
+  assert.ok((await rows.count()) < 150, `${await rows.count()} rows are in the document`);
+  await page.keyboard.press('Home');
+  await timeline.getByText('session.list').first().waitFor();
+  assert.ok((await rows.count()) < 150, `${await rows.count()} rows are in the document`);
+  await tab.shoot('fifty-thousand');
+  await tab.close();
+});
