@@ -1,4 +1,4 @@
-import type { Evidence, Update } from '../connection/wire';
+import { openagents, type Evidence, type ToolMeta, type Update } from '../connection/wire';
 import { citation } from '../timeline/evidence';
 import type { Row } from '../timeline/rows';
 
@@ -26,6 +26,8 @@ export function step(update: Update): string {
   const body = update.params.update;
   if (body.sessionUpdate === 'tool_call') return 'call';
   if (body.sessionUpdate !== 'tool_call_update') return body.sessionUpdate.replaceAll('_', ' ');
+  const { progress } = openagents<ToolMeta>(body._meta);
+  if (body.status === 'in_progress' && progress !== undefined) return `${Math.round(progress * 100)} %`;
   return (body.status ?? 'update').replaceAll('_', ' ');
 }
 

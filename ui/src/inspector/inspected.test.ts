@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import type { SessionUpdate, Update } from '../connection/wire';
+import { heading, notification, step } from './inspected';
+
+const update = (body: SessionUpdate): Update => ({ params: { sessionId: 's', update: body, _meta: { openagents: { seq: 1, ts: 2 } } }, seq: 1, ts: 2, bytes: 3 });
+
+test.each<[SessionUpdate, string]>([
+  [{ sessionUpdate: 'tool_call', toolCallId: 'c', title: 'x' }, 'call'],
+  [{ sessionUpdate: 'tool_call_update', toolCallId: 'c', status: 'in_progress' }, 'in progress'],
+  [{ sessionUpdate: 'tool_call_update', toolCallId: 'c', status: 'in_progress', _meta: { openagents: { progress: 0.62 } } }, '62 %'],
+  [{ sessionUpdate: 'tool_call_update', toolCallId: 'c', status: 'failed' }, 'failed'],
+  [{ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: '' } }, 'agent message chunk'],
+])('%j has a tab named %s', (body, expected) => expect(step(update(body))).toBe(expected));
+
+test('a notification is shown as it stood on the wire', () => {
+  const one = update({ sessionUpdate: 'session_info_update', title: 'T' });
+  expect(notification(one)).toEqual({ jsonrpc: '2.0', method: 'session/update', params: one.params });
+});
+
+test('evidence is headed by its citation', () => {
+  expect(heading({ kind: 'evidence', evidence: { kind: 'file', path: 'a.rs', line: 3, text: 'x' } })).toBe('a.rs:3');
+});
