@@ -33,9 +33,10 @@ pub(crate) fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
     let memory = peak_memory(server.child.id());
     server.child.kill()?;
     server.child.wait()?;
-    let Measured { cold, first, whole } = measured?;
+    let Measured { cold, first, plan, whole } = measured?;
     table.add("exploration, cold index: whole", "ms", vec![cold], None);
     table.add("exploration, warm: first update after the request", "ms", first, Some(50.0));
+    table.add("exploration, warm: the plan after the request", "ms", plan, None);
     table.add("exploration, warm: whole", "ms", whole, Some(1500.0));
     table.add("server: peak memory (VmHWM)", "MB", vec![memory?], Some(150.0));
     Ok(())
@@ -68,6 +69,7 @@ fn start(made: &Synthetic, home: &std::path::Path) -> Result<Server> {
 struct Measured {
     cold: f64,
     first: Vec<f64>,
+    plan: Vec<f64>,
     whole: Vec<f64>,
 }
 
@@ -79,27 +81,28 @@ async fn explorations(server: &mut Server, made: &Synthetic) -> Result<Measured>
     let stream = TcpStream::connect(("127.0.0.1", u16::try_from(server.port)?)).await?;
     let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await?;
     send(&mut socket, json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1, "clientCapabilities": {}}})).await?;
-    let mut measured = Measured { cold: 0.0, first: Vec::new(), whole: Vec::new() };
+    let mut measured = Measured { cold: 0.0, first: Vec::new(), plan: Vec::new(), whole: Vec::new() };
     for run in 0..=RUNS {
-        let (first, whole) = one(&mut socket, run + 1, made).await?;
+        let [first, plan, whole] = one(&mut socket, run + 1, made).await?;
         if run == 0 {
             measured.cold = whole;
         } else {
             measured.first.push(first);
+            measured.plan.push(plan);
             measured.whole.push(whole);
         }
     }
     Ok(measured)
 }
 
-/// Returns milliseconds to the first update and to the final message.
-async fn one(socket: &mut Socket, id: usize, made: &Synthetic) -> Result<(f64, f64)> {
+/// Returns milliseconds to the first update, to the plan and to the final message.
+async fn one(socket: &mut Socket, id: usize, made: &Synthetic) -> Result<[f64; 3]> {
     let goal = format!("Make the {NEEDLE} safe");
     let params = json!({"root": made.workspace, "goals": [goal]});
     let asked = Instant::now();
     send(socket, json!({"jsonrpc": "2.0", "id": id, "method": "_openagents/explore", "params": params}))
         .await?;
-    let (mut first, mut steps) = (None, BTreeSet::new());
+    let (mut first, mut plan, mut steps) = (None, None, BTreeSet::new());
     loop {
         let Some(frame) = socket.next().await else { bail!("the server closed the connection") };
         let Message::Text(text) = frame? else { continue };
@@ -113,6 +116,9 @@ async fn one(socket: &mut Socket, id: usize, made: &Synthetic) -> Result<(f64, f
         first.get_or_insert_with(|| asked.elapsed());
         let update = &message["params"]["update"];
         match update["sessionUpdate"].as_str() {
+            Some("plan") => {
+                plan.get_or_insert_with(|| asked.elapsed());
+            }
             Some("tool_call") => {
                 steps.insert(update["title"].as_str().unwrap_or_default().to_owned());
             }
@@ -128,7 +134,7 @@ async fn one(socket: &mut Socket, id: usize, made: &Synthetic) -> Result<(f64, f
     if let Some(missing) = STEPS.iter().find(|step| !steps.contains(**step)) {
         bail!("the plan has no {missing}: {steps:?}");
     }
-    Ok((first.unwrap_or(whole).as_secs_f64() * 1000.0, whole.as_secs_f64() * 1000.0))
+    Ok([first.unwrap_or(whole), plan.unwrap_or(whole), whole].map(|time| time.as_secs_f64() * 1000.0))
 }
 
 async fn send(socket: &mut Socket, message: Value) -> Result<()> {
