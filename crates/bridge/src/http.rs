@@ -14,7 +14,7 @@ use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::{Method, StatusCode},
+    http::{HeaderValue, Method, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::any,
@@ -76,8 +76,6 @@ async fn exchange(stream: TcpStream, address: SocketAddr, stranger: Stranger, ro
         .timer(TokioTimer::new())
         .header_read_timeout(STRANGER_TIME)
         .max_buf_size(SOCKET_BUFFER)
-        // An idle connection of a browser tab would keep a place that somebody else needs.
-        .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::select! {
@@ -105,6 +103,8 @@ async fn check_host(State(shared): State<Arc<Shared>>, request: Request, next: N
     };
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::secure(response.headers_mut(), shared.port);
+        // An idle connection of a browser tab would keep a place that somebody else needs.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }

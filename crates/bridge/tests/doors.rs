@@ -1,0 +1,194 @@
+//! Who gets in, who does not, and what they are told.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use futures::SinkExt;
+use openagents_bridge::{Bridge, BridgeError};
+use serde_json::json;
+use std::net::Ipv4Addr;
+use support::{Client, House, config, echo, refused, request, start, with};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use tokio_tungstenite::tungstenite::Message;
+
+#[tokio::test]
+async fn nobody_without_the_token() {
+    let house = House::new(echo).await;
+    let (port, token) = (house.port(), house.bridge.token());
+    let acp = || request(port, "/acp");
+    let wrong = format!("{}0", &token[..63]);
+    let wrong = if wrong == token { format!("{}1", &token[..63]) } else { wrong };
+    assert_eq!(refused(acp()).await, 401);
+    assert_eq!(refused(with(acp(), "authorization", &format!("Bearer {wrong}"))).await, 401);
+    assert_eq!(refused(with(acp(), "authorization", &format!("Basic {token}"))).await, 401);
+    assert_eq!(refused(with(acp(), "sec-websocket-protocol", "openagents.v1")).await, 401);
+    assert_eq!(refused(request(port, &format!("/acp?token={token}"))).await, 401);
+    // A valid token is not held up by those who guessed.
+    let mut client = house.acp().await;
+    client.request("session/list", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_page_offers_the_token_as_a_subprotocol() {
+    let house = House::new(echo).await;
+    let offer = format!("openagents.v1, openagents.token.{}", house.bridge.token());
+    let from = |origin: &str| {
+        let request = with(request(house.port(), "/acp"), "sec-websocket-protocol", &offer);
+        with(request, "origin", origin)
+    };
+    for origin in [format!("http://127.0.0.1:{}", house.port()), "tauri://localhost".to_owned()] {
+        let client = Client::connect(from(&origin)).await.unwrap();
+        assert_eq!(client.protocol.as_deref(), Some("openagents.v1"));
+    }
+    for origin in ["http://localhost:1", "https://example.com", "null", "tauri://evil"] {
+        assert_eq!(refused(from(origin)).await, 403, "{origin}");
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_host_gets_nothing() {
+    let house = House::new(echo).await;
+    let token = format!("Bearer {}", house.bridge.token());
+    for path in ["/", "/acp"] {
+        let request =
+            with(with(request(house.port(), path), "authorization", &token), "host", "example.com:9099");
+        assert_eq!(refused(request).await, 403, "{path}");
+    }
+    let answer = http(house.port(), "GET / HTTP/1.1\r\nHost: rebound.example.com\r\n\r\n").await;
+    assert!(
+        answer.starts_with("HTTP/1.1 403") && answer.ends_with("This address is not served here.\n"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn no_page_on_the_door_of_the_app() {
+    let house = House::new(echo).await;
+    for origin in
+        [format!("http://127.0.0.1:{}", house.port()), "tauri://localhost".to_owned(), "null".to_owned()]
+    {
+        assert_eq!(refused(with(request(house.port(), "/"), "origin", &origin)).await, 403, "{origin}");
+    }
+}
+
+async fn http(port: u16, request: &str) -> String {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn the_page_and_its_headers() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let get = async |path: &str| {
+        http(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")).await
+    };
+    let page = get("/").await;
+    // 503 and a page that says so when the UI was not built.
+    assert!(page.starts_with("HTTP/1.1 200") || page.starts_with("HTTP/1.1 503"), "{page}");
+    let head = page.split("\r\n\r\n").next().unwrap().to_lowercase();
+    for header in [
+        "content-type: text/html",
+        "content-security-policy: default-src 'self';",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+        "connection: close",
+    ] {
+        assert!(head.contains(header), "{header} is missing in {head}");
+    }
+    assert!(!head.contains("access-control-"), "{head}");
+    for path in [
+        "/nothing",
+        "/../Cargo.toml",
+        "/%2e%2e/%2e%2e/Cargo.toml",
+        "/assets/../../Cargo.toml",
+        "//etc/passwd",
+    ] {
+        let answer = get(path).await;
+        assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+    }
+    let post =
+        http(port, &format!("POST / HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n\r\n")).await;
+    assert!(post.starts_with("HTTP/1.1 405"), "{post}");
+    let plain = get("/acp").await;
+    assert!(plain.starts_with("HTTP/1.1 426"), "{plain}");
+}
+
+#[tokio::test]
+async fn a_frame_over_the_limit_is_told() {
+    let house = House::new(echo).await;
+    for (mut client, limit) in [(house.phone().await, 1 << 20), (house.acp().await, 16 << 20)] {
+        // The server stops reading somewhere in the middle; the reason has to come through all the same.
+        let _ = client.socket.send(Message::text("x".repeat(limit + 1))).await;
+        let close = client.closed().await.expect("a reason");
+        assert_eq!(u16::from(close.code), 1009);
+        assert_eq!(close.reason.as_str(), format!("A frame may have {limit} bytes at most."));
+    }
+    let mut stranger = Client::connect(request(house.port(), "/")).await.unwrap();
+    stranger.socket.send(Message::text("x".repeat((64 << 10) + 1))).await.unwrap();
+    assert_eq!(u16::from(stranger.closed().await.unwrap().code), 1009);
+    house.acp().await;
+}
+
+#[tokio::test]
+async fn a_frame_just_below_the_limit_is_fine() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    let text = "x".repeat((1 << 20) - 400);
+    let params = json!({"session_id": session, "prompt": [{"type": "text", "text": text}]});
+    assert_eq!(phone.request("session/prompt", params).await["status"], "started");
+}
+
+#[tokio::test]
+async fn why_a_bridge_does_not_start() {
+    let house = House::new(echo).await;
+    let Err(error) = start(house.home.path(), &house.workspace, echo).await else {
+        panic!("two on one folder")
+    };
+    assert!(matches!(error, BridgeError::AlreadyRunning { .. }));
+    assert_eq!(
+        error.to_string(),
+        format!("OpenAgents is already running on this data folder at http://{}", house.bridge.address())
+    );
+    assert_eq!(openagents_bridge::running(house.home.path()), Some(house.bridge.address()));
+
+    let busy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let mut on_busy = config(home.path(), &house.workspace);
+    on_busy.port = busy.local_addr().unwrap().port();
+    let Err(error) = Bridge::start(on_busy.clone()).await else { panic!("two on one port") };
+    assert_eq!(
+        error.to_string(),
+        format!("port {} is in use; choose another with --port, or 0 for any", on_busy.port)
+    );
+    assert!(error.hint().is_some() && error.code() == "port_busy");
+    // The folder was given back, and can be used at once.
+    on_busy.port = 0;
+    Bridge::start(on_busy).await.unwrap().shutdown().await;
+
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let Err(error) = Bridge::start(config(&file, &house.workspace)).await else { panic!("a file as folder") };
+    assert!(
+        error.to_string().starts_with(&format!("cannot write to the data folder {}", file.display())),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_told_and_replaced() {
+    let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(home.path().join("openagents.sqlite"), "no database".repeat(1000)).unwrap();
+    let bridge = start(home.path(), workspace.path(), echo).await.unwrap();
+    assert!(bridge.notices()[0].starts_with("The session database is damaged; it was moved to "));
+    support::acp(bridge.address().port(), bridge.token()).await;
+    bridge.shutdown().await;
+}

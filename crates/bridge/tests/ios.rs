@@ -1,0 +1,248 @@
+//! A real bridge, driven over the door of the iOS app.
+
+mod support;
+
+use futures::{SinkExt, StreamExt};
+use openagents_bridge::Bridge;
+use openagents_core::update::RunState;
+use serde_json::{Value, json};
+use std::sync::{Mutex, mpsc};
+use support::{Client, House, config, echo, request, shown, text, until_cancelled};
+use tokio_tungstenite::tungstenite::Message;
+
+fn prompt(session: &Value, text: &str) -> Value {
+    json!({"session_id": session, "prompt": [{"type": "text", "text": text}]})
+}
+
+#[tokio::test]
+async fn nothing_comes_before_initialize() {
+    let house = House::new(echo).await;
+    let mut phone = Client::connect(request(house.port(), "/")).await.unwrap();
+    phone.send(&json!({"jsonrpc": "2.0", "id": "early", "method": "session/new", "params": {}})).await;
+    phone.send(&json!({"jsonrpc": "2.0", "id": "early", "method": "no/such", "params": {}})).await;
+    phone.socket.send(Message::text("{")).await.unwrap();
+    phone.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})).await;
+    let first = phone.frame().await;
+    assert_eq!((&first["id"], &first["result"]["protocol_version"]), (&json!(1), &json!("0.2.2")));
+    assert_eq!(first["result"]["_meta"]["working_directory"], json!(house.workspace));
+    // A second one is answered like the first.
+    assert_eq!(phone.request("initialize", json!({})).await, first["result"]);
+}
+
+#[tokio::test]
+async fn binary_frames_are_read() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    let frame = r#"{"jsonrpc":"2.0","id":"b","method":"session/new","params":{}}"#;
+    phone.socket.send(Message::binary(frame.as_bytes().to_vec())).await.unwrap();
+    assert!(phone.frame().await["result"]["session_id"].is_string());
+    phone.socket.send(Message::binary(vec![0xff, 0xfe])).await.unwrap();
+    assert_eq!(u16::from(phone.closed().await.unwrap().code), 1003);
+}
+
+#[tokio::test]
+async fn a_prompt_is_answered_and_not_echoed() {
+    let house = House::new(echo).await;
+    let (mut phone, mut other) = (house.phone().await, house.phone().await);
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    other.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
+    assert_eq!(other.note().await["update"]["current_mode_id"], "codex");
+    assert_eq!(
+        phone.request("session/prompt", prompt(&session, "hello")).await,
+        json!({"status": "started"})
+    );
+    assert_eq!(shown(&phone.notes_until("hello").await), ["agent_message_chunk: hello"]);
+    assert_eq!(
+        shown(&other.notes_until("agent_message").await),
+        ["user_message_chunk: hello", "agent_message_chunk: hello"]
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_knows_is_taken_up() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    let session = json!("7F2A0B5E-OLD");
+    assert_eq!(phone.request("session/prompt", prompt(&session, "one")).await, json!({"status": "started"}));
+    phone.notes_until("one").await;
+    let content = json!({"session_id": session, "content": [{"type": "text", "text": "two"}]});
+    assert_eq!(phone.request("session/prompt", content).await, json!({"status": "resumed"}));
+    phone.notes_until("two").await;
+    assert_eq!(phone.error("session/prompt", prompt(&json!("x".repeat(200)), "three")).await.0, -32602);
+}
+
+#[tokio::test]
+async fn errors_are_shown_in_the_session_too() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    let (code, message) = phone.error("session/prompt", prompt(&session, "   ")).await;
+    assert_eq!((code, message.as_str()), (-32602, "Empty prompt"));
+    assert_eq!(shown(&[phone.note().await]), ["agent_message_chunk: ❌ Empty prompt"]);
+    assert_eq!(phone.error("fs/read_text_file", json!({"path": "/etc/passwd"})).await.0, -32601);
+}
+
+#[tokio::test]
+async fn cancel_in_both_forms() {
+    let house = House::new(until_cancelled).await;
+    let mut phone = house.phone().await;
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    let cancel = json!({"session_id": session});
+    assert_eq!(phone.request("session/cancel", cancel.clone()).await, json!({"status": "no_active_session"}));
+    phone.request("session/prompt", prompt(&session, "go")).await;
+    phone.notes_until("waiting").await;
+    phone.notify("session/cancel", cancel.clone()).await;
+    phone.notes_until("cancelled").await;
+    phone.request("session/prompt", prompt(&session, "again")).await;
+    phone.notes_until("waiting").await;
+    assert_eq!(phone.request("session/cancel", cancel).await, json!({"status": "cancelled"}));
+    phone.notes_until("cancelled").await;
+    assert_eq!(phone.error("session/cancel", json!({})).await, (-32602, "Missing session_id".to_owned()));
+}
+
+#[tokio::test]
+async fn roots_of_an_exploration() {
+    let house = House::new(|request, _, emit| {
+        let note = request.repository_note.as_deref().unwrap_or("as asked");
+        emit(text(&format!("{}: {note}", request.root.display())));
+        RunState::Complete
+    })
+    .await;
+    let own = house.workspace.display().to_string();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let unknown = elsewhere.path().canonicalize().unwrap().display().to_string();
+    let file = elsewhere.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let file = file.display().to_string();
+    let mut phone = house.phone().await;
+    for (root, expected) in [
+        (json!(own), format!("{own}: as asked")),
+        (json!(null), format!("{own}: as asked")),
+        (json!("/Users/somebody/code"), format!("{own}: /Users/somebody/code is not on this computer")),
+        (json!("code"), format!("{own}: code is not on this computer")),
+        // The real explorer refuses a file in its own words.
+        (json!(file), format!("{file}: as asked")),
+        (json!(unknown), format!("❌ {unknown} is not a known workspace")),
+        (json!("/"), "❌ / is too large to be a workspace; choose a folder in it".to_owned()),
+    ] {
+        phone.notes.clear();
+        let policy = json!({"allow_external_llms": false});
+        let id = phone.ask("orchestrate.explore.start", json!({"root": root, "policy": policy})).await;
+        let answer = phone.frame().await;
+        assert_eq!(answer["id"], id, "the answer comes before every update: {answer}");
+        assert_eq!(answer["result"]["status"], "started");
+        assert!(answer["result"]["plan_id"].is_string());
+        let note = phone.note().await;
+        assert_eq!(note["session_id"], answer["result"]["session_id"]);
+        assert_eq!(shown(&[note]), [format!("agent_message_chunk: {expected}")]);
+    }
+}
+
+#[tokio::test]
+async fn only_the_sessions_that_it_named() {
+    let house = House::new(echo).await;
+    let (mut one, mut two) = (house.phone().await, house.phone().await);
+    for (phone, said) in [(&mut one, "first"), (&mut two, "second")] {
+        let session = phone.request("session/new", json!({})).await["session_id"].clone();
+        phone.request("session/prompt", prompt(&session, said)).await;
+        phone.notes_until(said).await;
+    }
+    // An answer comes after whatever else there was.
+    one.request("session/new", json!({})).await;
+    assert!(one.notes.is_empty(), "{:?}", one.notes);
+}
+
+#[tokio::test]
+async fn a_mode_is_told_to_those_who_set_one() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    for (mode, expected) in
+        [("default_mode", "default_mode"), ("codex", "codex"), ("gptoss_20b", "default_mode")]
+    {
+        let set = json!({"session_id": session, "mode_id": mode});
+        assert_eq!(phone.request("session/set_mode", set.clone()).await, json!({}));
+        assert_eq!(phone.note().await["update"]["current_mode_id"], expected);
+        // Before every prompt the last generation says it again; that is no news.
+        phone.request("session/set_mode", set).await;
+    }
+    phone.request("session/prompt", prompt(&session, "now")).await;
+    assert_eq!(shown(&phone.notes_until("now").await), ["agent_message_chunk: now"]);
+}
+
+#[tokio::test]
+async fn history_is_there_for_the_drawer() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    assert_eq!(phone.request("tinyvex/history.recentSessions", json!({})).await, json!([]));
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
+    phone.request("session/prompt", prompt(&session, "hello")).await;
+    phone.notes_until("agent_message_chunk").await;
+    let recent = phone.request("tinyvex/history.recentSessions", json!({})).await;
+    assert_eq!(recent[0]["session_id"], session);
+    assert_eq!(recent[0]["message_count"], 4);
+    assert!(recent[0]["last_ts"].as_i64().unwrap() > 1_600_000_000_000);
+    let timeline = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": session})).await;
+    assert_eq!(
+        shown(timeline.as_array().unwrap()),
+        ["user_message_chunk: hello", "agent_message_chunk: hello"]
+    );
+    let unknown = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": "nobody"})).await;
+    assert_eq!(unknown, json!([]));
+    assert_eq!(phone.request("threads/list", json!({})).await, json!({"items": []}));
+    let (code, message) = phone.error("thread/load_latest_typed", json!({})).await;
+    assert_eq!((code, message.as_str()), (-32002, "No threads found"));
+}
+
+/// The socket breaks in the middle of a turn; the next one of the same address goes on, without an echo.
+#[tokio::test]
+async fn a_broken_connection_is_followed_up() {
+    let (step, steps) = mpsc::channel::<&'static str>();
+    let steps = Mutex::new(steps);
+    let house = House::new(move |_, _, emit| {
+        while let Ok(said) = steps.lock().unwrap().recv() {
+            emit(text(&format!("{said}\n\n")));
+            if said == "end" {
+                break;
+            }
+        }
+        RunState::Complete
+    })
+    .await;
+    let mut phone = house.phone().await;
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    phone.request("session/prompt", prompt(&session, "go")).await;
+    step.send("one").unwrap();
+    phone.notes_until("one").await;
+    // No good-bye.
+    drop(phone);
+    // Watched from the other door, so that the log has it for certain.
+    let mut watcher = house.acp().await;
+    watcher.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    step.send("two").unwrap();
+    watcher.notes_until("two").await;
+
+    let mut phone = house.phone_again().await;
+    step.send("end").unwrap();
+    assert_eq!(
+        shown(&phone.notes_until("end").await),
+        ["agent_message_chunk: two", "agent_message_chunk: end"]
+    );
+    // Politely gone: the next one starts afresh.
+    phone.socket.close(None).await.unwrap();
+    while phone.socket.next().await.is_some() {}
+    let mut fresh = house.phone().await;
+    fresh.request("session/new", json!({})).await;
+    assert!(fresh.notes.is_empty(), "{:?}", fresh.notes);
+}
+
+#[tokio::test]
+async fn the_door_can_be_closed() {
+    let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut config = config(home.path(), workspace.path());
+    config.ios = openagents_bridge::IosDoor::Off;
+    let bridge = Bridge::start(config).await.unwrap();
+    assert_eq!(support::refused(request(bridge.address().port(), "/")).await, 403);
+    bridge.shutdown().await;
+}

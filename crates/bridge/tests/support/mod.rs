@@ -1,0 +1,317 @@
+//! Starts a real bridge on a free port, with a scripted explorer behind it, and talks to it like a client.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+use futures::{SinkExt, StreamExt};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor};
+use openagents_core::{
+    CancellationToken,
+    explore::{ExploreOutcome, ExploreRequest},
+    history::HistoryRoots,
+    update::{AgentMessage, RunState, SessionUpdate, Summary},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream,
+    tungstenite::{
+        self, Message,
+        client::IntoClientRequest,
+        http::{HeaderValue, Request, StatusCode},
+        protocol::CloseFrame,
+    },
+};
+
+/// Longer than anything here may take; a test that hangs fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub type Emit<'a> = &'a (dyn Fn(SessionUpdate) + Sync);
+type Script = Box<dyn Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync>;
+
+/// Runs a closure instead of an exploration.
+pub struct Scripted(Script);
+
+impl std::fmt::Debug for Scripted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Scripted")
+    }
+}
+
+impl Explore for Scripted {
+    fn explore(
+        &self,
+        request: &ExploreRequest,
+        cancel: &CancellationToken,
+        emit: Emit<'_>,
+    ) -> ExploreOutcome {
+        let state = (self.0)(request, cancel, emit);
+        ExploreOutcome { state, summary: Summary::default(), ops: 0, message: String::new() }
+    }
+}
+
+pub fn text(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), ..AgentMessage::default() })
+}
+
+/// Says its goals, one message each.
+pub fn echo(request: &ExploreRequest, _: &CancellationToken, emit: Emit<'_>) -> RunState {
+    request.goals.iter().for_each(|goal| emit(text(goal)));
+    RunState::Complete
+}
+
+/// Waits for the cancel, then says so.
+pub fn until_cancelled(_: &ExploreRequest, cancel: &CancellationToken, emit: Emit<'_>) -> RunState {
+    emit(text("waiting\n\n"));
+    while !cancel.is_cancelled() {
+        std::thread::yield_now();
+    }
+    emit(text("cancelled"));
+    RunState::Cancelled
+}
+
+/// A bridge with a data folder and a workspace of its own.
+pub struct House {
+    pub home: TempDir,
+    pub workspace: PathBuf,
+    pub bridge: Bridge,
+    pub _folders: TempDir,
+}
+
+impl House {
+    pub async fn new(
+        script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
+    ) -> Self {
+        let (home, folders) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let workspace = folders.path().canonicalize().unwrap().join("demo");
+        std::fs::create_dir(&workspace).unwrap();
+        let bridge = start(home.path(), &workspace, script).await.unwrap();
+        Self { home, workspace, bridge, _folders: folders }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.bridge.address().port()
+    }
+
+    pub async fn acp(&self) -> Client {
+        acp(self.port(), self.bridge.token()).await
+    }
+
+    /// An app that comes back after its socket broke: it tries until the server has noticed, as apps do.
+    pub async fn phone_again(&self) -> Client {
+        loop {
+            let mut phone = self.phone().await;
+            // The answer to a request comes after what was resumed.
+            phone.request("tinyvex/history.recentSessions", json!({})).await;
+            if !phone.notes.is_empty() {
+                return phone;
+            }
+            phone.socket.close(None).await.unwrap();
+            while phone.socket.next().await.is_some() {}
+        }
+    }
+
+    /// An app that has said `initialize`.
+    pub async fn phone(&self) -> Client {
+        let mut phone = Client::connect(request(self.port(), "/")).await.unwrap();
+        phone
+            .request("initialize", json!({"protocol_version": "0.2.2", "client_info": {"name": "test"}}))
+            .await;
+        phone
+    }
+}
+
+pub fn config(home: &Path, workspace: &Path) -> BridgeConfig {
+    BridgeConfig {
+        home: home.to_owned(),
+        port: 0,
+        root: workspace.to_owned(),
+        ios: IosDoor::Allow,
+        history: HistoryRoots::default(),
+    }
+}
+
+pub async fn start(
+    home: &Path,
+    workspace: &Path,
+    script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
+) -> Result<Bridge, BridgeError> {
+    Bridge::start_with(config(home, workspace), |_| Arc::new(Scripted(Box::new(script)))).await
+}
+
+pub fn request(port: u16, path: &str) -> Request<()> {
+    format!("ws://127.0.0.1:{port}{path}").into_client_request().unwrap()
+}
+
+pub fn with(mut request: Request<()>, name: &'static str, value: &str) -> Request<()> {
+    request.headers_mut().insert(name, HeaderValue::from_str(value).unwrap());
+    request
+}
+
+pub async fn acp(port: u16, token: &str) -> Client {
+    let mut client =
+        Client::connect(with(request(port, "/acp"), "authorization", &format!("Bearer {token}")))
+            .await
+            .unwrap();
+    let result = client.request("initialize", json!({"protocolVersion": 1})).await;
+    client.id = result["_meta"]["openagents"]["connection"].as_str().unwrap().to_owned();
+    client
+}
+
+/// The status that refused an upgrade.
+pub async fn refused(request: Request<()>) -> StatusCode {
+    match Client::connect(request).await {
+        Err(tungstenite::Error::Http(response)) => response.status(),
+        other => panic!("not refused: {:?}", other.map(|_| ())),
+    }
+}
+
+/// One end of a socket.
+pub struct Client {
+    pub socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    pub protocol: Option<String>,
+    /// The connection's own id.
+    pub id: String,
+    next_id: u64,
+    /// Notifications that came while something else was awaited.
+    pub notes: VecDeque<Value>,
+}
+
+impl Client {
+    pub async fn connect(request: Request<()>) -> Result<Self, tungstenite::Error> {
+        let (socket, response) = tokio_tungstenite::connect_async(request).await?;
+        let protocol =
+            response.headers().get("sec-websocket-protocol").map(|p| p.to_str().unwrap().to_owned());
+        Ok(Self { socket, protocol, id: String::new(), next_id: 1, notes: VecDeque::new() })
+    }
+
+    pub async fn send(&mut self, frame: &Value) {
+        self.socket.send(Message::text(frame.to_string())).await.unwrap();
+    }
+
+    pub async fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
+    }
+
+    /// Sends a request and returns its id.
+    pub async fn ask(&mut self, method: &str, params: Value) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        id
+    }
+
+    /// The next frame, whatever it is.
+    pub async fn frame(&mut self) -> Value {
+        match self.message().await {
+            Some(Message::Text(text)) => {
+                assert!(text.contains("\"jsonrpc\":\"2.0\""), "{text}");
+                serde_json::from_str(&text).unwrap()
+            }
+            other => panic!("the socket ended: {other:?}"),
+        }
+    }
+
+    /// The next message that is no ping.
+    pub async fn message(&mut self) -> Option<Message> {
+        loop {
+            match tokio::time::timeout(PATIENCE, self.socket.next()).await.expect("an answer in time") {
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(message)) => return Some(message),
+                Some(Err(_)) | None => return None,
+            }
+        }
+    }
+
+    /// The answer to a request, with `result` or `error`; notifications are kept.
+    pub async fn answer(&mut self, id: u64) -> Value {
+        loop {
+            let frame = self.frame().await;
+            if frame["id"] == id {
+                return frame;
+            }
+            assert!(frame["method"].is_string(), "not the answer to {id}: {frame}");
+            self.notes.push_back(frame);
+        }
+    }
+
+    pub async fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params).await;
+        let answer = self.answer(id).await;
+        assert!(answer["error"].is_null(), "{answer}");
+        answer["result"].clone()
+    }
+
+    pub async fn error(&mut self, method: &str, params: Value) -> (i64, String) {
+        let id = self.ask(method, params).await;
+        let answer = self.answer(id).await;
+        let error = &answer["error"];
+        (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
+    }
+
+    /// The params of the next notification.
+    pub async fn note(&mut self) -> Value {
+        let frame = match self.notes.pop_front() {
+            Some(frame) => frame,
+            None => self.frame().await,
+        };
+        assert!(frame["method"].is_string(), "{frame}");
+        frame["params"].clone()
+    }
+
+    /// Notes until one of them holds a text.
+    pub async fn notes_until(&mut self, text: &str) -> Vec<Value> {
+        let mut notes = Vec::new();
+        loop {
+            let note = self.note().await;
+            let found = note.to_string().contains(text);
+            notes.push(note);
+            if found {
+                return notes;
+            }
+        }
+    }
+
+    /// How the server ended the connection.
+    pub async fn closed(&mut self) -> Option<CloseFrame> {
+        loop {
+            match self.message().await {
+                Some(Message::Close(frame)) => return frame,
+                Some(_) => {}
+                None => return None,
+            }
+        }
+    }
+}
+
+pub fn seq(note: &Value) -> u64 {
+    note["_meta"]["openagents"]["seq"].as_u64().unwrap_or_else(|| panic!("no number in {note}"))
+}
+
+/// The kinds of updates in notes, with their texts where they have one.
+pub fn shown(notes: &[Value]) -> Vec<String> {
+    let show = |note: &Value| {
+        let update = &note["update"];
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        let text = [&update["content"]["text"], &update["content"]["content"]["text"], &update["title"]]
+            .into_iter()
+            .find_map(Value::as_str);
+        text.map_or_else(|| kind.to_owned(), |text| format!("{kind}: {text}"))
+    };
+    notes.iter().map(show).collect()
+}
+
+pub fn prompt(session: &Value, text: &str) -> Value {
+    json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+}
