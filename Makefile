@@ -1,6 +1,7 @@
 # Two targets matter: `make run` and `make test`. Both install what is missing and say so.
 # Written for the make 3.81 that macOS has.
 
+MAKEFLAGS += --no-print-directory
 FOLDER ?= $(CURDIR)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 STEP := scripts/step.sh

@@ -10,13 +10,13 @@ programs=${CARGO_TARGET_DIR:-target}/debug
 
 if [ "$(uname -s)" = Darwin ] || [ -n "${DISPLAY:-}" ] || [ -n "${WAYLAND_DISPLAY:-}" ]; then
     scripts/install.sh desktop
-    make ui
+    make --silent ui
     cargo build --locked -p openagents-desktop -p openagents-cli
     exec "$programs/openagents-desktop" "$folder"
 fi
 
 echo "There is no display here: serving the page instead. Open the address below in a browser on this machine." >&2
 scripts/install.sh build
-make ui
+make --silent ui
 cargo build --locked -p openagents-cli
 exec "$programs/openagents" serve --root "$folder" --explore
