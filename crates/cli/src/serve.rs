@@ -2,7 +2,8 @@
 
 use crate::{
     args::{self, Ios},
-    explore, output,
+    explore::Watch,
+    output,
     signals::Interrupts,
     surroundings,
 };
@@ -47,20 +48,31 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     for notice in bridge.notices() {
         output::warn(notice);
     }
+    let mut watch = None;
+    if arguments.explore {
+        match Watch::begin(bridge.address(), &home, root.clone()).await {
+            Ok(begun) => watch = Some(begun),
+            Err(error) => output::warn(&format!("{error:#}")),
+        }
+    }
+    // The page opens the session that the fragment names.
+    let session = watch.as_ref().map(|watch| format!("&session={}", watch.session_id()));
+    let url = format!("{}{}", bridge.page_url(), session.unwrap_or_default());
     if arguments.json {
+        watch = None;
         output::json_line(&json!({
-            "url": bridge.page_url(),
+            "url": url,
             "token_file": bridge.token_file(),
             "port": bridge.address().port(),
         }))?;
     } else {
-        output::line(format_args!("Serving {}", root.display()))?;
-        output::line(format_args!("Open   {}", bridge.page_url()))?;
-        output::line("Stop   Ctrl-C")?;
+        output::line(format_args!("Serving  {}", root.display()))?;
+        output::line(format_args!("Open     {url}"))?;
+        output::line("Stop     Ctrl-C\n")?;
     }
     let watching = async {
-        if arguments.explore
-            && let Err(error) = explore::watch(bridge.address(), &home, root).await
+        if let Some(watch) = watch
+            && let Err(error) = watch.show().await
         {
             output::warn(&format!("{error:#}"));
         }

@@ -48,7 +48,7 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     let root = std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone());
     start(root, arguments.goals.clone(), cancel.clone(), sender)?;
     let mut screen = (!arguments.json).then(Screen::new);
-    let (outcome, stopped) = follow(news, &mut screen, &cancel).await?;
+    let (outcome, stopped) = follow(Outcome::default(), news, &mut screen, &cancel).await?;
     match &mut screen {
         Some(screen) => screen.end(&outcome)?,
         None => output::json_line(&json!({"final": outcome.report()}))?,
@@ -60,23 +60,48 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Shows a run that a bridge at `address` does, until its end.
-pub(crate) async fn watch(address: SocketAddr, home: &Path, root: PathBuf) -> anyhow::Result<()> {
-    let cancel = CancellationToken::new();
-    let (sender, news) = mpsc::channel(QUEUE);
-    remote::start(address, home, root, Vec::new(), cancel.clone(), sender)?;
-    let mut screen = Some(Screen::new());
-    let (outcome, _) = follow(news, &mut screen, &cancel).await?;
-    screen.map_or(Ok(()), |mut screen| screen.end(&outcome))
+/// A run that a bridge does, watched from here. Dropping it only stops the watching.
+pub(crate) struct Watch {
+    news: mpsc::Receiver<News>,
+    outcome: Outcome,
+    cancel: CancellationToken,
+}
+
+impl Watch {
+    /// Asks the bridge at `address` to explore `root`, and waits until it has begun.
+    pub(crate) async fn begin(address: SocketAddr, home: &Path, root: PathBuf) -> anyhow::Result<Self> {
+        let cancel = CancellationToken::new();
+        let (sender, mut news) = mpsc::channel(QUEUE);
+        remote::start(address, home, root, Vec::new(), cancel.clone(), sender)?;
+        let mut outcome = Outcome::default();
+        match news.recv().await {
+            Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
+            Some(News::Notice(reason)) => anyhow::bail!(reason),
+            Some(News::Update(_)) | None => anyhow::bail!("the exploration did not begin"),
+        }
+        Ok(Self { news, outcome, cancel })
+    }
+
+    pub(crate) fn session_id(&self) -> &str {
+        self.outcome.session_id()
+    }
+
+    /// Shows the run in the terminal until its end.
+    pub(crate) async fn show(self) -> anyhow::Result<()> {
+        let mut screen = Some(Screen::new());
+        let (outcome, _) = follow(self.outcome, self.news, &mut screen, &self.cancel).await?;
+        screen.map_or(Ok(()), |mut screen| screen.end(&outcome))
+    }
 }
 
 /// Shows what is told until the run is over, and whether a person stopped it. The second Ctrl-C does not wait.
 async fn follow(
+    mut outcome: Outcome,
     mut news: mpsc::Receiver<News>,
     screen: &mut Option<Screen>,
     cancel: &CancellationToken,
 ) -> anyhow::Result<(Outcome, bool)> {
-    let (mut outcome, mut interrupts) = (Outcome::default(), 0);
+    let mut interrupts = 0;
     let mut signals = Interrupts::listen()?;
     while !outcome.is_over() && interrupts < 2 {
         tokio::select! {

@@ -21,6 +21,10 @@ impl Outcome {
         self.plan_id = plan_id;
     }
 
+    pub(super) fn session_id(&self) -> &str {
+        &self.session_id
+    }
+
     pub(super) fn add(&mut self, params: &Value) {
         let update = &params["update"];
         let meta = &update["_meta"]["openagents"];
