@@ -55,9 +55,9 @@ on_macos() {
         say "Installing with Homebrew: ripgrep"
         brew install --quiet ripgrep
     fi
-    [ -n "${CHROME:-}" ] || [ -x "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" ] ||
+    [ -n "${CHROMIUM:-}" ] || [ -x "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" ] ||
         [ -x "/Applications/Chromium.app/Contents/MacOS/Chromium" ] ||
-        refuse "The tests of the page need Chrome: install it, or set CHROME to the program of another Chromium."
+        refuse "The tests of the page need Chrome: install it, or set CHROMIUM to the program of another Chromium."
 }
 
 part=${1:?a part, as the head of this file lists them}

@@ -124,7 +124,7 @@ impl Methods {
         if let Some(client) = &request.client_info {
             self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
-        requests::initialized(&self.line.id, self.shared.hub.root())
+        requests::initialized(&self.line.id, self.shared.hub.offered())
     }
 
     async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {

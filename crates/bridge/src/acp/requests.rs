@@ -18,7 +18,7 @@ const PAGE: usize = 50;
 const TEXT: usize = 256 << 10;
 const TEXT_MAX: usize = 4 << 20;
 
-pub(super) fn initialized(connection: &str, root: &Path) -> Value {
+pub(super) fn initialized(connection: &str, root: Option<&Path>) -> Value {
     let sessions = SessionCapabilities::new().list(SessionListCapabilities::new());
     let response = InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
@@ -90,5 +90,5 @@ pub(super) async fn workspaces(hub: &Hub) -> Value {
             })
         })
         .collect();
-    json!({"workspaces": rows, "root": hub.root()})
+    json!({"workspaces": rows, "root": hub.offered()})
 }

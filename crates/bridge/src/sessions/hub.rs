@@ -67,9 +67,14 @@ impl Hub {
         })
     }
 
-    /// Returns the server's own workspace.
+    /// Returns the folder that the server was started on.
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the workspace that a client is offered first: the server's own, unless that is a whole disk or home folder.
+    pub(crate) fn offered(&self) -> Option<&Path> {
+        self.known.root()
     }
 
     /// Returns the logs of other agents.

@@ -25,7 +25,9 @@ pub(crate) struct Recent {
 
 #[derive(Debug)]
 pub(super) struct Known {
-    root: PathBuf,
+    /// The server's own workspace. A whole disk or home folder is none: a desktop app that was double-clicked starts
+    /// there, and that must not open all of it to every client.
+    root: Option<PathBuf>,
     /// Opened by the person at this machine since the start.
     opened: Mutex<Vec<PathBuf>>,
     home: Option<PathBuf>,
@@ -35,13 +37,20 @@ pub(super) struct Known {
 impl Known {
     pub(super) fn new(root: &Path, history: Arc<History>) -> Self {
         let home = std::env::home_dir().map(|home| canonical(&home));
-        Self { root: canonical(root), opened: Mutex::default(), home, history }
+        let mut known = Self { root: None, opened: Mutex::default(), home, history };
+        known.root = known.directory(root).ok();
+        known
+    }
+
+    /// Returns the server's own workspace, if it is one.
+    pub(super) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
     }
 
     /// Returns the canonical form of a directory that a client named, if it may be used. Blocks.
     pub(super) fn admit(&self, path: &Path) -> Result<PathBuf, Fault> {
         let found = self.directory(path)?;
-        let known = found.starts_with(&self.root)
+        let known = self.root().is_some_and(|root| found.starts_with(root))
             || self.opened().iter().any(|opened| found.starts_with(opened))
             || self.recent().iter().any(|recent| found.starts_with(&recent.path));
         if known { Ok(found) } else { Err(Fault::unknown_workspace(&path.display().to_string())) }
@@ -97,4 +106,22 @@ impl Known {
 
 fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_was_started_on_a_whole_disk_opens_none_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        let known = |root: &Path| Known::new(root, Arc::new(History::empty()));
+        assert_eq!(known(&path).root(), Some(path.as_path()));
+        assert_eq!(known(&path).admit(&path).ok(), Some(path.clone()));
+        for root in [Path::new("/"), &path.join("missing")] {
+            assert_eq!(known(root).root(), None);
+            assert!(known(root).admit(&path).is_err());
+        }
+    }
 }
