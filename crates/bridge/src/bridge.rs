@@ -20,12 +20,16 @@ use std::{
     time::Duration,
 };
 use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 
 /// How long clients have for the last words.
 const GOOD_BYE: Duration = Duration::from_secs(5);
 
-/// A running bridge. Dropping it without [`Bridge::shutdown`] is like a crash: nothing stored is lost.
+/// A running bridge. Dropping it without [`Bridge::shutdown`] stops it without waiting for anybody; what is stored
+/// stays stored.
 #[derive(Debug)]
 pub struct Bridge {
     address: SocketAddr,
@@ -34,6 +38,8 @@ pub struct Bridge {
     tenancy: Tenancy,
     accepting: CancellationToken,
     listener: JoinHandle<()>,
+    /// Stop the tasks when this is dropped.
+    _guards: [DropGuard; 3],
 }
 
 impl Bridge {
@@ -72,8 +78,10 @@ impl Bridge {
             connections: TaskTracker::new(),
         });
         let accepting = CancellationToken::new();
+        let guards =
+            [&accepting, shared.hub.stopping(), &shared.closing].map(|token| token.clone().drop_guard());
         let listener = tokio::spawn(http::listen(listener, shared.clone(), accepting.clone()));
-        Ok(Self { address, shared, store, tenancy, accepting, listener })
+        Ok(Self { address, shared, store, tenancy, accepting, listener, _guards: guards })
     }
 
     /// Returns the bound loopback address.

@@ -123,6 +123,10 @@ impl Fault {
         fault
     }
 
+    pub(crate) fn no_workspace() -> Self {
+        Self::invalid_params("no workspace is open; open a folder on the desktop first")
+    }
+
     /// Returns the `error` member of a response.
     pub(crate) fn to_wire(&self) -> Value {
         match self.hint {

@@ -49,8 +49,9 @@ pub(crate) async fn listen(listener: TcpListener, shared: Arc<Shared>, stop: Can
         };
         match accepted {
             (Some(stranger), Ok((stream, address))) => {
-                let exchange = exchange(stream, address, stranger, router.clone());
-                shared.connections.spawn(exchange);
+                let (exchange, closing) =
+                    (exchange(stream, address, stranger, router.clone()), &shared.closing);
+                shared.connections.spawn(closing.clone().run_until_cancelled_owned(exchange));
             }
             (None, _) => return,
             // Out of file handles, most likely: those in use come back.

@@ -303,7 +303,7 @@ impl<D: Dialect> Pump<D> {
 
     async fn ping(&mut self) -> Result<(), End> {
         self.misses = if self.sender.heard.swap(false, Ordering::Relaxed) { 0 } else { self.misses + 1 };
-        if self.misses > MISSES {
+        if self.misses >= MISSES {
             return Err(None);
         }
         self.next_ping = Instant::now() + PING_EVERY;

@@ -192,3 +192,28 @@ async fn a_damaged_database_is_told_and_replaced() {
     support::acp(bridge.address().port(), bridge.token()).await;
     bridge.shutdown().await;
 }
+
+/// Clocks stand still here and jump when nothing else is to be done, so this takes no time.
+#[tokio::test]
+async fn a_client_without_a_pulse_is_cut() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+    let upgrade = format!(
+        "GET /acp HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Authorization: Bearer {}\r\n\r\n",
+        house.bridge.token()
+    );
+    stream.write_all(upgrade.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    assert!(String::from_utf8_lossy(&head).contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+    tokio::time::pause();
+    let mut frames = Vec::new();
+    stream.read_to_end(&mut frames).await.unwrap();
+    // Two pings without an answer, then a close frame.
+    assert_eq!(frames[..5], [0x89, 0, 0x89, 0, 0x88], "{frames:?}");
+}

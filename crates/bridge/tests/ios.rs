@@ -246,3 +246,17 @@ async fn the_door_can_be_closed() {
     assert_eq!(support::refused(request(bridge.address().port(), "/")).await, 403);
     bridge.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_whole_disk_is_no_workspace() {
+    let home = tempfile::tempdir().unwrap();
+    let bridge = support::start(home.path(), std::path::Path::new("/"), echo).await.unwrap();
+    let mut phone = support::phone(bridge.address().port()).await;
+    for root in [json!(null), json!("/Users/somebody/code")] {
+        phone.request("orchestrate.explore.start", json!({"root": root})).await;
+        phone.notes_until("❌ no workspace is open; open a folder on the desktop first").await;
+    }
+    phone.request("session/prompt", prompt(&json!("s"), "hello")).await;
+    phone.notes_until("❌ no workspace is open").await;
+    bridge.shutdown().await;
+}

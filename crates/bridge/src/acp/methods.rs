@@ -22,6 +22,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{collections::HashSet, sync::Arc};
 
+/// A longer prompt is a file, and belongs into the workspace.
+const PROMPT_BYTES: usize = 1 << 20;
+
 /// The sessions that a connection follows, and the way to its client.
 pub(super) struct Methods {
     shared: Arc<Shared>,
@@ -144,6 +147,9 @@ impl Methods {
         let text = from_wire::prompt_text(&request.prompt);
         if text.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
+        }
+        if text.len() > PROMPT_BYTES {
+            return Err(Fault::invalid_params(format!("A prompt may have {PROMPT_BYTES} bytes at most.")));
         }
         let session = self.session(&request.session_id.0).await?;
         if !self.follows.contains(session.id()) {

@@ -26,7 +26,7 @@ pub(super) fn initialized(connection: &str, root: Option<&Path>) -> Value {
             Implementation::new("openagents", env!("CARGO_PKG_VERSION"))
                 .title("OpenAgents Desktop".to_owned()),
         )
-        .meta(to_wire::meta(json!({"connection": connection, "root": root})));
+        .meta(to_wire::meta(json!({"connection": connection, "root": root.map(Path::to_string_lossy)})));
     serde_json::to_value(response).unwrap_or_default()
 }
 
@@ -83,12 +83,12 @@ pub(super) async fn workspaces(hub: &Hub) -> Value {
         .into_iter()
         .map(|row| {
             json!({
-                "path": row.path,
+                "path": row.path.to_string_lossy(),
                 "name": row.name,
                 "lastActive": row.last_active_ms,
                 "sessions": row.sessions,
             })
         })
         .collect();
-    json!({"workspaces": rows, "root": hub.offered()})
+    json!({"workspaces": rows, "root": hub.offered().map(Path::to_string_lossy)})
 }

@@ -36,7 +36,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
     let serving = async {
         let socket = socket::open(upgrade, IOS_FRAME).await?;
         let manner = Manner { line: line.clone(), frame_limit: IOS_FRAME, binary: true };
-        let dialect = Ios { phone: phone.clone(), sessions: HashMap::new() };
+        let dialect = Ios::new(phone.clone());
         let (stranger, address) = (caller.stranger.clone(), caller.address);
         let door = |outbox| IosDoor {
             line: line.clone(),
@@ -72,7 +72,7 @@ struct State {
 }
 
 impl Phone {
-    fn new(line: &Line) -> Self {
+    pub(super) fn new(line: &Line) -> Self {
         let own = vec![line.id.clone()];
         Self(Mutex::new(State { own, last_named: None, sets_modes: false, fold_to: None }))
     }
@@ -159,9 +159,15 @@ impl Door for IosDoor {
 }
 
 /// Shows what the app can use.
-struct Ios {
+pub(super) struct Ios {
     phone: Arc<Phone>,
     sessions: HashMap<Arc<str>, Projection>,
+}
+
+impl Ios {
+    pub(super) fn new(phone: Arc<Phone>) -> Self {
+        Self { phone, sessions: HashMap::new() }
+    }
 }
 
 impl Dialect for Ios {

@@ -130,10 +130,14 @@ impl Methods {
 
     async fn prompt(&self, id: &Id, session: &Arc<Session>, text: String) -> Result<(), Fault> {
         let status = if session.is_used() { "resumed" } else { "started" };
+        let hub = &self.shared.hub;
         let started = if text.is_empty() {
             Err(Fault::invalid_params("Empty prompt"))
         } else {
-            self.shared.hub.submit(session, TurnRequest::prompt(session, text, &self.phone.id())).map(drop)
+            let turn = TurnRequest::prompt(session, text, &self.phone.id());
+            let homeless = hub.offered().is_none() && session.cwd() == hub.root();
+            let turn = if homeless { turn.refusal(Fault::no_workspace()) } else { turn };
+            hub.submit(session, turn).map(drop)
         };
         match started {
             Ok(()) => self.respond(id, &json!({"status": status})).await,
@@ -162,11 +166,17 @@ impl Methods {
         }
     }
 
+    /// An exploration of the server's own workspace, or the reason why there is none.
+    fn own_workspace(&self, goals: Vec<String>, note: Option<String>) -> TurnRequest {
+        let hub = &self.shared.hub;
+        let turn = TurnRequest::exploration(hub.root().to_owned(), goals, note);
+        if hub.offered().is_some() { turn } else { turn.refusal(Fault::no_workspace()) }
+    }
+
     async fn explore(&mut self, id: &Id, root: Option<&str>, goals: Vec<String>) -> Result<(), Fault> {
         let hub = self.shared.hub.clone();
-        let own_root = hub.root().to_owned();
         let turn = match root.map(Path::new) {
-            None => TurnRequest::exploration(own_root, goals, None),
+            None => self.own_workspace(goals, None),
             Some(path) if path.is_absolute() && path.exists() => {
                 let turn = TurnRequest::exploration(path.to_owned(), goals, None);
                 match hub.admit(path).await {
@@ -179,7 +189,7 @@ impl Methods {
             // Most phones name a path that exists on another machine.
             Some(path) => {
                 let note = format!("{} is not on this computer", path.display());
-                TurnRequest::exploration(own_root, goals, Some(note))
+                self.own_workspace(goals, Some(note))
             }
         };
         let session = hub.create(turn.root().unwrap_or(hub.root())).await?;

@@ -311,3 +311,51 @@ fn what_is_refused() {
         assert_eq!((fault.code, fault.message.as_str()), (code, message), "{method} {params}");
     }
 }
+
+/// What the app is sent of a page full of plans.
+fn plans_sent(behind: u64, resumed: bool) -> usize {
+    use super::connection::{Ios, Phone};
+    use crate::{inspect::Line, outbox::Dialect, sessions::Session, store};
+    let home = tempfile::tempdir().unwrap();
+    let store = store::Store::open(home.path()).unwrap();
+    let new = store::NewSession { id: "s".to_owned(), cwd: "/work".into(), mode: "codex".to_owned() };
+    store.create_session(new).unwrap();
+    let plan = |n: usize| {
+        let statuses: Vec<_> = (0..32).map(|entry| if entry <= n { InProgress } else { Pending }).collect();
+        testing::plan(RunState::Running, &statuses)
+    };
+    let page = testing::stored((0..32).map(plan).collect());
+    store.append("s", page.iter().map(|stored| stored.update.clone()).collect()).unwrap();
+    let session = std::sync::Arc::new(Session::new(store.session("s").unwrap().unwrap(), store));
+    let phone = std::sync::Arc::new(Phone::new(&Line::new("ios")));
+    if resumed {
+        phone.resume(&session, vec![]);
+    }
+    Ios::new(phone).project(&session, &page, behind).len()
+}
+
+#[test]
+fn slow_and_returning_phones_get_less() {
+    assert_eq!(plans_sent(32, false), 32);
+    assert_eq!(plans_sent(1000, false), 1);
+    assert_eq!(plans_sent(32, true), 1);
+}
+
+#[test]
+fn no_frame_can_end_the_socket() {
+    let long = "\u{1}".repeat(2 << 20);
+    let mut plan = testing::plan(RunState::Running, &[Pending]);
+    if let SessionUpdate::Plan(snapshot) = &mut plan {
+        snapshot.goals = vec![long.clone()];
+        snapshot.entries[0].content.clone_from(&long);
+        snapshot.entries[0].error = Some(long.clone());
+    }
+    let shown = project(
+        vec![testing::user(&long, "you"), testing::text(&long), plan, testing::completed(json!(long))],
+        LIVE,
+    );
+    assert_eq!(shown.len(), 4);
+    for update in updates(&shown) {
+        assert!(update.to_string().len() < prune::IOS_ANSWER, "{}", update["sessionUpdate"]);
+    }
+}

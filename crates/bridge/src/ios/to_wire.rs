@@ -14,12 +14,22 @@ pub(super) enum Voice {
     Thought,
 }
 
+/// Bytes of one text. The socket of the app ends at 1 MiB, and JSON may need six bytes for one.
+const TEXT: usize = 128 << 10;
+/// Bytes of what should be a sentence.
+const SENTENCE: usize = 4 << 10;
+
+fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit { text.to_owned() } else { format!("{}…", prune::head(text, limit)) }
+}
+
 /// Returns the params of a `session/update` notification.
 pub(super) fn note(session_id: &str, update: Value) -> Value {
     json!({"session_id": session_id, "update": update})
 }
 
 pub(super) fn chunk(voice: Voice, text: &str) -> Value {
+    let text = cut(text, TEXT);
     let kind = match voice {
         Voice::User => "user_message_chunk",
         Voice::Agent => "agent_message_chunk",
@@ -30,7 +40,9 @@ pub(super) fn chunk(voice: Voice, text: &str) -> Value {
 
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {
     let entries: Vec<Value> = snapshot.entries.iter().map(entry).collect();
-    let meta = json!({"plan_id": snapshot.plan_id, "goals": snapshot.goals});
+    // A goal may be a whole prompt.
+    let (goals, _) = prune::to_fit(&json!(snapshot.goals), prune::IOS_OUTPUT);
+    let meta = json!({"plan_id": snapshot.plan_id, "goals": goals});
     json!({"sessionUpdate": "plan", "plan": {"entries": entries, "_meta": meta}})
 }
 
@@ -42,9 +54,9 @@ fn entry(entry: &PlanEntry) -> Value {
     };
     let mut meta = json!({"op_id": entry.op_id, "op_hash": entry.op_hash, "tool": entry.tool});
     if let Some(error) = &entry.error {
-        meta["error"] = error.as_str().into();
+        meta["error"] = cut(error, SENTENCE).into();
     }
-    json!({"content": entry.content, "priority": "medium", "status": status, "_meta": meta})
+    json!({"content": cut(&entry.content, SENTENCE), "priority": "medium", "status": status, "_meta": meta})
 }
 
 pub(super) fn tool_call(call: &ToolCall) -> Value {
@@ -81,7 +93,7 @@ pub(super) fn tool_call_update(update: &ToolCallUpdate) -> Value {
         }
         ToolCallStatus::Error { message } => {
             wire["status"] = "error".into();
-            wire["error"] = message.as_str().into();
+            wire["error"] = cut(message, SENTENCE).into();
         }
     }
     add_meta(&mut wire, meta);

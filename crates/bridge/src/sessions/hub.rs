@@ -206,6 +206,11 @@ impl Hub {
         }
     }
 
+    /// Returns the token that ends every turn.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
     /// Cancels every turn and waits until its last update is stored.
     pub(crate) async fn stop(&self) {
         self.stopping.cancel();

@@ -8,9 +8,6 @@ mod known;
 mod session;
 mod turn;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use hub::{Hub, Listed};
 pub(crate) use session::{Session, Wake};
 pub use turn::Explore;

@@ -68,7 +68,7 @@ pub(crate) struct Head {
 }
 
 impl Session {
-    pub(super) fn new(row: SessionRow, store: Store) -> Self {
+    pub(crate) fn new(row: SessionRow, store: Store) -> Self {
         let state = State {
             seq: row.last_seq,
             tail: VecDeque::new(),

@@ -52,6 +52,16 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// Creates a database that only its owner can read; its companions inherit that. What goes wrong here goes wrong
+/// again, and is told, when SQLite opens the file.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
+}
+
 enum Refusal {
     /// The file is damaged or too new.
     Unusable { why: String, suffix: String },
@@ -92,6 +102,7 @@ fn is_access(error: &rusqlite::Error) -> bool {
 }
 
 fn try_open(path: &Path) -> Result<Connection, Refusal> {
+    create_private(path);
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     let version = migrations::version(&connection)?;

@@ -124,11 +124,7 @@ impl House {
 
     /// An app that has said `initialize`.
     pub async fn phone(&self) -> Client {
-        let mut phone = Client::connect(request(self.port(), "/")).await.unwrap();
-        phone
-            .request("initialize", json!({"protocol_version": "0.2.2", "client_info": {"name": "test"}}))
-            .await;
-        phone
+        phone(self.port()).await
     }
 }
 
@@ -167,6 +163,12 @@ pub async fn acp(port: u16, token: &str) -> Client {
     let result = client.request("initialize", json!({"protocolVersion": 1})).await;
     client.id = result["_meta"]["openagents"]["connection"].as_str().unwrap().to_owned();
     client
+}
+
+pub async fn phone(port: u16) -> Client {
+    let mut phone = Client::connect(request(port, "/")).await.unwrap();
+    phone.request("initialize", json!({"protocol_version": "0.2.2", "client_info": {"name": "test"}})).await;
+    phone
 }
 
 /// The status that refused an upgrade.
