@@ -51,13 +51,14 @@ fn from_repository(workspace: &Workspace) -> Option<Intent> {
 /// `ripgrep is a search tool` stands by itself; `A fast find` needs to be told what it is about.
 fn as_sentence(name: &str, said: &str) -> String {
     let full_stop = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
-    let short = name.split(|c: char| c.is_whitespace() || "(:/".contains(c)).next().unwrap_or(name);
-    let names_itself = !short.is_empty() && said.to_lowercase().contains(&short.to_lowercase());
-    if names_itself || said.starts_with("This ") {
-        format!("{said}{full_stop}")
-    } else {
-        format!("Work on {name}: {said}{full_stop}")
-    }
+    let first = |text: &str| {
+        let word = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        word.unwrap_or_default().to_lowercase()
+    };
+    let has_subject = first(said) == first(name)
+        || first(said) == "this"
+        || said.split(' ').take(8).any(|word| word == "is" || word == "are");
+    if has_subject { format!("{said}{full_stop}") } else { format!("Work on {name}: {said}{full_stop}") }
 }
 
 #[cfg(test)]
@@ -70,6 +71,8 @@ mod tests {
             ("ripgrep (rg)", "ripgrep is a search tool.", "ripgrep is a search tool."),
             ("fd", "A simple, fast alternative to find", "Work on fd: A simple, fast alternative to find."),
             ("x", "This is a thing", "This is a thing."),
+            ("Tide tables", "Predicts the tide.", "Work on Tide tables: Predicts the tide."),
+            ("Serde JSON", "Serde is a framework.", "Serde is a framework."),
         ];
         for (name, said, expected) in rows {
             assert_eq!(as_sentence(name, said), expected);
