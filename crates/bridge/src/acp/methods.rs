@@ -156,7 +156,7 @@ impl Methods {
             let since = session.head().seq;
             self.follow(session.clone(), since).await;
         }
-        let turn = TurnRequest::prompt(&session, text, &self.line.id);
+        let turn = TurnRequest::prompt(session.cwd(), text, &self.line.id);
         let ticket = self.shared.hub.submit(&session, turn)?;
         Ok(Answer::AtEnd(session, ticket))
     }

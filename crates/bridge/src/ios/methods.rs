@@ -1,6 +1,6 @@
 //! Runs the calls of one connection of the app, one after the other.
 
-use super::{connection::Phone, from_wire::Call, history, threads, to_wire};
+use super::{from_wire::Call, history, phone::Phone, threads, to_wire};
 use crate::{
     error::Fault,
     outbox::{Out, Outbox},
@@ -134,7 +134,7 @@ impl Methods {
         let started = if text.is_empty() {
             Err(Fault::invalid_params("Empty prompt"))
         } else {
-            let turn = TurnRequest::prompt(session, text, &self.phone.id());
+            let turn = TurnRequest::prompt(session.cwd(), text, &self.phone.id());
             let homeless = hub.offered().is_none() && session.cwd() == hub.root();
             let turn = if homeless { turn.refusal(Fault::no_workspace()) } else { turn };
             hub.submit(session, turn).map(drop)

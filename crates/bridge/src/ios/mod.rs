@@ -7,6 +7,7 @@ mod folding;
 mod from_wire;
 mod history;
 mod methods;
+mod phone;
 mod projection;
 mod resume;
 mod threads;

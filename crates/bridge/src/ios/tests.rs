@@ -314,7 +314,7 @@ fn what_is_refused() {
 
 /// What the app is sent of a page full of plans.
 fn plans_sent(behind: u64, resumed: bool) -> usize {
-    use super::connection::{Ios, Phone};
+    use super::{connection::Ios, phone::Phone};
     use crate::{inspect::Line, outbox::Dialect, sessions::Session, store};
     let home = tempfile::tempdir().unwrap();
     let store = store::Store::open(home.path()).unwrap();

@@ -3,8 +3,9 @@
 use super::{
     DEFAULT_MODE, beside,
     known::{Known, Recent},
+    running::Explore,
     session::Session,
-    turn::{Explore, Ticket, Turn, TurnRequest},
+    turn::{Ticket, Turn, TurnRequest},
 };
 use crate::{
     error::Fault,

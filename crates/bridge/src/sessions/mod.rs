@@ -5,12 +5,13 @@
 
 mod hub;
 mod known;
+mod running;
 mod session;
 mod turn;
 
 pub(crate) use hub::{Hub, Listed};
+pub use running::Explore;
 pub(crate) use session::{Session, Wake};
-pub use turn::Explore;
 pub(crate) use turn::{Ticket, TurnRequest};
 
 /// The mode of a session that nobody set another mode for.

@@ -1,16 +1,14 @@
-//! A turn: one prompt or exploration, from its first update to its last. A session runs one at a time.
+//! A turn: what a client asks of a session, and the queue of those that wait. A session runs one at a time.
 
-use super::session::Session;
 use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
-    explore::{ExploreOutcome, ExploreRequest, Explorer},
-    update::{AgentMessage, RunState, SessionUpdate, Title, UserMessage},
+    explore::ExploreRequest,
+    update::{RunState, SessionUpdate, Title, UserMessage},
 };
 use std::{
     collections::VecDeque,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -20,28 +18,6 @@ const WAITING: usize = 8;
 
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 60;
-
-/// Runs explorations. [`Explorer`] does; tests put something slower or faster in its place.
-pub trait Explore: Send + Sync + std::fmt::Debug {
-    /// See [`Explorer::explore`].
-    fn explore(
-        &self,
-        request: &ExploreRequest,
-        cancel: &CancellationToken,
-        emit: &(dyn Fn(SessionUpdate) + Sync),
-    ) -> ExploreOutcome;
-}
-
-impl Explore for Explorer {
-    fn explore(
-        &self,
-        request: &ExploreRequest,
-        cancel: &CancellationToken,
-        emit: &(dyn Fn(SessionUpdate) + Sync),
-    ) -> ExploreOutcome {
-        Explorer::explore(self, request, cancel, emit)
-    }
-}
 
 /// What a client asks for.
 #[derive(Debug)]
@@ -67,10 +43,10 @@ impl TurnRequest {
         }
     }
 
-    /// A prompt: until there are models, it explores the session's workspace with the prompt as the goal.
-    pub(crate) fn prompt(session: &Session, text: String, connection: &str) -> Self {
+    /// A prompt: until there are models, it explores the workspace with the prompt as the goal.
+    pub(crate) fn prompt(workspace: &Path, text: String, connection: &str) -> Self {
         let title = title_of(&text);
-        let mut request = Self::exploration(session.cwd().to_owned(), vec![text.clone()], None);
+        let mut request = Self::exploration(workspace.to_owned(), vec![text.clone()], None);
         request.opening =
             vec![SessionUpdate::UserMessage(UserMessage { text, connection: Some(connection.to_owned()) })];
         request.title = title;
@@ -122,7 +98,7 @@ pub(crate) struct TurnEnd {
 pub(super) struct Turn {
     pub(super) opening: Vec<SessionUpdate>,
     pub(super) title: Title,
-    work: Result<ExploreRequest, Fault>,
+    pub(super) work: Result<ExploreRequest, Fault>,
     done: oneshot::Sender<TurnEnd>,
 }
 
@@ -137,57 +113,6 @@ impl Turn {
         // The client that asked may be gone; the log has it all.
         let _ = self.done.send(end);
     }
-
-    /// Runs to the end on this thread. The caller tells the end once the session is ready for more.
-    pub(super) fn run(mut self, session: &Arc<Session>, explorer: &dyn Explore) -> Ended {
-        let cancel = session.turn_token();
-        let opening = std::mem::take(&mut self.opening);
-        if !opening.is_empty() {
-            session.append(opening);
-        }
-        let state = match &self.work {
-            Ok(request) => {
-                let emit = |update| session.append(vec![update]);
-                explorer.explore(request, &cancel, &emit).state
-            }
-            Err(fault) => {
-                session.append(vec![refusal(fault)]);
-                RunState::Failed
-            }
-        };
-        self.finish(session, state)
-    }
-
-    /// Tells what broke, when the run could not tell itself.
-    pub(super) fn broken(session: &Arc<Session>) {
-        session.append(vec![refusal(&Fault::internal("the exploration ended unexpectedly"))]);
-        session.settle();
-    }
-
-    fn finish(self, session: &Arc<Session>, state: RunState) -> Ended {
-        session.settle();
-        let head = session.head();
-        let failure = head.failure.map(|failure| failure.message);
-        let state = if failure.is_some() { RunState::Failed } else { state };
-        let end = TurnEnd { state, seq: head.seq, failure };
-        Ended { turn: self, end }
-    }
-}
-
-/// A turn that is over, but nobody knows yet.
-pub(super) struct Ended {
-    turn: Turn,
-    end: TurnEnd,
-}
-
-impl Ended {
-    pub(super) fn tell(self) {
-        self.turn.end(self.end);
-    }
-}
-
-fn refusal(fault: &Fault) -> SessionUpdate {
-    SessionUpdate::AgentMessage(AgentMessage { text: format!("❌ {fault}"), ..AgentMessage::default() })
 }
 
 /// The running turn's token and the turns behind it.
