@@ -66,8 +66,15 @@ fn grep(workspace: &Workspace, pattern: &str, table: &mut Table) -> Result<()> {
 }
 
 fn ripgrep(workspace: &Workspace, pattern: &str) -> Result<String> {
-    let flags =
-        ["--json", "--no-ignore-parent", "--no-ignore-global", "--no-require-git", "--no-config", "--regexp"];
+    let flags = [
+        "--json",
+        "--no-ignore-parent",
+        "--no-ignore-global",
+        "--no-ignore-exclude",
+        "--no-require-git",
+        "--no-config",
+        "--regexp",
+    ];
     let output = Command::new("rg")
         .args(flags)
         .args([pattern, "."])

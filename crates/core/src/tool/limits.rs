@@ -49,6 +49,8 @@ pub struct Limits {
     pub span_bytes: usize,
     /// `content.get_span`: a larger file is refused.
     pub span_file_bytes: u64,
+    /// `search.grep`: memory of a compiled pattern, and again of its automaton.
+    pub regex_bytes: usize,
     /// `search.grep`: wall time.
     pub grep_time: Duration,
     /// `search.grep`: matches.
@@ -84,6 +86,7 @@ impl Default for Limits {
             span_lines: 120,
             span_bytes: 8192,
             span_file_bytes: 10_000_000,
+            regex_bytes: 4 << 20,
             grep_time: Duration::from_millis(1500),
             grep_matches: 200,
             grep_context_max: 3,

@@ -19,7 +19,9 @@ pub(super) fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
         return Some(rest);
     }
     let bare = expanded.trim_matches('/');
-    if bare.is_empty() || bare == "." || bare.eq_ignore_ascii_case("workspace") {
+    // Bazel calls a file WORKSPACE: what is really there is meant.
+    let means_all = bare.eq_ignore_ascii_case("workspace") && !workspace.is_file(Path::new(bare));
+    if bare.is_empty() || bare == "." || means_all {
         return Some(PathBuf::from("."));
     }
     let was_absolute = expanded.starts_with('/');
@@ -66,11 +68,11 @@ fn strip_placeholder(bare: &str) -> Option<&str> {
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
 }
 
-/// Strips one leading directory `name`, unless the workspace really holds a directory of that name.
+/// Strips one leading directory `name`, unless the workspace really holds something of that name.
 fn strip_directory<'a>(bare: &'a str, name: &str, workspace: &Workspace) -> Option<&'a str> {
     let rest = bare.strip_prefix(name)?;
     let rest = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };
-    if workspace.dir.is_dir(name) { None } else { Some(rest) }
+    if workspace.exists(Path::new(name)) { None } else { Some(rest) }
 }
 
 fn dot_if_empty(rest: &str) -> PathBuf {

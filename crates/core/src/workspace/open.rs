@@ -35,6 +35,11 @@ impl Workspace {
         self.dir.open_dir(path).map_err(|error| tool_error(&shown, &error))
     }
 
+    /// Returns whether there is something at `path`, a broken link included.
+    pub(crate) fn exists(&self, path: &Path) -> bool {
+        self.dir.symlink_metadata(path).is_ok()
+    }
+
     /// Returns whether `path` is a regular file. What cannot be looked at is none.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         self.dir.metadata(path).is_ok_and(|metadata| metadata.is_file())

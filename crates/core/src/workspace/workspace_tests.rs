@@ -93,6 +93,16 @@ fn a_real_directory_beats_the_alias_of_the_same_name() {
 }
 
 #[test]
+fn a_file_named_like_an_alias_is_that_file() {
+    let tree = tree("proj");
+    for name in ["proj", "WORKSPACE"] {
+        fs::write(tree.workspace.root().join(name), "").unwrap();
+        assert_eq!(tree.workspace.resolve(name), Ok(PathBuf::from(name)));
+    }
+    assert_eq!(tree.workspace.resolve("workspace"), Ok(PathBuf::from(".")));
+}
+
+#[test]
 fn a_root_below_an_alias_is_itself() {
     let keep = tempfile::tempdir().unwrap();
     let root = keep.path().join("path/to/app");

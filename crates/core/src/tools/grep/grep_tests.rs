@@ -36,6 +36,51 @@ fn passes_over_what_is_ignored_hidden_or_binary() {
 }
 
 #[test]
+fn the_innermost_rule_wins_and_a_repository_begins_anew() {
+    let bench = Bench::with(&[
+        (".gitignore", "*.txt\n/only-here\n!.kept\n"),
+        ("a.txt", "needle"),
+        ("only-here", "needle"),
+        (".kept", "needle"),
+        ("sub/only-here", "needle"),
+        ("sub/.gitignore", "!b.txt\n"),
+        ("sub/b.txt", "needle"),
+        ("sub/c.txt", "needle"),
+        ("sub/.ignore", "d.rs\n"),
+        ("sub/d.rs", "needle"),
+        ("nested/.git/HEAD", "needle"),
+        ("nested/e.txt", "needle"),
+    ]);
+    let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
+    assert_eq!(lines(&output.value), [".kept:1", "nested/e.txt:1", "sub/b.txt:1", "sub/only-here:1"]);
+}
+
+/// Rule files are foreign files too: none of these may hang the search, fill the memory or be followed out.
+#[cfg(unix)]
+#[test]
+fn rule_files_that_are_pipes_devices_or_links_out_are_passed_over_and_counted() {
+    use std::os::unix::fs::symlink;
+    let bench = Bench::with(&[("a", "needle"), ("b/a", "needle"), ("c/a", "needle"), ("d/a", "needle")]);
+    let outside = bench.root().with_file_name("rules");
+    std::fs::write(&outside, "a\n").unwrap();
+    let at = |path: &str| bench.root().join(path);
+    assert!(std::process::Command::new("mkfifo").arg(at(".gitignore")).status().unwrap().success());
+    symlink("/dev/zero", at("b/.ignore")).unwrap();
+    symlink(&outside, at("c/.gitignore")).unwrap();
+    std::fs::write(at("d/.gitignore"), "#".repeat(300_000)).unwrap();
+    std::fs::write(at("d/.git"), "gitdir: /dev/zero").unwrap();
+    let output = call(&bench, "search.grep", json!({"pattern": "needle"})).unwrap();
+    assert_eq!(lines(&output.value), ["a:1", "b/a:1", "c/a:1", "d/a:1"]);
+    assert_eq!(output.cut.omitted, 4);
+}
+
+#[test]
+fn a_pattern_that_compiles_to_megabytes_is_refused() {
+    let error = call(&Bench::with(&[]), "search.grep", json!({"pattern": r"(\w{60}){60}"})).unwrap_err();
+    assert!(error.to_string().starts_with("Invalid parameters: Invalid regex pattern"), "{error}");
+}
+
+#[test]
 fn a_prefix_may_be_a_directory_or_one_file() {
     let bench = Bench::with(&[("src/a", "needle\nneedle"), ("src/deep/b", "needle"), ("c", "needle")]);
     let at = |prefix: &str| {

@@ -1,11 +1,12 @@
 //! The tool `search.grep`: a regular expression over the files of the workspace.
 //!
-//! The walk is that of ripgrep's crates: `.gitignore`, `.ignore` and [`super::ignored`] apply, links are not
-//! followed, hidden and binary files are passed over. It runs to its end or to the deadline, so the total is true
+//! Walking, matching and ignoring are those of ripgrep's crates: `.gitignore`, `.ignore` and [`super::ignored`]
+//! apply, links are not followed, hidden and binary files are passed over. It runs to its end or to the deadline, so the total is true
 //! and the order the same every time; only then is it cut to the cap.
 
 mod collect;
 mod reader;
+mod rules;
 mod walk;
 
 use crate::{
@@ -87,7 +88,7 @@ impl Tool for Grep {
         let limits = context.limits;
         let search = Search {
             workspace: context.workspace,
-            matcher: matcher(&arguments.pattern, arguments.case_insensitive)?,
+            matcher: matcher(&arguments.pattern, arguments.case_insensitive, limits.regex_bytes)?,
             context: arguments.context_lines.min(limits.grep_context_max),
             cap: arguments.max_results.unwrap_or(limits.grep_matches).min(limits.grep_matches),
             line_chars: limits.grep_line_chars,
@@ -103,13 +104,15 @@ impl Tool for Grep {
     }
 }
 
-fn matcher(pattern: &str, case_insensitive: bool) -> Result<RegexMatcher, ToolError> {
+fn matcher(pattern: &str, case_insensitive: bool, bytes: usize) -> Result<RegexMatcher, ToolError> {
     if pattern.is_empty() {
         return Err(ToolError::InvalidParameters("the pattern is empty".to_owned()));
     }
     RegexMatcherBuilder::new()
         .case_insensitive(case_insensitive)
         .line_terminator(Some(b'\n'))
+        .size_limit(bytes)
+        .dfa_size_limit(bytes)
         .build(pattern)
         .map_err(|error| ToolError::InvalidParameters(format!("Invalid regex pattern: {pattern}: {error}")))
 }

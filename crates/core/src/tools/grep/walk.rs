@@ -1,9 +1,13 @@
 //! Walks the workspace on all cores and merges what the files gave.
 
-use super::{Match, Search, collect::FileMatches, reader::BoundedReader};
+use super::{
+    Match, Search,
+    collect::FileMatches,
+    reader::BoundedReader,
+    rules::{Here, Rules},
+};
 use crate::{
     tool::{Budget, ToolError},
-    tools::ignored,
     update::Cut,
     workspace::Workspace,
 };
@@ -68,19 +72,15 @@ impl Merged {
 fn walk(search: &Search<'_>, start: &Path, budget: &Budget, merged: &Mutex<Merged>) {
     let root = search.workspace.root();
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    let rules = Rules::default();
+    // `Rules` reads and applies the rule files; the walker only walks.
     let walker = WalkBuilder::new(root.join(start))
-        .parents(false)
-        .git_global(false)
-        .require_git(false)
+        .standard_filters(false)
         .follow_links(false)
         .threads(threads)
-        .filter_entry(|entry| {
-            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-            entry.depth() == 0 || !is_directory || !ignored::is_ignored_directory(entry.path())
-        })
         .build_parallel();
     walker.run(|| {
-        let mut lane = Lane::new(search);
+        let (mut lane, mut here, rules) = (Lane::new(search), Here::default(), &rules);
         Box::new(move |entry| {
             if budget.spent() {
                 lock(merged).unfinished = true;
@@ -90,10 +90,18 @@ fn walk(search: &Search<'_>, start: &Path, budget: &Budget, merged: &Mutex<Merge
                 lock(merged).cut.omitted += 1;
                 return WalkState::Continue;
             };
-            if entry.file_type().is_some_and(|kind| kind.is_file())
-                && let Ok(path) = entry.path().strip_prefix(root)
-                && lane.search_file(search, path, budget, merged).is_err()
-            {
+            let Ok(path) = entry.path().strip_prefix(root) else { return WalkState::Skip };
+            let kind = entry.file_type();
+            let is_directory = kind.is_some_and(|kind| kind.is_dir());
+            if entry.depth() > 0 && rules.pass_over(path, is_directory, &mut here) {
+                return WalkState::Skip;
+            }
+            let failed = match kind {
+                Some(kind) if kind.is_dir() => rules.enter(search.workspace, path),
+                Some(kind) if kind.is_file() => lane.search_file(search, path, budget, merged).is_err(),
+                _ => false,
+            };
+            if failed {
                 lock(merged).cut.omitted += 1;
             }
             WalkState::Continue
