@@ -148,6 +148,7 @@ fn a_cancel_at_any_point_leaves_one_cancelled_message_and_nothing_running() {
 
 fn assert_nothing_runs(updates: &[SessionUpdate]) {
     let mut open: Vec<&str> = Vec::new();
+    let mut ended_well: Vec<&str> = Vec::new();
     let mut last_plan = None;
     for update in updates {
         match update {
@@ -156,6 +157,9 @@ fn assert_nothing_runs(updates: &[SessionUpdate]) {
                 if !matches!(update.status, ToolCallStatus::Started { .. }) =>
             {
                 open.retain(|id| *id != update.call_id);
+                if matches!(update.status, ToolCallStatus::Completed { .. }) {
+                    ended_well.push(&update.call_id);
+                }
             }
             SessionUpdate::Plan(plan) => last_plan = Some(plan),
             _ => {}
@@ -164,8 +168,53 @@ fn assert_nothing_runs(updates: &[SessionUpdate]) {
     assert_eq!(open, Vec::<&str>::new());
     if let Some(plan) = last_plan {
         assert_ne!(plan.state, RunState::Running);
-        assert!(plan.entries.iter().all(|entry| entry.status == EntryStatus::Completed));
+        for entry in &plan.entries {
+            assert_eq!(entry.status, EntryStatus::Completed);
+            assert_eq!(entry.error.is_none(), ended_well.contains(&entry.op_id.as_str()), "{entry:?}");
+        }
     }
+}
+
+#[derive(Debug)]
+struct Planned(fn(&PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError>);
+
+impl Planner for Planned {
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError> {
+        (self.0)(request)
+    }
+}
+
+#[test]
+fn a_planner_that_panics_is_a_failed_run_with_its_one_message() {
+    let bench = Bench::with(&[]);
+    let mut explorer = explorer(vec![]);
+    explorer.planner = Arc::new(Planned(|_| panic!("on purpose")));
+    let (outcome, updates) = run(&explorer, bench.root());
+    assert_eq!(outcome.state, RunState::Failed);
+    assert_eq!(story(&updates), "message \"❌ plan stopped unexpectedly\"");
+}
+
+/// The planner waits for a release that only comes after the run has ended.
+#[test]
+fn a_planner_that_hangs_does_not_hold_a_cancel_up() {
+    static RELEASE: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
+    static CANCEL: std::sync::OnceLock<CancellationToken> = std::sync::OnceLock::new();
+    let cancel = CANCEL.get_or_init(CancellationToken::new);
+    let bench = Bench::with(&[]);
+    let mut explorer = explorer(vec![]);
+    explorer.planner = Arc::new(Planned(|_| {
+        CANCEL.get().unwrap().cancel();
+        while !*RELEASE.lock().unwrap() {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        Ok(vec![])
+    }));
+    let updates = Mutex::new(Vec::new());
+    let outcome =
+        explorer.explore(&request(bench.root()), cancel, &|update| updates.lock().unwrap().push(update));
+    *RELEASE.lock().unwrap() = true;
+    assert_eq!(outcome.state, RunState::Cancelled);
+    assert_eq!(story(&updates.into_inner().unwrap()), "message \"Exploration cancelled.\"");
 }
 
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 //! exactly one final message. The end of one entry and the start of the next share one plan update.
 
 mod intent;
+mod isolated;
 mod run;
 mod step;
 mod summary;

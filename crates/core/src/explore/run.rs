@@ -2,6 +2,7 @@
 
 use super::{
     CANCELLED, ExploreOutcome, ExploreRequest, Explorer, intent,
+    isolated::{self, Lost},
     step::{self, Done},
     summary,
 };
@@ -49,50 +50,65 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn finish(mut self) -> ExploreOutcome {
-        let workspace = match Workspace::open(&self.request.root) {
-            Ok(workspace) => Arc::new(workspace),
-            Err(error) => return self.failed(Summary::default(), 0, &error.to_string()),
+        let workspace = match self.open() {
+            Ok(workspace) => workspace,
+            Err(Stop::Cancelled) => return self.cancelled(Summary::default(), 0),
+            Err(Stop::Failed(reason)) => return self.failed(Summary::default(), 0, &reason),
         };
         let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
         let ops = match self.make_plan(&workspace) {
             Ok(ops) => ops,
-            Err(reason) => return self.failed(known, 0, &reason),
+            Err(Stop::Cancelled) => return self.cancelled(known, 0),
+            Err(Stop::Failed(reason)) => return self.failed(known, 0, &reason),
         };
-        if self.cancel.is_cancelled() {
-            return self.cancelled(known, 0);
-        }
         self.send_plan();
         let mut done: Vec<Done> = Vec::with_capacity(ops.len());
         for (index, op) in ops.iter().enumerate() {
-            self.plan.entries[index].status = EntryStatus::InProgress;
-            self.send_plan();
-            let result = self.run_step(op, &workspace);
             if self.cancel.is_cancelled() {
                 return self.cancelled(known, done.len());
             }
+            self.plan.entries[index].status = EntryStatus::InProgress;
+            self.send_plan();
+            let result = self.run_step(op, &workspace);
             let entry = &mut self.plan.entries[index];
             entry.status = EntryStatus::Completed;
             entry.error = result.as_ref().err().map(ToString::to_string);
             done.push(Done { kind: op.kind.clone(), result });
+        }
+        if self.cancel.is_cancelled() {
+            return self.cancelled(known, done.len());
         }
         if let Some(reason) = all_failed(&done) {
             return self.failed(known, done.len(), &reason);
         }
         self.plan.state = RunState::Complete;
         self.send_plan();
-        self.sum_up(&workspace, &done)
+        self.sum_up(&workspace, done)
     }
 
-    fn make_plan(&mut self, workspace: &Workspace) -> Result<Vec<Op>, String> {
-        let request = PlanRequest {
-            goals: &self.request.goals,
-            workspace,
-            history: &self.explorer.history,
-            limits: &self.explorer.limits,
-            cancel: self.cancel,
+    fn open(&self) -> Result<Arc<Workspace>, Stop> {
+        let root = self.request.root.clone();
+        let opened = isolated::run("open", self.cancel, move |_| Workspace::open(&root), silence)?;
+        opened.map(Arc::new).map_err(|error| Stop::Failed(error.to_string()))
+    }
+
+    fn make_plan(&mut self, workspace: &Arc<Workspace>) -> Result<Vec<Op>, Stop> {
+        let work = {
+            let (explorer, workspace) = (self.explorer.clone(), Arc::clone(workspace));
+            let (goals, cancel) = (self.request.goals.clone(), self.cancel.child_token());
+            move |_: &_| {
+                let request = PlanRequest {
+                    goals: &goals,
+                    workspace: &workspace,
+                    history: &explorer.history,
+                    limits: &explorer.limits,
+                    cancel: &cancel,
+                };
+                explorer.planner.plan(&request).map(|kinds| normalise(kinds, &workspace))
+            }
         };
-        let kinds = self.explorer.planner.plan(&request).map_err(|error| error.to_string())?;
-        let plan = normalise(kinds, workspace);
+        let planned = isolated::run("plan", self.cancel, work, silence)?;
+        let plan = planned.map_err(|error| Stop::Failed(error.to_string()))?;
         self.plan.entries = plan.ops.iter().map(pending).collect();
         Ok(plan.ops)
     }
@@ -109,7 +125,7 @@ impl<'a> Run<'a> {
             self.send_call(&op.id, ToolCallStatus::Started { progress: 0.0, note: None });
         }
         let mut told = Instant::now();
-        let mut on_progress = |done: u64, total: u64| {
+        let on_progress = |done: u64, total: u64| {
             if total > 0 && done < total && told.elapsed() >= PROGRESS_EVERY {
                 told = Instant::now();
                 let progress = done as f64 / total as f64;
@@ -117,7 +133,7 @@ impl<'a> Run<'a> {
                 self.send_call(&op.id, ToolCallStatus::Started { progress, note });
             }
         };
-        let result = step::run(self.explorer, workspace, op, self.cancel, &mut on_progress);
+        let result = step::run(self.explorer, workspace, op, self.cancel, on_progress);
         let status = match &result {
             Ok(output) => ToolCallStatus::Completed { output: output.value.clone(), cut: output.cut },
             Err(error) => ToolCallStatus::Error { message: error.to_string() },
@@ -126,7 +142,7 @@ impl<'a> Run<'a> {
         result
     }
 
-    fn sum_up(self, workspace: &Workspace, done: &[Done]) -> ExploreOutcome {
+    fn sum_up(self, workspace: &Arc<Workspace>, done: Vec<Done>) -> ExploreOutcome {
         let call_id = uuid::Uuid::new_v4().to_string();
         self.send(SessionUpdate::ToolCall(ToolCall {
             call_id: call_id.clone(),
@@ -136,12 +152,27 @@ impl<'a> Run<'a> {
             stage: Some("summary".to_owned()),
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
-        let found = intent::find(workspace, done);
-        let summary = summary::gather(&self.explorer.history, workspace, done, found, self.cancel);
-        if self.cancel.is_cancelled() {
-            self.send_call(&call_id, ToolCallStatus::Error { message: ToolError::Cancelled.to_string() });
-            return self.cancelled(summary, done.len());
-        }
+        let ops = done.len();
+        let work = {
+            let (history, workspace) = (Arc::clone(&self.explorer.history), Arc::clone(workspace));
+            let cancel = self.cancel.child_token();
+            move |_: &_| {
+                summary::gather(&history, &workspace, &done, intent::find(&workspace, &done), &cancel)
+            }
+        };
+        let gathered = isolated::run("fm.analysis", self.cancel, work, silence);
+        let gathered = if self.cancel.is_cancelled() { Err(Lost::Cancelled) } else { gathered };
+        let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
+        let summary = match gathered {
+            Ok(summary) => summary,
+            Err(lost) => {
+                self.send_call(&call_id, ToolCallStatus::Error { message: lost.to_string() });
+                return match lost {
+                    Lost::Cancelled => self.cancelled(known, ops),
+                    other => self.failed(known, ops, &other.to_string()),
+                };
+            }
+        };
         let bytes = summary.intent.as_ref().map_or(0, String::len);
         let output = json!({"summary_bytes": bytes, "source": summary.source.as_str()});
         self.send_call(&call_id, ToolCallStatus::Completed { output, cut: Default::default() });
@@ -151,7 +182,7 @@ impl<'a> Run<'a> {
             message_id: None,
             summary: Some(summary.clone()),
         }));
-        ExploreOutcome { state: RunState::Complete, summary, ops: done.len(), message }
+        ExploreOutcome { state: RunState::Complete, summary, ops, message }
     }
 
     fn cancelled(mut self, summary: Summary, ops: usize) -> ExploreOutcome {
@@ -200,9 +231,27 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Why a run ends before its steps.
+enum Stop {
+    Cancelled,
+    Failed(String),
+}
+
+impl From<Lost> for Stop {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Cancelled => Self::Cancelled,
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+/// For stages that have no news.
+fn silence((): ()) {}
+
 fn pending(op: &Op) -> PlanEntry {
     PlanEntry {
-        content: op.kind.entry_text(),
+        content: op.text.clone(),
         status: EntryStatus::Pending,
         op_id: op.id.clone(),
         op_hash: op.kind.hash(),

@@ -1,6 +1,9 @@
-//! Runs one op on a thread of its own, so that a tool that hangs or panics costs one step and not the run.
+//! One op of a plan: its run, and what it came to.
 
-use super::Explorer;
+use super::{
+    Explorer,
+    isolated::{self, Lost, Word},
+};
 use crate::{
     CancellationToken,
     plan::{Op, OpKind},
@@ -8,35 +11,15 @@ use crate::{
     workspace::Workspace,
 };
 use serde_json::Value;
-use std::{
-    sync::{Arc, mpsc},
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, mpsc};
 
-/// How soon a cancel is noticed.
-const POLL: Duration = Duration::from_millis(10);
-
-/// Every tool ends by its own deadline; a file system that does not answer is given up after this.
-const HARD_LIMIT: Duration = Duration::from_secs(10);
+type ToolResult = Result<ToolOutput, ToolError>;
 
 /// A step that ran.
+#[derive(Debug, Clone)]
 pub(super) struct Done {
     pub(super) kind: OpKind,
-    pub(super) result: Result<ToolOutput, ToolError>,
-}
-
-enum Word {
-    Progress(u64, u64),
-    Done(Result<ToolOutput, ToolError>),
-}
-
-struct Reporter(mpsc::Sender<Word>);
-
-impl Progress for Reporter {
-    fn report(&self, done: u64, total: u64) {
-        // Nobody listens any more once the step is over.
-        let _ = self.0.send(Word::Progress(done, total));
-    }
+    pub(super) result: ToolResult,
 }
 
 /// Runs the op; `on_progress` hears (done, total) on this thread and never after the end.
@@ -45,14 +28,13 @@ pub(super) fn run(
     workspace: &Arc<Workspace>,
     op: &Op,
     cancel: &CancellationToken,
-    on_progress: &mut dyn FnMut(u64, u64),
-) -> Result<ToolOutput, ToolError> {
+    mut on_progress: impl FnMut(u64, u64),
+) -> ToolResult {
     let tool = op.kind.tool();
-    let (sender, words) = mpsc::channel();
-    let worker = {
+    let arguments = Value::Object(op.kind.arguments());
+    let work = {
         let (explorer, workspace, cancel) = (explorer.clone(), Arc::clone(workspace), cancel.child_token());
-        let arguments = Value::Object(op.kind.arguments());
-        move || {
+        move |sender: &mpsc::Sender<Word<(u64, u64), ToolResult>>| {
             let reporter = Reporter(sender.clone());
             let context = ToolContext {
                 workspace: &workspace,
@@ -61,28 +43,23 @@ pub(super) fn run(
                 cancel: &cancel,
                 progress: &reporter,
             };
-            let result = explorer.registry.call(tool, &context, arguments);
-            let _ = sender.send(Word::Done(result));
+            explorer.registry.call(tool, &context, arguments)
         }
     };
-    let spawned = std::thread::Builder::new().name(tool.to_owned()).spawn(worker);
-    spawned.map_err(|error| ToolError::ExecutionFailed(format!("{tool}: {error}")))?;
-    let give_up = Instant::now() + HARD_LIMIT;
-    loop {
-        match words.recv_timeout(POLL) {
-            Ok(Word::Done(result)) => return result,
-            Ok(Word::Progress(done, total)) => on_progress(done, total),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(ToolError::ExecutionFailed(format!("{tool} stopped unexpectedly")));
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
-        if cancel.is_cancelled() {
-            return Err(ToolError::Cancelled);
-        }
-        if Instant::now() >= give_up {
-            let seconds = HARD_LIMIT.as_secs();
-            return Err(ToolError::ExecutionFailed(format!("{tool} gave no answer within {seconds} s")));
-        }
+    let ran = isolated::run(tool, cancel, work, |(done, total)| on_progress(done, total));
+    ran.unwrap_or_else(|lost| {
+        Err(match lost {
+            Lost::Cancelled => ToolError::Cancelled,
+            other => ToolError::ExecutionFailed(other.to_string()),
+        })
+    })
+}
+
+struct Reporter(mpsc::Sender<Word<(u64, u64), ToolResult>>);
+
+impl Progress for Reporter {
+    fn report(&self, done: u64, total: u64) {
+        // Nobody listens any more once the step is over.
+        let _ = self.0.send(Word::News((done, total)));
     }
 }
