@@ -18,8 +18,7 @@ pub struct Plan {
 pub fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Plan {
     let mut kept: Vec<OpKind> = Vec::new();
     for kind in kinds.into_iter().map(|kind| with_relative_path(kind, workspace)) {
-        // Clients tell steps apart by their text.
-        if kept.len() < MAX_OPS && !kept.iter().any(|other| other.entry_text() == kind.entry_text()) {
+        if kept.len() < MAX_OPS && !kept.contains(&kind) {
             kept.push(kind);
         }
     }
@@ -27,7 +26,20 @@ pub fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Plan {
     if !analyzes && kept.iter().any(OpKind::is_session_op) {
         kept.push(OpKind::analyze_recent());
     }
-    Plan { ops: kept.into_iter().map(Op::new).collect() }
+    Plan { ops: told_apart(kept.into_iter().map(Op::new).collect()) }
+}
+
+/// Clients tell steps apart by their text: two that would read the same get a number.
+fn told_apart(mut ops: Vec<Op>) -> Vec<Op> {
+    for index in 1..ops.len() {
+        let (before, rest) = ops.split_at_mut(index);
+        let Some(op) = rest.first_mut() else { continue };
+        let same = before.iter().filter(|other| other.kind.entry_text() == op.text).count();
+        if same > 0 {
+            op.text = format!("{} ({})", op.text, same + 1);
+        }
+    }
+    ops
 }
 
 fn with_relative_path(kind: OpKind, workspace: &Workspace) -> OpKind {
@@ -53,7 +65,7 @@ mod tests {
 
     fn texts(kinds: Vec<OpKind>) -> Vec<String> {
         let bench = Bench::with(&[("src/a", "")]);
-        normalise(kinds, &bench.workspace).ops.iter().map(|op| op.kind.entry_text()).collect()
+        normalise(kinds, &bench.workspace).ops.into_iter().map(|op| op.text).collect()
     }
 
     #[test]
@@ -72,6 +84,20 @@ mod tests {
         let both = vec![OpKind::analyze_recent(), list];
         assert_eq!(texts(both), ["Analyze recent sessions", "List 20 all sessions"]);
         assert_eq!(texts(vec![OpKind::grep("x")]), ["Search 'x' in workspace"]);
+    }
+
+    #[test]
+    fn steps_that_read_the_same_but_do_different_things_both_stay() {
+        let read = |session_id: &str| OpKind::SessionRead {
+            session_id: session_id.into(),
+            provider: crate::history::Provider::Codex,
+            start_line: None,
+            end_line: None,
+            max_events: None,
+        };
+        let expected =
+            ["Read session 0199… (codex)", "Read session 0199… (codex) (2)", "Analyze recent sessions"];
+        assert_eq!(texts(vec![read("0199a"), read("0199b"), read("0199a")]), expected);
     }
 
     #[test]

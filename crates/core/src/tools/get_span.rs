@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::{
     fs::File,
     io::{BufRead, BufReader, Read},
+    ops::RangeInclusive,
     time::Duration,
 };
 
@@ -63,14 +64,16 @@ impl Tool for GetSpan {
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError> {
         let arguments: Arguments = parse_arguments(arguments)?;
         let limits = context.limits;
-        let asked_end =
-            arguments.end_line.unwrap_or(arguments.start_line.saturating_add(limits.span_lines - 1));
+        let asked_end = arguments.end_line.unwrap_or(u64::MAX);
         if arguments.start_line == 0 || asked_end < arguments.start_line {
             let range = format!("Invalid line range: {}-{asked_end}", arguments.start_line);
             return Err(ToolError::InvalidParameters(range));
         }
-        let start = arguments.start_line.saturating_sub(arguments.context).max(1);
-        let end = asked_end.saturating_add(arguments.context);
+        // The lines that were asked for come first; context takes what room they leave.
+        let asked = (asked_end - arguments.start_line).saturating_add(1);
+        let around = arguments.context.min(limits.span_lines.saturating_sub(asked) / 2);
+        let start = arguments.start_line.saturating_sub(around).max(1);
+        let end = asked_end.saturating_add(around);
         let path = context.workspace.resolve(&arguments.path)?;
         let shown = Workspace::shown(&path);
         let opened = context.workspace.open_file(&path)?;
@@ -80,7 +83,7 @@ impl Tool for GetSpan {
         let last = end.min(start.saturating_add(limits.span_lines - 1));
         let budget = context.budget(TIME);
         let file = opened.file.take(limits.span_file_bytes);
-        let mut span = read_lines(file, start, last, limits.span_bytes, &|| budget.spent())
+        let span = read_lines(file, start..=last, last < end, limits.span_bytes, &|| budget.spent())
             .map_err(|error| ToolError::io(&shown, &error))?;
         budget.check_cancelled()?;
         let given = span.lines.len() as u64;
@@ -89,8 +92,6 @@ impl Tool for GetSpan {
                 "Invalid line range: {shown} ends before line {start}"
             )));
         }
-        // The line cap cut it only if the file goes on behind the cap.
-        span.truncated |= last < end && given == last - start + 1;
         let mut value = json!({
             "path": shown,
             "start_line": start,
@@ -107,26 +108,27 @@ impl Tool for GetSpan {
     }
 }
 
-/// Reads lines `start` to `last`, both from 1, until `bytes` are used up (a line counts one more than its length).
+/// Reads a range of lines, counted from 1, until `bytes` are used up (a line counts one more than its length).
+/// `capped` says that more lines were wanted: if there are more, the span is cut.
 fn read_lines(
     file: std::io::Take<File>,
-    start: u64,
-    last: u64,
+    range: RangeInclusive<u64>,
+    capped: bool,
     bytes: usize,
     spent: &dyn Fn() -> bool,
 ) -> std::io::Result<Span> {
     let mut reader = BufReader::new(file);
     let (mut span, mut used, mut line) = (Span::default(), 0, Vec::new());
-    for number in 1..=last {
+    for number in 1..=*range.end() {
         line.clear();
         if reader.read_until(b'\n', &mut line)? == 0 {
-            break;
+            return Ok(span);
         }
         if spent() {
             span.truncated = true;
-            break;
+            return Ok(span);
         }
-        if number < start {
+        if !range.contains(&number) {
             continue;
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
@@ -138,11 +140,12 @@ fn read_lines(
             if span.lines.is_empty() {
                 span.push(cut_at_character(text, room));
             }
-            break;
+            return Ok(span);
         }
         used += text.len() + 1;
         span.push(text);
     }
+    span.truncated = capped && !reader.fill_buf()?.is_empty();
     Ok(span)
 }
 
@@ -210,6 +213,22 @@ mod tests {
     }
 
     #[test]
+    fn exactly_full_is_not_cut_and_context_never_displaces_what_was_asked_for() {
+        let lines = |count: u64| (1..=count).map(|n| format!("{n}\n")).collect::<String>();
+        let bench = Bench::with(&[("full", &lines(120)), ("long", &lines(400))]);
+        let span = |arguments| {
+            let output = call(&bench, "content.get_span", arguments).unwrap();
+            let number = |key: &str| output.value[key].as_u64().unwrap();
+            (number("start_line"), number("end_line"), output.cut.truncated)
+        };
+        assert_eq!(span(json!({"path": "full", "startLine": 1, "endLine": 400})), (1, 120, false));
+        assert_eq!(span(json!({"path": "full"})), (1, 120, false));
+        assert_eq!(span(json!({"path": "long"})), (1, 120, true));
+        let around = json!({"path": "long", "startLine": 300, "endLine": 310, "context": 200});
+        assert_eq!(span(around), (246, 364, false));
+    }
+
+    #[test]
     fn a_bad_range_a_directory_and_a_missing_file_are_named() {
         let bench = Bench::with(&[("src/a", "x\n")]);
         let rows = [
@@ -217,7 +236,10 @@ mod tests {
                 json!({"path": "src/a", "startLine": 5, "endLine": 2}),
                 "Invalid parameters: Invalid line range: 5-2",
             ),
-            (json!({"path": "src/a", "startLine": 0}), "Invalid parameters: Invalid line range: 0-119"),
+            (
+                json!({"path": "src/a", "startLine": 0, "endLine": 9}),
+                "Invalid parameters: Invalid line range: 0-9",
+            ),
             (
                 json!({"path": "src/a", "startLine": 9}),
                 "Invalid parameters: Invalid line range: src/a ends before line 9",
