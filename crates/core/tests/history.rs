@@ -305,6 +305,55 @@ fn pages_and_filters() {
     assert_eq!(elsewhere.rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>(), [claude_id(19)]);
 }
 
+/// Makes FIFOs that nobody writes to.
+#[cfg(unix)]
+fn fifos(paths: &[PathBuf]) {
+    for path in paths {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_among_the_logs_holds_nothing_up() {
+    let folders = Folders::fixtures();
+    let log = folders.path(format!("claude/projects/-w-proj/{}.jsonl", claude_id(5)));
+    let history = folders.history();
+    let row = history.find(&claude_id(5), None).unwrap();
+    for path in [&log, &folders.path("codex/session_index.jsonl")] {
+        fs::remove_file(path).unwrap();
+    }
+    let base = folders.path("repo");
+    fs::create_dir_all(base.join(".git/worktrees/side")).unwrap();
+    fs::write(base.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fifos(&[
+        log,
+        folders.path("codex/session_index.jsonl"),
+        folders.path("claude/projects/-w-proj/agent-a2b2c2.meta.json"),
+        base.join(".git/worktrees/side/gitdir"),
+    ]);
+    let (done, wait) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let all = history.list(&Query { all: true, ..Query::default() }, &budget());
+        let here = history.list(&Query { workspace: Some(base), ..Query::default() }, &budget());
+        let read = history.read(&row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
+        let _ = done.send((all.total > 10, here.total, read.is_err()));
+    });
+    assert_eq!(wait.recv_timeout(Duration::from_secs(20)), Ok((true, 0, true)));
+}
+
+#[test]
+fn a_line_without_an_end_does_not_cost_the_whole_log() {
+    let folders = Folders::empty();
+    let mut log = b"{\"type\":\"user\",\"message\":{\"content\":\"Hi all\"}}\n\"".to_vec();
+    log.resize(20 << 20, b'x');
+    log.extend_from_slice(b"\"\n{\"type\":\"custom-title\",\"customTitle\":\"Named\"}\n");
+    folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(1)), &log, 0);
+    let row = folders.history().find(&claude_id(1), None).unwrap();
+    assert_eq!((row.title.as_deref(), row.user_turns, row.bad_lines), (Some("Named"), None, 0));
+}
+
 #[test]
 fn past_the_deadline_the_rows_have_no_titles() {
     let folders = Folders::fixtures();

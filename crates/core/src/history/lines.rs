@@ -1,5 +1,6 @@
 //! Reads a log line by line in bounded memory, plain or zstd, and stops when the budget is spent.
 
+use super::file;
 use crate::tool::Budget;
 use std::{
     fs::File,
@@ -213,7 +214,7 @@ pub(crate) fn open(path: &Path) -> io::Result<OpenLog> {
 }
 
 fn open_as_named(path: &Path) -> io::Result<OpenLog> {
-    let file = File::open(path)?;
+    let file = file::open(path)?;
     if is_zstd(path) {
         Ok(OpenLog::Zstd(zstd::stream::read::Decoder::new(file)?))
     } else {

@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod digest;
 mod event;
+mod file;
 mod index;
 mod intent;
 mod json;

@@ -1,6 +1,7 @@
 //! Which directories belong to one workspace: the workspace itself, and the same place in other worktrees of its git
 //! repository. Reads git's own files (gitrepository-layout(5)); no git process is run.
 
+use super::file;
 use std::{
     collections::HashMap,
     fs,
@@ -136,11 +137,7 @@ pub(crate) fn real(path: &Path) -> PathBuf {
 }
 
 fn read_small(path: &Path) -> Option<String> {
-    let metadata = fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_GIT_FILE {
-        return None;
-    }
-    fs::read_to_string(path).ok()
+    String::from_utf8(file::read(path, MAX_GIT_FILE)?).ok()
 }
 
 #[cfg(test)]

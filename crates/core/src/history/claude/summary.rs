@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        Provider, Transcript,
+        Provider, Transcript, file,
         json::Node,
         lines::{self, Lines, OpenLog},
         source::{LogFile, millis},
@@ -23,6 +23,8 @@ const END_BYTES: u64 = 64 << 10;
 const WHOLE_BYTES: u64 = 256 << 10;
 /// A line that begins in the head is read to its end: a first prompt may carry a picture.
 const MAX_LINE: usize = 4 << 20;
+/// No more is read to get through the head, in bytes: a line without an end must not cost the whole file.
+const HEAD_BYTES: u64 = 8 << 20;
 
 pub(super) fn summarise(file: &LogFile, budget: &Budget) -> Transcript {
     let mut summary = Summary::empty(file);
@@ -69,11 +71,14 @@ impl Summary {
     fn read(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
         let whole = file.stamp.size <= WHOLE_BYTES;
         let tail_from = file.stamp.size.saturating_sub(END_BYTES);
-        let mut lines = Lines::new(lines::open(&file.path)?, MAX_LINE, u64::MAX);
+        let mut lines = Lines::new(lines::open(&file.path)?, MAX_LINE, HEAD_BYTES);
         while whole || lines.position() < END_BYTES {
             let Some(line) = lines.next(budget)? else {
-                let complete = !lines.extent().stopped;
-                if complete {
+                let extent = lines.extent();
+                if extent.capped {
+                    break;
+                }
+                if !extent.stopped {
                     self.count();
                 }
                 return Ok(());
@@ -81,12 +86,12 @@ impl Summary {
             let part = Part { head: line.offset < END_BYTES, tail: line.offset >= tail_from };
             self.line(line.bytes, line.complete, part);
         }
-        let position = lines.position();
+        let (position, capped) = (lines.position(), lines.extent().capped);
         let OpenLog::Plain(mut log) = lines.into_reader() else { return Ok(()) };
         let from = position.max(tail_from);
         log.seek(SeekFrom::Start(from))?;
         let mut lines = Lines::new(log, MAX_LINE, END_BYTES * 2);
-        let mut torn = from > position;
+        let mut torn = capped || from > position;
         while let Some(line) = lines.next(budget)? {
             if !std::mem::take(&mut torn) {
                 self.line(line.bytes, line.complete, Part { head: false, tail: true });
@@ -199,8 +204,6 @@ struct Part {
 
 /// Returns what a sub-agent was told to do, from the file beside its log (2.1 and later).
 fn description(log: &Path) -> Option<String> {
-    let path = log.with_extension("meta.json");
-    let size = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?.len();
-    let text = if size <= END_BYTES { std::fs::read(path).ok()? } else { return None };
+    let text = file::read(&log.with_extension("meta.json"), END_BYTES)?;
     title::given(Node::parse_object(&text)?.text("description"))
 }

@@ -1,8 +1,8 @@
 //! Names that people gave their threads: `session_index.jsonl`, which only grows.
 
-use super::super::{json::Node, lines::Lines, title};
+use super::super::{file, json::Node, lines::Lines, title};
 use crate::{CancellationToken, tool::Budget};
-use std::{collections::HashMap, fs::File, path::Path, time::Duration};
+use std::{collections::HashMap, path::Path, time::Duration};
 
 /// A row is some 150 bytes; this is room for 25,000 of them.
 const MAX_BYTES: u64 = 4 << 20;
@@ -13,10 +13,7 @@ const MAX_TIME: Duration = Duration::from_millis(250);
 /// Returns names by thread id. The last row of an id wins; an empty name says nothing.
 pub(super) fn read(path: &Path) -> HashMap<String, String> {
     let mut names = HashMap::new();
-    let Ok(file) = File::open(path) else { return names };
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return names;
-    }
+    let Ok(file) = file::open(path) else { return names };
     let budget = Budget::within(MAX_TIME, &CancellationToken::new());
     let mut lines = Lines::new(file, MAX_LINE, MAX_BYTES);
     while let Ok(Some(line)) = lines.next(&budget) {

@@ -1,0 +1,57 @@
+//! The one way in which history opens a file. What lies in the folders of other agents, and what `.git` points at, is
+//! nobody's promise: a FIFO, a device or a huge file there must not hold anything up.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+/// Opens a regular file for reading; never waits for a writer at the other end of a FIFO.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path)?;
+    // Asked of the handle: what the path means may change between two looks at it.
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
+
+/// Reads a file of at most `most` bytes; `None` when it is larger, gone or no regular file.
+pub(super) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path).ok()?.take(most.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_small_files_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "1234").unwrap();
+        assert_eq!(read(&path, 4), Some(b"1234".to_vec()));
+        assert_eq!(read(&path, 3), None);
+        assert_eq!(read(folder.path(), 4), None, "a folder");
+        assert_eq!(read(&folder.path().join("gone"), 4), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
+            assert_eq!(open(path).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{}", path.display());
+        }
+    }
+}
