@@ -112,7 +112,7 @@ pub(crate) struct Filter {
     /// Only those that ran in this directory
     #[arg(long, value_name = "PATH")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Rows at the most
+    /// Rows at the most; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) limit: usize,
     /// Hidden ones too: started by programs, by other sessions, archived

@@ -39,7 +39,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Tools(list) => tools::list(&list),
         Command::Tool(tool) => tools::call(&tool),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "openagents", &mut std::io::stdout().lock());
+            // Into memory first: the generator panics when a pipe is closed.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "openagents", &mut script);
+            std::io::stdout().lock().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Man => {

@@ -44,6 +44,14 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// Returns at most so many characters.
+pub(crate) fn first_words(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns how long ago something was: `now`, `5m`, `3h`, `2d`, `6w`.
 pub(crate) fn age(then_ms: i64, now_ms: i64) -> String {
     let minutes = (now_ms - then_ms).max(0) / 60_000;

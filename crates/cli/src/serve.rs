@@ -9,7 +9,7 @@ use crate::{
 };
 use anyhow::Context;
 use openagents_bridge::{Bridge, BridgeConfig, IosDoor};
-use openagents_core::history::HistoryRoots;
+use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -23,8 +23,10 @@ pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
             return Err(output::Usage(reason.to_owned()).into());
         }
     };
-    let root = std::fs::canonicalize(&arguments.root)
-        .with_context(|| format!("cannot serve {}", arguments.root.display()))?;
+    let root = Workspace::open(&arguments.root)
+        .with_context(|| format!("cannot serve {}", arguments.root.display()))?
+        .root()
+        .to_owned();
     let config = BridgeConfig {
         home: surroundings::data_folder()?,
         port: arguments.port,

@@ -7,18 +7,22 @@ use crate::{
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
-    history::{Query, Transcript},
+    history::{Event, EventKind, Query, SearchMatch, SearchQuery, Span, Transcript},
     tool::{Budget, Limits},
-    workspace::Workspace,
 };
 use serde_json::{Value, json};
 use std::{
+    ops::ControlFlow,
+    path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
 };
 
 /// A person who asks for a list by hand may wait for a first, cold one.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Characters of an event in a terminal; JSON has them all.
+const EVENT_CHARS: usize = 200;
 
 pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
     match command {
@@ -62,6 +66,11 @@ fn rows(filter: &Filter) -> anyhow::Result<Vec<Transcript>> {
     Ok(surroundings::history().list(&query, &patience()).rows)
 }
 
+fn workspace(filter: &Filter) -> anyhow::Result<Option<PathBuf>> {
+    let canonical = |path: &PathBuf| std::fs::canonicalize(path).with_context(|| path.display().to_string());
+    filter.workspace.as_ref().map(canonical).transpose()
+}
+
 fn patience() -> Budget {
     Budget::new(Instant::now() + PATIENCE, CancellationToken::new())
 }
@@ -76,67 +85,82 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
         [row] => row,
         many => anyhow::bail!("{} sessions have an id that begins with {id}; give more of it", many.len()),
     };
-    let arguments = json!({"sessionId": row.id, "provider": row.provider, "maxEvents": limit});
-    let result = in_some_workspace("session.read", arguments)?;
+    let mut events = Vec::new();
+    let end = history
+        .read(row, Span::default(), &patience(), &mut |event| {
+            if events.len() == limit {
+                return ControlFlow::Break(());
+            }
+            events.push(event);
+            ControlFlow::Continue(())
+        })
+        .with_context(|| row.file_path.display().to_string())?;
     if json {
-        output::json_pretty(&json!({"session": row, "content": result}))?;
+        let events: Vec<_> = events.iter().map(event_json).collect();
+        output::json_pretty(&json!({"session": row, "events": events, "bad_lines": end.bad_lines}))?;
         return Ok(ExitCode::SUCCESS);
     }
     output::line(output::printable(row.title.as_deref().unwrap_or("(no title)")))?;
     output::line(format_args!("{} {} {}", row.provider.display_name(), row.id, row.file_path.display()))?;
-    for event in result["events"].as_array().into_iter().flatten() {
-        let content = output::printable(event["content"].as_str().unwrap_or_default());
-        output::line(format_args!(
-            "{:>6}  {:<12} {content}",
-            event["lineNumber"],
-            event["type"].as_str().unwrap_or_default()
-        ))?;
+    for event in &events {
+        let words = output::printable(&output::first_words(&event_words(event), EVENT_CHARS));
+        output::line(format_args!("{:>6}  {:<12} {words}", event.line, event.kind.as_str()))?;
+    }
+    if events.len() == limit {
+        output::warn(&format!("the first {limit} events; --limit shows more"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn event_words(event: &Event) -> String {
+    match &event.kind {
+        EventKind::ToolCall { name } => format!("{name} {}", event.text),
+        _ => event.text.clone(),
+    }
+}
+
+fn event_json(event: &Event) -> Value {
+    let files: Vec<_> = event.files.iter().map(|file| &file.path).collect();
+    json!({"type": event.kind.as_str(), "lineNumber": event.line, "timestamp": event.timestamp,
+        "content": event_words(event), "files": files})
 }
 
 fn search(pattern: &str, filter: &Filter) -> anyhow::Result<ExitCode> {
-    let mut arguments = json!({"pattern": pattern, "maxResults": filter.limit, "provider": filter.provider});
-    if filter.workspace.is_some() {
-        let everything =
-            Filter { limit: 0, provider: filter.provider, workspace: filter.workspace.clone(), ..*filter };
-        let ids: Vec<_> = rows(&everything)?.into_iter().map(|row| row.id).collect();
-        if ids.is_empty() {
-            anyhow::bail!("no session ran in that workspace");
-        }
-        arguments["sessionIds"] = json!(ids);
-    }
-    let result = in_some_workspace("session.search", arguments)?;
+    let limits = Limits::default();
+    let workspace = workspace(filter)?;
+    let query = SearchQuery {
+        pattern: pattern.to_owned(),
+        provider: filter.provider,
+        workspace_only: workspace.is_some(),
+        workspace,
+        all: filter.all,
+        max_matches: if filter.limit == 0 { usize::MAX } else { filter.limit },
+        line_chars: limits.search_line_chars,
+        file_bytes: u64::MAX,
+        total_bytes: u64::MAX,
+        ..SearchQuery::default()
+    };
+    let found = surroundings::history()
+        .search(&query, &patience(), &patience(), &())
+        .map_err(|reason| output::Usage(format!("{pattern} is no regular expression: {reason}")))?;
     if filter.json {
-        output::json_pretty(&result)?;
+        let rows: Vec<_> = found.matches.iter().map(match_json).collect();
+        output::json_pretty(&json!({"pattern": pattern, "matches": rows, "totalMatches": found.total}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let matches = result["matches"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if matches.is_empty() {
-        output::line(format_args!("No match for {pattern}"))?;
+    for hit in &found.matches {
+        let id: String = hit.session_id.chars().take(8).collect();
+        let line = output::printable(&hit.line);
+        output::line(format_args!("{} {id}:{}  {line}", hit.provider.as_str(), hit.line_number))?;
     }
-    for hit in matches {
-        let id: String = hit["sessionId"].as_str().unwrap_or_default().chars().take(8).collect();
-        let line = output::printable(hit["line"].as_str().unwrap_or_default());
-        output::line(format_args!(
-            "{} {id}:{}  {line}",
-            hit["provider"].as_str().unwrap_or_default(),
-            hit["lineNumber"]
-        ))?;
+    if found.matches.is_empty() {
+        output::line(format_args!("No match for {pattern}"))?;
+    } else if found.total > found.matches.len() {
+        output::warn(&format!("{} of {} matches; --limit shows more", found.matches.len(), found.total));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The session tools read the agents' folders and nothing of the workspace, but a tool is always given one.
-fn in_some_workspace(tool: &str, arguments: Value) -> anyhow::Result<Value> {
-    let folder = surroundings::data_folder()?;
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let limits = Limits { search_time: PATIENCE, search_total_bytes: u64::MAX, ..Limits::default() };
-    match surroundings::call_tool(&Workspace::open(&folder)?, &limits, tool, arguments) {
-        Ok(result) => Ok(result.value),
-        Err(error @ openagents_core::tool::ToolError::InvalidParameters(_)) => {
-            Err(output::Usage(error.to_string()).into())
-        }
-        Err(error) => Err(error.into()),
-    }
+fn match_json(hit: &SearchMatch) -> Value {
+    json!({"sessionId": hit.session_id, "provider": hit.provider, "lineNumber": hit.line_number, "line": hit.line})
 }

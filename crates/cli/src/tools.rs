@@ -1,9 +1,9 @@
 //! `openagents tools` and `openagents tool`.
 
-use crate::{args, output, surroundings};
+use crate::{args, output, surroundings, words};
 use anyhow::Context;
 use openagents_core::{
-    tool::{Limits, Registry, ToolError},
+    tool::{Registry, ToolError},
     workspace::Workspace,
 };
 use serde_json::{Value, json};
@@ -53,9 +53,12 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
         return Err(output::Usage(message).into());
     }
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
-    match surroundings::call_tool(&workspace, &Limits::default(), &arguments.name, parsed) {
+    match surroundings::call_tool(&workspace, &arguments.name, parsed) {
         Ok(result) => {
             output::json_pretty(&result.value)?;
+            for said in words::cut(&result.cut) {
+                output::warn(&said);
+            }
             Ok(ExitCode::SUCCESS)
         }
         Err(error @ ToolError::InvalidParameters(_)) => Err(output::Usage(error.to_string()).into()),

@@ -1,5 +1,6 @@
 //! A tool's result in a few words: `12 matches in 4 files`.
 
+use openagents_core::update::Cut;
 use serde_json::Value;
 
 pub(crate) fn result(tool: &str, output: &Value) -> String {
@@ -28,6 +29,20 @@ pub(crate) fn result(tool: &str, output: &Value) -> String {
         "fm.analysis" => output.get("source").and_then(Value::as_str).unwrap_or_default().to_owned(),
         _ => String::new(),
     }
+}
+
+/// What was left out of a result, a sentence each.
+pub(crate) fn cut(cut: &Cut) -> Vec<String> {
+    let mut said = Vec::new();
+    if cut.timed_out {
+        said.push("the time was up before everything was looked at".to_owned());
+    } else if cut.truncated {
+        said.push("a cap was reached: there is more than what is shown".to_owned());
+    }
+    if cut.omitted > 0 {
+        said.push(format!("{} passed over", count(cut.omitted, "thing")));
+    }
+    said
 }
 
 fn distinct(output: &Value, key: &str) -> u64 {

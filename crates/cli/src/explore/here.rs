@@ -12,7 +12,7 @@ use openagents_core::{
     update::{SessionUpdate, Title},
 };
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -34,7 +34,7 @@ pub(super) fn start(
         if news.blocking_send(begun).is_err() {
             return;
         }
-        let log = Log::open(&home, session_id, &root, &news);
+        let log = Log::open(&home, session_id, &root, &news, &cancel);
         let index: Arc<dyn TranscriptIndex> = match &log.store {
             Some(store) => store.transcript_index(),
             None => Arc::new(MemoryIndex::default()),
@@ -56,16 +56,20 @@ pub(super) fn start(
 struct Log {
     store: Option<Store>,
     session_id: String,
-    unstored: AtomicU64,
+    /// Number of the last update, where there is no store to give numbers.
+    told: AtomicU64,
     news: mpsc::Sender<News>,
+    /// Ends the run when the log cannot be written any more.
+    cancel: CancellationToken,
 }
 
 impl Log {
     fn open(
-        home: &std::path::Path,
+        home: &Path,
         session_id: String,
-        root: &std::path::Path,
+        root: &Path,
         news: &mpsc::Sender<News>,
+        cancel: &CancellationToken,
     ) -> Self {
         let notice = |text: String| drop(news.blocking_send(News::Notice(text)));
         let opened = Store::open(home).and_then(|store| {
@@ -87,19 +91,33 @@ impl Log {
                 None
             }
         };
-        Self { store, session_id, unstored: AtomicU64::new(0), news: news.clone() }
+        Self { store, session_id, told: AtomicU64::new(0), news: news.clone(), cancel: cancel.clone() }
     }
 
     fn add(&self, update: SessionUpdate) {
-        let stored =
-            self.store.as_ref().and_then(|store| store.append(&self.session_id, vec![update.clone()]).ok());
-        let params = match stored.as_ref().and_then(|appended| appended.rows.first()) {
-            Some(row) => to_wire::session_update(&self.session_id, row.seq, row.ts, &row.update),
-            None => {
-                let seq = self.unstored.fetch_add(1, Ordering::Relaxed) + 1;
-                to_wire::session_update(&self.session_id, seq, crate::output::now_ms(), &update)
-            }
-        };
+        let params =
+            match &self.store {
+                None => {
+                    let seq = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+                    to_wire::session_update(&self.session_id, seq, crate::output::now_ms(), &update)
+                }
+                Some(store) => match store.append(&self.session_id, vec![update]) {
+                    Ok(stored) => {
+                        let Some(row) = stored.rows.first() else { return };
+                        to_wire::session_update(&self.session_id, row.seq, row.ts, &row.update)
+                    }
+                    // What is not stored is not shown, and a run that cannot be stored stops.
+                    Err(error) => {
+                        if !self.cancel.is_cancelled() {
+                            self.cancel.cancel();
+                            drop(self.news.blocking_send(News::Notice(format!(
+                                "this exploration has stopped: {error}"
+                            ))));
+                        }
+                        return;
+                    }
+                },
+            };
         // The reader is gone after a second Ctrl-C; the run ends by its own cancel.
         let _ = self.news.blocking_send(News::Update(params));
     }

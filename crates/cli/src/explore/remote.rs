@@ -30,6 +30,10 @@ pub(super) fn start(
     let file = home.join(openagents_bridge::TOKEN_FILE);
     let token = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let token = token.trim().to_owned();
+    let root = root.into_os_string().into_string().map_err(|root| {
+        let shown = root.to_string_lossy();
+        anyhow::anyhow!("{shown}: the running bridge can only be told of a path that is UTF-8; stop it first")
+    })?;
     tokio::spawn(async move {
         if let Err(error) = talk(address, &token, root, goals, cancel, &news).await {
             let _ = news.send(News::Notice(format!("the bridge at http://{address}: {error:#}"))).await;
@@ -41,7 +45,7 @@ pub(super) fn start(
 async fn talk(
     address: SocketAddr,
     token: &str,
-    root: PathBuf,
+    root: String,
     goals: Vec<String>,
     cancel: CancellationToken,
     news: &mpsc::Sender<News>,

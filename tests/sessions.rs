@@ -1,0 +1,153 @@
+//! `openagents sessions`, `tool` and `completions` over real logs and closed pipes.
+
+#![cfg(unix)]
+
+use anyhow::{Context, Result};
+use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout};
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+const SHOWN: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+const HIDDEN: &str = "0199a213-81c0-7800-8aa1-000000000001";
+
+/// A session that a person held, and one that a program started.
+fn desk() -> Result<Desk> {
+    let desk = Desk::new("proj", &[])?;
+    let path = |id: &str| format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl");
+    desk.log(&path(SHOWN), &codex_rollout(SHOWN, &["Tune the marimba", "And the xylophone"]))?;
+    let by_program: Vec<Value> = codex_rollout(HIDDEN, &["Count the xylophone keys"])
+        .into_iter()
+        .map(|line| {
+            serde_json::from_str(&line.to_string().replace(r#""source":"cli""#, r#""source":"exec""#))
+        })
+        .collect::<Result<_, _>>()?;
+    desk.log(&path(HIDDEN), &by_program)?;
+    Ok(desk)
+}
+
+fn json(desk: &Desk, arguments: &[&str]) -> Result<Value> {
+    let output = desk.run(arguments)?;
+    anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+#[test]
+fn a_row_has_everything_and_hidden_ones_need_to_be_asked_for() -> Result<()> {
+    let desk = desk()?;
+    let rows = json(&desk, &["sessions", "list", "--json"])?;
+    let rows = rows.as_array().context("an array")?;
+    assert_eq!(rows.len(), 1);
+    let expected = [
+        ("id", json!(SHOWN)),
+        ("provider", json!("codex")),
+        ("title", json!("Tune the marimba")),
+        ("cwd", json!(desk.workspace)),
+        ("branch", json!("main")),
+        ("model", json!("gpt-5.5")),
+        ("created_at", json!(1_762_336_800_000_i64)),
+        ("user_turns", json!(2)),
+        ("hidden", json!(false)),
+        ("bad_lines", json!(0)),
+    ];
+    for (key, value) in expected {
+        assert_eq!(rows[0][key], value, "{key}");
+    }
+    assert!(rows[0]["updated_at"].is_i64() && rows[0]["file_path"].is_string());
+    let all = json(&desk, &["sessions", "list", "--json", "--all"])?;
+    assert_eq!(all.as_array().context("an array")?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn search_finds_hidden_sessions_only_with_all() -> Result<()> {
+    let desk = desk()?;
+    let found = |arguments: &[&str]| -> Result<usize> {
+        let found = json(&desk, &[&["sessions", "search", "xylophone", "--json"], arguments].concat())?;
+        Ok(found["matches"].as_array().context("an array")?.len())
+    };
+    assert_eq!(found(&[])?, 1);
+    assert_eq!(found(&["--workspace", "."])?, 1);
+    assert_eq!(found(&["--all"])?, 2);
+    assert_eq!(found(&["--all", "--provider", "claude-code"])?, 0);
+    Ok(())
+}
+
+#[test]
+fn show_tells_what_happened_by_the_beginning_of_an_id() -> Result<()> {
+    let desk = desk()?;
+    let shown = json(&desk, &["sessions", "show", &SHOWN[..30], "--json"])?;
+    assert_eq!(shown["events"][0]["content"], "Tune the marimba");
+    assert_eq!(shown["events"][1]["lineNumber"], 4);
+    let unclear = desk.run(&["sessions", "show", &SHOWN[..8]])?;
+    assert_eq!(unclear.status.code(), Some(1));
+    assert!(String::from_utf8(unclear.stderr)?.contains("2 sessions have an id that begins with"));
+    Ok(())
+}
+
+#[test]
+fn a_half_written_line_is_counted_and_costs_nothing_else() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let id = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
+    desk.log(&format!("claude/projects/-proj/{id}.jsonl"), &claude_transcript(id, "Fix the bug", &["a"]))?;
+    let path = desk.folder(&format!("claude/projects/-proj/{id}.jsonl"));
+    let text = std::fs::read_to_string(&path)?;
+    std::fs::write(&path, format!("{{not json\n{text}{{\"type\":\"assis"))?;
+    let rows = json(&desk, &["sessions", "list", "--json"])?;
+    assert_eq!((&rows[0]["title"], &rows[0]["bad_lines"]), (&json!("Fix the bug"), &json!(1)));
+    Ok(())
+}
+
+#[test]
+fn a_folder_that_is_no_utf8_costs_no_other_row() -> Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let desk = desk()?;
+    let id = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
+    desk.log(&format!("claude/projects/-proj/{id}.jsonl"), &claude_transcript(id, "Fix the bug", &[]))?;
+    let projects = desk.folder("claude/projects");
+    std::fs::rename(projects.join("-proj"), projects.join(std::ffi::OsStr::from_bytes(b"-bad\xff")))?;
+    let rows = json(&desk, &["sessions", "list", "--json"])?;
+    assert_eq!(rows.as_array().context("an array")?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn sessions_need_no_data_folder() -> Result<()> {
+    let desk = desk()?;
+    for arguments in
+        [&["sessions", "list"][..], &["sessions", "search", "marimba"], &["sessions", "show", SHOWN]]
+    {
+        let output = desk.openagents(arguments)?.env("OPENAGENTS_HOME", "/proc/nope").output()?;
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_pipe_that_closes_early_is_no_failure() -> Result<()> {
+    let desk = desk()?;
+    for arguments in [&["completions", "bash"][..], &["man"], &["tools", "--json"], &["sessions", "list"]] {
+        let mut child = desk.openagents(arguments)?.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        drop(child.stdout.take());
+        let output = child.wait_with_output()?;
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_tool_says_when_a_cap_cut_its_result() -> Result<()> {
+    let names: Vec<_> = (0..501).map(|number| format!("f{number}")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
+    let desk = Desk::new("proj", &files)?;
+    let output = desk.run(&["tool", "fs.list_dir"])?;
+    assert_eq!(
+        String::from_utf8(output.stderr)?,
+        "openagents: a cap was reached: there is more than what is shown\n"
+    );
+    Ok(())
+}
