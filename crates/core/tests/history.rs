@@ -369,6 +369,74 @@ fn past_the_deadline_the_rows_have_no_titles() {
     assert!(again.rows.iter().any(|row| row.title.is_some()));
 }
 
+/// A log of a sub-agent of the oldest kind, which only its first line gives away.
+fn sidechain(id: &str) -> String {
+    format!(
+        "{}\n",
+        json!({"type": "user", "sessionId": id, "isSidechain": true, "message": {"content": "Hi"}})
+    )
+}
+
+#[test]
+fn past_the_deadline_nothing_hidden_is_listed_as_visible() {
+    let folders = Folders::empty();
+    folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(1)), sidechain(&claude_id(1)), 0);
+    let exec = json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": "session_meta", "payload": {
+        "id": codex_id(900), "cwd": "/w", "source": "exec"}});
+    folders.write(&format!("codex/sessions/{}", codex_name(900)), format!("{exec}\n"), 0);
+    let history = folders.history();
+    let spent = || Budget::new(Instant::now(), CancellationToken::new());
+    let cut = history.list(&Query { provider: Some(Provider::Codex), ..Query::default() }, &spent());
+    assert_eq!((cut.rows.len(), cut.total, cut.unread, cut.timed_out), (0, 0, 1, true));
+    let all = history.list(&all(Provider::Codex), &spent());
+    assert_eq!((all.rows.len(), all.total, all.unread, all.timed_out), (1, 1, 1, true));
+    let whole = history.list(&Query::default(), &budget());
+    assert_eq!((whole.rows.len(), whole.unread, whole.timed_out), (0, 0, false));
+}
+
+#[test]
+fn a_deadline_holds_within_one_folder() {
+    let folders = Folders::empty();
+    for number in 0..2000 {
+        let name = format!("claude/projects/-w/{}.jsonl", claude_id(number));
+        folders.write(&name, sidechain(&claude_id(number)), 0);
+        folders.write(&format!("codex/archived_sessions/{}", codex_name(number)), "{}\n", 0);
+    }
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let spent = Budget::within(Duration::from_secs(60), &cancel);
+    for provider in Provider::ALL {
+        let found = folders.history().list(&all(provider), &spent).total;
+        assert!(found < 256, "{found} of {}", provider.as_str());
+        assert_eq!(folders.history().list(&all(provider), &budget()).total, 2000);
+    }
+}
+
+#[test]
+fn a_fork_is_summed_up_alike_however_it_was_found() {
+    let folders = Folders::empty();
+    let line = |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload});
+    let turn = |id: &str, text: &str| {
+        let lines = [
+            line("event_msg", json!({"type": "task_started", "turn_id": id})),
+            line("event_msg", json!({"type": "user_message", "message": text})),
+        ];
+        lines.map(|line| format!("{line}\n")).concat()
+    };
+    let meta = |id: u32, from: Option<u32>| {
+        let payload =
+            json!({"id": codex_id(id), "cwd": "/w", "source": "cli", "forked_from_id": from.map(codex_id)});
+        format!("{}\n", line("session_meta", payload))
+    };
+    folders.write(&format!("codex/sessions/{}", codex_name(1)), meta(1, None) + &turn("a", "One"), 0);
+    let fork = meta(2, Some(1)) + &turn("a", "One") + &turn("b", "Two");
+    folders.write(&format!("codex/sessions/{}", codex_name(2)), fork, 1);
+    let by_id = folders.history().find(&codex_id(2), None).unwrap();
+    let since = Some(by_id.updated_at);
+    let listed = folders.history().list(&Query { since, ..all(Provider::Codex) }, &budget()).rows;
+    assert_eq!((by_id.user_turns, listed), (Some(1), vec![by_id]));
+}
+
 #[test]
 fn ids_may_be_shortened_while_they_fit_one_session() {
     let folders = Folders::empty();

@@ -403,3 +403,20 @@ fn past_the_deadline_the_flag_says_so() {
         assert!(bench.call(name, arguments).unwrap().cut.timed_out, "{name}");
     }
 }
+
+#[test]
+fn a_list_that_the_deadline_cut_says_so_in_its_value() {
+    let mut bench = furnished();
+    // Flat, so that it is found whatever the time.
+    let id = "0c0de000-0000-7000-8000-000000000009";
+    let meta = json!({"type": "session_meta", "payload": {"id": id, "cwd": "/w", "source": "exec"}});
+    bench.write(
+        &bench.base().join(format!("codex/sessions/rollout-2026-11-01T00-00-00-{id}.jsonl")),
+        &[meta],
+        9,
+    );
+    bench.limits.list_time = Duration::ZERO;
+    let output = bench.call("session.list", json!({})).unwrap();
+    assert_eq!(output.value, json!({"sessions": [], "truncated": true, "total_count": 0}));
+    assert_eq!((output.cut.timed_out, output.cut.omitted), (true, 1));
+}

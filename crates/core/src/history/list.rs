@@ -27,14 +27,20 @@ const FIND_TIME: Duration = Duration::from_secs(1);
 const MIN_ID_PREFIX: usize = 8;
 
 impl History {
-    /// Lists transcripts, newest first. When the budget is spent, what is left has no titles; rows of which nothing is
-    /// known are left out where a workspace is asked for.
+    /// Lists transcripts, newest first. When the budget is spent, what is left is only counted; where hidden ones are
+    /// wanted too it is listed without titles, except where a workspace is asked for.
     pub fn list(&self, query: &Query, budget: &Budget) -> Listing {
         let mut rows = Vec::new();
         let mut timed_out = false;
+        let mut unread = 0;
         for source in self.sources(query.provider) {
-            let mut found = self.rows(source.as_ref(), query.since, budget);
+            let files = source.discover(budget);
+            timed_out |= budget.timed_out();
+            let recent = |file: &&LogFile| query.since.is_none_or(|since| file.updated_at() >= since);
+            let wanted = files.iter().filter(recent).collect();
+            let mut found = self.read_all(source.as_ref(), &files, wanted, query.all, budget);
             timed_out |= found.cut_short;
+            unread += found.unread;
             rows.append(&mut found.rows);
         }
         newest_first(&mut rows);
@@ -53,7 +59,7 @@ impl History {
         if truncated {
             rows.truncate(query.limit);
         }
-        Listing { rows, total, truncated, timed_out }
+        Listing { rows, total, truncated, timed_out, unread }
     }
 
     /// Finds one session by its id, or by a beginning of it that fits no other; hidden ones too.
@@ -68,32 +74,42 @@ impl History {
         provider: Option<Provider>,
         budget: &Budget,
     ) -> Option<Transcript> {
-        let id = id.trim();
-        let mut fitting = Vec::new();
-        for source in self.sources(provider) {
-            for file in source.discover(budget) {
-                if file.id == id || (id.len() >= MIN_ID_PREFIX && file.id.starts_with(id)) {
-                    fitting.push((source.provider(), file));
-                }
-            }
-        }
-        let exact = fitting.iter().filter(|(_, file)| file.id == id);
-        let newest = exact.max_by_key(|(_, file)| file.stamp.mtime_ns).cloned();
-        let (provider, file) = match (newest, fitting.as_slice()) {
-            (Some(newest), _) => newest,
-            (None, [(first, file), rest @ ..]) if rest.iter().all(|(_, other)| other.id == file.id) => {
-                (*first, file.clone())
-            }
-            // An id that no file's name holds: of a log that was named by hand.
-            _ => return self.find_inside(id, provider, budget),
-        };
-        let source = self.sources(Some(provider)).into_iter().next()?;
-        self.read_all(source.as_ref(), vec![file], budget).rows.pop()
+        self.find_each(&[id], provider, budget).pop()
     }
 
-    fn find_inside(&self, id: &str, provider: Option<Provider>, budget: &Budget) -> Option<Transcript> {
-        let query = Query { provider, all: true, ..Query::default() };
-        self.list(&query, budget).rows.into_iter().find(|row| row.id == id)
+    /// Finds several sessions as [`History::find`] finds one, at the cost of one look at the folders; each of them
+    /// once, in no order.
+    pub(crate) fn find_each(
+        &self,
+        ids: &[&str],
+        provider: Option<Provider>,
+        budget: &Budget,
+    ) -> Vec<Transcript> {
+        let look = |source: Box<dyn Source>| Found { files: source.discover(budget), source };
+        let sources: Vec<Found> = self.sources(provider).into_iter().map(look).collect();
+        let mut wanted: Vec<Vec<&LogFile>> = vec![vec![]; sources.len()];
+        let mut without_file = Vec::new();
+        for id in ids.iter().map(|id| id.trim()) {
+            match fitting(id, &sources) {
+                Some((at, file)) if !wanted[at].contains(&file) => wanted[at].push(file),
+                Some(_) => {}
+                None => without_file.push(id),
+            }
+        }
+        let mut rows = Vec::new();
+        for (Found { source, files }, wanted) in sources.iter().zip(wanted) {
+            if !wanted.is_empty() {
+                rows.append(&mut self.read_all(source.as_ref(), files, wanted, true, budget).rows);
+            }
+        }
+        // An id that no file's name holds: of a log that was named by hand.
+        if !without_file.is_empty() {
+            let query = Query { provider, all: true, ..Query::default() };
+            let mut named = self.list(&query, budget).rows;
+            named.retain(|row| without_file.contains(&row.id.as_str()));
+            rows.append(&mut named);
+        }
+        rows
     }
 
     /// Returns the readers of the agents that are asked for.
@@ -109,41 +125,36 @@ impl History {
         sources
     }
 
-    fn rows(&self, source: &dyn Source, since: Option<i64>, budget: &Budget) -> Rows {
-        let mut files = source.discover(budget);
-        let discovery_cut = budget.timed_out();
-        if let Some(since) = since {
-            files.retain(|file| file.updated_at() >= since);
-        }
-        let mut rows = self.read_all(source, files, budget);
-        rows.cut_short |= discovery_cut;
-        rows
-    }
-
-    fn read_all(&self, source: &dyn Source, mut files: Vec<LogFile>, budget: &Budget) -> Rows {
-        files.sort_by(|a, b| b.stamp.mtime_ns.cmp(&a.stamp.mtime_ns).then_with(|| a.path.cmp(&b.path)));
+    /// Takes what the index remembers of the `wanted` logs and reads the rest; `files` are all there are.
+    fn read_all(
+        &self,
+        source: &dyn Source,
+        files: &[LogFile],
+        mut wanted: Vec<&LogFile>,
+        with_unread: bool,
+        budget: &Budget,
+    ) -> Rows {
+        wanted.sort_by(|a, b| b.stamp.mtime_ns.cmp(&a.stamp.mtime_ns).then_with(|| a.path.cmp(&b.path)));
         let mut remembered = self.index.load(source.root());
-        let mut rows = Vec::with_capacity(files.len());
+        let mut rows = Vec::new();
         let mut unknown = Vec::new();
-        for file in &files {
+        for file in wanted {
             match remembered.remove(&file.path) {
                 Some((stamp, row)) if stamp == file.stamp => rows.push(row),
                 _ => unknown.push(file),
             }
         }
-        let fresh = read_unknown(source, &files, &unknown, budget);
-        let cut_short = budget.timed_out() && unknown.len() > fresh.iter().flatten().count();
-        let mut to_save = Vec::new();
-        for (file, row) in unknown.iter().zip(fresh) {
-            match row {
-                Some(row) => {
-                    to_save.push((file.stamp, row.clone()));
-                    rows.push(row);
-                }
-                None => rows.push(file.unread(source.provider())),
-            }
+        let fresh = read_unknown(source, files, &unknown, budget);
+        let unread = unknown.len() - fresh.len();
+        let cut_short = budget.timed_out() && unread > 0;
+        if with_unread && unread > 0 {
+            let read: HashSet<usize> = fresh.iter().map(|(at, _)| *at).collect();
+            let left = unknown.iter().enumerate().filter(|(at, _)| !read.contains(at));
+            rows.extend(left.map(|(_, file)| file.unread(source.provider())));
         }
-        self.parsed.fetch_add(to_save.len(), Ordering::Relaxed);
+        self.parsed.fetch_add(fresh.len(), Ordering::Relaxed);
+        let to_save: Vec<_> = fresh.into_iter().map(|(at, row)| (unknown[at].stamp, row)).collect();
+        rows.extend(to_save.iter().map(|(_, row)| row.clone()));
         if !to_save.is_empty() {
             self.index.save(to_save);
         }
@@ -154,22 +165,48 @@ impl History {
                 row.title = Some(name.clone());
             }
         }
-        Rows { rows, cut_short }
+        Rows { rows, unread, cut_short }
     }
 }
 
 struct Rows {
     rows: Vec<Transcript>,
+    /// Logs that nobody got to read.
+    unread: usize,
     cut_short: bool,
 }
 
-/// Reads the logs that the index does not know on a few threads, newest first; `None` for what was not reached.
+/// The logs of one agent.
+struct Found {
+    source: Box<dyn Source>,
+    files: Vec<LogFile>,
+}
+
+/// Returns the log whose name holds `id`, the newest if there are several, else the one that it is a beginning of
+/// while there is no other; and its place in `sources`.
+fn fitting<'a>(id: &str, sources: &'a [Found]) -> Option<(usize, &'a LogFile)> {
+    let each = || {
+        let places = sources.iter().enumerate();
+        places.flat_map(|(at, found)| found.files.iter().map(move |file| (at, file)))
+    };
+    let mtime = |(_, file): &(usize, &LogFile)| file.stamp.mtime_ns;
+    let exact = each().filter(|(_, file)| file.id == id).max_by_key(mtime);
+    if exact.is_some() || id.len() < MIN_ID_PREFIX {
+        return exact;
+    }
+    let beginning = || each().filter(|(_, file)| file.id.starts_with(id));
+    let newest = beginning().max_by_key(mtime)?;
+    beginning().all(|(_, file)| file.id == newest.1.id).then_some(newest)
+}
+
+/// Reads the logs that the index does not know on a few threads, newest first, until the budget is spent. Returns the
+/// rows and the places of their logs in `unknown`.
 fn read_unknown(
     source: &dyn Source,
     all: &[LogFile],
     unknown: &[&LogFile],
     budget: &Budget,
-) -> Vec<Option<Transcript>> {
+) -> Vec<(usize, Transcript)> {
     if unknown.is_empty() {
         return vec![];
     }
@@ -179,7 +216,7 @@ fn read_unknown(
         by_id.get(id).map(|path| (*path).clone())
     };
     let next = AtomicUsize::new(0);
-    let done = Mutex::new(vec![None; unknown.len()]);
+    let done = Mutex::new(Vec::new());
     let work = || {
         let mut mine = Vec::new();
         while !budget.spent() {
@@ -192,10 +229,7 @@ fn read_unknown(
             }
             mine.push((at, row));
         }
-        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        for (at, row) in mine {
-            done[at] = Some(row);
-        }
+        done.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS).min(unknown.len());
     if threads == 1 {

@@ -2,8 +2,8 @@
 //! ciphertext, no pictures.
 
 use super::{
-    Event, EventKind, History, Provider, Query, Transcript, lines::Lines, pattern::Pattern, source::Decoder,
-    worktree::Territory,
+    Event, EventKind, History, Listing, Provider, Query, Transcript, lines::Lines, pattern::Pattern,
+    source::Decoder, worktree::Territory,
 };
 use crate::tool::{Budget, Progress};
 use std::{
@@ -98,12 +98,13 @@ impl History {
         progress: &dyn Progress,
     ) -> Result<SearchResult, String> {
         let pattern = Pattern::new(&query.pattern)?;
-        let (rows, list_cut) = self.to_search(query, list_budget);
+        let Listing { rows, timed_out: list_cut, unread, .. } = self.to_search(query, list_budget);
         let (jobs, bytes_cut) = within_bytes(rows, query.file_bytes, query.total_bytes);
         let found = self.search_all(&jobs, &pattern, query, budget, progress);
         let mut result = SearchResult {
             truncated: bytes_cut,
             timed_out: list_cut || (budget.timed_out() && found.iter().any(|found| !found.finished)),
+            omitted: unread as u64,
             ..SearchResult::default()
         };
         for mut found in found {
@@ -118,9 +119,9 @@ impl History {
         Ok(result)
     }
 
-    fn to_search(&self, query: &SearchQuery, budget: &Budget) -> (Vec<Transcript>, bool) {
+    fn to_search(&self, query: &SearchQuery, budget: &Budget) -> Listing {
         let only = query.workspace.clone().filter(|_| query.workspace_only);
-        let listing = self.list(
+        let mut listing = self.list(
             &Query {
                 provider: query.provider,
                 workspace: only,
@@ -130,18 +131,23 @@ impl History {
             },
             budget,
         );
-        let mut rows = listing.rows;
+        if query.all || !query.sessions.is_empty() {
+            // They are rows, and searched like any other.
+            listing.unread = 0;
+        }
         if !query.sessions.is_empty() {
-            rows.retain(|row| query.sessions.contains(&row.id));
+            listing.rows.retain(|row| query.sessions.contains(&row.id));
         }
         if let Some(workspace) = &query.workspace {
             let mut territory = Territory::of(workspace);
-            let (mut here, elsewhere): (Vec<_>, Vec<_>) =
-                rows.into_iter().partition(|row| row.cwd.as_deref().is_some_and(|cwd| territory.holds(cwd)));
+            let (mut here, elsewhere): (Vec<_>, Vec<_>) = listing
+                .rows
+                .into_iter()
+                .partition(|row| row.cwd.as_deref().is_some_and(|cwd| territory.holds(cwd)));
             here.extend(elsewhere);
-            rows = here;
+            listing.rows = here;
         }
-        (rows, listing.timed_out)
+        listing
     }
 
     fn search_all(

@@ -10,6 +10,9 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+/// Entries of a folder between two looks at the clock: one look costs as much as a few entries.
+pub(super) const ENTRIES_BETWEEN_LOOKS: usize = 256;
+
 /// A log that was found but not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {
@@ -63,7 +66,7 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
     /// Returns the folder that holds all of them.
     fn root(&self) -> &Path;
 
-    /// Finds every log; opens none.
+    /// Finds every log, or those that the budget leaves time for; opens none.
     fn discover(&self, budget: &Budget) -> Vec<LogFile>;
 
     /// Returns titles that are kept outside of the logs, by session id.

@@ -100,6 +100,9 @@ pub struct Listing {
     pub total: usize,
     /// The cap cut some.
     pub truncated: bool,
-    /// The deadline came first; titles may be missing.
+    /// The deadline came first; titles may be missing, and logs may not have been found at all.
     pub timed_out: bool,
+    /// Logs that were found but not read. Nobody knows whether they are hidden, so they are left out of `rows` and
+    /// `total` unless hidden ones are wanted too; then they are rows without titles.
+    pub unread: usize,
 }

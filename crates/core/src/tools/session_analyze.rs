@@ -74,9 +74,9 @@ impl Tool for SessionAnalyze {
                 context.history.list(&query, &budget)
             }
             Some(provider) => {
-                let ids = ids.iter().take(context.limits.analyze_sessions);
-                let found = ids.filter_map(|id| context.history.find_within(id, provider, &budget));
-                let mut rows: Vec<_> = found.collect();
+                let ids = ids.iter().take(context.limits.analyze_sessions).map(String::as_str);
+                let ids: Vec<&str> = ids.collect();
+                let mut rows = context.history.find_each(&ids, provider, &budget);
                 rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
                 history::Listing { rows, ..history::Listing::default() }
             }
@@ -116,7 +116,8 @@ impl Tool for SessionAnalyze {
             value.insert("userIntent".into(), json!(sentence));
             value.insert("evidence".into(), json!(evidence));
         }
-        let omitted = missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
+        let unread = targets.unread as u64;
+        let omitted = unread + missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
         // The workspace's older sessions are not cut off; they were never asked for.
         let truncated = pairs.iter().any(|(_, digest)| digest.partial);
         Ok(ToolOutput { value: Value::Object(value), cut: Cut { truncated, timed_out, omitted } })

@@ -64,10 +64,14 @@ impl Tool for SessionList {
         Ok(ToolOutput {
             value: json!({
                 "sessions": sessions,
-                "truncated": listing.truncated,
+                "truncated": listing.truncated || listing.timed_out,
                 "total_count": listing.total,
             }),
-            cut: Cut { truncated: listing.truncated, timed_out: listing.timed_out, omitted: 0 },
+            cut: Cut {
+                truncated: listing.truncated,
+                timed_out: listing.timed_out,
+                omitted: listing.unread as u64,
+            },
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` beside them (2.0) or
 //! beneath `<uuid>/subagents/` (2.1). Nothing else under a project is a session.
 
-use super::super::source::{LogFile, is_uuid, stamp};
+use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
 use crate::tool::Budget;
 use std::{fs, path::Path};
 
@@ -16,7 +16,10 @@ pub(super) fn discover(projects: &Path, budget: &Budget) -> Vec<LogFile> {
             break;
         }
         let Ok(entries) = fs::read_dir(project.path()) else { continue };
-        for entry in entries.flatten() {
+        for (at, entry) in entries.flatten().enumerate() {
+            if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+                break;
+            }
             let Ok(name) = entry.file_name().into_string() else { continue };
             if let Some(stem) = name.strip_suffix(".jsonl") {
                 let subagent = is_subagent(stem);

@@ -1,7 +1,7 @@
 //! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl` and the flat `archived_sessions/`, each plain or
 //! with `.zst` behind it.
 
-use super::super::source::{LogFile, is_uuid, stamp};
+use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
 use crate::tool::Budget;
 use std::{collections::HashSet, fs, path::Path};
 
@@ -19,7 +19,10 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut folders = Vec::new();
     let mut names = HashSet::new();
-    for entry in entries.flatten() {
+    for (at, entry) in entries.flatten().enumerate() {
+        if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+            break;
+        }
         let Ok(name) = entry.file_name().into_string() else { continue };
         if name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) {
             names.insert(name);
@@ -27,7 +30,13 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
             folders.push(name);
         }
     }
-    for name in &names {
+    // Names begin with the time. The newest come first, so that a deadline still gives the newest sessions.
+    let mut newest_first: Vec<&String> = names.iter().collect();
+    newest_first.sort_unstable_by(|a, b| b.cmp(a));
+    for (at, name) in newest_first.into_iter().enumerate() {
+        if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+            return;
+        }
         // While a log is being compressed or taken out again both are there; the plain one is the truth.
         if name.strip_suffix(".zst").is_some_and(|plain| names.contains(plain)) {
             continue;
@@ -37,7 +46,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
             files.push(LogFile { stamp, id: id_of(name), subagent: false, archived, path });
         }
     }
-    // The newest days first, so that a deadline still gives the newest sessions.
+    // The newest days first, for the same reason.
     folders.sort_unstable_by(|a, b| b.cmp(a));
     for name in folders {
         if budget.spent() {
