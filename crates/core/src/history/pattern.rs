@@ -48,15 +48,19 @@ fn reads_raw(pattern: &str) -> bool {
         let next = bytes.get(at + 1).copied();
         match bytes[at] {
             // An escaped sign stands for itself; `\b`, `\w`, `\n` and the like do not.
+            // `\<` and `\>` are the ends of a word, and a word may begin behind the `n` of `\n`.
             b'\\'
                 if next.is_some_and(|next| {
-                    next.is_ascii_punctuation() && !matches!(next, b'\\' | b'"' | b'/')
+                    next.is_ascii_punctuation() && !matches!(next, b'\\' | b'"' | b'/' | b'<' | b'>')
                 }) =>
             {
                 at += 1;
             }
             b'\\' | b'"' | b'^' | b'$' => return false,
-            b'[' if next == Some(b'^') => return false,
+            b'[' => match plain_class(&bytes[at + 1..]) {
+                Some(length) => at += length,
+                None => return false,
+            },
             // Any one character may be two; any number of them may be any number.
             b'.' if !matches!(next, Some(b'*' | b'+')) => return false,
             // Flags change what the signs mean; `/` may be written `\/`.
@@ -68,6 +72,27 @@ fn reads_raw(pattern: &str) -> bool {
         at += 1;
     }
     true
+}
+
+/// Returns the length of a class behind its `[`, its `]` included, if it holds letters, digits and ranges of them only:
+/// any other range may hold a quote or a backslash.
+fn plain_class(class: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let first = *class.get(at)?;
+        let last = match class.get(at + 1..at + 3) {
+            Some([b'-', last]) => Some(*last),
+            _ => None,
+        };
+        match (first, last) {
+            (b']', _) if at > 0 => return Some(at + 1),
+            (b'a'..=b'z', Some(b'a'..=b'z'))
+            | (b'A'..=b'Z', Some(b'A'..=b'Z'))
+            | (b'0'..=b'9', Some(b'0'..=b'9')) => at += 3,
+            (first, None) if first.is_ascii_alphanumeric() => at += 1,
+            _ => return None,
+        }
+    }
 }
 
 fn reason(error: &regex::Error) -> String {
@@ -95,6 +120,16 @@ mod tests {
             (r"a\.rs", true),
             ("(?:a|b)+", true),
             ("[a-c]x?", true),
+            ("[a-cA-C0-9_x]", false),
+            ("[a-cA-C0-9x]b", true),
+            ("[!-0]", false),
+            ("[A-z]", false),
+            ("[a-]", false),
+            ("[a-c&&b]", false),
+            ("[]a]", false),
+            ("[[:alpha:]]", false),
+            (r"[\w]", false),
+            (r"\<todo", false),
             ("src/a", false),
             (r"\bTODO\b", false),
             ("say \"hi\"", false),
@@ -107,6 +142,15 @@ mod tests {
         ];
         for (pattern, expected) in rows {
             assert_eq!(reads_raw(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_class_with_a_quote_in_its_range_finds_quotes() {
+        let line = br#"{"message":{"content":"please a\"b now"}}"#;
+        for pattern in ["a[!-0]b now", "a[\"']b", "a[ -z]b", r"a[\x22]b"] {
+            let pattern = Pattern::new(pattern).unwrap();
+            assert!(pattern.find("please a\"b now").is_some() && pattern.may_match(line), "{pattern:?}");
         }
     }
 
