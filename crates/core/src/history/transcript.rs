@@ -1,7 +1,7 @@
 //! One past session, whatever agent wrote it.
 
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use serde::{Deserialize, Serialize, Serializer};
+use std::path::{Path, PathBuf};
 
 /// The agent that wrote a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,6 +53,7 @@ pub struct Transcript {
     /// By the rules of the agent itself; absent when there is nothing to show.
     pub title: Option<String>,
     /// The directory that it ran in, as recorded.
+    #[serde(default, serialize_with = "shown_if_any")]
     pub cwd: Option<PathBuf>,
     /// The git branch.
     pub branch: Option<String>,
@@ -63,6 +64,7 @@ pub struct Transcript {
     /// Last change of the file, in milliseconds since the epoch.
     pub updated_at: i64,
     /// The log itself.
+    #[serde(serialize_with = "shown")]
     pub file_path: PathBuf,
     /// Prompts of a person, when the whole file was read.
     pub user_turns: Option<u64>,
@@ -74,6 +76,18 @@ pub struct Transcript {
     pub subagent: bool,
     /// Lines that could not be read.
     pub bad_lines: u64,
+}
+
+/// Writes a path as a person sees it: a folder whose name is no UTF-8 must not cost a whole list.
+fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+fn shown_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => shown(path, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Which transcripts are wanted.
