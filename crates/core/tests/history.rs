@@ -437,6 +437,48 @@ fn a_fork_is_summed_up_alike_however_it_was_found() {
     assert_eq!((by_id.user_turns, listed), (Some(1), vec![by_id]));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_whose_name_is_no_utf8_costs_no_list() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let folders = Folders::fixtures();
+    let project = folders.path("claude/projects").join(OsStr::from_bytes(b"-bad\xff"));
+    fs::create_dir_all(&project).unwrap();
+    let line = json!({"type": "user", "cwd": "/w/bad", "message": {"content": "Hi all"}});
+    fs::write(project.join(format!("{}.jsonl", claude_id(999))), format!("{line}\n")).unwrap();
+    let history = folders.history();
+    let rows = history.list(&Query::default(), &budget()).rows;
+    let row = rows.iter().find(|row| row.id == claude_id(999)).unwrap();
+    assert_eq!((row.title.as_deref(), row.cwd.as_deref()), (Some("Hi all"), Some(Path::new("/w/bad"))));
+    let mut bad = row.clone();
+    bad.cwd = Some(project);
+    for row in rows.iter().chain([&bad]) {
+        let text = serde_json::to_string(row).unwrap();
+        assert_eq!(serde_json::from_str::<Transcript>(&text).unwrap().id, row.id);
+    }
+    let found = history.find(&claude_id(999), None).unwrap();
+    let read = history.read(&found, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
+    assert!(read.is_ok());
+}
+
+#[test]
+fn a_summary_of_another_session_is_no_title() {
+    let folders = Folders::empty();
+    let summary = |leaf: &str| json!({"type": "summary", "summary": format!("Of {leaf}"), "leafUuid": leaf});
+    let prompt = json!({"type": "user", "uuid": "here", "message": {"content": "Fix the login"}});
+    let logs = [
+        (1, vec![summary("elsewhere"), prompt.clone()], "Fix the login"),
+        (2, vec![summary("here"), summary("elsewhere"), prompt.clone()], "Of here"),
+        (3, vec![prompt, summary("here"), summary("elsewhere")], "Of here"),
+    ];
+    let history = folders.history();
+    for (number, lines, title) in logs {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(number)), text, 0);
+        assert_eq!(history.find(&claude_id(number), None).unwrap().title.as_deref(), Some(title), "{number}");
+    }
+}
+
 #[test]
 fn ids_may_be_shortened_while_they_fit_one_session() {
     let folders = Folders::empty();

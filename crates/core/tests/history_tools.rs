@@ -323,7 +323,75 @@ fn analyze_says_what_the_person_wanted() {
     assert_eq!(goals.get("fileFrequency"), None);
     let ids = json!(["c1a0de00-0000-4000-8000-000000000003"]);
     let elsewhere = bench.value("session.analyze", json!({"sessionIds": ids}));
-    assert_eq!(elsewhere["userIntent"], "Login elsewhere");
+    assert_eq!(elsewhere["goalPatterns"], json!(["Login elsewhere"]));
+}
+
+#[test]
+fn analyze_takes_no_intent_from_another_workspace_or_a_hidden_session() {
+    let bench = furnished();
+    let root = bench.root();
+    let side = |number: u32| format!("c1a0de00-0000-4000-8000-{number:012}");
+    let hidden =
+        json!({"isSidechain": true, "message": {"role": "user", "content": "A task that no person typed"}});
+    bench.claude(8, 8, &root, &[hidden, tool("Bash", json!({"command": "ls"}))]);
+    let only = |ids: &[u32]| {
+        let ids: Vec<String> = ids.iter().map(|id| side(*id)).collect();
+        bench.value("session.analyze", json!({"sessionIds": ids}))
+    };
+    for id in [3, 8] {
+        let value = only(&[id]);
+        assert_eq!((value.get("userIntent"), value.get("evidence")), (None, None), "{id}");
+    }
+    let mixed = only(&[3, 8, 2, 2]);
+    assert_eq!(mixed["toolFrequency"], json!({"Bash": 2, "Edit": 1, "Read": 1}));
+    let places = mixed["evidence"].as_array().unwrap();
+    assert_eq!(places.iter().map(|place| place["session_id"].clone()).collect::<Vec<_>>(), [side(2)]);
+}
+
+#[test]
+fn analyze_tells_goals_newest_first_within_and_across_sessions() {
+    let bench = Bench::new();
+    let root = bench.root();
+    let at = |minute: u32, text: &str| json!({"timestamp": format!("2026-11-01T00:{minute:02}:00.000Z"), "message": {"content": text}});
+    bench.claude(
+        1,
+        30,
+        &root,
+        &[at(1, "First"), at(5, "Fifth"), at(4, "Fourth"), at(59, "Clock gone wrong")],
+    );
+    bench.claude(2, 20, &root, &[at(2, "Second"), at(3, "Third"), at(3, "Third and a half")]);
+    let goals = bench.value("session.analyze", json!({}))["goalPatterns"].clone();
+    let expected = ["Clock gone wrong", "Fifth", "Fourth", "Third and a half", "Third", "Second", "First"];
+    assert_eq!(goals, json!(expected));
+}
+
+#[test]
+fn analyze_keeps_the_latest_prompts_of_a_long_session() {
+    let bench = Bench::new();
+    let prompts: Vec<Value> = (0..500).map(|turn| json!(format!("Prompt {turn}"))).collect();
+    bench.claude(1, 1, &bench.root(), &prompts);
+    let value = bench.value("session.analyze", json!({}));
+    assert_eq!(
+        (&value["goalPatterns"][0], &value["goalPatterns"][1]),
+        (&json!("Prompt 499"), &json!("Prompt 498"))
+    );
+    assert_eq!(value["userIntent"], "Prompt 0");
+}
+
+#[test]
+fn analyze_takes_no_summary_of_another_session_for_the_intent() {
+    let bench = Bench::new();
+    let summary =
+        json!({"type": "summary", "summary": "Deploy the payment service", "leafUuid": "elsewhere"});
+    bench.claude(1, 1, &bench.root(), &[summary, json!("Fix the login redirect")]);
+    assert_eq!(bench.value("session.analyze", json!({}))["userIntent"], "Fix the login redirect");
+}
+
+#[test]
+fn search_finds_a_quote_that_a_class_stands_for() {
+    let bench = Bench::new();
+    bench.claude(1, 1, &bench.root(), &[json!("please a\"b now")]);
+    assert_eq!(bench.value("session.search", json!({"pattern": "a[!-0]b now"}))["totalMatches"], 1);
 }
 
 #[test]

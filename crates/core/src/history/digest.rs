@@ -1,6 +1,6 @@
 //! Boils one transcript down to what an analysis needs.
 
-use super::{Event, EventKind, History, TitleRank, Transcript, read::Span, title};
+use super::{Event, EventKind, History, Transcript, read::Span, title};
 use crate::tool::Budget;
 use std::{collections::BTreeMap, io, ops::ControlFlow};
 
@@ -9,15 +9,15 @@ const HEAD_BYTES: u64 = 2 << 20;
 const TAIL_BYTES: u64 = 1 << 20;
 /// Kept of a prompt; a sentence is far shorter.
 const PROMPT_BYTES: usize = 4 << 10;
-/// Prompts kept of one transcript; more would never be shown.
+/// Prompts kept of one transcript, the first and the latest; more would never be shown.
 const PROMPTS: usize = 200;
 
 /// What an analysis keeps of one transcript.
 #[derive(Debug)]
 pub(crate) struct Digest {
-    /// The title that the agent or a person gave, and its rank.
-    pub(crate) title: Option<(TitleRank, String)>,
-    /// What a person typed, in order.
+    /// The title that the agent or a person gave, as lists show it.
+    pub(crate) title: Option<String>,
+    /// What a person typed, in order: the first, which says what it is about, and the latest.
     pub(crate) prompts: Vec<Prompt>,
     /// Each tool call: the line it came from and its name.
     pub(crate) calls: Vec<(Option<u64>, String)>,
@@ -36,6 +36,8 @@ pub(crate) struct Digest {
 pub(crate) struct Prompt {
     /// From 1; 0 when it is not known.
     pub(crate) line: u64,
+    /// Milliseconds since the epoch.
+    pub(crate) at: Option<i64>,
     /// As typed.
     pub(crate) text: String,
     /// See [`Event::origin`].
@@ -58,9 +60,7 @@ impl History {
             digest.add(event, transcript.subagent);
             ControlFlow::Continue(())
         })?;
-        if let Some(name) = self.name_of(transcript.provider, &transcript.id) {
-            digest.title = Some((TitleRank::Person, name));
-        }
+        digest.title = self.given_title(transcript, budget);
         digest.omitted = end.bad_lines + end.long_lines;
         digest.partial = end.capped || end.stopped;
         Ok(digest)
@@ -76,17 +76,17 @@ impl Digest {
             *self.files.entry(file.path).or_default() |= file.edited;
         }
         match event.kind {
-            EventKind::Title(rank) => {
-                if self.title.as_ref().is_none_or(|(known, _)| rank >= *known) {
-                    self.title = Some((rank, event.text));
-                }
-                return;
-            }
+            // Which of them is the title is for the list to say: see `given_title`.
+            EventKind::Title(_) => return,
             EventKind::Prompt if event.text == title::IMAGE_ONLY => {}
-            EventKind::Prompt if self.prompts.len() < PROMPTS && (of_subagent || !event.sidechain) => {
+            EventKind::Prompt if of_subagent || !event.sidechain => {
                 let mut text = event.text;
                 text.truncate(text.floor_char_boundary(PROMPT_BYTES));
-                self.prompts.push(Prompt { line: event.line, text, origin: event.origin });
+                if self.prompts.len() == PROMPTS {
+                    self.prompts.remove(1);
+                }
+                let (line, at, origin) = (event.line, event.timestamp, event.origin);
+                self.prompts.push(Prompt { line, at, text, origin });
             }
             EventKind::ToolCall { name } => self.calls.push((event.origin, name)),
             _ => {}

@@ -32,7 +32,7 @@ pub use search::{SearchMatch, SearchQuery, SearchResult};
 pub use transcript::{Listing, Provider, Query, Transcript};
 pub use workspaces::RecentWorkspace;
 
-pub(crate) use digest::Digest;
+pub(crate) use digest::{Digest, Prompt};
 pub(crate) use intent::{choose, of_title, sentence};
 pub(crate) use worktree::{Territory, real};
 
@@ -40,7 +40,7 @@ use std::sync::{Arc, atomic::AtomicUsize};
 
 /// Changes whenever the same log is summed up differently; an index that outlives the process keeps it and forgets
 /// its rows when it differs.
-pub const READER_VERSION: u32 = 1;
+pub const READER_VERSION: u32 = 2;
 
 /// All history on this machine.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Streams what happened in one transcript.
 
 use super::{
-    Event, History, Provider, Transcript,
+    Event, History, Transcript,
     event::Decoded,
     lines::{self, Extent, Lines, OpenLog},
-    source::Decoder,
+    source::{Decoder, LogFile},
 };
 use crate::tool::Budget;
 use std::{
@@ -111,9 +111,11 @@ impl History {
         Ok(source.decoder(&transcript.file_path, &locate, budget))
     }
 
-    /// Returns the title that a person gave a session outside of its log.
-    pub(crate) fn name_of(&self, provider: Provider, id: &str) -> Option<String> {
-        self.sources(Some(provider)).first()?.names().remove(id)
+    /// Returns the title that the agent or a person gave a session, by the rules of its list; no prompt is one.
+    pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
+        let source = self.sources(Some(transcript.provider)).into_iter().next()?;
+        let name = source.names().remove(&transcript.id);
+        name.or_else(|| source.given_title(&LogFile::of(transcript)?, budget))
     }
 }
 

@@ -29,6 +29,13 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
+    /// Looks at the log of a row again; `None` when it is gone.
+    pub(crate) fn of(row: &Transcript) -> Option<Self> {
+        let path = row.file_path.clone();
+        let stamp = stamp(&path)?;
+        Some(Self { path, stamp, id: row.id.clone(), subagent: row.subagent, archived: false })
+    }
+
     /// Returns the time of the last change, in milliseconds since the epoch.
     pub(crate) fn updated_at(&self) -> i64 {
         self.stamp.mtime_ns.div_euclid(1_000_000)
@@ -74,6 +81,9 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
 
     /// Sums one log up from its head and tail.
     fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Transcript;
+
+    /// Returns the title in a log that the agent or a person gave it, as [`Source::summarise`] finds it.
+    fn given_title(&self, file: &LogFile, budget: &Budget) -> Option<String>;
 
     /// Returns what reads this log line by line.
     fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;

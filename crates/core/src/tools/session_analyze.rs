@@ -2,7 +2,7 @@
 
 use super::session_list::provider;
 use crate::{
-    history::{self, Digest, Query, Territory, Transcript},
+    history::{self, Digest, Prompt, Query, Territory, Transcript},
     tool::{Budget, Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::{Cut, Evidence},
     workspace::Workspace,
@@ -35,7 +35,7 @@ pub struct SessionAnalyze;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    /// Only these sessions; the recent ones of this workspace when left out or empty.
+    /// Only these sessions, wherever they ran; the recent ones of this workspace when left out or empty.
     #[serde(alias = "session_ids")]
     session_ids: Option<Vec<String>>,
     /// `codex` or `claude-code`; both when left out.
@@ -166,10 +166,21 @@ struct Analysis<'a> {
 struct Session {
     provider: &'static str,
     id: String,
+    /// It ran in this workspace and its agent lists it: it may say what its person wants here.
+    counts: bool,
     /// What the session says of itself.
     candidate: Option<String>,
-    /// Cleaned prompts and their lines.
-    prompts: Vec<(u64, String)>,
+    /// Cleaned, in order.
+    prompts: Vec<Goal>,
+}
+
+/// A cleaned prompt.
+struct Goal {
+    /// From 1; 0 when it is not known.
+    line: u64,
+    /// Milliseconds since the epoch.
+    at: i64,
+    text: String,
 }
 
 impl<'a> Analysis<'a> {
@@ -186,13 +197,19 @@ impl<'a> Analysis<'a> {
 
     fn add(&mut self, row: &Transcript, digest: &Digest) {
         let cwd = row.cwd.as_deref();
+        let counts = !row.hidden && !row.subagent && cwd.is_some_and(|cwd| self.territory.holds(cwd));
         let relative = |path: &str| self.relative(path, cwd);
         let is_new = |origin: &Option<u64>| origin.is_none_or(|origin| !self.seen.contains(&origin));
         let prompts = digest.prompts.iter().filter(|prompt| is_new(&prompt.origin));
-        let prompts: Vec<_> =
-            prompts.map(|prompt| (prompt.line, history::sentence(&prompt.text, &relative))).collect();
-        let title = digest.title.as_ref().map(|(_, title)| history::of_title(title, &relative));
-        let candidate = title.or_else(|| prompts.first().map(|(_, text)| text.clone()));
+        let goal = |prompt: &Prompt| Goal {
+            line: prompt.line,
+            // Nothing was typed after the last change.
+            at: prompt.at.map_or(row.updated_at, |at| at.min(row.updated_at)),
+            text: history::sentence(&prompt.text, &relative),
+        };
+        let prompts: Vec<Goal> = prompts.map(goal).collect();
+        let title = digest.title.as_ref().map(|title| history::of_title(title, &relative));
+        let candidate = title.or_else(|| prompts.first().map(|goal| goal.text.clone()));
         let calls = digest.calls.iter().filter(|(origin, _)| is_new(origin));
         let calls: Vec<&String> = calls.map(|(_, name)| name).collect();
         // What was changed says what a session was about; what was read does only when nothing was changed.
@@ -211,6 +228,7 @@ impl<'a> Analysis<'a> {
         self.sessions.push(Session {
             provider: row.provider.as_str(),
             id: row.id.clone(),
+            counts,
             candidate: candidate.filter(|text| !text.is_empty()),
             prompts,
         });
@@ -230,11 +248,14 @@ impl<'a> Analysis<'a> {
         Some(if shown.is_empty() || shown == "." { self.workspace.name().to_owned() } else { shown })
     }
 
-    /// Returns the distinct prompts, those of the newest session first.
+    /// Returns the distinct prompts, the newest first.
     fn goals(&self, most: usize) -> Vec<&str> {
         let mut seen = HashSet::new();
-        let prompts = self.sessions.iter().rev().flat_map(|session| &session.prompts);
-        let texts = prompts.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty());
+        let sessions = self.sessions.iter().rev();
+        let mut prompts: Vec<&Goal> = sessions.flat_map(|session| session.prompts.iter().rev()).collect();
+        // Sessions may run side by side; what was typed at one time stays in the order of the sessions.
+        prompts.sort_by_key(|goal| std::cmp::Reverse(goal.at));
+        let texts = prompts.into_iter().map(|goal| goal.text.as_str()).filter(|text| !text.is_empty());
         texts.filter(|text| seen.insert(text.to_lowercase())).take(most).collect()
     }
 
@@ -243,6 +264,7 @@ impl<'a> Analysis<'a> {
             .sessions
             .iter()
             .rev()
+            .filter(|session| session.counts)
             .filter_map(|session| session.candidate.as_deref().map(|text| (session, text)))
             .collect();
         let sentences: Vec<&str> = candidates.iter().map(|(_, text)| *text).collect();
@@ -256,8 +278,8 @@ impl<'a> Analysis<'a> {
 
 impl Session {
     fn evidence(&self, candidate: &str) -> Evidence {
-        let prompt = self.prompts.iter().find(|(line, text)| *line > 0 && !text.is_empty());
-        let (line, text) = prompt.map_or((0, candidate), |(line, text)| (*line, text.as_str()));
+        let prompt = self.prompts.iter().find(|goal| goal.line > 0 && !goal.text.is_empty());
+        let (line, text) = prompt.map_or((0, candidate), |goal| (goal.line, goal.text.as_str()));
         Evidence::Session {
             provider: self.provider.to_owned(),
             session_id: self.id.clone(),

@@ -11,7 +11,6 @@ use super::{
     },
     line,
 };
-use xxhash_rust::xxh32::xxh32;
 
 /// Tools that change the file they name.
 const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
@@ -30,7 +29,7 @@ impl Decoder for ClaudeDecoder {
             files: vec![],
             sidechain: node.flag("isSidechain"),
             copied: false,
-            origin: node.text("uuid").map(|uuid| hash(uuid.as_bytes())),
+            origin: node.text("uuid").map(line::hash),
         };
         let titled =
             |key, rank| title::given(node.text(key)).map(|title| make(EventKind::Title(rank), title));
@@ -119,9 +118,4 @@ fn joined(node: &Node<'_>) -> String {
         }),
     }
     joined
-}
-
-/// Two 32-bit hashes are enough to tell the lines of one machine apart.
-fn hash(bytes: &[u8]) -> u64 {
-    u64::from(xxh32(bytes, 0)) << 32 | u64::from(xxh32(bytes, 1))
 }

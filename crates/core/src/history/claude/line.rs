@@ -1,6 +1,7 @@
 //! What the lines of a transcript have in common.
 
 use super::super::json::Node;
+use xxhash_rust::xxh32::xxh32;
 
 /// Returns the text blocks of a message; a plain text is one block.
 pub(super) fn texts<'a>(line: &'a Node<'a>) -> Vec<&'a str> {
@@ -25,4 +26,9 @@ pub(super) fn is_persons(line: &Node<'_>) -> bool {
     let written_by_agent = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"];
     !written_by_agent.iter().any(|flag| line.flag(flag))
         && !blocks(line).iter().any(|block| block.text("type") == Some("tool_result"))
+}
+
+/// Hashes the id of a line. Two 32-bit hashes are enough to tell the lines of one machine apart.
+pub(super) fn hash(uuid: &str) -> u64 {
+    u64::from(xxh32(uuid.as_bytes(), 0)) << 32 | u64::from(xxh32(uuid.as_bytes(), 1))
 }

@@ -52,6 +52,10 @@ impl Source for Claude {
         summary::summarise(file, budget)
     }
 
+    fn given_title(&self, file: &LogFile, budget: &Budget) -> Option<String> {
+        summary::given_title(file, budget)
+    }
+
     fn decoder(&self, _path: &Path, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::ClaudeDecoder)
     }

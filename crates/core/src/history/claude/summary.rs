@@ -12,7 +12,7 @@ use super::{
 };
 use crate::tool::Budget;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io::{self, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
@@ -34,13 +34,23 @@ pub(super) fn summarise(file: &LogFile, budget: &Budget) -> Transcript {
     summary.finish(file)
 }
 
+/// Returns the title that the log gives its session.
+pub(super) fn given_title(file: &LogFile, budget: &Budget) -> Option<String> {
+    let mut summary = Summary::empty(file);
+    summary.read(file, budget).ok()?;
+    summary.given(file)
+}
+
 struct Summary {
     row: Transcript,
     lines: u64,
     starts_in_sidechain: bool,
     custom_title: Option<String>,
     ai_title: Option<String>,
-    summary: Option<String>,
+    /// Texts of summaries and the lines that they were written for, in order.
+    summaries: Vec<(Option<u64>, String)>,
+    /// Ids of the lines that were read, as hashes.
+    own_lines: HashSet<u64>,
     first_prompt: Option<String>,
     first_command: Option<String>,
     last_prompt: Option<String>,
@@ -58,7 +68,8 @@ impl Summary {
             starts_in_sidechain: false,
             custom_title: None,
             ai_title: None,
-            summary: None,
+            summaries: vec![],
+            own_lines: HashSet::new(),
             first_prompt: None,
             first_command: None,
             last_prompt: None,
@@ -116,6 +127,7 @@ impl Summary {
         if self.lines == 1 {
             self.starts_in_sidechain = node.flag("isSidechain");
         }
+        self.own_lines.extend(node.text("uuid").map(line::hash));
         let row = &mut self.row;
         if part.head && row.created_at.is_none() {
             row.created_at = millis(node.get("timestamp"));
@@ -136,7 +148,10 @@ impl Summary {
         match node.text("type").unwrap_or_default() {
             "custom-title" => newer(node.text("customTitle"), &mut self.custom_title),
             "ai-title" => newer(node.text("aiTitle"), &mut self.ai_title),
-            "summary" if part.tail => newer(node.text("summary"), &mut self.summary),
+            "summary" if part.tail => {
+                let text = title::given(node.text("summary"));
+                self.summaries.extend(text.map(|text| (node.text("leafUuid").map(line::hash), text)));
+            }
             "last-prompt" if part.tail => newer(node.text("lastPrompt"), &mut self.last_prompt),
             "user" => self.user(&node, part),
             "assistant" => self.assistant(&node),
@@ -183,9 +198,16 @@ impl Summary {
         self.usage.insert(format!("{id} {request}"), tokens);
     }
 
+    fn given(&mut self, file: &LogFile) -> Option<String> {
+        let described = || if file.subagent { description(&file.path) } else { None };
+        let given = self.custom_title.take().or(self.ai_title.take()).or_else(described);
+        // Old logs begin with the summaries of other sessions: those of lines that are not in this log.
+        let own = |(leaf, _): &(Option<u64>, String)| leaf.is_none_or(|leaf| self.own_lines.contains(&leaf));
+        given.or_else(|| self.summaries.iter().rfind(|summary| own(summary)).map(|(_, text)| text.clone()))
+    }
+
     fn finish(mut self, file: &LogFile) -> Transcript {
-        let described = if file.subagent { description(&file.path) } else { None };
-        let given = self.custom_title.or(self.ai_title).or(described).or(self.summary);
+        let given = self.given(file);
         // Claude Code's picker prefers the last prompt to the first; a list that people look at again and again must
         // not change its titles with every turn.
         self.row.title = given.or(self.first_prompt).or(self.first_command).or(self.last_prompt);

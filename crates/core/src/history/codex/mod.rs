@@ -54,6 +54,10 @@ impl Source for Codex {
         summary::summarise(file, locate, budget)
     }
 
+    fn given_title(&self, file: &LogFile, budget: &Budget) -> Option<String> {
+        summary::given_title(file, budget)
+    }
+
     fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
         Box::new(decoder::CodexDecoder::new(path, locate, budget))
     }

@@ -40,6 +40,14 @@ pub(super) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> 
     summary.finish(file)
 }
 
+/// Returns the name that the log gives its thread.
+pub(super) fn given_title(file: &LogFile, budget: &Budget) -> Option<String> {
+    let mut summary = Summary::empty(file);
+    // A name is no turn: whose the lines are does not matter.
+    summary.read(file, &|_| None, budget).ok()?;
+    summary.name
+}
+
 struct Summary {
     row: Transcript,
     /// Whether a head of this very session was seen, and of which generation.
