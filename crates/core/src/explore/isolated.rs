@@ -1,0 +1,69 @@
+//! Runs a stage on a thread of its own, so that a file system that hangs or a panic costs that stage and neither the
+//! run nor a cancel.
+
+use crate::CancellationToken;
+use std::{
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+/// How soon a cancel is noticed.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Every stage ends by its own deadlines; what does not answer even then is given up.
+const HARD_LIMIT: Duration = Duration::from_secs(10);
+
+/// Why a stage gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Lost {
+    #[error("Cancelled")]
+    Cancelled,
+    #[error("{0} stopped unexpectedly")]
+    Panicked(String),
+    #[error("{0} gave no answer within {seconds} s", seconds = HARD_LIMIT.as_secs())]
+    NoAnswer(String),
+    #[error("{0}: {1}")]
+    NoThread(String, String),
+}
+
+/// What a stage says while it works: news, and at last its result.
+pub(super) enum Word<N, T> {
+    News(N),
+    Done(T),
+}
+
+/// Runs `work`, which may send news; `on_news` hears it on this thread and never after the end.
+pub(super) fn run<N, T>(
+    name: &str,
+    cancel: &CancellationToken,
+    work: impl FnOnce(&mpsc::Sender<Word<N, T>>) -> T + Send + 'static,
+    mut on_news: impl FnMut(N),
+) -> Result<T, Lost>
+where
+    N: Send + 'static,
+    T: Send + 'static,
+{
+    let (sender, words) = mpsc::channel();
+    let stage = move || {
+        let result = work(&sender);
+        // Nobody listens any more once the stage was given up.
+        let _ = sender.send(Word::Done(result));
+    };
+    let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(stage);
+    spawned.map_err(|error| Lost::NoThread(name.to_owned(), error.to_string()))?;
+    let give_up = Instant::now() + HARD_LIMIT;
+    loop {
+        match words.recv_timeout(POLL) {
+            Ok(Word::Done(result)) => return Ok(result),
+            Ok(Word::News(news)) => on_news(news),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Lost::Panicked(name.to_owned())),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        if cancel.is_cancelled() {
+            return Err(Lost::Cancelled);
+        }
+        if Instant::now() >= give_up {
+            return Err(Lost::NoAnswer(name.to_owned()));
+        }
+    }
+}
