@@ -1,13 +1,16 @@
 //! Gathers the matching lines of one file, with their context.
 
 use super::{Match, Search};
+use crate::workspace::Workspace;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, path::Path};
 
 /// Keeps at most the cap and counts everything.
 pub(super) struct FileMatches<'a> {
     search: &'a Search<'a>,
-    path: &'a str,
+    path: &'a Path,
+    /// The path for people; most files have no match and need none.
+    shown: Option<String>,
     /// The last lines that passed, matching or not, for the context before the next match.
     passed: VecDeque<(u64, String)>,
     pub(super) kept: Vec<Match>,
@@ -15,8 +18,8 @@ pub(super) struct FileMatches<'a> {
 }
 
 impl<'a> FileMatches<'a> {
-    pub(super) fn new(search: &'a Search<'a>, path: &'a str) -> Self {
-        Self { search, path, passed: VecDeque::new(), kept: Vec::new(), total: 0 }
+    pub(super) fn new(search: &'a Search<'a>, path: &'a Path) -> Self {
+        Self { search, path, shown: None, passed: VecDeque::new(), kept: Vec::new(), total: 0 }
     }
 
     fn pass(&mut self, number: u64, line: &str) {
@@ -52,8 +55,9 @@ impl Sink for FileMatches<'_> {
             let context_before = before.map(|(_, text)| text.clone()).collect();
             self.pass(number, &line);
             if self.kept.len() < self.search.cap {
+                let shown = self.shown.get_or_insert_with(|| Workspace::shown(self.path));
                 self.kept.push(Match {
-                    path: self.path.to_owned(),
+                    path: shown.clone(),
                     line_number: number,
                     line,
                     context_before,

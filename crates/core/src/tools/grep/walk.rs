@@ -112,7 +112,7 @@ fn walk(search: &Search<'_>, start: &Path, budget: &Budget, merged: &Mutex<Merge
 /// What one thread reuses from file to file.
 struct Lane {
     searcher: Searcher,
-    probe: Vec<u8>,
+    head: Vec<u8>,
 }
 
 impl Lane {
@@ -125,7 +125,7 @@ impl Lane {
             .binary_detection(BinaryDetection::none())
             .heap_limit(Some(LINE_BUFFER))
             .build();
-        Self { searcher, probe: Vec::new() }
+        Self { searcher, head: Vec::new() }
     }
 
     fn search_file(
@@ -137,19 +137,19 @@ impl Lane {
     ) -> Result<(), ToolError> {
         let opened = search.workspace.open_file(path)?;
         let named = |error| ToolError::io(&Workspace::shown(path), &error);
-        let probe = std::mem::take(&mut self.probe);
-        let Some(mut reader) = BoundedReader::new(opened.file, probe, budget).map_err(named)? else {
+        let head = std::mem::take(&mut self.head);
+        let Some(mut reader) = BoundedReader::new(opened.file, opened.size, head, budget).map_err(named)?
+        else {
             return Ok(());
         };
-        let shown = Workspace::shown(path);
-        let mut found = FileMatches::new(search, &shown);
+        let mut found = FileMatches::new(search, path);
         let searched = self.searcher.search_reader(&search.matcher, &mut reader, &mut found);
         if found.total > 0 || reader.cut {
             let mut merged = lock(merged);
             merged.unfinished |= reader.cut;
             merged.add(found, search.cap);
         }
-        self.probe = reader.into_probe();
+        self.head = reader.into_head();
         searched.map_err(named)
     }
 }
