@@ -52,7 +52,8 @@ impl Workspace {
             return Err(WorkspaceError::NotADirectory);
         }
         let home = home.and_then(|home| std::fs::canonicalize(home).ok());
-        if root.parent().is_none() || home.as_deref() == Some(&root) {
+        // `/`, the home folder, and what holds everybody's: `/home`, `/Users`.
+        if root.parent().is_none() || home.as_deref().is_some_and(|home| home.starts_with(&root)) {
             return Err(WorkspaceError::TooWide(root.display().to_string()));
         }
         std::fs::read_dir(&root).map_err(denied)?;

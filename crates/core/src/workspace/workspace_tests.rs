@@ -122,6 +122,11 @@ fn a_missing_root_a_file_and_a_home_folder_are_no_workspace() {
     assert_eq!(missing.to_string(), "Invalid workspace: Path does not exist or is not a directory");
     let home = Workspace::open_for(keep.path(), Some(keep.path().to_path_buf())).unwrap_err();
     assert!(matches!(home, WorkspaceError::TooWide(_)));
+    let above = Workspace::open_for(keep.path(), Some(keep.path().join("me"))).map(drop);
+    assert_eq!(above, Ok(()), "a home that does not exist forbids nothing");
+    fs::create_dir(keep.path().join("me")).unwrap();
+    let above = Workspace::open_for(keep.path(), Some(keep.path().join("me"))).unwrap_err();
+    assert!(matches!(above, WorkspaceError::TooWide(_)));
     assert!(matches!(Workspace::open(Path::new("/")).unwrap_err(), WorkspaceError::TooWide(_)));
 }
 
