@@ -11,7 +11,7 @@ target=${CARGO_TARGET_DIR:-target}
 environment=$target/ios-checks
 
 if [ "$action" = prepare ]; then
-    if ! python3 -m venv "$environment" 2>/dev/null; then
+    if ! python3 -m venv "$environment" >/dev/null 2>&1; then
         scripts/install.sh python
         python3 -m venv --clear "$environment"
     fi
