@@ -109,6 +109,10 @@ async fn roots_of_an_exploration() {
     })
     .await;
     let own = house.workspace.display().to_string();
+    let inner = house.workspace.join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let inner = inner.display().to_string();
+    let dotted = format!("{own}/inner/../inner");
     let elsewhere = tempfile::tempdir().unwrap();
     let unknown = elsewhere.path().canonicalize().unwrap().display().to_string();
     let file = elsewhere.path().join("file");
@@ -118,12 +122,13 @@ async fn roots_of_an_exploration() {
     for (root, expected) in [
         (json!(own), format!("{own}: as asked")),
         (json!(null), format!("{own}: as asked")),
-        (json!("/Users/somebody/code"), format!("{own}: /Users/somebody/code is not on this computer")),
-        (json!("code"), format!("{own}: code is not on this computer")),
-        // The real explorer refuses a file in its own words.
-        (json!(file), format!("{file}: as asked")),
-        (json!(unknown), format!("❌ {unknown} is not a known workspace")),
-        (json!("/"), "❌ / is too large to be a workspace; choose a folder in it".to_owned()),
+        (json!(dotted), format!("{inner}: as asked")),
+        // One answer, whether it is there or not.
+        (json!("/Users/somebody/code"), format!("{own}: /Users/somebody/code is not known on this computer")),
+        (json!("code"), format!("{own}: code is not known on this computer")),
+        (json!(file), format!("{own}: {file} is not known on this computer")),
+        (json!(unknown), format!("{own}: {unknown} is not known on this computer")),
+        (json!("/"), format!("{own}: / is not known on this computer")),
     ] {
         phone.notes.clear();
         let policy = json!({"allow_external_llms": false});
@@ -135,6 +140,42 @@ async fn roots_of_an_exploration() {
         let note = phone.note().await;
         assert_eq!(note["session_id"], answer["result"]["session_id"]);
         assert_eq!(shown(&[note]), [format!("agent_message_chunk: {expected}")]);
+    }
+}
+
+/// A name that was refused, and one that was admitted, lead somewhere else later.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_path_that_was_swapped_for_a_link_is_not_explored() {
+    let house = House::new(|request, _, emit| {
+        emit(text(&format!("in {}", request.root.display())));
+        RunState::Complete
+    })
+    .await;
+    let secret = tempfile::tempdir().unwrap();
+    let own = house.workspace.display().to_string();
+    let (file, folder) = (house.workspace.join("file"), house.workspace.join("folder"));
+    std::fs::write(&file, "").unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let mut phone = house.phone().await;
+    for (path, first, then) in [
+        (&file, format!("in {own}"), format!("in {own}")),
+        (&folder, format!("in {own}/folder"), format!("❌ {own}/folder is not a known workspace")),
+    ] {
+        let params = json!({"root": path.display().to_string()});
+        let session = phone.request("orchestrate.explore.start", params).await["session_id"].clone();
+        assert_eq!(
+            shown(&phone.notes_until("in ").await).last(),
+            Some(&format!("agent_message_chunk: {first}"))
+        );
+        if path.is_dir() {
+            std::fs::remove_dir(path).unwrap()
+        } else {
+            std::fs::remove_file(path).unwrap()
+        }
+        std::os::unix::fs::symlink(secret.path(), path).unwrap();
+        phone.request("session/prompt", prompt(&session, "again")).await;
+        assert_eq!(shown(&[phone.note().await]), [format!("agent_message_chunk: {then}")]);
     }
 }
 
@@ -168,6 +209,20 @@ async fn a_mode_is_told_to_those_who_set_one() {
     }
     phone.request("session/prompt", prompt(&session, "now")).await;
     assert_eq!(shown(&phone.notes_until("now").await), ["agent_message_chunk: now"]);
+}
+
+#[tokio::test]
+async fn a_mode_that_another_client_changed_can_be_set_again() {
+    let house = House::new(echo).await;
+    let (mut one, mut two) = (house.phone().await, house.phone().await);
+    let session = one.request("session/new", json!({})).await["session_id"].clone();
+    let set = |mode: &str| json!({"session_id": session, "mode_id": mode});
+    one.request("session/set_mode", set("codex")).await;
+    assert_eq!(one.note().await["update"]["current_mode_id"], "codex");
+    two.request("session/set_mode", set("claude-code")).await;
+    assert_eq!(one.note().await["update"]["current_mode_id"], "claude-code");
+    one.request("session/set_mode", set("codex")).await;
+    assert_eq!(one.note().await["update"]["current_mode_id"], "codex");
 }
 
 #[tokio::test]
@@ -252,6 +307,7 @@ async fn a_whole_disk_is_no_workspace() {
     let home = tempfile::tempdir().unwrap();
     let bridge = support::start(home.path(), std::path::Path::new("/"), echo).await.unwrap();
     let mut phone = support::phone(bridge.address().port()).await;
+    assert_eq!(phone.request("initialize", json!({})).await.get("_meta"), None);
     for root in [json!(null), json!("/Users/somebody/code")] {
         phone.request("orchestrate.explore.start", json!({"root": root})).await;
         phone.notes_until("❌ no workspace is open; open a folder on the desktop first").await;

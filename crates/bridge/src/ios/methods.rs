@@ -5,12 +5,15 @@ use crate::{
     error::Fault,
     outbox::{Out, Outbox},
     rpc::{self, Id},
-    sessions::{Session, TurnRequest, beside},
+    sessions::{Hub, Session, TurnRequest, beside},
     shared::Shared,
 };
 use openagents_core::update::{AgentMessage, ModeChange, SessionUpdate};
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
+
+/// Bytes of a path in a sentence.
+const NOTE: usize = 1024;
 
 pub(super) struct Methods {
     shared: Arc<Shared>,
@@ -56,12 +59,12 @@ impl Methods {
         let hub = self.shared.hub.clone();
         match call {
             Call::Initialize { .. } => {
-                self.respond(id, &to_wire::initialized(hub.root())).await;
+                self.respond(id, &to_wire::initialized(hub.offered())).await;
                 self.resume().await;
                 return Ok(None);
             }
             Call::NewSession => {
-                let session = hub.create(hub.root()).await?;
+                let session = hub.create(own_folder(&hub)).await?;
                 self.name(&session).await;
                 Ok(json!({"session_id": session.id()}))
             }
@@ -94,7 +97,7 @@ impl Methods {
 
     /// Finds or creates a session: after a restart the app goes on with an id that nobody here knows.
     async fn open(&mut self, id: &str) -> Result<Arc<Session>, Fault> {
-        let session = self.shared.hub.open(id, self.shared.hub.root()).await?;
+        let session = self.shared.hub.open(id, own_folder(&self.shared.hub)).await?;
         self.name(&session).await;
         Ok(session)
     }
@@ -121,11 +124,24 @@ impl Methods {
 
     async fn set_mode(&mut self, session: &Arc<Session>, mode: String) {
         self.phone.set_modes();
-        // The last generation of the app sets the same mode before every prompt.
         let told = self.named.get_mut(session.id()).map(|(_, told)| told.replace(mode.clone()));
-        if told.flatten().as_ref() != Some(&mode) {
+        // The last generation of the app sets the same mode before every prompt. Another client may have set another
+        // one since.
+        let is_news =
+            told.flatten().as_ref() != Some(&mode) || self.mode_of(session).await.as_ref() != Some(&mode);
+        if is_news {
             append(session, SessionUpdate::Mode(ModeChange { mode_id: mode })).await;
         }
+    }
+
+    /// Returns the mode of a session, once everything that was said before is stored.
+    async fn mode_of(&self, session: &Arc<Session>) -> Option<String> {
+        let id = session.id().clone();
+        let read = self.shared.hub.read(move |store| {
+            store.flush()?;
+            store.session(&id)
+        });
+        read.await.ok().flatten().map(|row| row.mode)
     }
 
     async fn prompt(&self, id: &Id, session: &Arc<Session>, text: String) -> Result<(), Fault> {
@@ -134,21 +150,22 @@ impl Methods {
         let started = if text.is_empty() {
             Err(Fault::invalid_params("Empty prompt"))
         } else {
-            let turn = TurnRequest::prompt(session.cwd(), text, &self.phone.id());
-            let homeless = hub.offered().is_none() && session.cwd() == hub.root();
-            let turn = if homeless { turn.refusal(Fault::no_workspace()) } else { turn };
+            // What was known when the session began may be something else by now.
+            let admitted = match session.cwd() {
+                cwd if cwd.as_os_str().is_empty() => Err(Fault::no_workspace()),
+                cwd => hub.admit(cwd).await,
+            };
+            let turn = |cwd: &Path| TurnRequest::prompt(cwd, text, &self.phone.id());
+            let turn = match admitted {
+                Ok(cwd) => turn(&cwd),
+                Err(fault) => turn(session.cwd()).refusal(fault),
+            };
             hub.submit(session, turn).map(drop)
         };
         match started {
             Ok(()) => self.respond(id, &json!({"status": status})).await,
             Err(fault) => {
-                // The app shows no errors: the session does.
-                let text = format!("❌ {fault}");
-                append(
-                    session,
-                    SessionUpdate::AgentMessage(AgentMessage { text, ..AgentMessage::default() }),
-                )
-                .await;
+                show(session, &fault).await;
                 return Err(fault);
             }
         }
@@ -175,30 +192,38 @@ impl Methods {
 
     async fn explore(&mut self, id: &Id, root: Option<&str>, goals: Vec<String>) -> Result<(), Fault> {
         let hub = self.shared.hub.clone();
-        let turn = match root.map(Path::new) {
+        let turn = match root {
             None => self.own_workspace(goals, None),
-            Some(path) if path.is_absolute() && path.exists() => {
-                let turn = TurnRequest::exploration(path.to_owned(), goals, None);
-                match hub.admit(path).await {
-                    // A file is refused by the run itself, in its own words.
-                    Ok(_) => turn,
-                    Err(_) if !path.is_dir() => turn,
-                    Err(fault) => turn.refusal(fault),
+            // Only what was admitted is explored and stored: the name that it was asked for by may lead elsewhere later.
+            Some(root) => match hub.admit(Path::new(root)).await {
+                Ok(admitted) => TurnRequest::exploration(admitted, goals, None),
+                // Most phones name a path that exists on another machine. Whether it exists here as well is not told.
+                Err(_) => {
+                    let note = format!("{} is not known on this computer", crate::prune::head(root, NOTE));
+                    self.own_workspace(goals, Some(note))
                 }
-            }
-            // Most phones name a path that exists on another machine.
-            Some(path) => {
-                let note = format!("{} is not on this computer", path.display());
-                self.own_workspace(goals, Some(note))
-            }
+            },
         };
-        let session = hub.create(turn.root().unwrap_or(hub.root())).await?;
+        let session = hub.create(turn.root().unwrap_or_else(|| own_folder(&hub))).await?;
         let started = json!({"session_id": session.id(), "plan_id": turn.plan_id(), "status": "started"});
         self.respond(id, &started).await;
         self.name(&session).await;
-        // A new session has no queue that could be full.
-        hub.submit(&session, turn).map(drop)
+        if let Err(fault) = hub.submit(&session, turn) {
+            show(&session, &fault).await;
+        }
+        Ok(())
     }
+}
+
+/// Where the app's sessions begin: nowhere, when the server has no workspace.
+fn own_folder(hub: &Hub) -> &Path {
+    hub.offered().unwrap_or(Path::new(""))
+}
+
+/// The app shows no errors: the session does.
+async fn show(session: &Arc<Session>, fault: &Fault) {
+    let text = format!("❌ {fault}");
+    append(session, SessionUpdate::AgentMessage(AgentMessage { text, ..AgentMessage::default() })).await;
 }
 
 async fn append(session: &Arc<Session>, update: SessionUpdate) {

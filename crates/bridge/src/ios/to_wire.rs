@@ -129,9 +129,9 @@ pub(super) fn known_mode(id: &str) -> &str {
     }
 }
 
-/// Returns the result of `initialize`. All six booleans are required.
-pub(super) fn initialized(root: &std::path::Path) -> Value {
-    json!({
+/// Returns the result of `initialize`. All six booleans are required; a server without a workspace names none.
+pub(super) fn initialized(root: Option<&std::path::Path>) -> Value {
+    let mut wire = json!({
         "protocol_version": "0.2.2",
         "agent_capabilities": {
             "load_session": false,
@@ -145,6 +145,9 @@ pub(super) fn initialized(root: &std::path::Path) -> Value {
             "title": "OpenAgents Desktop",
             "version": env!("CARGO_PKG_VERSION"),
         },
-        "_meta": {"working_directory": root.to_string_lossy()},
-    })
+    });
+    if let Some(root) = root {
+        wire["_meta"] = json!({"working_directory": root.to_string_lossy()});
+    }
+    wire
 }
