@@ -49,7 +49,10 @@ impl Known {
 
     /// Returns the canonical form of a directory that a client named, if it may be used. Blocks.
     pub(super) fn admit(&self, path: &Path) -> Result<PathBuf, Fault> {
-        let found = self.directory(path)?;
+        let found = self.directory(path).inspect_err(|_| {
+            // As slow as for a folder that is there and not known: the time would tell which it is.
+            self.recent();
+        })?;
         let known = self.root().is_some_and(|root| found.starts_with(root))
             || self.opened().iter().any(|opened| found.starts_with(opened))
             || self.recent().iter().any(|recent| found.starts_with(&recent.path));
@@ -80,8 +83,9 @@ impl Known {
         }
     }
 
+    /// A whole disk, the home folder, or what holds it.
     fn is_too_large(&self, path: &Path) -> bool {
-        path.parent().is_none() || self.home.as_deref() == Some(path)
+        path.parent().is_none() || self.home.as_deref().is_some_and(|home| home.starts_with(path))
     }
 
     fn opened(&self) -> MutexGuard<'_, Vec<PathBuf>> {
@@ -123,5 +127,20 @@ mod tests {
             assert_eq!(known(root).root(), None);
             assert!(known(root).admit(&path).is_err());
         }
+    }
+
+    #[test]
+    fn what_holds_the_home_folder_is_too_large() {
+        let folder = tempfile::tempdir().unwrap();
+        let homes = folder.path().canonicalize().unwrap();
+        let home = homes.join("me");
+        let project = home.join("project");
+        std::fs::create_dir_all(&project).unwrap();
+        let mut known = Known::new(&homes.join("missing"), Arc::new(History::empty()));
+        known.home = Some(home.clone());
+        for (path, expected) in [(&homes, false), (&home, false), (&project, true)] {
+            assert_eq!(known.open(path).is_ok(), expected, "{}", path.display());
+        }
+        assert!(known.admit(&homes).is_err());
     }
 }
