@@ -27,6 +27,7 @@ pub(super) struct Opened {
 pub(super) fn open(home: &Path) -> Result<Opened, StoreError> {
     create_folder(home).map_err(|error| not_writable(home, &error))?;
     let path = home.join(DATABASE_FILE);
+    keep_private(home, &path);
     let mut notices = Vec::new();
     let connection = match try_open(&path) {
         Ok(connection) => connection,
@@ -60,6 +61,25 @@ fn create_private(path: &Path) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let _ = options.open(path);
+}
+
+/// Takes back what an older version, or a careless copy, has opened up. A disk that knows no permissions is used all
+/// the same.
+fn keep_private(home: &Path, path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let files = ["", "-wal", "-shm"].map(|suffix| (with_suffix(path, suffix), 0o600));
+        for (path, mode) in [(home.to_owned(), 0o700)].into_iter().chain(files) {
+            let is_open = |found: &std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
+            if std::fs::metadata(&path).is_ok_and(|found| is_open(&found)) {
+                let closed = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
+                if let Err(error) = closed {
+                    tracing::warn!(path = %path.display(), %error, "others on this machine may read this");
+                }
+            }
+        }
+    }
 }
 
 enum Refusal {
@@ -150,4 +170,28 @@ fn seconds() -> u64 {
 
 fn not_writable(home: &Path, error: &io::Error) -> StoreError {
     StoreError::NotWritable { path: home.to_owned(), reason: error.to_string() }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_database_that_others_could_read_is_closed_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        let open_up = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let files = ["", "-wal", "-shm"].map(|suffix| with_suffix(&home.join(DATABASE_FILE), suffix));
+        // Held open, so that the companions stay.
+        let _first = open(&home).unwrap();
+        open_up(&home, 0o755);
+        files.iter().for_each(|file| open_up(file, 0o644));
+        let _second = open(&home).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&home), 0o700);
+        assert_eq!(files.map(|file| mode(&file)), [0o600; 3]);
+    }
 }
