@@ -1,22 +1,56 @@
 //! Markdown in, sanitised HTML out. Rendered here, once, so that the page needs no Markdown code and trusts no text.
 
 use pulldown_cmark::{Event, Options, Parser, html};
+use std::time::Duration;
 
 /// Texts are cut here; what a person reads is never longer.
-pub(crate) const MAX_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
+/// A longer text is shown as it was written.
+const RENDERED_BYTES: usize = 256 << 10;
+/// A text whose parts lie deeper in each other is shown as it was written: the time that an HTML parser needs grows
+/// with the square of the depth.
+const DEPTH: usize = 50;
+/// How long a client waits for its text to be rendered.
+const TIME: Duration = Duration::from_secs(2);
+
+/// Renders `text` beside the event loop, and in time: else it is shown as it was written.
+pub(crate) async fn render(text: String) -> String {
+    let text: std::sync::Arc<str> = text.into();
+    let rendering = text.clone();
+    let rendered = crate::sessions::beside(move || to_html(&rendering));
+    match tokio::time::timeout(TIME, rendered).await {
+        Ok(Some(html)) => html,
+        _ => as_written(crate::prune::head(&text, MAX_BYTES)),
+    }
+}
 
 /// Renders `text`. No scripts, no styles, no images from anywhere, no raw HTML; links open beside the page.
-pub(crate) fn to_html(text: &str) -> String {
+fn to_html(text: &str) -> String {
     let text = crate::prune::head(text, MAX_BYTES);
+    if text.len() > RENDERED_BYTES {
+        return as_written(text);
+    }
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let events = Parser::new_ext(text, options).map(|event| match event {
-        // Shown as it was written: a model that says <b> means the characters.
-        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
-        Event::SoftBreak => Event::HardBreak,
-        other => other,
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let events = Parser::new_ext(text, options).map_while(|event| {
+        match &event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+        (deepest <= DEPTH).then(|| match event {
+            // Shown as it was written: a model that says <b> means the characters.
+            Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
+            Event::SoftBreak => Event::HardBreak,
+            other => other,
+        })
     });
     let mut rendered = String::with_capacity(text.len() * 3 / 2);
     html::push_html(&mut rendered, events);
+    if deepest > DEPTH {
+        return as_written(text);
+    }
     ammonia::Builder::default()
         .rm_tags(["img"])
         .add_tags(["input"])
@@ -29,9 +63,24 @@ pub(crate) fn to_html(text: &str) -> String {
         .to_string()
 }
 
+fn as_written(text: &str) -> String {
+    let mut html = String::with_capacity(text.len() + 32);
+    html.push_str("<pre>");
+    for character in text.chars() {
+        match character {
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '&' => html.push_str("&amp;"),
+            other => html.push(other),
+        }
+    }
+    html.push_str("</pre>\n");
+    html
+}
+
 #[cfg(test)]
 mod tests {
-    use super::to_html;
+    use super::{DEPTH, RENDERED_BYTES, to_html};
 
     #[test]
     fn the_final_message_of_an_exploration() {
@@ -58,6 +107,33 @@ mod tests {
         ] {
             assert!(!to_html(hostile).contains(forbidden), "{hostile} gave {}", to_html(hostile));
         }
+    }
+
+    #[test]
+    fn deep_nesting_costs_no_time() {
+        for deep in ["> ", "- ", "*a **b "] {
+            let text = deep.repeat(RENDERED_BYTES / deep.len() - 16) + "<b>" + &"c** d*".repeat(8);
+            let began = std::time::Instant::now();
+            let html = to_html(&text);
+            assert!(began.elapsed() < std::time::Duration::from_secs(1), "{deep} took {:?}", began.elapsed());
+            assert!(!html.contains("<b>") && html.ends_with('\n'), "{deep}");
+        }
+        let nested = |depth: usize| to_html(&("> ".repeat(depth) + "x<b>"));
+        assert!(nested(DEPTH - 1).starts_with("<blockquote>"));
+        assert!(
+            nested(DEPTH).starts_with("<pre>&gt; &gt;") && nested(DEPTH).ends_with(" x&lt;b&gt;</pre>\n")
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_shown_as_it_was_written() {
+        let html = to_html(&"**x** ".repeat(RENDERED_BYTES / 4));
+        assert!(html.starts_with("<pre>**x** **x**") && html.len() > RENDERED_BYTES);
+    }
+
+    #[tokio::test]
+    async fn what_is_rendered_beside_is_the_same() {
+        assert_eq!(super::render("*x*".to_owned()).await, to_html("*x*"));
     }
 
     #[test]

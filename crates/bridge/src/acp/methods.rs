@@ -113,7 +113,7 @@ impl Methods {
                 Ok(Answer::AndFollow(result, session, request.since.min(head.seq)))
             }
             Call::Update(request) => Ok(Answer::Now(requests::update(hub, request).await?)),
-            Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::to_html(&request.text)}))),
+            Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
             Call::Workspaces => Ok(Answer::Now(requests::workspaces(hub).await)),
             Call::Inspect => {
                 let (frames, last) = self.shared.inspector.snapshot();
@@ -157,7 +157,7 @@ impl Methods {
             self.follow(session.clone(), since).await;
         }
         let turn = TurnRequest::prompt(session.cwd(), text, &self.line.id);
-        let ticket = self.shared.hub.submit(&session, turn)?;
+        let ticket = self.shared.hub.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
     }
 
@@ -167,7 +167,7 @@ impl Methods {
         let session = hub.create(&root).await?;
         let turn = TurnRequest::exploration(root, request.goals, None);
         let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
-        hub.submit(&session, turn)?;
+        hub.submit(&session, turn).await?;
         Ok(Answer::AndFollow(result, session, 0))
     }
 
