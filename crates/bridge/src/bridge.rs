@@ -6,7 +6,7 @@ use crate::{
     auth::{BackOff, Token},
     http,
     ios::Resumes,
-    limits::Limits,
+    limits::{self, Limits},
     sessions::{Explore, Hub, beside},
     shared::Shared,
     store::Store,
@@ -60,6 +60,7 @@ impl Bridge {
         for notice in store.notices() {
             tracing::warn!("{notice}");
         }
+        limits::raise_file_handles();
         let listener = bind(config.port).await?;
         let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
         tenancy.announce(address)?;

@@ -5,10 +5,10 @@ use crate::{
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
-    limits::{SOCKET_BUFFER, STRANGER_TIME, Stranger},
+    limits::{SOCKET_BUFFER, STRANGER_FRAME, STRANGER_TIME, Stranger},
     page,
     shared::Shared,
-    socket,
+    socket::{self, Closing},
 };
 use axum::{
     Router,
@@ -41,21 +41,23 @@ pub(crate) async fn listen(listener: TcpListener, shared: Arc<Shared>, stop: Can
     let router = router(shared.clone());
     loop {
         let accepted = tokio::select! {
-            accepted = async {
-                let stranger = shared.limits.stranger().await;
-                (stranger, listener.accept().await)
-            } => accepted,
+            accepted = listener.accept() => accepted,
             () = stop.cancelled() => return,
         };
         match accepted {
-            (Some(stranger), Ok((stream, address))) => {
+            Ok((stream, address)) => {
+                let Some(stranger) = shared.limits.stranger() else {
+                    tracing::warn!("there are too many connections; one was cut");
+                    continue;
+                };
                 let (exchange, closing) =
                     (exchange(stream, address, stranger, router.clone()), &shared.closing);
                 shared.connections.spawn(closing.clone().run_until_cancelled_owned(exchange));
+                // Whoever has said already what it wants is heard before the next one could take its place.
+                tokio::task::yield_now().await;
             }
-            (None, _) => return,
             // Out of file handles, most likely: those in use come back.
-            (Some(_), Err(error)) => {
+            Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             }
@@ -148,11 +150,7 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
     }
     if !shared.token.admits(request.headers()) {
-        let delay = shared.back_off.failed(caller.address);
-        // Those who wait for a refusal take no place from those who are welcome.
-        caller.stranger.leave();
-        tokio::time::sleep(delay).await;
-        return refuse(StatusCode::UNAUTHORIZED, "The token is missing or wrong.");
+        return refuse_token(shared, request, caller).await;
     }
     let Some(place) = shared.limits.acp() else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
@@ -164,7 +162,33 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
         let connections = shared.connections.clone();
         connections.spawn(async move {
             acp::serve(shared, upgrade).await;
-            drop(place);
+            drop((place, caller));
+        });
+    }
+    response
+}
+
+/// Refuses whoever has no token, later each time. A page cannot see why an upgrade failed: it gets its socket, and with
+/// it the reason, and nothing else.
+async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> Response {
+    let delay = shared.back_off.failed(caller.address);
+    // Those who wait for a refusal take no place from those who are welcome, and are not many.
+    caller.stranger.leave();
+    let refusal = shared.limits.refusal();
+    let refused = || refuse(StatusCode::UNAUTHORIZED, "The token is missing or wrong.");
+    let Some(refusal) = refusal else { return refused() };
+    tokio::time::sleep(delay).await;
+    if !auth::offers_protocol(request.headers()) {
+        return refused();
+    }
+    let (response, upgrade) = socket::upgrade(request, Some(SUBPROTOCOL));
+    if let Some(upgrade) = upgrade {
+        let connections = shared.connections.clone();
+        connections.spawn(async move {
+            if let Some(socket) = socket::open(upgrade, STRANGER_FRAME).await {
+                socket::close(socket, &Closing::no_token()).await;
+            }
+            drop((refusal, caller));
         });
     }
     response

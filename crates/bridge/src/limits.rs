@@ -3,13 +3,10 @@
 use std::{
     collections::{HashMap, VecDeque},
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Frames of an iOS client that has not said `initialize` yet.
@@ -20,24 +17,35 @@ pub(crate) const IOS_FRAME: usize = 1 << 20;
 pub(crate) const ACP_FRAME: usize = 16 << 20;
 /// The buffers of a socket; the library's own default is eight times that.
 pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
-/// Connections in all.
+/// Connections that are welcome, in all.
 const TOTAL: usize = 2048;
 /// iOS connections of one address.
 const IOS_PER_ADDRESS: usize = 64;
 /// Connections that have not authenticated.
 const STRANGERS: usize = 16;
+/// Refusals that wait; more are told at once.
+const REFUSALS: usize = 64;
+/// Sockets in all. Those that have just been cut, or are being told why, still have theirs.
+const SOCKETS: usize = TOTAL + 2 * REFUSALS;
 /// How long a connection may stay a stranger.
 pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(5);
-/// When all places of strangers are taken, one that has been idle for so long makes room.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
+/// Lets the process open as many sockets as the system allows; some systems begin with 256.
+pub(crate) fn raise_file_handles() {
+    #[cfg(unix)]
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the number of connections stays as low as the system has set it");
+    }
+}
 
 /// Counts connections.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    strangers: Arc<Semaphore>,
-    waiting: Arc<Mutex<VecDeque<(Instant, CancellationToken)>>>,
+    sockets: Arc<Semaphore>,
+    strangers: Arc<Strangers>,
+    refusals: Arc<Semaphore>,
     total: Arc<Semaphore>,
     ios: Counts,
 }
@@ -45,44 +53,74 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            strangers: Arc::new(Semaphore::new(STRANGERS)),
-            waiting: Arc::default(),
+            sockets: Arc::new(Semaphore::new(SOCKETS)),
+            strangers: Arc::default(),
+            refusals: Arc::new(Semaphore::new(REFUSALS)),
             total: Arc::new(Semaphore::new(TOTAL)),
             ios: Arc::default(),
         }
     }
 }
 
-/// A place among the strangers; given back when dropped or when the stranger turns out to be a friend.
+/// Those who have not authenticated, oldest first.
+#[derive(Debug, Default)]
+struct Strangers(Mutex<VecDeque<CancellationToken>>);
+
+impl Strangers {
+    /// Takes one in. When all places are taken, the oldest one is cut at once: nobody can hold them all.
+    fn welcome(&self) -> CancellationToken {
+        let evicted = CancellationToken::new();
+        let mut waiting = self.lock();
+        while waiting.len() >= STRANGERS {
+            if let Some(oldest) = waiting.pop_front() {
+                oldest.cancel();
+            }
+        }
+        waiting.push_back(evicted.clone());
+        evicted
+    }
+
+    fn forget(&self, evicted: &CancellationToken) {
+        self.lock().retain(|known| known != evicted);
+    }
+
+    fn has(&self, evicted: &CancellationToken) -> bool {
+        self.lock().contains(evicted)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place among the strangers, until the stranger turns out to be a friend; and a socket, until all clones are dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Stranger {
-    permit: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+pub(crate) struct Stranger(Arc<Seat>);
+
+#[derive(Debug)]
+struct Seat {
+    strangers: Arc<Strangers>,
     evicted: CancellationToken,
+    _socket: OwnedSemaphorePermit,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.strangers.forget(&self.evicted);
+    }
 }
 
 impl Stranger {
-    /// Resolves when somebody else needs the place.
-    pub(crate) async fn evicted(&self) {
-        self.evicted.cancelled().await;
-    }
-
     /// Gives the place back: the connection has authenticated, or is being sent away.
     pub(crate) fn leave(&self) {
-        self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    fn is_stranger(&self) -> bool {
-        self.permit.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.0.strangers.forget(&self.0.evicted);
     }
 
     /// Resolves when the connection has to go: it has been a stranger for too long, or makes room.
     pub(crate) async fn overstayed(&self) {
-        let deadline = tokio::time::sleep(STRANGER_TIME);
-        tokio::select! {
-            () = deadline => {}
-            () = self.evicted() => {}
-        }
-        if !self.is_stranger() {
+        let Seat { strangers, evicted, .. } = &*self.0;
+        let in_time = tokio::time::timeout(STRANGER_TIME, evicted.cancelled()).await.is_err();
+        if in_time && !strangers.has(evicted) {
             std::future::pending::<()>().await;
         }
     }
@@ -110,31 +148,17 @@ impl Drop for Place {
 }
 
 impl Limits {
-    /// Waits for a place among the strangers. Idle ones make room, so that nobody can hold them all.
-    pub(crate) async fn stranger(&self) -> Option<Stranger> {
-        let permit = match self.strangers.clone().try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => {
-                self.evict_idle();
-                self.strangers.clone().acquire_owned().await.ok()?
-            }
-        };
-        let evicted = CancellationToken::new();
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push_back((Instant::now(), evicted.clone()));
-        while waiting.len() > STRANGERS * 4 {
-            waiting.pop_front();
-        }
-        Some(Stranger { permit: Arc::new(Mutex::new(Some(permit))), evicted })
+    /// Takes a place for a socket that was just accepted. `None` when there are too many of all kinds.
+    pub(crate) fn stranger(&self) -> Option<Stranger> {
+        let socket = self.sockets.clone().try_acquire_owned().ok()?;
+        let strangers = self.strangers.clone();
+        let evicted = strangers.welcome();
+        Some(Stranger(Arc::new(Seat { strangers, evicted, _socket: socket })))
     }
 
-    fn evict_idle(&self) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        while waiting.front().is_some_and(|(since, _)| since.elapsed() >= PATIENCE) {
-            if let Some((_, token)) = waiting.pop_front() {
-                token.cancel();
-            }
-        }
+    /// Takes a place for a refusal that has to wait.
+    pub(crate) fn refusal(&self) -> Option<OwnedSemaphorePermit> {
+        self.refusals.clone().try_acquire_owned().ok()
     }
 
     /// Takes a place for an ACP connection.
@@ -171,29 +195,46 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn idle_strangers_make_room() {
+    async fn idle_strangers_never_make_a_friend_wait() {
         let limits = Limits::default();
-        let mut strangers = Vec::new();
-        for _ in 0..STRANGERS {
-            strangers.extend(limits.stranger().await);
+        let idle: Vec<Stranger> = (0..120).filter_map(|_| limits.stranger()).collect();
+        let friend = limits.stranger().unwrap();
+        assert!(friend.0.strangers.has(&friend.0.evicted));
+        for stranger in &idle[..120 - STRANGERS + 1] {
+            stranger.overstayed().await;
         }
-        tokio::time::advance(PATIENCE).await;
-        let oldest = strangers[0].clone();
-        let (next, ()) = tokio::join!(limits.stranger(), async {
-            oldest.evicted().await;
-            oldest.leave();
-        });
-        assert!(next.is_some());
+        assert_eq!(limits.strangers.lock().len(), STRANGERS);
+        drop(idle);
+        assert_eq!(limits.strangers.lock().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_friend_may_stay() {
         let limits = Limits::default();
-        let friend = limits.stranger().await.unwrap();
+        let friend = limits.stranger().unwrap();
         friend.leave();
+        let crowd: Vec<_> = std::iter::from_fn(|| limits.stranger()).collect();
         let stayed = tokio::time::timeout(STRANGER_TIME * 10, friend.overstayed()).await;
         assert!(stayed.is_err());
-        let stranger = limits.stranger().await.unwrap();
-        stranger.overstayed().await;
+        crowd.last().unwrap().overstayed().await;
+    }
+
+    #[test]
+    fn every_socket_counts_until_it_is_gone() {
+        let limits = Limits::default();
+        let all: Vec<Stranger> = std::iter::from_fn(|| limits.stranger()).collect();
+        assert_eq!(all.len(), SOCKETS);
+        all.iter().for_each(Stranger::leave);
+        assert!(limits.stranger().is_none());
+        drop(all);
+        assert!(limits.stranger().is_some());
+    }
+
+    #[test]
+    fn refusals_that_wait_are_few() {
+        let limits = Limits::default();
+        let waiting: Vec<_> = std::iter::from_fn(|| limits.refusal()).collect();
+        assert_eq!(waiting.len(), REFUSALS);
+        assert!(SOCKETS > TOTAL + STRANGERS + waiting.len());
     }
 }

@@ -49,6 +49,11 @@ impl Closing {
         Self { code: 1003, reason: "Frames must be UTF-8 text.".to_owned() }
     }
 
+    /// Codes from 4000 on are an application's own; the page knows this one.
+    pub(crate) fn no_token() -> Self {
+        Self { code: 4401, reason: "The token is missing or wrong.".to_owned() }
+    }
+
     pub(crate) fn message(&self) -> Message {
         Message::Close(Some(CloseFrame {
             code: CloseCode::from(self.code),

@@ -25,7 +25,8 @@ async fn nobody_without_the_token() {
     assert_eq!(refused(acp()).await, 401);
     assert_eq!(refused(with(acp(), "authorization", &format!("Bearer {wrong}"))).await, 401);
     assert_eq!(refused(with(acp(), "authorization", &format!("Basic {token}"))).await, 401);
-    assert_eq!(refused(with(acp(), "sec-websocket-protocol", "openagents.v1")).await, 401);
+    let other = format!("openagents.token.{wrong}");
+    assert_eq!(refused(with(acp(), "sec-websocket-protocol", &other)).await, 401);
     assert_eq!(refused(request(port, &format!("/acp?token={token}"))).await, 401);
     // A valid token is not held up by those who guessed.
     let mut client = house.acp().await;
@@ -47,6 +48,72 @@ async fn a_page_offers_the_token_as_a_subprotocol() {
     for origin in ["http://localhost:1", "https://example.com", "null", "tauri://evil"] {
         assert_eq!(refused(from(origin)).await, 403, "{origin}");
     }
+}
+
+/// A browser does not tell its page the status of an upgrade that failed.
+#[tokio::test]
+async fn a_page_is_told_that_its_token_is_wrong() {
+    let house = House::new(echo).await;
+    let wrong = format!("openagents.v1, openagents.token.{}", "0".repeat(64));
+    for offer in ["openagents.v1", &wrong] {
+        let offered = with(request(house.port(), "/acp"), "sec-websocket-protocol", offer);
+        let mut page = Client::connect(offered).await.unwrap();
+        assert_eq!(page.protocol.as_deref(), Some("openagents.v1"));
+        page.ask("initialize", json!({"protocolVersion": 1})).await;
+        // The first message is the last: no frame is answered.
+        let Some(Message::Close(Some(close))) = page.message().await else { panic!("no reason") };
+        assert_eq!(u16::from(close.code), 4401);
+        assert_eq!(close.reason.as_str(), "The token is missing or wrong.");
+    }
+    let offered = with(request(house.port(), "/acp"), "sec-websocket-protocol", "openagents.v1");
+    assert_eq!(refused(with(offered, "origin", "https://example.com")).await, 403);
+}
+
+#[tokio::test]
+async fn idle_sockets_do_not_hold_up_a_valid_client() {
+    let house = House::new(echo).await;
+    let mut idle = Vec::new();
+    for _ in 0..120 {
+        idle.push(TcpStream::connect((Ipv4Addr::LOCALHOST, house.port())).await.unwrap());
+    }
+    let came = std::time::Instant::now();
+    let mut client = house.acp().await;
+    client.request("session/list", json!({})).await;
+    assert!(came.elapsed() < std::time::Duration::from_secs(3), "{:?}", came.elapsed());
+}
+
+/// Each refusal waits longer than the one before, but not all of them wait.
+#[tokio::test]
+async fn wrong_tokens_do_not_pile_up() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let guess = format!(
+        "GET /acp HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+         Authorization: Bearer wrong\r\n\r\n"
+    );
+    let mut guesses = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+        stream.write_all(guess.as_bytes()).await.unwrap();
+        guesses.push(stream);
+        tokio::task::yield_now().await;
+    }
+    let came = std::time::Instant::now();
+    let mut client = house.acp().await;
+    client.request("session/list", json!({})).await;
+    assert!(came.elapsed() < std::time::Duration::from_secs(3), "{:?}", came.elapsed());
+    // All but a few of those above the limit of 64 have their answers already.
+    let mut told = 0;
+    for mut stream in guesses.into_iter().skip(64) {
+        let mut answer = [0; 12];
+        let read = stream.read_exact(&mut answer);
+        if tokio::time::timeout(std::time::Duration::from_millis(100), read).await.is_ok() {
+            assert_eq!(&answer, b"HTTP/1.1 401");
+            told += 1;
+        }
+    }
+    assert!(told >= 20, "{told}");
 }
 
 #[tokio::test]
