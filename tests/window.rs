@@ -88,3 +88,20 @@ async fn a_second_window_on_the_same_data_uses_the_bridge_of_the_first() -> anyh
     drop(second);
     first.close(home.path()).await
 }
+
+#[tokio::test]
+async fn a_window_whose_bridge_has_gone_begins_one_of_its_own() -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let program = desktop::build()?;
+    let first = Desktop::start(&program, home.path(), None).await?;
+    first.until("a live link", LIVE).await?;
+    let (port, pid) = desktop::bridge(home.path())?;
+    let second = Desktop::start(&program, home.path(), None).await?;
+    second.until("a live link", LIVE).await?;
+    let ended = std::process::Command::new("kill").arg(pid.to_string()).status()?;
+    assert!(ended.success());
+    let own = format!("{LIVE} && !document.body.innerText.includes('port {port}')");
+    second.until("a live link to another bridge", &own).await?;
+    drop(first);
+    second.close(home.path()).await
+}

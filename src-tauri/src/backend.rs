@@ -7,11 +7,11 @@ use openagents_core::{
     history::HistoryRoots,
 };
 use serde::Serialize;
-use std::{
-    path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+use std::path::{Path, PathBuf};
+use tauri::{
+    AppHandle, Manager as _,
+    async_runtime::{self, Mutex},
 };
-use tauri::{AppHandle, Manager as _, async_runtime};
 use tauri_plugin_dialog::{DialogExt as _, MessageDialogButtons, MessageDialogKind};
 
 /// Chooses another port than the one that the OpenAgents iOS app looks for; 0 picks a free one.
@@ -30,22 +30,39 @@ pub(crate) struct Address {
 /// What the window talks to.
 #[derive(Debug)]
 pub(crate) struct Backend {
-    address: Address,
+    config: BridgeConfig,
+    root: Option<PathBuf>,
     /// The bridge, where it is ours; taken when the program ends.
     bridge: Mutex<Option<Bridge>>,
 }
 
 impl Backend {
-    pub(crate) fn address(&self) -> Address {
-        self.address.clone()
+    /// Returns where the bridge is now. One that another program ran may have moved; when it is gone, ours begins.
+    pub(crate) async fn address(&self) -> Result<Address, BridgeError> {
+        let mut bridge = self.bridge.lock().await;
+        if bridge.is_none()
+            && let Some((port, token)) = running(&self.config.home)
+        {
+            return Ok(Address { port, token, root: self.root.clone() });
+        }
+        let ours = match bridge.take() {
+            Some(ours) => ours,
+            None => Bridge::start(self.config.clone()).await?,
+        };
+        let address =
+            Address { port: ours.address().port(), token: ours.token().to_owned(), root: self.root.clone() };
+        *bridge = Some(ours);
+        Ok(address)
     }
 
     /// Ends running turns and flushes the store, where the bridge is ours. A second call does nothing.
     pub(crate) fn close(&self) {
-        let bridge = self.bridge.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(bridge) = bridge {
-            async_runtime::block_on(bridge.shutdown());
-        }
+        async_runtime::block_on(async {
+            let bridge = self.bridge.lock().await.take();
+            if let Some(bridge) = bridge {
+                bridge.shutdown().await;
+            }
+        });
     }
 }
 
@@ -81,7 +98,7 @@ fn open_on(app: &AppHandle, port: u16) {
         ios: IosDoor::Off,
         history: HistoryRoots::from_env(),
     };
-    match async_runtime::block_on(Bridge::start(config)) {
+    match async_runtime::block_on(Bridge::start(config.clone())) {
         Ok(bridge) => {
             for notice in bridge.notices() {
                 app.dialog()
@@ -90,13 +107,14 @@ fn open_on(app: &AppHandle, port: u16) {
                     .kind(MessageDialogKind::Warning)
                     .show(|_| {});
             }
-            let address = Address { port: bridge.address().port(), token: bridge.token().to_owned(), root };
-            show(app, Backend { address, bridge: Mutex::new(Some(bridge)) });
+            show(app, Backend { config, root, bridge: Mutex::new(Some(bridge)) });
         }
-        Err(BridgeError::AlreadyRunning { .. }) => match running(&home, root) {
-            Some(address) => show(app, Backend { address, bridge: Mutex::new(None) }),
-            None => refuse(app, "Another OpenAgents is starting or ending. Try again in a moment."),
-        },
+        Err(BridgeError::AlreadyRunning { .. }) if running(&home).is_some() => {
+            show(app, Backend { config, root, bridge: Mutex::new(None) });
+        }
+        Err(BridgeError::AlreadyRunning { .. }) => {
+            refuse(app, "Another OpenAgents is starting or ending. Try again in a moment.");
+        }
         Err(BridgeError::PortBusy(port)) => offer_another_port(app, port),
         Err(error) => {
             let hint = error.hint().unwrap_or_default();
@@ -105,11 +123,11 @@ fn open_on(app: &AppHandle, port: u16) {
     }
 }
 
-/// Returns the address of the bridge that another process runs on the data folder.
-fn running(home: &Path, root: Option<PathBuf>) -> Option<Address> {
+/// Returns port and token of the bridge that another process runs on the data folder.
+fn running(home: &Path) -> Option<(u16, String)> {
     let port = openagents_bridge::running(home)?.port();
     let token = std::fs::read_to_string(home.join(openagents_bridge::TOKEN_FILE)).ok()?;
-    Some(Address { port, token: token.trim().to_owned(), root })
+    Some((port, token.trim().to_owned()))
 }
 
 fn show(app: &AppHandle, backend: Backend) {

@@ -4,10 +4,11 @@ use crate::backend::{Address, Backend};
 use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::DialogExt as _;
 
-/// Returns where the bridge listens, the token for it, and the folder to open first.
+/// Returns where the bridge listens, the token for it, and the folder to open first. The page asks before each try to
+/// connect.
 #[tauri::command]
-pub(crate) fn bridge_address(backend: State<'_, Backend>) -> Address {
-    backend.address()
+pub(crate) async fn bridge_address(backend: State<'_, Backend>) -> Result<Address, String> {
+    backend.address().await.map_err(|error| error.to_string())
 }
 
 /// Returns the folder that the person picks, or nothing when the dialog was cancelled.

@@ -126,14 +126,24 @@ impl Desktop {
 
     /// Ends the app as the end of a desktop session does, and waits until it has given its data folder back.
     pub(crate) async fn close(self, home: &Path) -> anyhow::Result<()> {
-        let announcement = home.join(DATA).join("bridge.json");
-        let running: serde_json::Value = serde_json::from_str(&fs::read_to_string(&announcement)?)?;
-        let status = Command::new("kill").arg(running["pid"].to_string()).status()?;
+        let (_, pid) = bridge(home)?;
+        let status = Command::new("kill").arg(pid.to_string()).status()?;
         if !status.success() {
             bail!("the app that serves {} is not running", home.display());
         }
-        eventually("the end of the app", || !announcement.exists()).await
+        eventually("the end of the app", || !announcement(home).exists()).await
     }
+}
+
+/// Returns port and process id of the bridge that runs on the data folder of a home.
+pub(crate) fn bridge(home: &Path) -> anyhow::Result<(u16, u64)> {
+    let told: serde_json::Value = serde_json::from_str(&fs::read_to_string(announcement(home))?)?;
+    let address: std::net::SocketAddr = told["address"].as_str().context("no address")?.parse()?;
+    Ok((address.port(), told["pid"].as_u64().context("no pid")?))
+}
+
+fn announcement(home: &Path) -> PathBuf {
+    home.join(DATA).join("bridge.json")
 }
 
 fn is_true(value: &serde_json::Value) -> bool {
