@@ -32,9 +32,15 @@ const ANSWERS: usize = 64;
 pub(crate) const PAGE: usize = 64;
 /// A frame that is not taken within this time ends the connection.
 const STUCK: Duration = Duration::from_secs(30);
+/// The same once the receiving half has ended.
+const LAST_WRITE: Duration = Duration::from_secs(1);
 const PING_EVERY: Duration = Duration::from_secs(20);
 /// Pings in a row that may stay without any sign of life.
 const MISSES: u32 = 2;
+/// What a slow reader takes between two pings: as much longer a ping is waited for that queues behind what was written.
+const SLOW_READ: usize = 1 << 20;
+/// More than this does not wait in the buffers of a socket.
+const BUFFERED: usize = 8 << 20;
 
 /// What a connection is told to send.
 #[derive(Debug)]
@@ -49,6 +55,10 @@ pub(crate) enum Out {
     After { session: Arc<Session>, seq: u64, text: String },
     /// From here on, every frame of every connection after number `since`.
     Inspect { since: u64 },
+    /// No more updates of the session.
+    Leave(Arc<Session>),
+    /// A question whether the other end is still there.
+    Ping,
     /// The end.
     Close(Closing),
 }
@@ -129,7 +139,7 @@ impl<D: Dialect> Sender<D> {
             waiting: Vec::new(),
             inspected: None,
             next_ping: Instant::now() + PING_EVERY,
-            misses: 0,
+            pulse: Pulse::default(),
         };
         let closing = match pump.run(&mut orders).await {
             Ok(never) => match never {},
@@ -147,7 +157,35 @@ struct Pump<D> {
     waiting: Vec<(Arc<Session>, u64, String)>,
     inspected: Option<u64>,
     next_ping: Instant,
+    pulse: Pulse,
+}
+
+/// Whether the other end is alive, as far as this end can tell.
+#[derive(Debug, Default)]
+struct Pulse {
+    /// Something was written since the last ping: there was room again, so the reader takes what it is sent.
+    wrote: bool,
+    /// Bytes written since the last word from the other end; they may all lie before the next pong.
+    ahead: usize,
     misses: u32,
+}
+
+impl Pulse {
+    fn written(&mut self, bytes: usize) {
+        self.wrote = true;
+        self.ahead = self.ahead.saturating_add(bytes).min(BUFFERED);
+    }
+
+    /// Called before each ping. Returns whether one more is worth it.
+    fn beats(&mut self, heard: bool) -> bool {
+        if heard {
+            self.ahead = 0;
+        }
+        let alive = std::mem::take(&mut self.wrote) || heard;
+        self.misses = if alive { 0 } else { self.misses + 1 };
+        let patience = u32::try_from(self.ahead / SLOW_READ).unwrap_or(u32::MAX);
+        self.misses < MISSES.saturating_add(patience)
+    }
 }
 
 impl<D: Dialect> Pump<D> {
@@ -200,6 +238,11 @@ impl<D: Dialect> Pump<D> {
                 self.inspected = Some(since);
                 Ok(())
             }
+            Out::Leave(session) => {
+                self.follows.retain(|follow| !Arc::ptr_eq(&follow.session, &session));
+                Ok(())
+            }
+            Out::Ping => self.pass(Message::Ping(Default::default())).await,
             Out::Close(closing) => Err(Some(closing)),
         }
     }
@@ -302,22 +345,72 @@ impl<D: Dialect> Pump<D> {
     }
 
     async fn ping(&mut self) -> Result<(), End> {
-        self.misses = if self.sender.heard.swap(false, Ordering::Relaxed) { 0 } else { self.misses + 1 };
-        if self.misses >= MISSES {
+        if !self.pulse.beats(self.sender.heard.swap(false, Ordering::Relaxed)) {
             return Err(None);
         }
         self.next_ping = Instant::now() + PING_EVERY;
-        self.send(Message::Ping(Default::default())).await
+        // No sign of life: a ping always finds room in the buffer of an idle socket, dead or alive.
+        self.pass(Message::Ping(Default::default())).await
     }
 
     async fn send(&mut self, message: Message) -> Result<(), End> {
-        match tokio::time::timeout(STUCK, self.sender.sink.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(None),
+        let bytes = message.len();
+        self.pass(message).await?;
+        self.pulse.written(bytes);
+        Ok(())
+    }
+
+    async fn pass(&mut self, message: Message) -> Result<(), End> {
+        // Nothing more comes from the other end, which may be dead: what it takes it takes soon.
+        let given_up = async {
+            self.sender.hangup.cancelled().await;
+            tokio::time::sleep(LAST_WRITE).await;
+        };
+        tokio::select! {
+            biased;
+            sent = tokio::time::timeout(STUCK, self.sender.sink.send(message)) => match sent {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(_)) | Err(_) => Err(None),
+            },
+            () = given_up => Err(None),
         }
     }
 }
 
 fn unreadable(error: &StoreError) -> Closing {
     Closing { code: 1011, reason: crate::prune::head(&error.to_string(), 120).to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_reader_that_takes_what_is_written_is_not_cut() {
+        let mut pulse = Pulse::default();
+        for _ in 0..1000 {
+            pulse.written(256 << 10);
+            assert!(pulse.beats(false));
+        }
+        // The backlog is written, but most of it still lies in the buffers, and the pings behind it.
+        for _ in 0..5 {
+            assert!(pulse.beats(false));
+        }
+        assert!(pulse.beats(true));
+    }
+
+    #[test]
+    fn a_reader_without_a_pulse_is_cut() {
+        let mut pulse = Pulse::default();
+        assert!(pulse.beats(true) && pulse.beats(false));
+        assert!(!pulse.beats(false));
+        // A dead one that was sent a little is waited for no longer than an idle one.
+        let mut pulse = Pulse::default();
+        pulse.written(1000);
+        assert!(pulse.beats(false) && pulse.beats(false));
+        assert!(!pulse.beats(false));
+        let mut pulse = Pulse::default();
+        pulse.written(usize::MAX);
+        assert!((0..20).any(|_| !pulse.beats(false)));
+    }
 }
