@@ -94,9 +94,93 @@ async fn cancel_ends_the_turn_and_empties_the_queue() {
     }
     ended.sort_unstable();
     assert_eq!(ended, asked);
-    // What waited never began.
     let attached = client.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
-    assert_eq!((&attached["seq"], &attached["running"]), (&json!(4), &json!(false)));
+    assert_eq!((&attached["seq"], &attached["running"]), (&json!(20), &json!(false)));
+}
+
+/// The answers of prompts come after what their sessions say of them.
+#[tokio::test]
+async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
+    let house = House::new(until_cancelled).await;
+    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    other.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    let first = client.ask("session/prompt", prompt(&session, "first")).await;
+    other.notes_until("waiting").await;
+    let second = client.ask("session/prompt", prompt(&session, "second")).await;
+    let third = client.ask("session/prompt", prompt(&session, "third")).await;
+    // Everybody sees what waits while the first one runs.
+    assert_eq!(
+        shown(&other.notes_until("third").await),
+        ["user_message_chunk: second", "user_message_chunk: third"]
+    );
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    for id in [first, second, third] {
+        assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
+    }
+    let told = ["agent_message_chunk: cancelled"].into_iter();
+    let told: Vec<_> = told.chain(["agent_message_chunk: Cancelled before it began."; 2]).collect();
+    let notes = [other.note().await, other.note().await, other.note().await];
+    assert_eq!(shown(&notes), told);
+    // Three messages, not one.
+    assert_ne!(notes[1]["update"]["messageId"], notes[2]["update"]["messageId"]);
+    // The one who asked had them before the answer, and the next prompt runs.
+    assert_eq!(shown(&client.notes.iter().map(|n| n["params"].clone()).collect::<Vec<_>>())[5..], told);
+    client.ask("session/prompt", prompt(&session, "fourth")).await;
+    let notes = other.notes_until("waiting").await;
+    assert_eq!(shown(&notes), ["user_message_chunk: fourth", "agent_message_chunk: waiting\n\n"]);
+}
+
+/// Eight runs at a time; the ninth is stopped while it waits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
+    let house = House::new(|_, cancel, emit| {
+        emit(text("waiting"));
+        while !cancel.is_cancelled() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        RunState::Cancelled
+    })
+    .await;
+    let mut client = house.acp().await;
+    for _ in 0..8 {
+        client.request("_openagents/explore", json!({"root": house.workspace})).await;
+        client.notes_until("waiting").await;
+    }
+    let explored = client.request("_openagents/explore", json!({"root": house.workspace})).await;
+    let session = &explored["sessionId"];
+    client.notes_until("Explore demo").await;
+    let list = client.request("session/list", json!({})).await;
+    let row = list["sessions"].as_array().unwrap().iter().find(|row| row["sessionId"] == *session).unwrap();
+    assert_eq!(row["_meta"]["openagents"]["running"], true);
+    let cancelled = std::time::Instant::now();
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    let notes = client.notes_until("agent_message_chunk").await;
+    assert!(cancelled.elapsed() < std::time::Duration::from_millis(100), "{:?}", cancelled.elapsed());
+    assert_eq!(shown(&notes), ["agent_message_chunk: Exploration cancelled."]);
+    assert_eq!(notes[0]["sessionId"], *session);
+}
+
+#[tokio::test]
+async fn a_plan_of_a_run_that_broke_does_not_stay_running() {
+    let house = House::new(|request, _, emit| {
+        support::begun().into_iter().for_each(emit);
+        assert!(request.goals == ["fine"], "as the test wants it");
+        RunState::Complete
+    })
+    .await;
+    let mut client = house.acp().await;
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let id = client.ask("session/prompt", prompt(&session, "break")).await;
+    let notes = client.notes_until("❌").await;
+    assert_eq!(client.answer(id).await["error"]["code"], -32603);
+    let [.., call, plan, _] = notes.as_slice() else { panic!("{notes:?}") };
+    assert_eq!(call["update"]["_meta"]["openagents"]["error"], "the exploration ended unexpectedly");
+    assert_eq!(plan["update"]["_meta"]["openagents"]["state"], "failed");
+    assert_eq!(
+        shown(&notes[notes.len() - 1..]),
+        ["agent_message_chunk: ❌ the exploration ended unexpectedly"]
+    );
 }
 
 #[tokio::test]

@@ -1,15 +1,21 @@
 //! What was told is on disk: a process is killed in the middle of writing, and its log read again.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
 
 use openagents_bridge::store::{NewSession, Store};
-use openagents_core::update::{AgentMessage, SessionUpdate};
+use openagents_core::update::{AgentMessage, SessionUpdate, Title};
+use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 const HOME: &str = "OPENAGENTS_TEST_KILL_HOME";
 const SESSION: &str = "s";
+/// Set for a process that stops in the middle of a run and waits to be killed.
+const HALFWAY: &str = "OPENAGENTS_TEST_KILL_HALFWAY";
 
 /// Not a test of its own: the process that is killed. It tells each number once the store has told it.
 #[test]
@@ -20,6 +26,13 @@ fn the_process_that_is_killed() {
         .create_session(NewSession { id: SESSION.into(), cwd: "/work".into(), mode: "default_mode".into() })
         .unwrap();
     let mut out = std::io::stdout().lock();
+    if std::env::var_os(HALFWAY).is_some() {
+        let title = SessionUpdate::Title(Title { title: "Explore work".to_owned() });
+        let appended = store.append(SESSION, [vec![title], support::begun()].concat()).unwrap();
+        writeln!(out, "stored {}", appended.rows.last().unwrap().seq).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(60));
+        return;
+    }
     for n in 0.. {
         let message = AgentMessage { text: format!("update {n}"), ..AgentMessage::default() };
         let appended = store.append(SESSION, vec![SessionUpdate::AgentMessage(message); 1 + n % 7]).unwrap();
@@ -27,22 +40,28 @@ fn the_process_that_is_killed() {
     }
 }
 
+fn process(home: &Path) -> Command {
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", "the_process_that_is_killed", "--nocapture"]).env(HOME, home);
+    process.stdout(Stdio::piped());
+    process
+}
+
+/// What the process tells.
+fn numbers(child: &mut Child) -> impl Iterator<Item = u64> + use<> {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines
+        .map_while(Result::ok)
+        .filter_map(|line| line.split_once("stored ").and_then(|(_, number)| number.trim().parse().ok()))
+}
+
 #[test]
 fn killed_and_opened_again() {
     let home = tempfile::tempdir().unwrap();
     let mut told = 0;
     for round in 1..=3u64 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_process_that_is_killed", "--nocapture"])
-            .env(HOME, home.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let numbers = lines.map_while(Result::ok).filter_map(|line| {
-            line.split_once("stored ").and_then(|(_, number)| number.trim().parse::<u64>().ok())
-        });
-        for number in numbers {
+        let mut child = process(home.path()).spawn().unwrap();
+        for number in numbers(&mut child) {
             assert!(number > told);
             told = number;
             if told > round * 500 {
@@ -62,4 +81,56 @@ fn killed_and_opened_again() {
         assert_eq!(store.session(SESSION).unwrap().unwrap().last_seq, last);
         told = last;
     }
+}
+
+/// The kinds of what follows the three updates that the killed process has stored.
+async fn closing(port: u16, token: &str) -> Vec<Value> {
+    let mut client = support::acp(port, token).await;
+    let load = json!({"sessionId": SESSION, "cwd": "/work", "mcpServers": []});
+    client.request("session/load", load).await;
+    client.notes.iter().skip(3).map(|note| note["params"].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_plan_does_not_stay_running_after_a_kill() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = process(home.path()).env(HALFWAY, "1").spawn().unwrap();
+    assert_eq!(numbers(&mut child).next(), Some(3));
+
+    // While the process lives it may go on writing: nothing is closed, however it looks.
+    let bridge = support::start(home.path(), home.path(), support::echo).await.unwrap();
+    assert_eq!(closing(bridge.address().port(), bridge.token()).await, Vec::<Value>::new());
+    bridge.shutdown().await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let mut rounds = Vec::new();
+    for _ in 0..2 {
+        let bridge = support::start(home.path(), home.path(), support::echo).await.unwrap();
+        let (port, token) = (bridge.address().port(), bridge.token().to_owned());
+        // All at once: it is closed once.
+        let seen =
+            futures::future::join_all([closing(port, &token), closing(port, &token), closing(port, &token)]);
+        rounds.extend(seen.await);
+        // The phone's drawer sees it closed, too.
+        let mut phone = support::phone(port).await;
+        let timeline = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": SESSION})).await;
+        let ends = "OpenAgents ended before this exploration was done.";
+        assert_eq!(timeline.to_string().matches(ends).count(), 1, "{timeline}");
+        bridge.shutdown().await;
+    }
+    assert!(rounds.iter().all(|round| *round == rounds[0]), "{rounds:?}");
+    let [call, plan, word] = rounds[0].as_slice() else { panic!("{rounds:?}") };
+    assert_eq!(call["update"]["status"], "failed");
+    assert_eq!(call["update"]["_meta"]["openagents"]["error"], "The app ended before this was done");
+    assert_eq!(plan["update"]["_meta"]["openagents"]["state"], "failed");
+    let entries = plan["update"]["entries"].as_array().unwrap();
+    assert!(entries.iter().all(|entry| entry["status"] == "completed"));
+    let error = |entry: &Value| entry["_meta"]["openagents"]["error"].clone();
+    assert_eq!(
+        entries.iter().map(error).collect::<Vec<_>>(),
+        [Value::Null, "not run".into(), "not run".into()]
+    );
+    let said = ["agent_message_chunk: ❌ OpenAgents ended before this exploration was done."];
+    assert_eq!(support::shown(std::slice::from_ref(word)), said);
 }

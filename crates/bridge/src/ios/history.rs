@@ -28,6 +28,8 @@ pub(super) async fn recent_sessions(hub: &Hub) -> Result<Value, Fault> {
 
 /// Returns a bare array; a session that nobody knows has an empty one.
 pub(super) async fn timeline(hub: &Hub, session_id: String, limit: Option<u64>) -> Result<Value, Fault> {
+    // To find it closes what a process that is gone left open in it.
+    drop(hub.find(&session_id).await?);
     let id = session_id.clone();
     let updates = hub.read(move |store| read_end(store, &id)).await?;
     let notes: Vec<Value> =

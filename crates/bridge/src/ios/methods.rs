@@ -1,6 +1,12 @@
 //! Runs the calls of one connection of the app, one after the other.
 
-use super::{from_wire::Call, history, phone::Phone, threads, to_wire};
+use super::{
+    from_wire::Call,
+    history,
+    phone::{Naming, Phone},
+    resume::Live,
+    threads, to_wire,
+};
 use crate::{
     error::Fault,
     outbox::{Out, Outbox},
@@ -10,7 +16,7 @@ use crate::{
 };
 use openagents_core::update::{AgentMessage, ModeChange, SessionUpdate};
 use serde_json::{Value, json};
-use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 /// Bytes of a path in a sentence.
 const NOTE: usize = 1024;
@@ -18,15 +24,15 @@ const NOTE: usize = 1024;
 pub(super) struct Methods {
     shared: Arc<Shared>,
     phone: Arc<Phone>,
-    address: IpAddr,
+    live: Arc<Live>,
     outbox: Outbox,
-    /// The sessions that this connection has named, and the mode that it was last told.
-    named: HashMap<Arc<str>, (Arc<Session>, Option<String>)>,
+    /// The mode that this connection was last told, of each session that it has set one of.
+    told: HashMap<Arc<str>, String>,
 }
 
 impl Methods {
-    pub(super) fn new(shared: Arc<Shared>, phone: Arc<Phone>, address: IpAddr, outbox: Outbox) -> Self {
-        Self { shared, phone, address, outbox, named: HashMap::new() }
+    pub(super) fn new(shared: Arc<Shared>, phone: Arc<Phone>, live: Arc<Live>, outbox: Outbox) -> Self {
+        Self { shared, phone, live, outbox, told: HashMap::new() }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -38,9 +44,10 @@ impl Methods {
         let _ = self.outbox.send(out).await;
     }
 
-    pub(super) async fn request(&mut self, id: &Id, call: Result<Call, Fault>) {
+    /// `cancelled` says that the call cancels a turn and has done so already.
+    pub(super) async fn request(&mut self, id: &Id, call: Result<Call, Fault>, cancelled: bool) {
         let result = match call {
-            Ok(call) => self.run(id, call).await,
+            Ok(call) => self.run(id, call, cancelled).await,
             Err(fault) => Err(fault),
         };
         match result {
@@ -55,7 +62,7 @@ impl Methods {
     }
 
     /// Returns the result, or `None` when it was sent already because updates had to come after it.
-    async fn run(&mut self, id: &Id, call: Call) -> Result<Option<Value>, Fault> {
+    async fn run(&mut self, id: &Id, call: Call, cancelled: bool) -> Result<Option<Value>, Fault> {
         let hub = self.shared.hub.clone();
         match call {
             Call::Initialize { .. } => {
@@ -80,7 +87,8 @@ impl Methods {
                 return Ok(None);
             }
             Call::Cancel { session_id } => {
-                let status = if self.cancel(&session_id).await { "cancelled" } else { "no_active_session" };
+                let cancelled = self.cancel(&session_id).await || cancelled;
+                let status = if cancelled { "cancelled" } else { "no_active_session" };
                 Ok(json!({"status": status}))
             }
             Call::Explore { root, goals } => {
@@ -104,31 +112,30 @@ impl Methods {
 
     /// From now on the connection gets this session's updates.
     async fn name(&mut self, session: &Arc<Session>) {
-        self.phone.name(session);
-        if !self.named.contains_key(session.id()) {
-            self.named.insert(session.id().clone(), (session.clone(), None));
-            let since = session.head().seq;
-            self.send(Out::Follow { session: session.clone(), since }).await;
+        let Naming::First { instead_of } = self.phone.name(session) else { return };
+        let since = session.head().seq;
+        self.send(Out::Follow { session: session.clone(), since }).await;
+        if let Some(oldest) = instead_of {
+            self.told.remove(oldest.id());
+            self.send(Out::Leave(oldest)).await;
         }
     }
 
     /// After a broken connection its address goes on with the session that it named last.
     async fn resume(&mut self) {
-        let Some(place) = self.shared.resumes.take(self.address) else { return };
+        let Some(place) = self.shared.resumes.take_over(&self.live).await else { return };
         if let Ok(Some(session)) = self.shared.hub.find(&place.session_id).await {
             self.phone.resume(&session, place.own);
-            self.named.insert(session.id().clone(), (session.clone(), None));
             self.send(Out::Follow { session, since: place.written }).await;
         }
     }
 
     async fn set_mode(&mut self, session: &Arc<Session>, mode: String) {
         self.phone.set_modes();
-        let told = self.named.get_mut(session.id()).map(|(_, told)| told.replace(mode.clone()));
+        let told = self.told.insert(session.id().clone(), mode.clone());
         // The last generation of the app sets the same mode before every prompt. Another client may have set another
         // one since.
-        let is_news =
-            told.flatten().as_ref() != Some(&mode) || self.mode_of(session).await.as_ref() != Some(&mode);
+        let is_news = told.as_ref() != Some(&mode) || self.mode_of(session).await.as_ref() != Some(&mode);
         if is_news {
             append(session, SessionUpdate::Mode(ModeChange { mode_id: mode })).await;
         }
@@ -160,7 +167,7 @@ impl Methods {
                 Ok(cwd) => turn(&cwd),
                 Err(fault) => turn(session.cwd()).refusal(fault),
             };
-            hub.submit(session, turn).map(drop)
+            hub.submit(session, turn).await.map(drop)
         };
         match started {
             Ok(()) => self.respond(id, &json!({"status": status})).await,
@@ -208,7 +215,7 @@ impl Methods {
         let started = json!({"session_id": session.id(), "plan_id": turn.plan_id(), "status": "started"});
         self.respond(id, &started).await;
         self.name(&session).await;
-        if let Err(fault) = hub.submit(&session, turn) {
+        if let Err(fault) = hub.submit(&session, turn).await {
             show(&session, &fault).await;
         }
         Ok(())

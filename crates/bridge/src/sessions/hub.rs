@@ -3,9 +3,10 @@
 use super::{
     DEFAULT_MODE, beside,
     known::{Known, Recent},
-    running::Explore,
+    running::{self, Explore},
     session::Session,
-    turn::{Ticket, Turn, TurnRequest},
+    turn::{Asker, Next, Ticket, Turn, TurnEnd, TurnRequest},
+    unfinished,
 };
 use crate::{
     error::Fault,
@@ -36,6 +37,8 @@ pub(crate) struct Hub {
     root: PathBuf,
     /// Weak: a session without readers and without a turn costs nothing.
     live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
+    /// Held while a session is loaded: what was left open in it is closed once.
+    loading: tokio::sync::Mutex<()>,
     turns: TaskTracker,
     stopping: CancellationToken,
     slots: Arc<Semaphore>,
@@ -47,6 +50,9 @@ pub(crate) struct Listed {
     pub(crate) row: SessionRow,
     pub(crate) running: bool,
 }
+
+/// A turn that is over, but nobody knows yet.
+type Ended = (Asker, TurnEnd);
 
 impl Hub {
     pub(crate) fn new(
@@ -62,6 +68,7 @@ impl Hub {
             history,
             root,
             live: Mutex::default(),
+            loading: Default::default(),
             turns: TaskTracker::new(),
             stopping: CancellationToken::new(),
             slots: Arc::new(Semaphore::new(RUNNING)),
@@ -110,18 +117,21 @@ impl Hub {
         self.open(&uuid::Uuid::new_v4().to_string(), cwd).await
     }
 
-    /// Finds a session, live or stored.
+    /// Finds a session, live or stored. What a process that is gone left open in it is closed before anybody sees it.
     pub(crate) async fn find(&self, id: &str) -> Result<Option<Arc<Session>>, Fault> {
         if let Some(session) = self.live(id) {
             return Ok(Some(session));
         }
-        let wanted = id.to_owned();
-        let Some(row) = self.read(move |store| store.session(&wanted)).await? else { return Ok(None) };
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let _loading = self.loading.lock().await;
         // Another connection may have been faster.
-        if let Some(session) = live.get(id).and_then(Weak::upgrade) {
+        if let Some(session) = self.live(id) {
             return Ok(Some(session));
         }
+        let wanted = id.to_owned();
+        let Some(row) = self.read(move |store| unfinished::load(store, &wanted)).await? else {
+            return Ok(None);
+        };
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         live.retain(|_, session| session.strong_count() > 0);
         let session = Arc::new(Session::new(row, self.store.clone()));
         live.insert(session.id().clone(), Arc::downgrade(&session));
@@ -171,40 +181,60 @@ impl Hub {
         beside(move || known.recent()).await.unwrap_or_default()
     }
 
-    /// Starts a turn, or queues it behind the running one.
-    pub(crate) fn submit(
+    /// Starts a turn, or queues it behind the running one. Its prompt is in the log when this returns.
+    pub(crate) async fn submit(
         self: &Arc<Self>,
         session: &Arc<Session>,
         request: TurnRequest,
     ) -> Result<Ticket, Fault> {
+        // Counts as a turn from here on: a shutdown waits for what it did not see yet.
+        let _turn = self.turns.token();
         if self.stopping.is_cancelled() {
             return Err(Fault::busy("OpenAgents is shutting down."));
         }
-        let (turn, ticket) = Turn::new(request);
-        if let Some(turn) = session.enqueue(turn, &self.stopping)? {
-            self.turns.spawn(self.clone().run(session.clone(), turn));
+        let (turn, ticket, opening, title) = Turn::new(request);
+        if let Some(first) = session.ask(turn, opening, title, &self.stopping).await? {
+            self.turns.spawn(self.clone().run(session.clone(), first));
         }
         Ok(ticket)
     }
 
     /// Runs a turn and all that queue up behind it.
-    async fn run(self: Arc<Self>, session: Arc<Session>, first: Turn) {
+    async fn run(self: Arc<Self>, session: Arc<Session>, first: Next) {
         let mut next = Some(first);
-        while let Some(turn) = next {
-            let slot = self.slots.clone().acquire_owned().await;
-            let (runner, explorer) = (session.clone(), self.explorer.clone());
-            let ran = beside(move || turn.run(&runner, explorer.as_ref())).await;
-            if ran.is_none() {
-                // The ticket is lost with the turn; the log says why.
-                let broken = session.clone();
-                beside(move || Turn::broken(&broken)).await;
-            }
-            drop(slot);
-            next = session.next_turn(&self.stopping);
-            if let Some(ended) = ran {
-                ended.tell();
-            }
+        while let Some(work) = next {
+            let ended = match work {
+                Next::Run(turn, token) => self.run_turn(&session, turn, token).await.into_iter().collect(),
+                Next::Drop(turns) => drop_turns(&session, turns).await,
+            };
+            next = session.next(&self.stopping);
+            // Told only now: whoever hears it finds the session ready.
+            ended.into_iter().for_each(|(asker, end)| asker.tell(end));
         }
+    }
+
+    /// `None` only when the runtime is going down.
+    async fn run_turn(&self, session: &Arc<Session>, turn: Turn, token: CancellationToken) -> Option<Ended> {
+        let Turn { work, asker } = turn;
+        let slot = tokio::select! {
+            biased;
+            () = token.cancelled() => None,
+            slot = self.slots.clone().acquire_owned() => slot.ok(),
+        };
+        let (runner, explorer) = (session.clone(), self.explorer.clone());
+        let end = if slot.is_some() {
+            beside(move || running::run(&work, &runner, &token, explorer.as_ref())).await
+        } else {
+            beside(move || running::never_started(&runner)).await
+        };
+        let end = match end {
+            Some(end) => end,
+            None => {
+                let broken = session.clone();
+                beside(move || running::broken(&broken)).await?
+            }
+        };
+        Some((asker, end))
     }
 
     /// Returns the token that ends every turn.
@@ -225,4 +255,10 @@ impl Hub {
         self.turns.close();
         self.turns.wait().await;
     }
+}
+
+async fn drop_turns(session: &Arc<Session>, turns: Vec<Turn>) -> Vec<Ended> {
+    let session = session.clone();
+    let drop_all = move || turns.into_iter().map(|turn| (turn.asker, running::dropped(&session))).collect();
+    beside(drop_all).await.unwrap_or_else(Vec::new)
 }

@@ -8,6 +8,7 @@ mod known;
 mod running;
 mod session;
 mod turn;
+mod unfinished;
 
 pub(crate) use hub::{Hub, Listed};
 pub use running::Explore;

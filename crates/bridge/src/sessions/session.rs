@@ -2,7 +2,8 @@
 
 use super::{
     beside,
-    turn::{Queue, Turn, TurnEnd},
+    turn::{Next, Queue, Turn},
+    unfinished::Unfinished,
 };
 use crate::{
     error::Fault,
@@ -10,7 +11,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    update::{RunState, SessionUpdate},
+    update::{SessionUpdate, Title},
 };
 use std::{
     collections::VecDeque,
@@ -32,6 +33,8 @@ pub(crate) struct Session {
     cwd: PathBuf,
     store: Store,
     state: Mutex<State>,
+    /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
+    asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -79,7 +82,7 @@ impl Session {
             failure: None,
             failures: 0,
         };
-        Self { id: row.id.into(), cwd: row.cwd, store, state: Mutex::new(state) }
+        Self { id: row.id.into(), cwd: row.cwd, store, state: Mutex::new(state), asking: Default::default() }
     }
 
     pub(crate) fn id(&self) -> &Arc<str> {
@@ -139,17 +142,42 @@ impl Session {
         }
     }
 
-    /// Queues a turn, or says that the caller has to run it now.
-    pub(super) fn enqueue(&self, turn: Turn, stopping: &CancellationToken) -> Result<Option<Turn>, Fault> {
-        let mut state = self.lock();
-        let mut turn = turn;
-        if !state.titled {
-            state.titled = true;
-            turn.opening.push(SessionUpdate::Title(turn.title.clone()));
+    /// Stores what a turn begins with, then queues the turn, or returns it when the caller has to run it now.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        turn: Turn,
+        mut opening: Vec<SessionUpdate>,
+        title: Title,
+        stopping: &CancellationToken,
+    ) -> Result<Option<Next>, Fault> {
+        let _order = self.asking.lock().await;
+        {
+            let mut state = self.lock();
+            state.queue.admit()?;
+            if !state.titled {
+                state.titled = true;
+                opening.push(SessionUpdate::Title(title));
+            }
+            state.used = true;
+            state.failure = None;
         }
-        state.used = true;
-        state.failure = None;
-        state.queue.enqueue(turn, stopping)
+        if !opening.is_empty() {
+            let session = self.clone();
+            let stored = move || {
+                session.append(opening);
+                session.settle();
+            };
+            beside(stored).await;
+            if let Some(failure) = self.head().failure {
+                return Err(Fault::internal(failure.message));
+            }
+        }
+        Ok(self.lock().queue.enqueue(turn, stopping))
+    }
+
+    /// Returns what the end of the log leaves open. Blocks.
+    pub(super) fn unfinished(&self) -> Result<Unfinished, StoreError> {
+        Unfinished::read(&self.store, &self.id, self.head().seq)
     }
 
     /// Returns whether a turn was ever asked for.
@@ -157,13 +185,8 @@ impl Session {
         self.lock().used
     }
 
-    /// Returns the token of the running turn.
-    pub(super) fn turn_token(&self) -> CancellationToken {
-        self.lock().queue.token()
-    }
-
-    /// Ends the running turn and returns the next one, which then runs.
-    pub(super) fn next_turn(&self, stopping: &CancellationToken) -> Option<Turn> {
+    /// Ends what ran and returns what comes next; `None` when the session rests.
+    pub(super) fn next(&self, stopping: &CancellationToken) -> Option<Next> {
         let mut state = self.lock();
         let next = state.queue.next(stopping);
         wake_all(&mut state);
@@ -172,14 +195,8 @@ impl Session {
 
     /// Cancels the running turn and empties the queue. Returns whether there was anything to cancel.
     pub(crate) fn cancel(&self) -> bool {
-        let (waiting, seq, was_running) = {
-            let mut state = self.lock();
-            let was_running = state.queue.is_running();
-            (state.queue.cancel(), state.seq, was_running)
-        };
-        let end = TurnEnd { state: RunState::Cancelled, seq, failure: None };
-        waiting.into_iter().for_each(|turn| turn.end(end.clone()));
-        was_running
+        // The log is not written here but by the run under way: this is called by the writer of the log as well.
+        self.lock().queue.cancel()
     }
 
     fn publish(&self, rows: Vec<Arc<Stored>>) {

@@ -16,13 +16,19 @@ use uuid::Uuid;
 /// Turns that wait behind the running one.
 const WAITING: usize = 8;
 
+/// Goals of one exploration. A person has a handful; every snapshot of the plan repeats them.
+const GOALS: usize = 16;
+
+/// Bytes of one goal.
+const GOAL_BYTES: usize = 4 << 10;
+
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 60;
 
 /// What a client asks for.
 #[derive(Debug)]
 pub(crate) struct TurnRequest {
-    /// Goes into the log before everything else.
+    /// Goes into the log when the turn is asked for, so that every client sees what waits.
     pub(crate) opening: Vec<SessionUpdate>,
     /// The title of the session, should it have none.
     pub(crate) title: String,
@@ -36,6 +42,7 @@ impl TurnRequest {
         let name =
             root.file_name().map_or_else(|| root.display().to_string(), |n| n.to_string_lossy().into_owned());
         let plan_id = Uuid::new_v4().to_string();
+        let goals = goals.into_iter().take(GOALS).map(short).collect();
         Self {
             opening: Vec::new(),
             title: format!("Explore {name}"),
@@ -43,7 +50,8 @@ impl TurnRequest {
         }
     }
 
-    /// A prompt: until there are models, it explores the workspace with the prompt as the goal.
+    /// A prompt: until there are models, it explores the workspace with the prompt as the goal. The message keeps the
+    /// whole text, the goal its beginning.
     pub(crate) fn prompt(workspace: &Path, text: String, connection: &str) -> Self {
         let title = title_of(&text);
         let mut request = Self::exploration(workspace.to_owned(), vec![text.clone()], None);
@@ -67,6 +75,16 @@ impl TurnRequest {
     pub(crate) fn plan_id(&self) -> String {
         self.work.as_ref().map_or_else(|_| Uuid::new_v4().to_string(), |request| request.plan_id.clone())
     }
+}
+
+/// Cuts a goal that is too long, and shows that it did.
+fn short(mut goal: String) -> String {
+    const CUT: char = '…';
+    if goal.len() > GOAL_BYTES {
+        goal.truncate(goal.floor_char_boundary(GOAL_BYTES - CUT.len_utf8()));
+        goal.push(CUT);
+    }
+    goal
 }
 
 /// The first words of a prompt, on one line.
@@ -96,30 +114,47 @@ pub(crate) struct TurnEnd {
 
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) opening: Vec<SessionUpdate>,
-    pub(super) title: Title,
     pub(super) work: Result<ExploreRequest, Fault>,
-    done: oneshot::Sender<TurnEnd>,
+    pub(super) asker: Asker,
+}
+
+/// Whoever waits for the end of a turn. Kept apart from the work: a run that breaks must not take it along.
+#[derive(Debug)]
+pub(super) struct Asker(oneshot::Sender<TurnEnd>);
+
+impl Asker {
+    pub(super) fn tell(self, end: TurnEnd) {
+        // The client that asked may be gone; the log has it all.
+        let _ = self.0.send(end);
+    }
 }
 
 impl Turn {
-    pub(super) fn new(request: TurnRequest) -> (Self, Ticket) {
+    /// Returns the turn, its opening, and the title for a session that has none.
+    pub(super) fn new(request: TurnRequest) -> (Self, Ticket, Vec<SessionUpdate>, Title) {
         let (done, ticket) = oneshot::channel();
         let TurnRequest { opening, title, work } = request;
-        (Self { opening, title: Title { title }, work, done }, ticket)
-    }
-
-    pub(super) fn end(self, end: TurnEnd) {
-        // The client that asked may be gone; the log has it all.
-        let _ = self.done.send(end);
+        (Self { work, asker: Asker(done) }, ticket, opening, Title { title })
     }
 }
 
-/// The running turn's token and the turns behind it.
+/// The running turn's token and the turns behind it. Where turns wait or were dropped, a run is under way that gets to
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     running: Option<CancellationToken>,
     waiting: VecDeque<Turn>,
+    /// Cancelled while they waited; the log does not say so yet.
+    dropped: Vec<Turn>,
+}
+
+/// What a session has to do next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Run a turn until it ends or the token is cancelled.
+    Run(Turn, CancellationToken),
+    /// Say of these turns that they were dropped.
+    Drop(Vec<Turn>),
 }
 
 impl Queue {
@@ -127,36 +162,70 @@ impl Queue {
         self.running.is_some()
     }
 
-    pub(super) fn token(&self) -> CancellationToken {
-        self.running.clone().unwrap_or_default()
-    }
-
-    pub(super) fn enqueue(
-        &mut self,
-        turn: Turn,
-        stopping: &CancellationToken,
-    ) -> Result<Option<Turn>, Fault> {
-        if self.running.is_none() {
-            self.running = Some(stopping.child_token());
-            return Ok(Some(turn));
-        }
+    /// Refuses what would not fit.
+    pub(super) fn admit(&self) -> Result<(), Fault> {
         if self.waiting.len() >= WAITING {
             return Err(Fault::busy(format!("{WAITING} prompts are waiting already; cancel or wait.")));
         }
-        self.waiting.push_back(turn);
-        Ok(None)
+        Ok(())
     }
 
-    pub(super) fn next(&mut self, stopping: &CancellationToken) -> Option<Turn> {
-        let next = self.waiting.pop_front();
-        self.running = next.is_some().then(|| stopping.child_token());
-        next
-    }
-
-    pub(super) fn cancel(&mut self) -> VecDeque<Turn> {
-        if let Some(running) = &self.running {
-            running.cancel();
+    /// Queues a turn, or returns it when nobody is at work: then the caller is, until [`Queue::next`] has nothing more.
+    pub(super) fn enqueue(&mut self, turn: Turn, stopping: &CancellationToken) -> Option<Next> {
+        if self.running.is_some() {
+            self.waiting.push_back(turn);
+            return None;
         }
-        std::mem::take(&mut self.waiting)
+        let token = stopping.child_token();
+        self.running = Some(token.clone());
+        Some(Next::Run(turn, token))
+    }
+
+    /// Ends what ran and returns what comes next; `None` when there is nothing to do any more.
+    pub(super) fn next(&mut self, stopping: &CancellationToken) -> Option<Next> {
+        // What was cancelled is answered before what was asked for after the cancel.
+        if !self.dropped.is_empty() {
+            return Some(Next::Drop(std::mem::take(&mut self.dropped)));
+        }
+        let next = self.waiting.pop_front().map(|turn| (turn, stopping.child_token()));
+        self.running = next.as_ref().map(|(_, token)| token.clone());
+        next.map(|(turn, token)| Next::Run(turn, token))
+    }
+
+    /// Cancels the running turn and drops those that wait. Returns whether there was anything to cancel.
+    pub(super) fn cancel(&mut self) -> bool {
+        self.dropped.extend(self.waiting.drain(..));
+        self.running.as_ref().map(CancellationToken::cancel).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goals(request: &TurnRequest) -> &[String] {
+        &request.work.as_ref().unwrap().goals
+    }
+
+    #[test]
+    fn goals_without_end_are_cut() {
+        let root = PathBuf::from("/work/demo");
+        let request = TurnRequest::exploration(root.clone(), vec!["é".repeat(5000); 1000], None);
+        assert_eq!(goals(&request).len(), 16);
+        for goal in goals(&request) {
+            assert!((4092..=4096).contains(&goal.len()), "{}", goal.len());
+            assert!(goal.ends_with("é…"));
+        }
+        let whole = "x".repeat(4096);
+        assert_eq!(goals(&TurnRequest::exploration(root, vec![whole.clone()], None)), [whole]);
+    }
+
+    #[test]
+    fn a_long_prompt_is_whole_in_its_message_and_cut_in_the_plan() {
+        let text = "word ".repeat(100_000);
+        let request = TurnRequest::prompt(Path::new("/work/demo"), text.clone(), "c");
+        assert!(goals(&request)[0].len() <= 4096 && goals(&request)[0].ends_with('…'));
+        let message = UserMessage { text, connection: Some("c".to_owned()) };
+        assert_eq!(request.opening, [SessionUpdate::UserMessage(message)]);
     }
 }

@@ -5,6 +5,7 @@
 
 mod migrations;
 mod open;
+mod presence;
 mod reader;
 mod transcripts;
 mod writer;
@@ -18,6 +19,7 @@ pub use reader::SessionRow;
 pub use writer::{Appended, NewSession};
 
 use openagents_core::{history::TranscriptIndex, update::SessionUpdate};
+use presence::Presence;
 use reader::Readers;
 use std::{
     path::{Path, PathBuf},
@@ -68,6 +70,7 @@ pub struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
     notices: Arc<[String]>,
+    presence: Arc<Presence>,
 }
 
 impl Store {
@@ -77,6 +80,7 @@ impl Store {
     pub fn open(home: &Path) -> Result<Self, StoreError> {
         let opened = open::open(home)?;
         Ok(Self {
+            presence: Arc::new(Presence::enter(home)),
             readers: Arc::new(Readers::new(opened.path)),
             writer: Arc::new(Writer::start(opened.connection)?),
             notices: opened.notices.into(),
@@ -86,6 +90,12 @@ impl Store {
     /// Returns what a person should know about the opening, one sentence each.
     pub fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// Returns whether the process that last changed a session at `last_ts` is gone, so that what it left half-done may
+    /// be closed. Says nothing about this process.
+    pub(crate) fn is_writer_gone(&self, last_ts: i64) -> bool {
+        self.presence.is_gone(last_ts)
     }
 
     /// Remembers parsed transcripts of other agents in this store.

@@ -268,7 +268,7 @@ fn remember(transaction: &Transaction<'_>, rows: &[(FileStamp, Transcript)]) -> 
     Ok(())
 }
 
-fn now_ms() -> i64 {
+pub(super) fn now_ms() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))

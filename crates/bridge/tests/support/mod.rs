@@ -13,7 +13,9 @@ use openagents_core::{
     CancellationToken,
     explore::{ExploreOutcome, ExploreRequest},
     history::HistoryRoots,
-    update::{AgentMessage, RunState, SessionUpdate, Summary},
+    update::{
+        AgentMessage, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
+    },
 };
 use serde_json::{Value, json};
 use std::{
@@ -79,6 +81,37 @@ pub fn until_cancelled(_: &ExploreRequest, cancel: &CancellationToken, emit: Emi
     }
     emit(text("cancelled"));
     RunState::Cancelled
+}
+
+/// The updates of a run in the middle of its second step.
+pub fn begun() -> Vec<SessionUpdate> {
+    let entry = |status, op: &str| PlanEntry {
+        content: format!("Step {op}"),
+        status,
+        op_id: op.to_owned(),
+        op_hash: 7,
+        tool: "search.grep".to_owned(),
+        error: None,
+    };
+    let entries = vec![
+        entry(EntryStatus::Completed, "one"),
+        entry(EntryStatus::InProgress, "two"),
+        entry(EntryStatus::Pending, "three"),
+    ];
+    let plan = PlanSnapshot {
+        plan_id: "plan".to_owned(),
+        goals: vec!["Understand it".to_owned()],
+        state: RunState::Running,
+        entries,
+    };
+    let call = ToolCall {
+        call_id: "two".to_owned(),
+        name: "search.grep".to_owned(),
+        arguments: serde_json::Map::new(),
+        op_hash: Some(7),
+        stage: None,
+    };
+    vec![SessionUpdate::Plan(plan), SessionUpdate::ToolCall(call)]
 }
 
 /// A bridge with a data folder and a workspace of its own.

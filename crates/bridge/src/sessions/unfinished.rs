@@ -1,0 +1,218 @@
+//! What a turn leaves open when it ends in the middle, and the updates that close it.
+//!
+//! A plan that nobody works on must not say "running" for ever, nor may a prompt stay without an answer.
+
+use crate::store::{SessionRow, Store, StoreError, Stored};
+use openagents_core::update::{
+    AgentMessage, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate,
+};
+use std::sync::Arc;
+
+/// Updates that are looked at, from the end of the log. A turn has a few dozen.
+const UPDATES: u64 = 1024;
+const PAGE: usize = 256;
+
+/// The end of a log, as far as it matters here.
+#[derive(Debug, Default)]
+pub(super) struct Unfinished {
+    /// The last plan.
+    plan: Option<PlanSnapshot>,
+    /// Calls without an end, in their order.
+    calls: Vec<String>,
+    /// A turn has shown something and said nothing final yet.
+    begun: bool,
+    /// Prompts whose turn has not begun.
+    waiting: usize,
+}
+
+impl Unfinished {
+    /// Reads the end of a session's log. Blocks.
+    pub(super) fn read(store: &Store, id: &str, last_seq: u64) -> Result<Self, StoreError> {
+        let mut found = Self::default();
+        let mut since = last_seq.saturating_sub(UPDATES);
+        loop {
+            let page = store.updates_after(id, since, PAGE)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            since = last.seq;
+            page.iter().for_each(|stored| found.push(stored));
+        }
+    }
+
+    fn push(&mut self, stored: &Arc<Stored>) {
+        match &stored.update {
+            SessionUpdate::UserMessage(_) => self.waiting += 1,
+            // An exploration that was asked for by name begins its session with the title; later ones are only names.
+            SessionUpdate::Title(_) => self.begun |= stored.seq == 1,
+            SessionUpdate::Plan(plan) => {
+                if self.plan.as_ref().is_none_or(|known| known.plan_id != plan.plan_id) {
+                    self.waiting = self.waiting.saturating_sub(1);
+                    self.calls.clear();
+                }
+                self.begun = true;
+                self.plan = Some(plan.clone());
+            }
+            SessionUpdate::ToolCall(call) => {
+                self.begun = true;
+                self.calls.push(call.call_id.clone());
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                if !matches!(update.status, ToolCallStatus::Started { .. }) {
+                    self.calls.retain(|id| *id != update.call_id);
+                }
+            }
+            // Said in the middle of a run, it is an aside: a refused prompt, say.
+            SessionUpdate::AgentMessage(_) if self.is_running() => {}
+            SessionUpdate::AgentMessage(_) if self.begun => self.begun = false,
+            SessionUpdate::AgentMessage(_) => self.waiting = self.waiting.saturating_sub(1),
+            SessionUpdate::AgentThought(_) | SessionUpdate::Mode(_) => {}
+        }
+    }
+
+    /// Returns whether the log ends inside a turn.
+    pub(super) fn is_inside_a_turn(&self) -> bool {
+        self.is_running() || self.begun || self.waiting > 0
+    }
+
+    fn is_running(&self) -> bool {
+        !self.calls.is_empty() || self.plan.as_ref().is_some_and(|plan| plan.state == RunState::Running)
+    }
+
+    /// Returns what closes calls and plan; the final message is the caller's.
+    pub(super) fn closing(self, reason: &str) -> Vec<SessionUpdate> {
+        let error = |call_id| {
+            let status = ToolCallStatus::Error { message: reason.to_owned() };
+            SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late: false })
+        };
+        let mut closing: Vec<SessionUpdate> = self.calls.into_iter().map(error).collect();
+        if let Some(mut plan) = self.plan.filter(|plan| plan.state == RunState::Running) {
+            plan.state = RunState::Failed;
+            for entry in plan.entries.iter_mut().filter(|entry| entry.status != EntryStatus::Completed) {
+                entry.status = EntryStatus::Completed;
+                entry.error = Some("not run".to_owned());
+            }
+            closing.push(SessionUpdate::Plan(plan));
+        }
+        closing
+    }
+}
+
+/// Finds a session that nobody here works on; what a process that is gone left open in it is closed first. Blocks.
+pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
+    let Some(row) = store.session(id)? else { return Ok(None) };
+    if row.last_seq == 0 || !store.is_writer_gone(row.last_ts) {
+        return Ok(Some(row));
+    }
+    let unfinished = Unfinished::read(store, id, row.last_seq)?;
+    if !unfinished.is_inside_a_turn() {
+        return Ok(Some(row));
+    }
+    let mut closing = unfinished.closing("The app ended before this was done");
+    closing.push(word("❌ OpenAgents ended before this exploration was done."));
+    match store.append(id, closing) {
+        Ok(_) => store.session(id),
+        // On a full disk it can still be read; the next one who loads it tries again.
+        Err(error) => {
+            tracing::warn!(%error, "an unfinished session was not closed");
+            Ok(Some(row))
+        }
+    }
+}
+
+/// A message of its own: without an id, clients would add it to the one before.
+pub(super) fn word(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage {
+        text: text.to_owned(),
+        message_id: Some(uuid::Uuid::new_v4().to_string()),
+        summary: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{call, completed, plan, stored, text, user};
+    use openagents_core::update::Title;
+
+    fn end_of(updates: Vec<SessionUpdate>) -> Unfinished {
+        let mut found = Unfinished::default();
+        stored(updates).iter().for_each(|stored| found.push(stored));
+        found
+    }
+
+    fn title() -> SessionUpdate {
+        SessionUpdate::Title(Title { title: "Explore demo".to_owned() })
+    }
+
+    #[test]
+    fn a_log_that_ends_well_is_left_alone() {
+        use EntryStatus::*;
+        for updates in [
+            vec![],
+            vec![title(), text("❌ no")],
+            vec![user("a", "c"), title(), text("b")],
+            vec![text("❌ Empty prompt")],
+            vec![
+                title(),
+                plan(RunState::Running, &[Pending]),
+                plan(RunState::Complete, &[Completed]),
+                text("done"),
+            ],
+            // A second prompt waited, and was dropped.
+            vec![
+                user("a", "c"),
+                plan(RunState::Running, &[Pending]),
+                user("b", "c"),
+                text("❌ 8 prompts are waiting already"),
+                plan(RunState::Cancelled, &[Completed]),
+                text("Exploration cancelled."),
+                text("Cancelled before it began."),
+            ],
+            vec![call("c", "fm.analysis"), completed("x".into()), text("done"), title()],
+        ] {
+            assert!(!end_of(updates.clone()).is_inside_a_turn(), "{updates:?}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_ends_inside_a_turn_is_seen_at_every_place() {
+        use EntryStatus::*;
+        let mut log = vec![
+            title(),
+            user("a", "c"),
+            plan(RunState::Running, &[Pending]),
+            call("c", "search.grep"),
+            completed("x".into()),
+            plan(RunState::Complete, &[Completed]),
+            call("c", "fm.analysis"),
+            completed("x".into()),
+        ];
+        while !log.is_empty() {
+            assert!(end_of(log.clone()).is_inside_a_turn(), "{log:?}");
+            log.pop();
+        }
+        // The first turn was answered; the prompt behind it never got its turn.
+        let log = vec![
+            user("a", "c"),
+            plan(RunState::Running, &[Pending]),
+            user("b", "c"),
+            plan(RunState::Complete, &[Completed]),
+            text("done"),
+        ];
+        assert!(end_of(log).is_inside_a_turn());
+    }
+
+    #[test]
+    fn what_ran_is_kept_and_what_did_not_says_so() {
+        use EntryStatus::*;
+        let log = vec![plan(RunState::Running, &[Completed, InProgress, Pending]), call("c", "search.grep")];
+        let closing = end_of(log).closing("over");
+        let [SessionUpdate::ToolCallUpdate(update), SessionUpdate::Plan(plan)] = closing.as_slice() else {
+            panic!("{closing:?}")
+        };
+        assert_eq!(update.status, ToolCallStatus::Error { message: "over".to_owned() });
+        assert_eq!(plan.state, RunState::Failed);
+        assert!(plan.entries.iter().all(|entry| entry.status == Completed));
+        let errors: Vec<_> = plan.entries.iter().map(|entry| entry.error.as_deref()).collect();
+        assert_eq!(errors, [None, Some("not run"), Some("not run")]);
+    }
+}
