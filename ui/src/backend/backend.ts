@@ -18,8 +18,6 @@ export interface Commands {
 export interface Address {
   /** `ws://127.0.0.1:9099/acp` */
   socket: string;
-  /** An address that answers plain HTTP, to tell a silent bridge from one that refuses. */
-  page: string;
   port: number;
   token: string | null;
   /** A folder to explore as soon as the page is connected. */

@@ -29,7 +29,6 @@ export class BrowserBackend implements Backend {
     const secure = location.protocol === 'https:';
     return Promise.resolve({
       socket: `${secure ? 'wss' : 'ws'}://${location.host}/acp`,
-      page: `${location.origin}/`,
       port: Number(location.port) || (secure ? 443 : 80),
       token: this.#token,
     });

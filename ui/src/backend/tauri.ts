@@ -14,7 +14,7 @@ export class TauriBackend implements Backend {
 
   async address(): Promise<Address> {
     const { port, token, root } = await invoke<BridgeAddress>('bridge_address');
-    return { socket: `ws://127.0.0.1:${port}/acp`, page: `http://127.0.0.1:${port}/`, port, token, root: root ?? null };
+    return { socket: `ws://127.0.0.1:${port}/acp`, port, token, root: root ?? null };
   }
 
   pickFolder = (): Promise<string | null> => invoke<string | null>('pick_folder');

@@ -15,8 +15,11 @@ export type LinkState =
   | { name: 'offline'; since: Date }
   | { name: 'refused'; why: 'no-token' | 'bad-token' };
 
-/** How long an upgrade may take before it counts as failed. */
-const OPEN_DEADLINE = 10_000;
+/** How long the bridge may stay silent before the link counts as broken: at the upgrade, at the greeting, at a pulse. */
+export const SILENCE = 10_000;
+
+/** The bridge closes with this code when the token is wrong or missing. */
+const REFUSED = 4401;
 
 /** The one connection to the bridge: opens it, keeps it, says how it is. Knows nothing of sessions. */
 export class Link {
@@ -35,6 +38,8 @@ export class Link {
   #wasLive = false;
   /** Every try has a number: events of an abandoned socket are told apart from those of the current one. */
   #try = 0;
+  /** When something last came from the bridge. */
+  #heard = 0;
 
   /** `onLive` is told of a folder to explore once: the first time that the link is up. */
   constructor(backend: Backend, firehose: Firehose, onLive: (root: string | null) => void) {
@@ -60,6 +65,26 @@ export class Link {
     return connection.agent.request<Result>(method, params);
   }
 
+  /** A request whose answer is due soon: silence instead of an answer means that the link is broken. */
+  async pulse<Result>(method: string, params: object): Promise<Result> {
+    const quiet = this.#watch(this.#try);
+    try {
+      return await this.request<Result>(method, params);
+    } finally {
+      clearInterval(quiet);
+    }
+  }
+
+  /** Gives the link up once nothing at all has come for too long: a slow answer behind others is no silence. */
+  #watch(mine: number): ReturnType<typeof setInterval> {
+    const since = performance.now();
+    const timer = setInterval(() => {
+      if (mine !== this.#try) clearInterval(timer);
+      else if (performance.now() - Math.max(since, this.#heard) >= SILENCE) this.#lost();
+    }, SILENCE / 10);
+    return timer;
+  }
+
   notify(method: string, params: object): void {
     void this.#connection?.agent.notify(method, params).catch(() => undefined);
   }
@@ -69,8 +94,8 @@ export class Link {
   }
 
   async #open(): Promise<void> {
-    const mine = ++this.#try;
     this.#drop();
+    const mine = this.#try;
     if (this.state.name !== 'offline') this.state = { name: 'connecting' };
     let address: Address;
     try {
@@ -82,27 +107,36 @@ export class Link {
     if (mine !== this.#try) return;
     this.port = address.port;
     if (address.token === null) {
-      this.state = { name: 'refused', why: 'no-token' };
+      this.#refuse('no-token');
       return;
     }
-    const socket = new WebSocket(address.socket, ['openagents.v1', `openagents.token.${address.token}`]);
+    let socket: WebSocket;
+    try {
+      socket = new WebSocket(address.socket, ['openagents.v1', `openagents.token.${address.token}`]);
+    } catch {
+      // Signs that no subprotocol may hold: this was never a token.
+      this.#refuse('bad-token');
+      return;
+    }
     this.#socket = socket;
-    let opened = false;
-    const deadline = setTimeout(() => socket.close(), OPEN_DEADLINE);
+    const quiet = this.#watch(mine);
     socket.addEventListener('open', () => {
-      clearTimeout(deadline);
-      opened = true;
+      clearInterval(quiet);
       if (mine === this.#try) void this.#greet(socket, mine, address.root ?? null);
     });
-    socket.addEventListener('close', () => {
-      clearTimeout(deadline);
+    socket.addEventListener('message', () => {
+      this.#heard = performance.now();
+    });
+    socket.addEventListener('close', (event) => {
       if (mine !== this.#try) return;
-      if (opened) this.#lost();
-      else void this.#explain(address, mine);
+      // The desktop shell is asked for its address at each try, so a refusal there is over at the next one.
+      if (event.code === REFUSED && this.#backend.kind === 'browser') this.#refuse('bad-token');
+      else this.#lost();
     });
   }
 
   async #greet(socket: WebSocket, mine: number, root: string | null): Promise<void> {
+    const quiet = this.#watch(mine);
     const connection = client({ name: 'openagents-page' }).connect(socketStream(socket, this.#firehose));
     try {
       const answer: InitializeResponse = await connection.agent.request('initialize', {
@@ -118,23 +152,17 @@ export class Link {
       this.state = { name: 'live' };
       this.#onLive(this.#wasLive ? null : root);
       this.#wasLive = true;
+      clearInterval(quiet);
     } catch {
-      if (mine === this.#try) socket.close();
+      // A close that says why may be on its way; without one the watch ends the wait.
+      socket.close();
     }
   }
 
-  /** A browser does not say why an upgrade failed; whether plain HTTP works tells a refusal from a silent bridge. */
-  async #explain(address: Address, mine: number): Promise<void> {
-    let reachable = true;
-    try {
-      await fetch(address.page, { method: 'GET', mode: 'no-cors', cache: 'no-store' });
-    } catch {
-      reachable = false;
-    }
-    if (mine !== this.#try) return;
-    // The desktop shell hands out a fresh token at each try, so a refusal there is over at the next one.
-    if (reachable && this.#backend.kind === 'browser') this.state = { name: 'refused', why: 'bad-token' };
-    else this.#lost();
+  /** No retry can mend this. */
+  #refuse(why: 'no-token' | 'bad-token'): void {
+    this.#drop();
+    this.state = { name: 'refused', why };
   }
 
   #lost(): void {
@@ -144,7 +172,9 @@ export class Link {
     this.#timer = setTimeout(() => void this.#open(), pause(this.#attempt++));
   }
 
+  /** Leaves the socket; nothing that it still does counts. */
   #drop(): void {
+    this.#try += 1;
     this.#connection?.close();
     this.#connection = null;
     this.#socket?.close();

@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Backend } from '../backend';
+import { Link, SILENCE } from './link.svelte';
+
+/** A socket whose other end is the test. */
+class Socket extends EventTarget {
+  static readonly OPEN = 1;
+  static all: Socket[] = [];
+  readyState = 0;
+  sent: { id: number; method: string }[] = [];
+
+  constructor(
+    readonly url: string,
+    readonly protocols: string[],
+  ) {
+    super();
+    Socket.all.push(this);
+  }
+
+  send(text: string): void {
+    this.sent.push(JSON.parse(text) as { id: number; method: string });
+  }
+
+  /** A bridge that is frozen never answers a close. */
+  close(): void {
+    this.readyState = 2;
+  }
+
+  opens(): void {
+    this.readyState = 1;
+    this.dispatchEvent(new Event('open'));
+  }
+
+  closes(code: number): void {
+    this.readyState = 3;
+    this.dispatchEvent(Object.assign(new Event('close'), { code }));
+  }
+
+  async says(message: object): Promise<void> {
+    this.dispatchEvent(Object.assign(new Event('message'), { data: JSON.stringify({ jsonrpc: '2.0', ...message }) }));
+    await settled();
+  }
+
+  async answers(method: string, result: object): Promise<void> {
+    const request = this.sent.find((frame) => frame.method === method);
+    expect(request, `${method} has been asked`).toBeDefined();
+    await this.says({ id: request?.id, result });
+  }
+}
+
+const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+const newest = (): Socket => Socket.all.at(-1) as Socket;
+
+let port: number;
+function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): Link {
+  const backend: Backend = {
+    kind,
+    address: () => Promise.resolve({ socket: `ws://127.0.0.1:${port}/acp`, port, token: token && `${token}${port}` }),
+  };
+  const link = new Link(backend, { updates: () => undefined, frames: () => undefined }, () => undefined);
+  link.reconnect();
+  return link;
+}
+
+async function live(): Promise<Link> {
+  const link = linked();
+  await settled();
+  newest().opens();
+  await settled();
+  await newest().answers('initialize', { protocolVersion: 1 });
+  expect(link.state.name).toBe('live');
+  return link;
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal('WebSocket', Socket);
+  vi.stubGlobal('addEventListener', () => undefined);
+  vi.stubGlobal('document', { addEventListener: () => undefined, visibilityState: 'visible' });
+  Socket.all = [];
+  port = 1;
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+test('a page without a token asks nobody', async () => {
+  const link = linked('browser', null);
+  await settled();
+  expect([link.state, Socket.all.length]).toEqual([{ name: 'refused', why: 'no-token' }, 0]);
+});
+
+test('a close with 4401 is a refusal, and nothing is tried again', async () => {
+  const link = linked();
+  await settled();
+  newest().opens();
+  newest().closes(4401);
+  expect(link.state).toEqual({ name: 'refused', why: 'bad-token' });
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect([link.state.name, Socket.all.length]).toEqual(['refused', 1]);
+});
+
+test.each([1000, 1001, 1006, 1011, 1013])('a close with %i is no refusal: it is tried again', async (code) => {
+  const link = linked();
+  await settled();
+  newest().closes(code);
+  expect(link.state.name).toBe('offline');
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(Socket.all.length).toBe(2);
+});
+
+test('the window asks for the address at each try, after a refusal too', async () => {
+  const link = linked('tauri');
+  await settled();
+  port = 2;
+  newest().opens();
+  newest().closes(4401);
+  expect(link.state.name).toBe('offline');
+  await vi.advanceTimersByTimeAsync(1000);
+  expect([newest().url, newest().protocols[1]]).toEqual(['ws://127.0.0.1:2/acp', 'openagents.token.T2']);
+});
+
+test.each([
+  ['an upgrade', () => undefined],
+  ['a greeting', () => newest().opens()],
+])('%s without an answer is given up', async (_name, before) => {
+  const link = linked();
+  await settled();
+  before();
+  await vi.advanceTimersByTimeAsync(SILENCE - 1);
+  expect(link.state.name).toBe('connecting');
+  await vi.advanceTimersByTimeAsync(1);
+  expect(link.state.name).toBe('offline');
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(Socket.all.length).toBe(2);
+});
+
+test('a pulse without an answer ends the link, and its request', async () => {
+  const link = await live();
+  const failed = expect(link.pulse('session/list', {})).rejects.toThrow();
+  await vi.advanceTimersByTimeAsync(SILENCE + 1000);
+  await failed;
+  expect(link.state.name).not.toBe('live');
+});
+
+test('a pulse behind a long catch-up is no silence', async () => {
+  const link = await live();
+  const answer = link.pulse('session/list', {});
+  for (let n = 0; n < 5; n += 1) {
+    await vi.advanceTimersByTimeAsync(SILENCE - 1000);
+    await newest().says({ method: 'session/update', params: { sessionId: 's', update: {} } });
+  }
+  await newest().answers('session/list', { sessions: [] });
+  await expect(answer).resolves.toEqual({ sessions: [] });
+  await vi.advanceTimersByTimeAsync(10 * SILENCE);
+  expect(link.state.name).toBe('live');
+});
+
+test('what an abandoned socket still does changes nothing', async () => {
+  const link = await live();
+  const old = newest();
+  link.reconnect();
+  await settled();
+  newest().opens();
+  await settled();
+  await newest().answers('initialize', { protocolVersion: 1 });
+  old.closes(4401);
+  expect(link.state.name).toBe('live');
+});
