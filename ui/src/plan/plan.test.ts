@@ -32,6 +32,7 @@ test.each<[string, Entry, string]>([
   ['completed', ['a', 'completed'], 'done'],
   ['failed, which the wire calls completed', ['a', 'completed', 'File not found: a'], 'failed'],
   ['not reached before a cancel', ['a', 'completed', 'not run'], 'not-run'],
+  ['stopped', ['a', 'completed', 'Cancelled'], 'not-run'],
 ])('a step that is %s', (_name, entry, expected) => {
   expect(planView(plan([entry], 'running'), 0, null).steps[0]?.state).toBe(expected);
 });

@@ -52,6 +52,17 @@ export function planView(update: PlanUpdate, ts: number, before: PlanView | null
   };
 }
 
+/** A plan whose run is over although its log never said so: nothing of it goes on. */
+export function stilled(plan: PlanView): PlanView {
+  if (plan.state !== 'running') return plan;
+  return { ...plan, state: 'failed', steps: plan.steps.map(stilledStep) };
+}
+
+function stilledStep(step: Step): Step {
+  if (step.state === 'running') return { ...step, state: 'not-run', error: 'not finished' };
+  return step.state === 'pending' ? { ...step, state: 'not-run', error: 'not run' } : step;
+}
+
 function step(entry: PlanUpdate['entries'][number]): Step {
   const meta = openagents<EntryMeta>(entry._meta);
   return {
@@ -66,7 +77,8 @@ function stepState(status: string, error: string | undefined): StepState {
   if (status === 'pending') return 'pending';
   if (status === 'in_progress') return 'running';
   if (error === undefined) return 'done';
-  return error === 'not run' ? 'not-run' : 'failed';
+  // What somebody stopped is no fault.
+  return error === 'not run' || /^cancelled\b/i.test(error) ? 'not-run' : 'failed';
 }
 
 function distinct(steps: Step[]): Step[] {

@@ -155,3 +155,10 @@ describe('the log', () => {
     expect(fold.seq).toBe(1);
   });
 });
+
+test.each([
+  [['Exploration cancelled.', 'Cancelled before it began.', 'Cancelled before it began.']],
+  [['one', 'Cancelled before it began.', 'two']],
+])('the last words of turns stand alone: %j', (words) => {
+  expect(folded(...words.map((word) => said(word))).rows.map((row) => row.kind === 'message' && row.text)).toEqual(words);
+});

@@ -1,5 +1,5 @@
 import { openagents, type SessionUpdate, type Summary, type ToolMeta, type Update } from '../connection/wire';
-import { planView, type PlanView } from '../plan/plan';
+import { planView, stilled, type PlanView } from '../plan/plan';
 import type { MessageRow, Row, ThoughtRow, ToolRow, ToolState } from '../timeline/rows';
 
 /** What a session looks like after a part of its log. Grown in place by `apply`; rows are replaced, never changed. */
@@ -45,6 +45,16 @@ export function apply(fold: Fold, update: Update): Applied {
   fold.updates += 1;
   take(fold, update.params.update, update);
   return 'taken';
+}
+
+/** Ends what the log left open: its turn is over, and whoever ran it is gone. */
+export function settle(fold: Fold): void {
+  fold.working = false;
+  fold.open.clear();
+  if (fold.plan !== null) fold.plan = stilled(fold.plan);
+  fold.rows = fold.rows.map((row) =>
+    row.kind === 'tool' && (row.state === 'pending' || row.state === 'running') ? { ...row, state: 'unfinished' } : row,
+  );
 }
 
 function take(fold: Fold, body: SessionUpdate, at: Update): void {
@@ -167,16 +177,21 @@ function toolState(status: string | null | undefined): ToolState | undefined {
   }
 }
 
+/** The bridge's own last words of a turn: each is a message of its own, even where nothing stands between two of them. */
+const LAST_WORDS = /^(?:Cancelled before it began\.|Exploration cancelled\.)$/;
+
 function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
   const { summary } = openagents<{ summary: Summary }>(body._meta);
   const messageId = idOf(body);
+  const said = text(body.content);
   const last = fold.rows.at(-1);
-  if (last?.kind === 'message' && last.messageId === messageId && last.summary === undefined) {
-    const joined: MessageRow = { ...last, text: last.text + text(body.content), seqs: [...last.seqs, at.seq] };
+  const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined;
+  if (goesOn && !LAST_WORDS.test(last.text) && !LAST_WORDS.test(said)) {
+    const joined: MessageRow = { ...last, text: last.text + said, seqs: [...last.seqs, at.seq] };
     if (summary !== undefined) joined.summary = summary;
     fold.rows[fold.rows.length - 1] = joined;
   } else {
-    const row: MessageRow = { kind: 'message', key: `m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: text(body.content), messageId };
+    const row: MessageRow = { kind: 'message', key: `m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId };
     if (summary !== undefined) row.summary = summary;
     fold.rows.push(row);
   }

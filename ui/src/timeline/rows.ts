@@ -8,7 +8,8 @@ interface RowBase {
   ts: number;
 }
 
-export type ToolState = 'pending' | 'running' | 'done' | 'failed';
+/** `unfinished`: its turn is over and nothing ever said how the call ended. */
+export type ToolState = 'pending' | 'running' | 'done' | 'failed' | 'unfinished';
 
 export interface ToolRow extends RowBase {
   kind: 'tool';
