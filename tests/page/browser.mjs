@@ -67,6 +67,14 @@ export class Tab {
     await this.page.screenshot({ path: `${SHOTS}${this.name}-${name}.png` });
   }
 
+  /** Keeps a picture of the same in a window as narrow as a phone. */
+  async shootNarrow(name) {
+    const size = this.page.viewportSize();
+    await this.page.setViewportSize(SIZES.phone.viewport);
+    await this.shoot(`${name}-narrow`);
+    await this.page.setViewportSize(size);
+  }
+
   async live() {
     await this.page.locator('[data-link=live]').waitFor();
   }
@@ -76,6 +84,11 @@ export class Tab {
     await this.page.getByRole('button', { name: 'Start' }).click();
     await this.page.locator('[data-plan=complete]').waitFor();
     await this.page.locator('[data-summary]').waitFor();
+  }
+
+  /** Waits until no turn runs. */
+  async atRest() {
+    await this.page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
   }
 
   row(tool) {

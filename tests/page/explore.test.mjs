@@ -93,7 +93,7 @@ test('a follow-up and a prompt explore further in the same session', async () =>
   await page.locator('[data-summary]').nth(1).waitFor();
   assert.equal(await prompt.inputValue(), '');
   assert.equal(await page.locator('[data-row] p', { hasText: 'And who calls it?' }).count(), 1, 'the prompt is shown once');
-  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await tab.atRest();
   await tab.shoot('prompt');
   await tab.close();
 });

@@ -42,6 +42,7 @@ test('a wrong token and a missing one each get a sentence that says what to do',
     await tab.page.locator('[data-link=refused]').waitFor();
     assert.equal((await tab.page.getByRole('alert').locator('p').innerText()).replaceAll('`', ''), sentence);
     await tab.shoot('refused');
+    await tab.shootNarrow('refused');
     // The right address, opened in the same tab, mends it.
     await tab.page.goto(server.address);
     await tab.live();
@@ -82,6 +83,7 @@ test('when the server comes back the session goes on, with nothing twice', async
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
   await page.getByText('A prompt can be sent again when the link is back.', { exact: false }).waitFor();
   await tab.shoot('offline');
+  await tab.shootNarrow('offline');
   // Nobody is there yet; a person's try does not end the page's own.
   await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
@@ -92,6 +94,52 @@ test('when the server comes back the session goes on, with nothing twice', async
   await page.keyboard.press('Enter');
   await page.locator('[data-summary]').nth(1).waitFor();
   assert.equal(await page.locator('[data-row] p', { hasText: 'What calls pair?' }).count(), 1);
+  await tab.close();
+});
+
+test('a prompt that never arrives comes back into the composer', async () => {
+  const tab = await Tab.open(browser);
+  tab.expected.push(BROKEN);
+  const { page } = tab;
+  await page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  server.freeze();
+  await prompt.fill('Which test is flaky?');
+  await prompt.press('Enter');
+  await page.getByText(/^Working \(\d+s\)$/).waitFor();
+  await server.crash();
+  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  server = await server.again();
+  await tab.live();
+  await page.getByRole('alert').getByText('Your prompt did not arrive.').waitFor();
+  assert.equal(await prompt.inputValue(), 'Which test is flaky?');
+  await tab.atRest();
+  assert.equal(await page.getByText(/^Working/).count(), 0);
+  await tab.shoot('not-arrived');
+  await tab.shootNarrow('not-arrived');
+  await prompt.press('Enter');
+  await page.locator('[data-summary]').nth(1).waitFor();
+  assert.equal(await page.locator('[data-row] p', { hasText: 'Which test is flaky?' }).count(), 1);
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await tab.close();
+});
+
+test('a server that falls silent counts as offline, until it answers again', async () => {
+  const tab = await Tab.open(browser);
+  tab.expected.push(BROKEN);
+  const { page } = tab;
+  await page.clock.install();
+  await page.goto(server.address);
+  await tab.live();
+  server.freeze();
+  // The next pulse, and the wait for its answer.
+  await page.clock.runFor(6_000);
+  await page.clock.runFor(11_000);
+  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  server.thaw();
+  await tab.live();
   await tab.close();
 });
 

@@ -62,6 +62,22 @@ export class Server {
     await ended;
   }
 
+  /** Ends it as a crash does. */
+  async crash() {
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** It takes connections and answers nothing, until it thaws. */
+  freeze() {
+    this.#child.kill('SIGSTOP');
+  }
+
+  thaw() {
+    this.#child.kill('SIGCONT');
+  }
+
   /** Starts another one in its place: the same port, the same data. */
   async again() {
     return Server.start(this.#folders, this.port);

@@ -17,6 +17,55 @@ after(async () => {
   await fixture?.remove();
 });
 
+test('a run whose server is killed stands still when the server is back', async () => {
+  const tab = await Tab.open(browser);
+  tab.expected.push(/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED/);
+  const { page } = tab;
+  await page.goto(server.address);
+  await tab.live();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.locator('[data-plan=running]').waitFor();
+  await page.locator('[data-tool]').first().waitFor();
+  await server.crash();
+  await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
+  server = await server.again();
+  await tab.live();
+  await page.locator('[data-plan=failed]').getByText('Plan Failed').waitFor();
+  await tab.atRest();
+  assert.equal(await page.locator('[data-step=pending], [data-step=running]').count(), 0);
+  assert.equal(await page.locator('[data-state=pending], [data-state=running]').count(), 0);
+  await tab.shoot('killed');
+  await tab.shootNarrow('killed');
+  // It is the same for somebody who opens the session only now.
+  await page.reload();
+  await page.locator('[data-plan=failed]').waitFor();
+  await tab.atRest();
+  await tab.close();
+});
+
+test('prompts that are sent while a turn runs wait for its end; Stop takes them along', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  await page.goto(server.address);
+  await tab.live();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.locator('[data-plan=running]').waitFor();
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  for (const text of ['Which file is open?', 'And who calls it?']) {
+    await prompt.fill(text);
+    await prompt.press('Enter');
+    await page.locator('[data-row] p', { hasText: text }).waitFor();
+  }
+  assert.equal(await prompt.inputValue(), '');
+  await tab.shoot('queued');
+  await tab.shootNarrow('queued');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('Exploration cancelled.').waitFor();
+  await tab.atRest();
+  await tab.shoot('queue-cancelled');
+  await tab.close();
+});
+
 test('Stop ends a run: the plan says so, and no step stays open', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
@@ -31,7 +80,7 @@ test('Stop ends a run: the plan says so, and no step stays open', async () => {
   assert.match(await page.getByRole('region', { name: 'Plan' }).innerText(), /^Plan Cancelled/);
   assert.equal(await page.locator('[data-step=pending], [data-step=running]').count(), 0);
   assert.equal(await page.locator('[data-state=pending], [data-state=running]').count(), 0);
-  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await tab.atRest();
   await tab.shoot('cancelled');
   await tab.close();
 });

@@ -54,7 +54,7 @@ test('Working is shown until the first update, and can be stopped before there i
   wire.release();
   await page.locator('[data-plan=complete], [data-plan=cancelled]').waitFor();
   await page.getByText(/^Working/).waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Send' }).waitFor();
+  await tab.atRest();
   assert.equal(wire.sent.filter((frame) => frame.method === 'session/cancel').length, 1);
   await tab.close();
 });

@@ -1,9 +1,18 @@
 import type { AttachResult, Update } from '../connection/wire';
 import type { PlanView } from '../plan/plan';
 import type { Row } from '../timeline/rows';
-import { apply, emptyFold, type Fold } from './fold';
+import { apply, emptyFold, settle, type Fold } from './fold';
 
-/** One session as this page knows it: its log and what the log folds to. */
+/** A prompt that this page has sent and that its bridge has not answered. */
+export interface Sent {
+  text: string;
+  /** It stands in the session's log. */
+  logged: boolean;
+  /** The link broke before the answer came: only the log knows what became of it. */
+  adrift: boolean;
+}
+
+/** One session as this page knows it: its log, what the log folds to, and what a person writes to it. */
 export class Session {
   readonly id: string;
   cwd = $state('');
@@ -14,19 +23,25 @@ export class Session {
   working = $state(false);
   /** False while older entries of the log are still on their way. */
   caughtUp = $state(true);
-  /** A prompt that is sent and not in the log yet. */
-  pending = $state<string | null>(null);
+  /** The prompts that are sent and not in the log yet, oldest first. */
+  pending = $state.raw<readonly string[]>([]);
   /** Set from the moment a person asks for something until the first update about it. */
   waitingSince = $state<number | null>(null);
   /** This page's clock when the newest update came, to let a running time tick on. */
   touchedAt = $state(Date.now());
   problem = $state<string | null>(null);
+  /** What stands in the composer. */
+  draft = $state('');
   /** The last connection that this session has been attached on. */
   attachedOn = -1;
 
   #fold: Fold = emptyFold();
   #log = new Map<number, Update>();
-  #target = 0;
+  #sent: Sent[] = [];
+  /** What the bridge said at the last attach; null when that is out of date. */
+  #known: AttachResult | null = null;
+  /** What was put back into the composer because it did not arrive. */
+  #returned: string | null = null;
 
   constructor(id: string) {
     this.id = id;
@@ -34,6 +49,11 @@ export class Session {
 
   get seq(): number {
     return this.#fold.seq;
+  }
+
+  /** Nothing of it would be lost if this page forgot it. */
+  get idle(): boolean {
+    return !this.working && this.#sent.length === 0 && this.draft === '';
   }
 
   update(seq: number): Update | undefined {
@@ -52,9 +72,9 @@ export class Session {
       if (applied === 'gap') whole = false;
       if (applied !== 'taken') continue;
       this.#log.set(update.seq, update);
-      const kind = update.params.update.sessionUpdate;
-      if (kind === 'user_message_chunk') this.pending = null;
-      else if (kind !== 'session_info_update') this.waitingSince = null;
+      const body = update.params.update;
+      if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '');
+      else if (body.sessionUpdate !== 'session_info_update') this.waitingSince = null;
     }
     this.#publish();
     return whole;
@@ -62,37 +82,109 @@ export class Session {
 
   /** The bridge's answer to `attach`: how far the log goes and whether a turn runs. */
   attached(answer: AttachResult): void {
-    this.#target = answer.seq;
+    this.#known = answer;
     if (answer.seq < this.#fold.seq) {
       // The log is shorter than what this page has seen: another data folder. Begin again.
       this.#fold = emptyFold();
       this.#log.clear();
     }
-    if (!answer.running && this.#fold.seq >= answer.seq) this.#fold.working = false;
     this.#publish();
-    this.#running = answer.running;
+  }
+
+  /** There is no log to attach to. */
+  unknown(problem: string): void {
+    this.#known = { sessionId: this.id, seq: this.#fold.seq, running: false };
+    this.#publish();
+    this.problem = problem;
+  }
+
+  sending(text: string): Sent {
+    const sent: Sent = { text, logged: false, adrift: false };
+    this.problem = null;
+    this.#returned = null;
+    if (!this.working) this.waitingSince = Date.now();
+    this.#sent.push(sent);
+    this.#publish();
+    return sent;
   }
 
   /** The turn that this page asked for has ended. */
-  ended(): void {
-    this.#fold.working = false;
-    this.waitingSince = null;
-    this.pending = null;
+  ended(sent: Sent): void {
+    this.#forget(sent);
+    if (this.#sent.length === 0) {
+      this.#fold.working = false;
+      this.waitingSince = null;
+    }
     this.#publish();
   }
 
-  #running = true;
+  /** The bridge did not take the prompt: nothing comes of it, and nothing else changes. */
+  refused(sent: Sent, problem: string): void {
+    this.#forget(sent);
+    if (!sent.logged) this.#putBack([sent.text]);
+    if (this.#sent.length === 0) this.waitingSince = null;
+    this.problem = problem;
+    this.#publish();
+  }
+
+  /** The link broke: what became of the prompt is in the log at the next attach. */
+  cutOff(sent: Sent): void {
+    sent.adrift = true;
+    this.#known = null;
+    this.waitingSince = null;
+    if (sent.logged) this.#forget(sent);
+    this.#publish();
+  }
+
+  #logged(text: string): void {
+    const open = this.#sent.filter((sent) => !sent.logged);
+    const found = open.find((sent) => sent.text === text);
+    if (found !== undefined) {
+      found.logged = true;
+      if (found.adrift) this.#forget(found);
+    } else if (this.#returned !== null && this.#returned === text) {
+      // It arrived after all: a bridge that was frozen has read on.
+      if (this.draft === text) this.draft = '';
+      this.#returned = null;
+      this.problem = null;
+    }
+  }
+
+  #forget(sent: Sent): void {
+    this.#sent = this.#sent.filter((known) => known !== sent);
+  }
+
+  /** The whole log is here and holds no word of what was sent over a link that broke: it did not arrive. */
+  #giveUp(): void {
+    const lost = this.#sent.filter((sent) => sent.adrift);
+    if (lost.length === 0) return;
+    this.#sent = this.#sent.filter((sent) => !sent.adrift);
+    const texts = lost.map((sent) => sent.text);
+    this.#putBack(texts);
+    this.#returned = texts.join('\n\n');
+    this.problem = lost.length === 1 ? 'Your prompt did not arrive.' : 'Your prompts did not arrive.';
+  }
+
+  #putBack(texts: readonly string[]): void {
+    this.draft = [...texts, ...(this.draft.trim() === '' ? [] : [this.draft])].join('\n\n');
+  }
 
   #publish(): void {
     const fold = this.#fold;
-    this.caughtUp = fold.seq >= this.#target;
+    const known = this.#known;
+    this.caughtUp = known === null || fold.seq >= known.seq;
+    if (known !== null && this.caughtUp) this.#giveUp();
     // A log that ends in the middle of a turn (the bridge was killed) must not look as if it still worked.
-    if (!this.#running && fold.seq === this.#target) fold.working = false;
+    if (known?.running === false && fold.seq === known.seq) {
+      settle(fold);
+      if (this.#sent.length === 0) this.waitingSince = null;
+    }
     this.rows = fold.rows.slice();
     this.plan = fold.plan;
     this.title = fold.title ?? this.title;
     this.updates = fold.updates;
-    this.working = fold.working;
+    this.working = fold.working || this.#sent.some((sent) => !sent.adrift);
+    this.pending = this.#sent.filter((sent) => !sent.logged).map((sent) => sent.text);
     this.touchedAt = Date.now();
   }
 }

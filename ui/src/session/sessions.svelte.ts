@@ -32,6 +32,8 @@ export class Sessions {
   listed = $state(false);
   open = $state.raw<Session | null>(null);
   starting = $state.raw<Starting | null>(null);
+  /** What is written to the exploration that starts. */
+  early = $state('');
   /** Why the last Start failed. */
   problem = $state<string | null>(null);
 
@@ -51,7 +53,7 @@ export class Sessions {
     this.#connection += 1;
     void this.refresh();
     for (const session of this.#known.values()) {
-      if (session === this.open || session.working) void this.#attach(session);
+      if (session === this.open || !session.idle) void this.#attach(session);
     }
   }
 
@@ -98,6 +100,7 @@ export class Sessions {
     this.open = null;
     const starting: Starting = { root, goals, since: Date.now(), stopped: false };
     this.starting = starting;
+    this.early = '';
     try {
       const answer = await this.#link().request<ExploreResult>(METHODS.explore, { root, goals });
       const session = this.#known.get(answer.sessionId) ?? this.#keep(new Session(answer.sessionId));
@@ -105,33 +108,31 @@ export class Sessions {
       session.attachedOn = this.#connection;
       if (session.updates === 0) session.waitingSince = starting.since;
       if (starting.stopped) this.cancel(session);
-      if (this.starting === starting) this.open = session;
+      if (this.starting === starting) {
+        this.open = session;
+        if (session.draft === '') session.draft = this.early;
+      }
       void this.refresh();
       return true;
     } catch (error) {
-      if (this.starting === starting) this.problem = sentence(error);
+      if (this.starting === starting) this.problem = this.#reason(error);
       return false;
     } finally {
       if (this.starting === starting) this.starting = null;
     }
   }
 
-  /** Sends a prompt and resolves when its turn is over. Throws the reason when it could not be sent. */
+  /** Sends a prompt and resolves when its turn is over. A prompt that comes to nothing is back in the composer. */
   async prompt(session: Session, text: string): Promise<void> {
-    session.problem = null;
-    session.pending = text;
-    session.waitingSince = Date.now();
-    session.working = true;
+    const connection = this.#connection;
+    const sent = session.sending(text);
     try {
       await this.#link().request('session/prompt', { sessionId: session.id, prompt: [{ type: 'text', text }] });
-      session.ended();
+      session.ended(sent);
     } catch (error) {
-      if (this.#link().state.name === 'live') {
-        session.ended();
-        session.problem = sentence(error);
-        throw error;
-      }
-      // The link broke, not the turn: what became of it is in the log at the next attach.
+      const sameLink = this.#link().state.name === 'live' && connection === this.#connection;
+      if (sameLink) session.refused(sent, sentence(error));
+      else session.cutOff(sent);
     }
     void this.refresh();
   }
@@ -163,11 +164,15 @@ export class Sessions {
     return this.#listing;
   }
 
+  #reason(error: unknown): string {
+    return this.#link().state.name === 'live' ? sentence(error) : 'The link broke before the exploration began.';
+  }
+
   async #list(): Promise<void> {
     const found: SessionItem[] = [];
     let cursor: string | null | undefined;
     for (let page = 0; page < PAGES; page += 1) {
-      const answer: ListSessionsResponse = await this.#link().request('session/list', cursor ? { cursor } : {});
+      const answer: ListSessionsResponse = await this.#link().pulse('session/list', cursor ? { cursor } : {});
       found.push(...answer.sessions.map(item));
       cursor = answer.nextCursor;
       if (!cursor) break;
@@ -193,7 +198,7 @@ export class Sessions {
       if (answer.seq < since) await this.#link().request(METHODS.attach, { sessionId: session.id, since: 0 });
     } catch (error) {
       session.caughtUp = true;
-      if (this.#link().state.name === 'live') session.problem = sentence(error);
+      if (this.#link().state.name === 'live') session.unknown(sentence(error));
     }
   }
 
@@ -201,7 +206,7 @@ export class Sessions {
     this.#known.set(session.id, session);
     for (const [id, old] of this.#known) {
       if (this.#known.size <= KEPT) break;
-      if (old !== this.open && old !== session && !old.working) this.#known.delete(id);
+      if (old !== this.open && old !== session && old.idle) this.#known.delete(id);
     }
     return session;
   }
