@@ -3,17 +3,20 @@
 use crate::{
     inspect::Line,
     outbox::{self, Dialect, Follow, Out, Outbox, Sender},
+    sessions::Hub,
     shared::Shared,
     socket::{self, Closing, Socket},
 };
 use futures::StreamExt;
 use std::{
+    collections::VecDeque,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
+use tokio::{sync::watch, task::JoinHandle};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes, error::CapacityError};
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +25,27 @@ const GOOD_BYE: Duration = Duration::from_secs(1);
 
 /// Understands the frames of one connection.
 pub(crate) trait Door: Send {
-    /// Handles one frame to its end before the next is read. An error closes the connection.
-    fn frame(&mut self, text: &str) -> impl Future<Output = Result<(), Closing>> + Send;
+    /// Handles one frame to its end before the next one. `cancelled` says that it cancels a turn and has done so
+    /// already. An error closes the connection.
+    fn frame(&mut self, text: &str, cancelled: bool) -> impl Future<Output = Result<(), Closing>> + Send;
+
+    /// Returns the session whose turn a frame cancels.
+    fn cancels(text: &str) -> Option<String>;
+}
+
+/// Frames, and their bytes, that are read while an earlier one is handled.
+const AHEAD: usize = 16;
+const AHEAD_BYTES: usize = 64 << 10;
+/// A frame that cancels has no more bytes.
+const CANCEL_BYTES: usize = 4 << 10;
+
+/// What others can do with a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Lifeline {
+    /// Cancelled to end it.
+    pub(crate) cut: CancellationToken,
+    /// Told at every sign of life.
+    pub(crate) signs: watch::Sender<()>,
 }
 
 /// How a connection ended.
@@ -40,6 +62,7 @@ pub(crate) struct Manner {
     pub(crate) frame_limit: usize,
     /// Binary frames are read as text.
     pub(crate) binary: bool,
+    pub(crate) lifeline: Arc<Lifeline>,
 }
 
 /// Serves a connection until either side ends it. `open` makes the door from the queue of answers.
@@ -68,20 +91,47 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
         sent.cancel();
         remains
     };
+    let cut = &manner.lifeline.cut;
     let receiving = async {
         let mut door = open(orders.clone());
-        let end = loop {
-            let message = tokio::select! {
-                message = stream.next() => message,
-                () = sent.cancelled() => break End::Suddenly,
-            };
+        let hear = |message| {
             heard.store(true, Ordering::Relaxed);
-            let text = match read(message, &manner) {
-                Ok(Some(text)) => text,
-                Ok(None) => continue,
-                Err(end) => break end,
+            manner.lifeline.signs.send_replace(());
+            read(message, &manner)
+        };
+        let mut ahead = Ahead::default();
+        let end = loop {
+            let (text, cancelled) = match ahead.next().await {
+                Some(Ok(frame)) => frame,
+                Some(Err(end)) => break end,
+                None => {
+                    let message = tokio::select! {
+                        message = stream.next() => message,
+                        () = sent.cancelled() => break End::Suddenly,
+                        () = cut.cancelled() => break End::Suddenly,
+                    };
+                    match hear(message) {
+                        Ok(Some(text)) => (text, false),
+                        Ok(None) => continue,
+                        Err(end) => break end,
+                    }
+                }
             };
-            if let Err(closing) = door.frame(&text).await {
+            let mut handling = std::pin::pin!(door.frame(&text, cancelled));
+            let handled = loop {
+                tokio::select! {
+                    biased;
+                    handled = &mut handling => break handled,
+                    // A turn is never left half begun: what waits for the sending half goes on when that has ended.
+                    () = cut.cancelled(), if !hangup.is_cancelled() => hangup.cancel(),
+                    message = stream.next(), if ahead.has_room() => match hear(message) {
+                        Ok(Some(text)) => ahead.push(text, H::cancels, &shared.hub),
+                        Ok(None) => {}
+                        Err(end) => ahead.end = Some(end),
+                    },
+                }
+            };
+            if let Err(closing) = handled {
                 break End::Badly(closing);
             }
         };
@@ -95,6 +145,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
     if let Ok(mut socket) = stream.reunite(remains.sink) {
         match remains.closing {
             Some(closing) => socket::close(socket, &closing).await,
+            None if cut.is_cancelled() => {}
             // Answers the good-bye; a client that is gone already hears nothing.
             None => drop(tokio::time::timeout(GOOD_BYE, socket.close(None)).await),
         }
@@ -110,6 +161,46 @@ enum End {
     Suddenly,
     /// The client did something that ends the connection.
     Badly(Closing),
+}
+
+/// What was read while an earlier frame was handled.
+#[derive(Default)]
+struct Ahead {
+    frames: VecDeque<(Utf8Bytes, Option<JoinHandle<bool>>)>,
+    bytes: usize,
+    /// Comes after the frames.
+    end: Option<End>,
+}
+
+impl Ahead {
+    fn has_room(&self) -> bool {
+        self.end.is_none() && self.frames.len() < AHEAD && self.bytes < AHEAD_BYTES
+    }
+
+    /// Keeps a frame. A cancel waits for nothing; it has its turn as well, for the sake of prompts between.
+    fn push(&mut self, text: Utf8Bytes, cancels: fn(&str) -> Option<String>, hub: &Arc<Hub>) {
+        self.bytes += text.len();
+        let session = Some(&text).filter(|text| text.len() <= CANCEL_BYTES).and_then(|text| cancels(text));
+        let cancelling = session.map(|id| {
+            let hub = hub.clone();
+            tokio::spawn(async move {
+                let found = hub.find(&id).await;
+                found.ok().flatten().is_some_and(|session| session.cancel())
+            })
+        });
+        self.frames.push_back((text, cancelling));
+    }
+
+    /// Returns the next frame and whether its cancel was done, or the end.
+    async fn next(&mut self) -> Option<Result<(Utf8Bytes, bool), End>> {
+        let Some((text, cancelling)) = self.frames.pop_front() else { return self.end.take().map(Err) };
+        self.bytes -= text.len();
+        let cancelled = match cancelling {
+            Some(cancelling) => cancelling.await.unwrap_or(false),
+            None => false,
+        };
+        Some(Ok((text, cancelled)))
+    }
 }
 
 type Received = Option<Result<Message, tungstenite::Error>>;

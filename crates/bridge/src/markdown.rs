@@ -39,7 +39,7 @@ fn to_html(text: &str) -> String {
             _ => {}
         }
         deepest = deepest.max(depth);
-        (deepest <= DEPTH).then(|| match event {
+        (deepest <= DEPTH).then_some(match event {
             // Shown as it was written: a model that says <b> means the characters.
             Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
             Event::SoftBreak => Event::HardBreak,

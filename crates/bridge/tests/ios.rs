@@ -292,6 +292,81 @@ async fn a_broken_connection_is_followed_up() {
     assert!(fresh.notes.is_empty(), "{:?}", fresh.notes);
 }
 
+/// The radio is gone: the old socket is open for a long time yet, but nobody answers on it.
+#[tokio::test]
+async fn a_phone_that_is_back_before_its_old_socket_is_dead_is_followed_up() {
+    let house = House::new(|request, _, emit| {
+        request.goals.iter().for_each(|goal| emit(text(goal)));
+        RunState::Complete
+    })
+    .await;
+    let mut gone = house.phone().await;
+    let session = gone.request("session/new", json!({})).await["session_id"].clone();
+    gone.request("session/prompt", prompt(&session, "one")).await;
+    gone.notes_until("one").await;
+    // From here on nobody reads what `gone` is sent. Its later updates are written all the same, and are lost.
+    let mut back = house.phone().await;
+    back.request("tinyvex/history.recentSessions", json!({})).await;
+    let mut other = house.acp().await;
+    other.request("session/prompt", support::prompt(&session, "two")).await;
+    assert_eq!(
+        shown(&back.notes_until("agent_message_chunk").await),
+        ["user_message_chunk: two", "agent_message_chunk: two"]
+    );
+    // The old one was ended.
+    while let Some(Ok(_)) = gone.socket.next().await {}
+}
+
+#[tokio::test]
+async fn a_phone_that_lives_keeps_its_session() {
+    let house = House::new(echo).await;
+    let mut lives = house.phone().await;
+    let session = lives.request("session/new", json!({})).await["session_id"].clone();
+    let listening = tokio::spawn(async move { lives.notes_until("agent_message_chunk").await });
+    let mut second = house.phone().await;
+    second.request("tinyvex/history.recentSessions", json!({})).await;
+    let mut other = house.acp().await;
+    other.request("session/prompt", support::prompt(&session, "hello")).await;
+    assert_eq!(shown(&listening.await.unwrap()), ["user_message_chunk: hello", "agent_message_chunk: hello"]);
+    second.request("tinyvex/history.recentSessions", json!({})).await;
+    assert!(second.notes.is_empty(), "{:?}", second.notes);
+}
+
+/// What takes a second here is to find out that the first phone is silent.
+#[tokio::test]
+async fn a_cancel_does_not_wait_behind_a_slow_request() {
+    let house = House::new(until_cancelled).await;
+    let mut silent = house.phone().await;
+    let session = silent.request("session/new", json!({})).await["session_id"].clone();
+    silent.request("session/prompt", prompt(&session, "go")).await;
+    silent.notes_until("waiting").await;
+    let mut watcher = house.acp().await;
+    watcher.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    let mut phone = house.phone().await;
+    let asked = std::time::Instant::now();
+    phone.notify("session/cancel", json!({"session_id": session})).await;
+    watcher.notes_until("cancelled").await;
+    assert!(asked.elapsed() < std::time::Duration::from_millis(900), "{:?}", asked.elapsed());
+}
+
+#[tokio::test]
+async fn a_phone_follows_only_the_last_sessions_that_it_named() {
+    let house = House::new(echo).await;
+    let mut phone = house.phone().await;
+    let mut sessions = Vec::new();
+    for _ in 0..65 {
+        sessions.push(phone.request("session/new", json!({})).await["session_id"].clone());
+    }
+    let mut other = house.acp().await;
+    for (session, said) in [(&sessions[0], "first"), (&sessions[1], "second"), (&sessions[64], "last")] {
+        other.request("session/prompt", support::prompt(session, said)).await;
+    }
+    let mut notes = phone.notes_until("last").await;
+    notes.extend(phone.notes_until("last").await);
+    assert!(notes.iter().all(|note| note["session_id"] != sessions[0]), "{notes:?}");
+    assert!(notes.iter().any(|note| note["session_id"] == sessions[1]), "{notes:?}");
+}
+
 #[tokio::test]
 async fn the_door_can_be_closed() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

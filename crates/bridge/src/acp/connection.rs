@@ -1,6 +1,10 @@
 //! One ACP connection: its frames in, its sessions out.
 
-use super::{from_wire::INSPECT, methods::Methods, to_wire};
+use super::{
+    from_wire::{self, INSPECT},
+    methods::Methods,
+    to_wire,
+};
 use crate::{
     connection::{self, Door, Manner},
     inspect::{Direction, Line},
@@ -19,7 +23,8 @@ use std::sync::Arc;
 pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade) {
     let Some(socket) = socket::open(upgrade, ACP_FRAME).await else { return };
     let line = Line::new("acp");
-    let manner = Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false };
+    let manner =
+        Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false, lifeline: Arc::default() };
     connection::serve(&shared, socket, manner, Acp, |outbox| AcpDoor {
         line: line.clone(),
         methods: Methods::new(shared.clone(), line, outbox),
@@ -33,7 +38,16 @@ struct AcpDoor {
 }
 
 impl Door for AcpDoor {
-    async fn frame(&mut self, text: &str) -> Result<(), Closing> {
+    fn cancels(text: &str) -> Option<String> {
+        match rpc::parse(text) {
+            Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
+                from_wire::cancelled(&method, params)
+            }
+            _ => None,
+        }
+    }
+
+    async fn frame(&mut self, text: &str, _cancelled: bool) -> Result<(), Closing> {
         let parsed = rpc::parse(text);
         let about_inspection = match &parsed {
             Ok(Incoming::Request { method, .. } | Incoming::Notification { method, .. }) => method == INSPECT,

@@ -113,6 +113,15 @@ pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fa
     read(if params.is_null() { Value::Object(Default::default()) } else { params })
 }
 
+/// Returns the session whose turn a call cancels.
+pub(crate) fn cancelled(method: &str, params: Value) -> Option<String> {
+    if method != ACP.session_cancel {
+        return None;
+    }
+    let cancel: CancelNotification = read(params).ok()?;
+    Some(cancel.session_id.0.to_string())
+}
+
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
 }

@@ -100,6 +100,17 @@ fn a_smaller_scope_may_do_less() {
 }
 
 #[test]
+fn what_cancels_a_turn() {
+    for (method, params, expected) in [
+        ("session/cancel", json!({"sessionId": "s"}), Some("s")),
+        ("session/cancel", json!({"sessionId": 1}), None),
+        ("session/load", json!({"sessionId": "s"}), None),
+    ] {
+        assert_eq!(from_wire::cancelled(method, params.clone()).as_deref(), expected, "{method} {params}");
+    }
+}
+
+#[test]
 fn the_text_of_a_prompt() {
     let blocks = json!([
         {"type": "text", "text": "Look at "},

@@ -4,7 +4,7 @@ use super::{
     folding,
     from_wire::{self, Call},
     methods::Methods,
-    phone::Phone,
+    phone::{NAMED, Phone},
     projection::{Projection, Shown, View},
     resume::Place,
     to_wire::{self, Voice},
@@ -14,7 +14,7 @@ use crate::{
     http::Caller,
     inspect::{Direction, Line},
     limits::{IOS_FRAME, STRANGER_FRAME, Stranger},
-    outbox::{Dialect, Out, PAGE, Projected},
+    outbox::{Dialect, Out, Outbox, PAGE, Projected},
     rpc::{self, Incoming},
     sessions::Session,
     shared::Shared,
@@ -31,15 +31,22 @@ const BEHIND: u64 = 2 * PAGE as u64;
 pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Caller) {
     let line = Line::new("ios");
     let phone = Arc::new(Phone::new(&line));
+    let live = shared.resumes.join(caller.address, phone.clone());
+    // Dropped last: whoever waits for the end finds the place.
+    let _ended = live.end();
     let serving = async {
         let socket = socket::open(upgrade, IOS_FRAME).await?;
-        let manner = Manner { line: line.clone(), frame_limit: IOS_FRAME, binary: true };
+        let lifeline = live.lifeline.clone();
+        let manner = Manner { line: line.clone(), frame_limit: IOS_FRAME, binary: true, lifeline };
         let dialect = Ios::new(phone.clone());
-        let (stranger, address) = (caller.stranger.clone(), caller.address);
-        let door = |outbox| IosDoor {
-            line: line.clone(),
-            stranger: Some(stranger),
-            methods: Methods::new(shared.clone(), phone.clone(), address, outbox),
+        let stranger = caller.stranger.clone();
+        let door = |outbox: Outbox| {
+            live.reach(outbox.clone());
+            IosDoor {
+                line: line.clone(),
+                stranger: Some(stranger),
+                methods: Methods::new(shared.clone(), phone.clone(), live.clone(), outbox),
+            }
         };
         Some(connection::serve(&shared, socket, manner, dialect, door).await)
     };
@@ -52,7 +59,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
         && let Some(follow) = follows.iter().find(|follow| Arc::ptr_eq(&follow.session, &session))
     {
         let place = Place { session_id: session.id().clone(), written: follow.written, own: phone.own() };
-        shared.resumes.put(caller.address, place);
+        shared.resumes.put(&live, place);
     }
 }
 
@@ -65,7 +72,19 @@ struct IosDoor {
 }
 
 impl Door for IosDoor {
-    async fn frame(&mut self, text: &str) -> Result<(), Closing> {
+    fn cancels(text: &str) -> Option<String> {
+        match rpc::parse(text) {
+            Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
+                match from_wire::call(&method, &params) {
+                    Ok(Call::Cancel { session_id }) => Some(session_id),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    async fn frame(&mut self, text: &str, cancelled: bool) -> Result<(), Closing> {
         self.methods.shared().inspector.record(&self.line, Direction::In, text);
         if self.stranger.is_some() && text.len() > STRANGER_FRAME {
             return Err(Closing::too_big(STRANGER_FRAME));
@@ -80,7 +99,7 @@ impl Door for IosDoor {
                     }
                 }
                 if self.stranger.is_none() {
-                    self.methods.request(&id, call).await;
+                    self.methods.request(&id, call, cancelled).await;
                 }
             }
             Ok(Incoming::Notification { method, params }) if self.stranger.is_none() => {
@@ -113,7 +132,11 @@ impl Ios {
 
 impl Dialect for Ios {
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
+        let sessions = &mut self.sessions;
         let (own, view, fold_to) = self.phone.with(|state| {
+            if sessions.len() > NAMED {
+                sessions.retain(|id, _| state.named.iter().any(|named| named.id() == id));
+            }
             let view = View { modes: state.sets_modes, progress: true };
             let fold_to = state.fold_to.as_ref().filter(|(id, _)| id == session.id()).map(|(_, seq)| *seq);
             (state.own.clone(), view, fold_to)
