@@ -61,6 +61,7 @@ test('prompts that are sent while a turn runs wait for its end; Stop takes them 
   await tab.shootNarrow('queued');
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByText('Exploration cancelled.').waitFor();
+  await page.getByText('Cancelled before it began.').nth(1).waitFor();
   await tab.atRest();
   await tab.shoot('queue-cancelled');
   await tab.close();

@@ -159,6 +159,7 @@ describe('the log', () => {
 test.each([
   [['Exploration cancelled.', 'Cancelled before it began.', 'Cancelled before it began.']],
   [['one', 'Cancelled before it began.', 'two']],
+  [['❌ The first failed.', '❌ The second failed.']],
 ])('the last words of turns stand alone: %j', (words) => {
   expect(folded(...words.map((word) => said(word))).rows.map((row) => row.kind === 'message' && row.text)).toEqual(words);
 });

@@ -178,7 +178,7 @@ function toolState(status: string | null | undefined): ToolState | undefined {
 }
 
 /** The bridge's own last words of a turn: each is a message of its own, even where nothing stands between two of them. */
-const LAST_WORDS = /^(?:Cancelled before it began\.|Exploration cancelled\.)$/;
+const LAST_WORDS = /^(?:Cancelled before it began\.$|Exploration cancelled\.$|❌ )/u;
 
 function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
   const { summary } = openagents<{ summary: Summary }>(body._meta);
