@@ -368,6 +368,24 @@ async fn a_phone_follows_only_the_last_sessions_that_it_named() {
 }
 
 #[tokio::test]
+async fn explorations_do_not_wait_without_end() {
+    let house = House::new(|_, cancel, _| {
+        while !cancel.is_cancelled() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        RunState::Cancelled
+    })
+    .await;
+    let mut phone = house.phone().await;
+    for _ in 0..256 {
+        phone.request("orchestrate.explore.start", json!({})).await;
+    }
+    assert!(phone.notes.is_empty(), "{:?}", phone.notes);
+    phone.request("orchestrate.explore.start", json!({})).await;
+    phone.notes_until("❌ Too many explorations are waiting already").await;
+}
+
+#[tokio::test]
 async fn the_door_can_be_closed() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut config = config(home.path(), workspace.path());

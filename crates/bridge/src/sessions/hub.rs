@@ -24,6 +24,9 @@ use tokio_util::task::TaskTracker;
 /// Explorations that run at the same time; more wait, so that one machine is not asked for everything at once.
 const RUNNING: usize = 8;
 
+/// Sessions with a running or waiting turn; more are refused, so that nobody fills the memory with them.
+const BUSY_SESSIONS: usize = 256;
+
 /// The longest id that a client may choose for a session.
 const ID_BYTES: usize = 128;
 
@@ -191,6 +194,9 @@ impl Hub {
         let _turn = self.turns.token();
         if self.stopping.is_cancelled() {
             return Err(Fault::busy("OpenAgents is shutting down."));
+        }
+        if self.turns.len() > BUSY_SESSIONS {
+            return Err(Fault::busy("Too many explorations are waiting already; cancel some or wait."));
         }
         let (turn, ticket, opening, title) = Turn::new(request);
         if let Some(first) = session.ask(turn, opening, title, &self.stopping).await? {
