@@ -36,7 +36,7 @@ test: install-tests ## Run every test
 
 app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
-	npm exec --offline -- tauri build --ci --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked
+	npm exec --offline -- tauri build --ci --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
 bench: ui ## Measure the exploration on a large synthetic tree
