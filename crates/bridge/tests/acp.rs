@@ -136,9 +136,7 @@ async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
 async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
     let house = House::new(|_, cancel, emit| {
         emit(text("waiting"));
-        while !cancel.is_cancelled() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        futures::executor::block_on(cancel.cancelled());
         RunState::Cancelled
     })
     .await;

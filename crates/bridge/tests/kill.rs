@@ -30,7 +30,8 @@ fn the_process_that_is_killed() {
         let title = SessionUpdate::Title(Title { title: "Explore work".to_owned() });
         let appended = store.append(SESSION, [vec![title], support::begun()].concat()).unwrap();
         writeln!(out, "stored {}", appended.rows.last().unwrap().seq).unwrap();
-        std::thread::sleep(std::time::Duration::from_secs(60));
+        // Until the kill; should nobody kill it, its input ends with the test.
+        std::io::stdin().lines().for_each(drop);
         return;
     }
     for n in 0.. {
@@ -43,7 +44,7 @@ fn the_process_that_is_killed() {
 fn process(home: &Path) -> Command {
     let mut process = Command::new(std::env::current_exe().unwrap());
     process.args(["--exact", "the_process_that_is_killed", "--nocapture"]).env(HOME, home);
-    process.stdout(Stdio::piped());
+    process.stdin(Stdio::piped()).stdout(Stdio::piped());
     process
 }
 

@@ -114,11 +114,11 @@ fn what_cancels_a_turn() {
 fn the_text_of_a_prompt() {
     let blocks = json!([
         {"type": "text", "text": "Look at "},
-        {"type": "resource_link", "uri": "file:///work/a.rs", "name": "a.rs"},
+        {"type": "resource_link", "uri": "file:///projects/a.rs", "name": "a.rs"},
         {"type": "resource", "resource": {"uri": "file:///b", "text": "contents"}},
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
     ]);
     let blocks: Vec<_> = serde_json::from_value(blocks).unwrap();
-    assert_eq!(from_wire::prompt_text(&blocks), "Look at \nfile:///work/a.rs\ncontents");
+    assert_eq!(from_wire::prompt_text(&blocks), "Look at \nfile:///projects/a.rs\ncontents");
     assert_eq!(from_wire::prompt_text(&[]), "");
 }

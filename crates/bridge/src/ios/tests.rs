@@ -44,7 +44,7 @@ fn every_kind_of_update() {
 
 #[test]
 fn initialize_has_all_that_the_app_needs() {
-    insta::assert_json_snapshot!(to_wire::initialized(Some(std::path::Path::new("/work/demo"))), {
+    insta::assert_json_snapshot!(to_wire::initialized(Some(std::path::Path::new("/projects/demo"))), {
         ".agent_info.version" => "[version]"
     });
     assert_eq!(to_wire::initialized(None).get("_meta"), None);

@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn goals_without_end_are_cut() {
-        let root = PathBuf::from("/work/demo");
+        let root = PathBuf::from("/projects/demo");
         let request = TurnRequest::exploration(root.clone(), vec!["é".repeat(5000); 1000], None);
         assert_eq!(goals(&request).len(), 16);
         for goal in goals(&request) {
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_long_prompt_is_whole_in_its_message_and_cut_in_the_plan() {
         let text = "word ".repeat(100_000);
-        let request = TurnRequest::prompt(Path::new("/work/demo"), text.clone(), "c");
+        let request = TurnRequest::prompt(Path::new("/projects/demo"), text.clone(), "c");
         assert!(goals(&request)[0].len() <= 4096 && goals(&request)[0].ends_with('…'));
         let message = UserMessage { text, connection: Some("c".to_owned()) };
         assert_eq!(request.opening, [SessionUpdate::UserMessage(message)]);
