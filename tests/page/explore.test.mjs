@@ -1,21 +1,10 @@
 // An exploration as a person sees it, on a desk and in a hand, by day and by night.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launch, SIZES, Tab, THEMES } from './browser.mjs';
-import { Fixture, WISH } from './fixture.mjs';
-import { Server } from './server.mjs';
-
-let fixture, server, browser;
-before(async () => {
-  fixture = await Fixture.create();
-  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  await fixture?.remove();
-});
+import { test } from 'node:test';
+import { SIZES, Tab, THEMES } from './browser.mjs';
+import { WISH } from './fixture.mjs';
+import { browser, fixture, server } from './stage.mjs';
 
 for (const size of Object.keys(SIZES)) {
   for (const theme of THEMES) {

@@ -1,21 +1,9 @@
 // What stands behind a row, and behind the wire.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launch, SIZES, Tab } from './browser.mjs';
-import { Fixture } from './fixture.mjs';
-import { Server } from './server.mjs';
-
-let fixture, server, browser;
-before(async () => {
-  fixture = await Fixture.create();
-  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  await fixture?.remove();
-});
+import { test } from 'node:test';
+import { SIZES, Tab } from './browser.mjs';
+import { browser, fixture, server } from './stage.mjs';
 
 async function explored(options) {
   const tab = await Tab.open(browser, options);

@@ -1,21 +1,9 @@
 // Everything without a mouse.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launch, Tab } from './browser.mjs';
-import { Fixture } from './fixture.mjs';
-import { Server } from './server.mjs';
-
-let fixture, server, browser;
-before(async () => {
-  fixture = await Fixture.create();
-  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  await fixture?.remove();
-});
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { browser, server } from './stage.mjs';
 
 /** Presses Tab until the focus is on something with this accessible name. */
 async function tabTo(page, name) {

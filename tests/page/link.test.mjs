@@ -1,21 +1,10 @@
 // The link to the bridge: its token, its end, its return.
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { launch, Tab } from './browser.mjs';
-import { Fixture, WISH } from './fixture.mjs';
-import { Server } from './server.mjs';
-
-let fixture, server, browser;
-before(async () => {
-  fixture = await Fixture.create();
-  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
-});
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  await fixture?.remove();
-});
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { WISH } from './fixture.mjs';
+import { browser, restartServer, server } from './stage.mjs';
 
 const BROKEN = /WebSocket connection to .* failed|ERR_CONNECTION_REFUSED|401/;
 
@@ -87,7 +76,7 @@ test('when the server comes back the session goes on, with nothing twice', async
   // Nobody is there yet; a person's try does not end the page's own.
   await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
-  server = await server.again();
+  await restartServer();
   await tab.live();
   assert.equal(await rows.count(), count);
   await page.getByLabel('Prompt', { exact: true }).fill('What calls pair?');
@@ -111,7 +100,7 @@ test('a prompt that never arrives comes back into the composer', async () => {
   await page.getByText(/^Working \(\d+s\)$/).waitFor();
   await server.crash();
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
-  server = await server.again();
+  await restartServer();
   await tab.live();
   await page.getByRole('alert').getByText('Your prompt did not arrive.').waitFor();
   assert.equal(await prompt.inputValue(), 'Which test is flaky?');
