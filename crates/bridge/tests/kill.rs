@@ -1,5 +1,5 @@
 //! What was told is on disk: a process is killed in the middle of writing, and its log read again.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod support;
 
