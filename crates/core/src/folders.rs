@@ -11,6 +11,18 @@ pub fn data_folder() -> Option<PathBuf> {
     data_folder_from(&|name| std::env::var_os(name))
 }
 
+/// Returns where model files are: `$OPENAGENTS_HOME/models`, else `~/.openagents/models`. `None` for a process without
+/// a home.
+pub fn models_folder() -> Option<PathBuf> {
+    models_folder_from(&|name| std::env::var_os(name))
+}
+
+fn models_folder_from(lookup: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let moved = lookup(HOME_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home = moved.or_else(|| Some(directories::BaseDirs::new()?.home_dir().join(".openagents")))?;
+    Some(home.join("models"))
+}
+
 fn data_folder_from(lookup: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let moved = lookup(HOME_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
     let name = if cfg!(target_os = "macos") { "com.openagents.desktop" } else { "openagents" };
@@ -25,5 +37,6 @@ mod tests {
     fn the_variable_moves_it_and_an_empty_one_does_not() {
         assert_eq!(data_folder_from(&|_| Some("/x".into())), Some(PathBuf::from("/x")));
         assert_eq!(data_folder_from(&|_| Some("".into())), data_folder_from(&|_| None));
+        assert_eq!(models_folder_from(&|_| Some("/x".into())), Some(PathBuf::from("/x/models")));
     }
 }

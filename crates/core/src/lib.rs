@@ -7,6 +7,7 @@
 pub mod explore;
 pub mod folders;
 pub mod history;
+pub mod model;
 pub mod plan;
 pub mod repository;
 mod text;

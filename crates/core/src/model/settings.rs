@@ -1,0 +1,121 @@
+//! What a person chose for the local model. Kept in the store, the same for every client.
+
+use super::{ModelOptions, ReasoningEffort};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The key of [`ModelSettings`] among the settings.
+pub const MODEL_SETTINGS: &str = "local_model";
+
+/// The idle times that can be chosen, in minutes; 0 is never.
+pub const IDLE_MINUTES: [u32; 5] = [0, 5, 10, 30, 60];
+
+/// Keeps settings: one JSON value for each key. Blocks.
+pub trait SettingsStore: Send + Sync + std::fmt::Debug {
+    /// Returns a setting, if it was ever set.
+    fn get(&self, key: &str) -> Result<Option<Value>, SettingsError>;
+
+    /// Sets a setting and returns once it is on disk.
+    fn set(&self, key: &str, value: Value) -> Result<(), SettingsError>;
+}
+
+/// The settings cannot be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the settings cannot be kept: {0}")]
+pub struct SettingsError(pub String);
+
+/// See the module. Unknown fields are ignored and missing ones have their defaults, so that versions can follow each
+/// other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ModelSettings {
+    /// 0.0 to 2.0.
+    pub temperature: f32,
+    /// 0.0 to 1.0.
+    pub top_p: f32,
+    /// `None` for no limit.
+    pub max_tokens: Option<u32>,
+    /// How much it thinks.
+    pub effort: ReasoningEffort,
+    /// Minutes without a request after which it is unloaded; one of [`IDLE_MINUTES`], 0 for never.
+    pub idle_minutes: u32,
+    /// Load it when the program starts.
+    pub preload: bool,
+    /// Id of the model in use: see [`ModelCard::id`](super::ModelCard::id). `None` for gpt-oss-20b.
+    pub model: Option<String>,
+    /// The licences that a person has accepted, by model id.
+    pub accepted_licences: Vec<String>,
+}
+
+impl Default for ModelSettings {
+    fn default() -> Self {
+        let options = ModelOptions::default();
+        Self {
+            temperature: options.temperature,
+            top_p: options.top_p,
+            max_tokens: options.max_tokens,
+            effort: options.effort,
+            idle_minutes: 10,
+            preload: false,
+            model: None,
+            accepted_licences: Vec::new(),
+        }
+    }
+}
+
+impl ModelSettings {
+    /// Returns how the model answers.
+    pub fn options(&self) -> ModelOptions {
+        ModelOptions {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            max_tokens: self.max_tokens,
+            effort: self.effort,
+            seed: None,
+        }
+    }
+
+    /// Fails with one sentence that names the field when a value is out of range.
+    pub fn check(&self) -> Result<(), String> {
+        if !(0.0..=2.0).contains(&self.temperature) {
+            return Err(format!("temperature is {}; it goes from 0 to 2", self.temperature));
+        }
+        if !(0.0..=1.0).contains(&self.top_p) {
+            return Err(format!("top-p is {}; it goes from 0 to 1", self.top_p));
+        }
+        if self.max_tokens == Some(0) {
+            return Err("max tokens is 0; leave it empty for no limit".to_owned());
+        }
+        if !IDLE_MINUTES.contains(&self.idle_minutes) {
+            return Err(format!("idle minutes is {}; choose 0 (never), 5, 10, 30 or 60", self.idle_minutes));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_another_version_are_read() {
+        let read: ModelSettings = serde_json::from_str(r#"{"temperature":0.2,"fromTheFuture":[1]}"#).unwrap();
+        assert_eq!(read, ModelSettings { temperature: 0.2, ..ModelSettings::default() });
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_named() {
+        let default = ModelSettings::default();
+        assert_eq!(default.check(), Ok(()));
+        let rows = [
+            (ModelSettings { temperature: 2.1, ..default.clone() }, "temperature"),
+            (ModelSettings { temperature: f32::NAN, ..default.clone() }, "temperature"),
+            (ModelSettings { top_p: -0.1, ..default.clone() }, "top-p"),
+            (ModelSettings { max_tokens: Some(0), ..default.clone() }, "max tokens"),
+            (ModelSettings { idle_minutes: 7, ..default }, "idle minutes"),
+        ];
+        for (settings, field) in rows {
+            assert!(settings.check().unwrap_err().contains(field), "{field}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What runs a model: the helper program, or the same code in this process for tests.
+
+use openagents_core::{
+    CancellationToken,
+    model::{ModelError, ModelEvent, ModelRequest, StopReason},
+};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Loads one model at a time and lets it answer. Every method blocks.
+pub trait Engine: Send + Sync + std::fmt::Debug {
+    /// Loads a model in place of the one before; tells the share that is loaded, 0.0 to 1.0.
+    fn load(
+        &self,
+        load: &LoadRequest,
+        cancel: &CancellationToken,
+        on_progress: &mut dyn FnMut(f32),
+    ) -> Result<Loaded, ModelError>;
+
+    /// Answers with the loaded model. A slow `on_event` stops the generation, memory does not grow.
+    fn generate(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError>;
+
+    /// Gives all memory back. Does nothing when no model is loaded.
+    fn unload(&self);
+
+    /// Returns what is loaded; `None` after an unload or a crash.
+    fn loaded(&self) -> Option<Loaded>;
+
+    /// Returns the resident memory of the process that holds the model, in bytes.
+    fn memory_bytes(&self) -> Option<u64>;
+}
+
+/// What to load, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadRequest {
+    /// The GGUF file.
+    pub path: PathBuf,
+    /// Tokens of the context.
+    pub context_tokens: u32,
+    /// Threads on the CPU; `None` for as many as there are performance cores.
+    #[serde(default)]
+    pub threads: Option<u32>,
+}
+
+/// A model that is in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// The GGUF file.
+    pub path: PathBuf,
+    /// What the file says about itself.
+    pub name: String,
+    /// `gpt-oss`, `llama`.
+    pub architecture: String,
+    /// Tokens that its context holds.
+    pub context_tokens: u32,
+    /// Its template has a place for tools, and its answers are parsed for calls.
+    pub tools: bool,
+}

@@ -1,0 +1,5 @@
+//! The helper program that runs a model. See `openagents_llama`.
+
+fn main() -> anyhow::Result<()> {
+    Ok(())
+}
