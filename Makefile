@@ -12,7 +12,7 @@ DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
 
 .DEFAULT_GOAL := help
-.PHONY: help run test app bench check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page
+.PHONY: help run test app bench bench-exploration bench-local-model check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -36,13 +36,28 @@ test: install-tests ## Run every test
 
 app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
-	npm exec --offline -- tauri build --ci --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
+	cargo build --release --locked -p openagents-llama
+	@scripts/bundle.sh release
+	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
-bench: ui ## Measure the exploration on a large synthetic tree
+bench: bench-exploration bench-local-model ## Measure speed and memory, with a peer beside it
+
+bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
 	cargo build --release --locked -p openagents-cli
 	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents cargo bench --locked -p openagents-e2e --bench exploration
+
+# For this machine's own instruction set, as the peer is built; in a folder of its own, because the flags rebuild everything.
+bench-local-model: ui ## Measure the local model beside llama-server on the same file
+	@scripts/install.sh tests
+	@scripts/test-models.sh
+	@scripts/llama-server.sh
+	CARGO_TARGET_DIR=$(TARGET)/native RUSTFLAGS="-Ctarget-cpu=native" cargo build --release --locked -p openagents-llama -p openagents-cli
+	OPENAGENTS_BIN=$(abspath $(TARGET))/native/release/openagents \
+		OPENAGENTS_TEST_MODELS=$(abspath $(TARGET))/test-models \
+		LLAMA_SERVER=$(abspath $(TARGET))/llama-server/llama-server \
+		cargo bench --locked -p openagents-e2e --bench local_model
 
 check: ui ## Type-check everything, quickly
 	@scripts/install.sh desktop
@@ -67,6 +82,7 @@ clean: ## Remove everything that was built
 
 install-tests:
 	@scripts/install.sh tests
+	@scripts/test-models.sh
 
 deny: $(DENY)
 	@$(DENY) --locked check bans licenses sources

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs what the named parts need and this machine lacks, and says what that is. A machine that has it all is left alone.
 #
-#   install.sh build        a C toolchain: enough for the command line
+#   install.sh build        a C++ toolchain: enough for the command line and the local model
 #   install.sh desktop      and the libraries of the desktop window
 #   install.sh tests        and what the tests drive: browsers, a display, tools to compare with
 #   install.sh python       a Python that can make environments
@@ -16,9 +16,9 @@ refuse() {
     exit 1
 }
 
-build="build-essential pkg-config ca-certificates"
+build="build-essential cmake libclang-dev pkg-config ca-certificates"
 desktop="$build libwebkit2gtk-4.1-dev libdbus-1-dev"
-tests="$desktop webkit2gtk-driver xvfb chromium fonts-dejavu-core ripgrep python3"
+tests="$desktop webkit2gtk-driver xvfb chromium fonts-dejavu-core ripgrep python3 python3-venv"
 python="python3 python3-venv"
 macos_check="rustc-web cargo-web rust-web-src"
 
@@ -47,14 +47,18 @@ with_apt() {
     $root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
+with_brew() {
+    command -v "$1" >/dev/null && return
+    command -v brew >/dev/null || refuse "$2 is missing and so is Homebrew to install it: see https://brew.sh, then try again."
+    say "Installing with Homebrew: $2"
+    brew install --quiet "$2"
+}
+
 on_macos() {
     xcode-select -p >/dev/null 2>&1 || refuse "The Xcode command line tools are missing: run 'xcode-select --install', then try again."
+    with_brew cmake cmake
     [ "$1" = tests ] || return 0
-    if ! command -v rg >/dev/null; then
-        command -v brew >/dev/null || refuse "ripgrep is missing and so is Homebrew to install it: see https://brew.sh, then try again."
-        say "Installing with Homebrew: ripgrep"
-        brew install --quiet ripgrep
-    fi
+    with_brew rg ripgrep
     [ -n "${CHROMIUM:-}" ] || [ -x "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" ] ||
         [ -x "/Applications/Chromium.app/Contents/MacOS/Chromium" ] ||
         refuse "The tests of the page need Chrome: install it, or set CHROMIUM to the program of another Chromium."
