@@ -11,6 +11,7 @@
 pub mod chat;
 pub mod client;
 pub mod engine;
+pub mod gguf;
 pub mod harmony;
 pub mod machine;
 pub mod models;

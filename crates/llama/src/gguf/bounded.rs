@@ -1,0 +1,98 @@
+//! Little-endian numbers and strings out of a stream of which only so many bytes are read.
+
+use std::io::{self, Read, Take};
+
+/// Why a header cannot be read.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Io(String),
+    NotGguf,
+    Version(u32),
+    CutOff { needed: u64 },
+    Malformed(&'static str),
+    NoModel(&'static str),
+}
+
+pub(super) struct Bounded<R> {
+    input: Take<R>,
+    limit: u64,
+}
+
+impl<R: Read> Bounded<R> {
+    pub(super) fn new(input: R, limit: u64) -> Self {
+        Self { input: input.take(limit), limit }
+    }
+
+    /// Bytes that were read.
+    pub(super) fn position(&self) -> u64 {
+        self.limit - self.input.limit()
+    }
+
+    /// Returns whether there were bytes enough.
+    pub(super) fn fill(&mut self, into: &mut [u8]) -> Result<bool, Fault> {
+        match self.input.read_exact(into) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(Fault::Io(error.to_string())),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let mut bytes = [0; N];
+        if self.fill(&mut bytes)? { Ok(bytes) } else { Err(self.ended(N as u64)) }
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// Reads an unsigned number of so many bytes, up to 8.
+    pub(super) fn unsigned(&mut self, bytes: u64) -> Result<u64, Fault> {
+        let mut wide = [0; 8];
+        let narrow = usize::try_from(bytes).ok().and_then(|bytes| wide.get_mut(..bytes));
+        let narrow = narrow.ok_or(Fault::Malformed("a number has more than 8 bytes"))?;
+        if !self.fill(narrow)? {
+            return Err(self.ended(bytes));
+        }
+        Ok(u64::from_le_bytes(wide))
+    }
+
+    /// Reads a string of at most so many bytes; the memory grows with what is really there.
+    pub(super) fn string(&mut self, most: u64) -> Result<String, Fault> {
+        let length = self.u64()?;
+        if length > most {
+            return Err(Fault::Malformed("a text in its header is too long"));
+        }
+        let mut bytes = Vec::new();
+        let read = (&mut self.input).take(length).read_to_end(&mut bytes);
+        let read = read.map_err(|error| Fault::Io(error.to_string()))?;
+        if (read as u64) < length {
+            return Err(self.ended(length));
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), Fault> {
+        let skipped = io::copy(&mut (&mut self.input).take(bytes), &mut io::sink());
+        let skipped = skipped.map_err(|error| Fault::Io(error.to_string()))?;
+        if skipped < bytes { Err(self.ended(bytes - skipped)) } else { Ok(()) }
+    }
+
+    pub(super) fn skip_string(&mut self) -> Result<(), Fault> {
+        let length = self.u64()?;
+        self.skip(length)
+    }
+
+    /// Says why there are no more bytes: our limit, or the end of the file.
+    fn ended(&self, wanted: u64) -> Fault {
+        if self.input.limit() < wanted {
+            Fault::Malformed("its header is longer than 64 MiB")
+        } else {
+            Fault::CutOff { needed: self.position().saturating_add(wanted) }
+        }
+    }
+}

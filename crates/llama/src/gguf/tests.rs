@@ -1,0 +1,145 @@
+use super::{
+    testing::{Draft, Pair},
+    *,
+};
+use proptest::prelude::*;
+
+fn read(bytes: &[u8]) -> Result<Header, GgufError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    Header::read(&path)
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    let told = read(bytes).unwrap_err().to_string();
+    told.rsplit_once('/').unwrap().1.to_owned()
+}
+
+#[test]
+fn a_header_says_what_the_model_is() {
+    let header = read(&Draft::gpt_oss().bytes()).unwrap();
+    assert_eq!(header.architecture, "gpt-oss");
+    assert_eq!(header.name.as_deref(), Some("Gpt Oss 20b"));
+    assert_eq!(header.quantisation, Some("MXFP4"));
+    assert_eq!(header.chat_template.as_deref(), Some("{{ messages }}"));
+    assert_eq!((header.layers, header.sliding_window), (24, Some(128)));
+    assert_eq!((header.context_length, header.vocabulary), (Some(131_072), Some(300)));
+}
+
+#[test]
+fn gpt_oss_keeps_48_kib_for_a_token() {
+    assert_eq!(read(&Draft::gpt_oss().bytes()).unwrap().cache_bytes_per_token(), 48 * 1024);
+}
+
+#[test]
+fn what_attention_keeps_follows_the_layers() {
+    let heads = Pair::Numbers(vec![0, 2, 4]);
+    let draft = Draft::gpt_oss().with("gpt-oss.attention.head_count_kv", heads);
+    assert_eq!(read(&draft.bytes()).unwrap().cached_values, 6 * 128);
+    // Without sizes of their own, 64 heads share the embedding of 2880.
+    let mut draft = Draft::gpt_oss();
+    draft.pairs.retain(|(key, _)| !key.ends_with("_length") || key.ends_with("embedding_length"));
+    assert_eq!(read(&draft.bytes()).unwrap().cached_values, 24 * 8 * (45 + 45));
+}
+
+#[test]
+fn what_cannot_be_used_is_said_in_one_sentence() {
+    let whole = Draft::gpt_oss();
+    let bytes = whole.bytes();
+    let mut nested = b"GGUF\x03\0\0\0".to_vec();
+    nested.extend(0_u64.to_le_bytes());
+    nested.extend(1_u64.to_le_bytes());
+    nested.extend(1_u64.to_le_bytes());
+    nested.push(b'k');
+    nested.extend(9_u32.to_le_bytes());
+    (0..9).for_each(|_| {
+        nested.extend(9_u32.to_le_bytes());
+        nested.extend(1_u64.to_le_bytes());
+    });
+    let told: Vec<String> = [
+        b"# A text file\n".as_slice(),
+        b"",
+        &bytes[..200],
+        &bytes[..bytes.len() - 1],
+        &Draft { version: 1, ..whole.clone() }.bytes(),
+        &Draft { version: 3_u32.swap_bytes(), ..whole.clone() }.bytes(),
+        &whole.clone().with("general.type", Pair::Text("adapter")).bytes(),
+        &whole.clone().with("split.count", Pair::U32(2)).bytes(),
+        &whole.clone().with("general.alignment", Pair::U32(33)).bytes(),
+        &whole.with("general.architecture", Pair::Text("")).bytes(),
+        &nested,
+    ]
+    .iter()
+    .map(|bytes| refusal(bytes))
+    .collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    a.gguf is not a GGUF file, whatever its name says; choose another file or download the model again
+    a.gguf is not a GGUF file, whatever its name says; choose another file or download the model again
+    a.gguf is cut off: it has 200 of 222 bytes or more; copy or download it again
+    a.gguf is cut off: it has 8223 of 8224 bytes or more; copy or download it again
+    a.gguf is a GGUF file of version 1, and only 2 and 3 (little endian) can be read; get another build of the model
+    a.gguf is a GGUF file of version 50331648, and only 2 and 3 (little endian) can be read; get another build of the model
+    a.gguf is an adapter for another model and cannot answer by itself; choose the file of a chat model
+    a.gguf is one part of a model that was split and cannot answer by itself; choose the file of a chat model
+    a.gguf is damaged (its alignment is no power of two); download it again or choose another file
+    a.gguf is damaged (its header names no architecture); download it again or choose another file
+    a.gguf is damaged (its header has arrays within arrays); download it again or choose another file
+    ");
+}
+
+#[test]
+fn a_length_of_the_file_allocates_nothing() {
+    for claimed in [u64::MAX, 1 << 40, 65_537] {
+        let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+        bytes.extend(claimed.to_le_bytes());
+        bytes.extend(claimed.to_le_bytes());
+        assert!(matches!(read(&bytes), Err(GgufError::Malformed { .. })), "{claimed} pairs");
+        let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+        bytes.extend(0_u64.to_le_bytes());
+        bytes.extend(1_u64.to_le_bytes());
+        bytes.extend(claimed.to_le_bytes());
+        assert!(matches!(read(&bytes), Err(GgufError::Malformed { .. })), "a key of {claimed} bytes");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let told = Header::read(Path::new("/nowhere/a.gguf")).unwrap_err().to_string();
+    assert!(told.starts_with("/nowhere/a.gguf: "), "{told}");
+    let folder = tempfile::tempdir().unwrap();
+    assert!(matches!(Header::read(folder.path()), Err(GgufError::Unreadable(..))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_read_or_refused(tail in proptest::collection::vec(any::<u8>(), 0..400), version in 2_u32..4) {
+        let mut bytes = b"GGUF".to_vec();
+        bytes.extend(version.to_le_bytes());
+        // Counts that are not refused at once.
+        bytes.extend(u64::from(tail.first().copied().unwrap_or(0) % 4).to_le_bytes());
+        bytes.extend(u64::from(tail.last().copied().unwrap_or(0) % 4).to_le_bytes());
+        bytes.extend(&tail);
+        let _ = Header::parse(bytes.as_slice(), bytes.len() as u64);
+        let _ = Header::parse(tail.as_slice(), tail.len() as u64);
+    }
+
+    #[test]
+    fn a_damaged_header_is_read_or_refused(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = Draft::gpt_oss().bytes();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len() - 4_096);
+            bytes[at] = byte;
+        }
+        if let Ok(header) = Header::parse(bytes.as_slice(), bytes.len() as u64) {
+            let _ = header.cache_bytes_per_token();
+        }
+        bytes.truncate(end.index(bytes.len()));
+        let _ = Header::parse(bytes.as_slice(), bytes.len() as u64);
+    }
+}
