@@ -1,1 +1,9 @@
-//! To come.
+//! The machine as far as models care, and what they ask of it.
+
+mod context;
+mod facts;
+mod requirements;
+
+pub use context::{CONTEXT_VARIABLE, context_tokens};
+pub use facts::MachineFacts;
+pub use requirements::{Demand, Verdict, disk_for, to_download, to_run};

@@ -1,0 +1,74 @@
+//! How many tokens a model is loaded for.
+
+use super::{Demand, MachineFacts};
+
+/// Names another size of the context, in tokens.
+pub const CONTEXT_VARIABLE: &str = "OPENAGENTS_LLAMA_CONTEXT";
+
+const LADDER: [u32; 5] = [32_768, 16_384, 8_192, 4_096, 2_048];
+/// What a person may ask for.
+const ASKED: std::ops::RangeInclusive<u32> = 256..=1 << 20;
+
+/// Returns the largest context that fits beside the file, no more than the model was trained for, and the smallest
+/// one when none fits. `asked`, in [`CONTEXT_VARIABLE`]'s form, wins when it is a number that makes sense.
+pub fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<&str>) -> u32 {
+    if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
+        match asked.trim().parse() {
+            Ok(tokens) if ASKED.contains(&tokens) => return tokens,
+            _ => tracing::warn!(
+                "{CONTEXT_VARIABLE} is {asked:?}; it is a number of tokens from 256 to 1048576"
+            ),
+        }
+    }
+    let trained = demand.context_length.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or(u32::MAX);
+    let room = demand.room(machine);
+    let fits = |tokens: &u32| demand.cache_bytes_per_token.saturating_mul(u64::from(*tokens)) <= room;
+    let sizes = LADDER.map(|tokens| tokens.min(trained).max(1));
+    sizes.iter().copied().find(fits).unwrap_or(sizes[LADDER.len() - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demand(gpt_oss_20b: bool, file_bytes: u64, context_length: u64) -> Demand {
+        Demand {
+            gpt_oss_20b,
+            file_bytes,
+            cache_bytes_per_token: 48 << 10,
+            context_length: Some(context_length),
+        }
+    }
+
+    #[test]
+    fn the_largest_context_that_fits_is_taken() {
+        const GIB: u64 = 1 << 30;
+        let gpt_oss = demand(true, 12_109_566_624, 131_072);
+        let small = demand(false, GIB, 8_192);
+        let rows = [
+            ("a GPU with room", gpt_oss, 64 * GIB, Some(48 * GIB), 32_768),
+            ("a Mac of 24 GB", gpt_oss, 20 * GIB, Some(16 * GIB), 32_768),
+            ("a GPU with little room", gpt_oss, 20 * GIB, Some(12_109_566_624 + GIB + (400 << 20)), 8_192),
+            ("a GPU without room", gpt_oss, 20 * GIB, Some(GIB), 2_048),
+            ("the CPU", gpt_oss, 4 * GIB, None, 32_768),
+            ("a model of few tokens", small, 64 * GIB, None, 8_192),
+            ("a model of very few tokens", demand(false, GIB, 1_000), 64 * GIB, None, 1_000),
+            ("little free memory", small, 2 * GIB + (200 << 20), None, 4_096),
+        ];
+        for (row, demand, memory_free, device_memory, expected) in rows {
+            let machine = MachineFacts { memory_total: 64 * GIB, memory_free, device_memory };
+            assert_eq!(context_tokens(&demand, &machine, None), expected, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_person_may_ask_for_another() {
+        let machine = MachineFacts { memory_total: 1 << 36, memory_free: 1 << 36, device_memory: None };
+        let small = demand(false, 1 << 30, 8_192);
+        for (asked, expected) in
+            [("512", 512), (" 16384 ", 16_384), ("", 8_192), ("many", 8_192), ("0", 8_192), ("-1", 8_192)]
+        {
+            assert_eq!(context_tokens(&small, &machine, Some(asked)), expected, "{asked:?}");
+        }
+    }
+}
