@@ -1,5 +1,8 @@
 //! End-to-end tests over the real binaries, and what they share.
 
+#[path = "support/gptoss/mod.rs"]
+pub mod gptoss;
+
 #[cfg(unix)]
 #[path = "support/terminal.rs"]
 pub mod terminal;

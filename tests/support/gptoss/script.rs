@@ -1,0 +1,204 @@
+//! What a scripted model says, and the rules from one token to the next that make it say so.
+
+use super::vocabulary::Vocabulary;
+use anyhow::{Result, ensure};
+use std::collections::{BTreeMap, btree_map::Entry};
+use tiktoken_rs::Rank;
+
+/// What the model says. `<|markers|>` in the texts are special tokens.
+///
+/// It thinks first. Without tools in the prompt it answers then; with tools it calls one, and answers once a call is in
+/// the prompt. A prompt with the word ` loop` gets an answer that never ends.
+///
+/// The model knows a token by its predecessor alone: no token may have two different ones after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Script {
+    /// Its chain of thought, if it has one.
+    pub thoughts: Option<&'static str>,
+    /// What it answers without tools.
+    pub greeting: &'static str,
+    /// The header of its call, from behind `<|channel|>` up to `<|message|>`.
+    pub call: &'static str,
+    /// The body of its call.
+    pub arguments: &'static str,
+    /// What it answers after a call.
+    pub answer: &'static str,
+}
+
+const WEATHER: Script = Script {
+    thoughts: Some("The user says hi"),
+    greeting: "Hello there, friend 🦊!",
+    call: "commentary to=functions.get_weather <|constrain|>json",
+    arguments: r#"{"location":"Paris"}"#,
+    answer: "Sunny in Paris.",
+};
+
+const EXPLORER: Script = Script {
+    thoughts: Some("My secret plan: look around"),
+    greeting: "Hello there, friend 🦊!",
+    call: "commentary to=functions.fs_list_dir <|constrain|>json",
+    arguments: r#"{"path":"."}"#,
+    answer: "This folder holds a small project.",
+};
+
+impl Script {
+    /// The names of all scripts.
+    pub const NAMES: [&str; 6] = ["weather", "explorer", "glued", "in-analysis", "bare", "malformed"];
+
+    /// Thinks "The user says hi", calls `get_weather` with `{"location":"Paris"}`, answers "Sunny in Paris."; without
+    /// tools "Hello there, friend 🦊!", whose emoji is three tokens.
+    pub fn weather() -> Self {
+        WEATHER
+    }
+
+    /// Thinks "My secret plan: look around", calls `fs.list_dir` with `{"path":"."}`, answers "This folder holds a
+    /// small project."; without tools as [`weather`](Self::weather).
+    pub fn explorer() -> Self {
+        EXPLORER
+    }
+
+    /// The explorer, with the channel glued to the recipient and no space before `<|constrain|>`.
+    pub fn glued() -> Self {
+        Self { call: "commentaryto=functions.fs_list_dir<|constrain|>json", ..EXPLORER }
+    }
+
+    /// The explorer without other thoughts, with its call in the channel `analysis`.
+    pub fn in_analysis() -> Self {
+        Self { thoughts: None, call: "analysis to=functions.fs_list_dir code", ..EXPLORER }
+    }
+
+    /// The explorer, whose call lacks its recipient.
+    pub fn bare() -> Self {
+        Self { call: "commentary <|constrain|>json", ..EXPLORER }
+    }
+
+    /// The explorer, whose arguments are no JSON, however often it is asked.
+    pub fn malformed() -> Self {
+        Self { arguments: "not even close", ..EXPLORER }
+    }
+
+    /// Returns the script of a name out of [`NAMES`](Self::NAMES).
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "weather" => Some(Self::weather()),
+            "explorer" => Some(Self::explorer()),
+            "glued" => Some(Self::glued()),
+            "in-analysis" => Some(Self::in_analysis()),
+            "bare" => Some(Self::bare()),
+            "malformed" => Some(Self::malformed()),
+            _ => None,
+        }
+    }
+
+    /// Makes the rules. A higher sum of weights wins.
+    pub(super) fn rules(&self, vocabulary: &Vocabulary) -> Result<Vec<Rule>> {
+        let mut rules = Rules { vocabulary, followers: BTreeMap::new(), rules: Vec::new() };
+        let channel = Sight::Token(vocabulary.token("<|channel|>")?);
+        let message = Sight::Token(vocabulary.token("<|message|>")?);
+        let thought = Sight::Seen(vocabulary.token("analysis")?);
+        let tools = Sight::Seen(vocabulary.token(" functions")?);
+        let called = Sight::Seen(vocabulary.token("<|call|>")?);
+        let endless = Sight::Seen(vocabulary.token(" loop")?);
+        let final_before = Sight::Previous(vocabulary.token("final")?);
+
+        rules.chain("assistant<|channel|>")?;
+        rules.start("final<|message|>", &[(channel, 9.0), (thought, 4.0)])?;
+        if let Some(thoughts) = self.thoughts {
+            let analysis_before = Sight::Previous(vocabulary.token("analysis")?);
+            rules.start("analysis<|message|>", &[(channel, 12.0)])?;
+            let thoughts = format!("{thoughts}<|end|><|start|>assistant");
+            rules.start(&thoughts, &[(message, 8.0), (analysis_before, 4.0)])?;
+        }
+        let when = [(channel, 8.0), (thought, 4.0), (tools, 2.0), (called, -4.0), (endless, -4.0)];
+        let header = rules.start(&format!("{}<|message|>", self.call), &when)?;
+        let call_before = Sight::Previous(header[header.len() - 2]);
+        let arguments = format!("{}<|call|>", self.arguments);
+        rules.start(&arguments, &[(message, 8.0), (call_before, 4.0)])?;
+        let greeting = format!("{}<|return|>", self.greeting);
+        rules.start(&greeting, &[(message, 8.0), (final_before, 4.0)])?;
+        let answer = format!("{}<|return|>", self.answer);
+        rules.start(&answer, &[(message, 7.0), (final_before, 4.0), (called, 2.0)])?;
+        rules.start(" tick tick", &[(message, 7.0), (final_before, 4.0), (endless, 4.0)])?;
+        Ok(rules.rules)
+    }
+}
+
+/// Something that the model sees when it chooses the next token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sight {
+    /// The newest token is this one.
+    Token(Rank),
+    /// The token before the newest one is this one.
+    Previous(Rank),
+    /// This token is anywhere in the context.
+    Seen(Rank),
+}
+
+/// Speaks for a next token.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    /// The token to say.
+    pub(super) next: Rank,
+    /// When this is seen.
+    pub(super) sight: Sight,
+    /// How loud.
+    pub(super) weight: f32,
+}
+
+struct Rules<'a> {
+    vocabulary: &'a Vocabulary,
+    followers: BTreeMap<Rank, Rank>,
+    rules: Vec<Rule>,
+}
+
+impl Rules<'_> {
+    /// Lets every token of the text follow the one before it.
+    fn chain(&mut self, text: &str) -> Result<Vec<Rank>> {
+        let tokens = self.vocabulary.encode(text);
+        for pair in tokens.windows(2) {
+            match self.followers.entry(pair[0]) {
+                Entry::Occupied(known) => {
+                    let [token, first, second] =
+                        [pair[0], *known.get(), pair[1]].map(|token| self.vocabulary.show(token));
+                    ensure!(
+                        first == second,
+                        "the script has {first:?} and {second:?} after {token:?}; use another word"
+                    );
+                }
+                Entry::Vacant(place) => {
+                    place.insert(pair[1]);
+                    self.rules.push(Rule { next: pair[1], sight: Sight::Token(pair[0]), weight: 10.0 });
+                }
+            }
+        }
+        Ok(tokens)
+    }
+
+    /// As [`chain`](Self::chain), and lets the first token come when these things are seen.
+    fn start(&mut self, text: &str, when: &[(Sight, f32)]) -> Result<Vec<Rank>> {
+        let tokens = self.chain(text)?;
+        ensure!(tokens.len() > 1, "{text:?} is too short for a script");
+        self.rules.extend(when.iter().map(|&(sight, weight)| Rule { next: tokens[0], sight, weight }));
+        Ok(tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_has_its_rules() {
+        let vocabulary = Vocabulary::new().unwrap();
+        for name in Script::NAMES {
+            Script::named(name).unwrap().rules(&vocabulary).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_token_with_two_followers_is_refused() {
+        let script = Script { answer: "in the sun in the rain", ..Script::weather() };
+        let error = script.rules(&Vocabulary::new().unwrap()).unwrap_err().to_string();
+        assert_eq!(error, r#"the script has " sun" and " rain" after " the"; use another word"#);
+    }
+}
