@@ -105,7 +105,7 @@ pub(crate) fn every_update() -> Vec<SessionUpdate> {
         SessionUpdate::AgentMessage(AgentMessage {
             text: "A part".to_owned(),
             message_id: Some("m1".to_owned()),
-            summary: None,
+            ..AgentMessage::default()
         }),
         summary(),
     ]
@@ -114,7 +114,6 @@ pub(crate) fn every_update() -> Vec<SessionUpdate> {
 pub(crate) fn summary() -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: "**Repository:** demo\n\n**Intent From Session History:**\nFix the parser.".to_owned(),
-        message_id: None,
         summary: Some(Summary {
             repository: "demo".to_owned(),
             intent: Some("Fix the parser.".to_owned()),
@@ -137,5 +136,6 @@ pub(crate) fn summary() -> SessionUpdate {
                 },
             ],
         }),
+        ..AgentMessage::default()
     })
 }

@@ -4,9 +4,11 @@
 //! **Architecture invariant:** nothing here knows a wire format, a socket, a window or a terminal. The serde form
 //! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
 
+pub mod agent;
 pub mod explore;
 pub mod folders;
 pub mod history;
+mod isolated;
 pub mod model;
 pub mod plan;
 pub mod repository;

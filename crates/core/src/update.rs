@@ -3,6 +3,7 @@
 //! A session is a numbered log of [`SessionUpdate`]s. The serde form is the one that the event store keeps on disk:
 //! fields may be added with `#[serde(default)]`, never renamed.
 
+use crate::model::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -49,6 +50,9 @@ pub struct AgentMessage {
     /// Set on the final message of an exploration that ended with a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
+    /// Set on the last chunk of a model's answer, whose text may be empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// See [`SessionUpdate::AgentThought`].

@@ -123,7 +123,7 @@ pub(super) fn word(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: text.to_owned(),
         message_id: Some(uuid::Uuid::new_v4().to_string()),
-        summary: None,
+        ..AgentMessage::default()
     })
 }
 

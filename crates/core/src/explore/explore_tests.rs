@@ -240,7 +240,7 @@ fn a_tool_that_panics_costs_its_step_and_not_the_run() {
     let bench = Bench::with(&[("a", "x\n")]);
     let mut explorer = explorer(vec![read("a"), OpKind::grep("x")]);
     let panics = Misbehaving("content.get_span", |_| panic!("on purpose"));
-    explorer.registry = explorer.registry.with(Arc::new(panics));
+    explorer.tools.registry = explorer.tools.registry.with(Arc::new(panics));
     let (outcome, updates) = run(&explorer, bench.root());
     assert_eq!(outcome.state, RunState::Complete);
     assert!(story(&updates).contains("Execution failed: content.get_span stopped unexpectedly"));
@@ -258,7 +258,7 @@ fn a_tool_that_hangs_does_not_hold_a_cancel_up() {
         }
         Ok(ToolOutput::whole(serde_json::Value::Null))
     });
-    explorer.registry = explorer.registry.with(Arc::new(hangs));
+    explorer.tools.registry = explorer.tools.registry.with(Arc::new(hangs));
     let (cancel, updates) = (CancellationToken::new(), Mutex::new(Vec::new()));
     let emit = |update| {
         if matches!(update, SessionUpdate::ToolCall(_)) {

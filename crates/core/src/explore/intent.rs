@@ -1,6 +1,6 @@
 //! What the person was doing, in one sentence: from their sessions, else from what the repository says.
 
-use super::step::Done;
+use super::Done;
 use crate::{
     plan::OpKind,
     repository::Repository,

@@ -5,16 +5,14 @@
 //! exactly one final message. The end of one entry and the start of the next share one plan update.
 
 mod intent;
-mod isolated;
 mod run;
-mod step;
 mod summary;
 
 use crate::{
     CancellationToken,
     history::History,
-    plan::Planner,
-    tool::{Limits, Registry},
+    plan::{OpKind, Planner},
+    tool::{ToolError, ToolOutput, Toolbox},
     update::{RunState, SessionUpdate, Summary},
 };
 use std::{path::PathBuf, sync::Arc};
@@ -22,12 +20,8 @@ use std::{path::PathBuf, sync::Arc};
 /// What an exploration needs from its surroundings; shared by all runs of a process.
 #[derive(Debug, Clone)]
 pub struct Explorer {
-    /// The logs of other agents.
-    pub history: Arc<History>,
-    /// The caps of the tools.
-    pub limits: Limits,
-    /// The tools that ops run.
-    pub registry: Registry,
+    /// The tools that ops run, and what they look at.
+    pub tools: Toolbox,
     /// Makes the plans.
     pub planner: Arc<dyn Planner>,
 }
@@ -58,18 +52,20 @@ pub struct ExploreOutcome {
     pub message: String,
 }
 
+/// A step that ran.
+#[derive(Debug, Clone)]
+struct Done {
+    kind: OpKind,
+    result: Result<ToolOutput, ToolError>,
+}
+
 /// The final message of a run that a person stopped.
 pub const CANCELLED: &str = "Exploration cancelled.";
 
 impl Explorer {
     /// Returns an explorer that needs no model.
     pub fn heuristic(history: Arc<History>) -> Self {
-        Self {
-            history,
-            limits: Limits::default(),
-            registry: Registry::exploration(),
-            planner: Arc::new(crate::plan::HeuristicPlanner),
-        }
+        Self { tools: Toolbox::exploration(history), planner: Arc::new(crate::plan::HeuristicPlanner) }
     }
 
     /// Runs to the end on this thread and tells `emit` of every step. Always emits exactly one final message,

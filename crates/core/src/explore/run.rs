@@ -1,13 +1,9 @@
 //! One run from the plan to the final message.
 
-use super::{
-    CANCELLED, ExploreOutcome, ExploreRequest, Explorer, intent,
-    isolated::{self, Lost},
-    step::{self, Done},
-    summary,
-};
+use super::{CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, intent, summary};
 use crate::{
     CancellationToken,
+    isolated::{self, Lost},
     plan::{Op, OpKind, PlanRequest, normalise},
     tool::{ToolError, ToolOutput},
     update::{
@@ -88,7 +84,8 @@ impl<'a> Run<'a> {
 
     fn open(&self) -> Result<Arc<Workspace>, Stop> {
         let root = self.request.root.clone();
-        let opened = isolated::run("open", self.cancel, move |_| Workspace::open(&root), silence)?;
+        let opened =
+            isolated::run("open", isolated::FILES, self.cancel, move |_| Workspace::open(&root), silence)?;
         opened.map(Arc::new).map_err(|error| Stop::Failed(error.to_string()))
     }
 
@@ -100,14 +97,14 @@ impl<'a> Run<'a> {
                 let request = PlanRequest {
                     goals: &goals,
                     workspace: &workspace,
-                    history: &explorer.history,
-                    limits: &explorer.limits,
+                    history: &explorer.tools.history,
+                    limits: &explorer.tools.limits,
                     cancel: &cancel,
                 };
                 explorer.planner.plan(&request).map(|kinds| normalise(kinds, &workspace))
             }
         };
-        let planned = isolated::run("plan", self.cancel, work, silence)?;
+        let planned = isolated::run("plan", isolated::FILES, self.cancel, work, silence)?;
         let plan = planned.map_err(|error| Stop::Failed(error.to_string()))?;
         self.plan.entries = plan.ops.iter().map(pending).collect();
         Ok(plan.ops)
@@ -133,7 +130,13 @@ impl<'a> Run<'a> {
                 self.send_call(&op.id, ToolCallStatus::Started { progress, note });
             }
         };
-        let result = step::run(self.explorer, workspace, op, self.cancel, on_progress);
+        let result = self.explorer.tools.call(
+            op.kind.tool(),
+            op.kind.arguments().into(),
+            workspace,
+            self.cancel,
+            on_progress,
+        );
         let status = match &result {
             Ok(output) => ToolCallStatus::Completed { output: output.value.clone(), cut: output.cut },
             Err(error) => ToolCallStatus::Error { message: error.to_string() },
@@ -154,13 +157,13 @@ impl<'a> Run<'a> {
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
         let ops = done.len();
         let work = {
-            let (history, workspace) = (Arc::clone(&self.explorer.history), Arc::clone(workspace));
+            let (history, workspace) = (Arc::clone(&self.explorer.tools.history), Arc::clone(workspace));
             let cancel = self.cancel.child_token();
             move |_: &_| {
                 summary::gather(&history, &workspace, &done, intent::find(&workspace, &done), &cancel)
             }
         };
-        let gathered = isolated::run("fm.analysis", self.cancel, work, silence);
+        let gathered = isolated::run("fm.analysis", isolated::FILES, self.cancel, work, silence);
         let gathered = if self.cancel.is_cancelled() { Err(Lost::Cancelled) } else { gathered };
         let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
         let summary = match gathered {
@@ -179,8 +182,8 @@ impl<'a> Run<'a> {
         let message = summary::message(&summary, self.request.repository_note.as_deref());
         self.send(SessionUpdate::AgentMessage(AgentMessage {
             text: message.clone(),
-            message_id: None,
             summary: Some(summary.clone()),
+            ..AgentMessage::default()
         }));
         ExploreOutcome { state: RunState::Complete, summary, ops, message }
     }
@@ -213,7 +216,7 @@ impl<'a> Run<'a> {
     }
 
     fn say(&self, text: &str) {
-        let message = AgentMessage { text: text.to_owned(), message_id: None, summary: None };
+        let message = AgentMessage { text: text.to_owned(), ..AgentMessage::default() };
         self.send(SessionUpdate::AgentMessage(message));
     }
 

@@ -1,6 +1,6 @@
 //! What surrounds the sentence: recent work, most touched files, what to ask next, and the final message.
 
-use super::{intent::Intent, step::Done};
+use super::{Done, intent::Intent};
 use crate::{
     CancellationToken,
     history::{History, Query},

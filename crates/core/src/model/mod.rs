@@ -34,6 +34,11 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// Returns what it can do.
     fn capabilities(&self) -> Capabilities;
 
+    /// Returns how many tokens its context holds, where that is known: after a load.
+    fn context_tokens(&self) -> Option<u32> {
+        None
+    }
+
     /// Returns whether a request would be answered now; looks at the disk and the memory, loads nothing.
     fn availability(&self) -> Availability;
 

@@ -3,10 +3,12 @@
 mod context;
 mod limits;
 mod registry;
+mod toolbox;
 
 pub use context::{Budget, Progress, ToolContext};
 pub use limits::Limits;
 pub use registry::Registry;
+pub use toolbox::Toolbox;
 
 use crate::update::Cut;
 use serde_json::Value;

@@ -1,5 +1,5 @@
 //! Runs a stage on a thread of its own, so that a file system that hangs or a panic costs that stage and neither the
-//! run nor a cancel.
+//! turn nor a cancel.
 
 use crate::CancellationToken;
 use std::{
@@ -10,31 +10,32 @@ use std::{
 /// How soon a cancel is noticed.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Every stage ends by its own deadlines; what does not answer even then is given up.
-const HARD_LIMIT: Duration = Duration::from_secs(10);
+/// Every stage that looks at files ends by its own deadlines; what does not answer even then is given up.
+pub(crate) const FILES: Duration = Duration::from_secs(10);
 
 /// Why a stage gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Lost {
+pub(crate) enum Lost {
     #[error("Cancelled")]
     Cancelled,
     #[error("{0} stopped unexpectedly")]
     Panicked(String),
-    #[error("{0} gave no answer within {seconds} s", seconds = HARD_LIMIT.as_secs())]
-    NoAnswer(String),
+    #[error("{0} gave no answer within {seconds} s", seconds = .1.as_secs())]
+    NoAnswer(String, Duration),
     #[error("{0}: {1}")]
     NoThread(String, String),
 }
 
 /// What a stage says while it works: news, and at last its result.
-pub(super) enum Word<N, T> {
+pub(crate) enum Word<N, T> {
     News(N),
     Done(T),
 }
 
 /// Runs `work`, which may send news; `on_news` hears it on this thread and never after the end.
-pub(super) fn run<N, T>(
+pub(crate) fn run<N, T>(
     name: &str,
+    limit: Duration,
     cancel: &CancellationToken,
     work: impl FnOnce(&mpsc::Sender<Word<N, T>>) -> T + Send + 'static,
     mut on_news: impl FnMut(N),
@@ -51,7 +52,7 @@ where
     };
     let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(stage);
     spawned.map_err(|error| Lost::NoThread(name.to_owned(), error.to_string()))?;
-    let give_up = Instant::now() + HARD_LIMIT;
+    let give_up = Instant::now() + limit;
     loop {
         match words.recv_timeout(POLL) {
             Ok(Word::Done(result)) => return Ok(result),
@@ -63,7 +64,7 @@ where
             return Err(Lost::Cancelled);
         }
         if Instant::now() >= give_up {
-            return Err(Lost::NoAnswer(name.to_owned()));
+            return Err(Lost::NoAnswer(name.to_owned(), limit));
         }
     }
 }

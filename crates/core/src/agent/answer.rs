@@ -1,0 +1,219 @@
+//! One answer of a model: it runs on a thread of its own, its words are told as they come.
+
+use super::{
+    AgentEvent,
+    deltas::{Deltas, Piece, Voice},
+};
+use crate::{
+    CancellationToken,
+    model::{
+        Activity, AssistantMessage, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason, Usage,
+    },
+    update::{AgentMessage, AgentThought, SessionUpdate},
+};
+use std::{
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+/// How soon a cancel is noticed.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Events that wait; a model that is faster than its reader is held up.
+const AHEAD: usize = 32;
+
+/// Bytes of an answer, reasoning included; a model that says more is stopped.
+const ANSWER_BYTES: usize = 1 << 20;
+
+/// The same activity is told again at most so often.
+const ACTIVITY_EVERY: Duration = Duration::from_millis(100);
+
+/// A whole answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) message: AssistantMessage,
+    pub(super) stop: StopReason,
+    pub(super) usage: Option<Usage>,
+}
+
+/// Why there is no whole answer.
+#[derive(Debug)]
+pub(super) enum Broken {
+    Model(ModelError),
+    OutOfTime,
+}
+
+enum Word {
+    Event(ModelEvent),
+    Done(Result<StopReason, ModelError>),
+}
+
+/// Asks `model` and tells its words. Returns within 100 ms of a cancel, whatever the model does.
+pub(super) fn ask(
+    model: &Arc<dyn LanguageModel>,
+    request: ModelRequest,
+    deadline: Instant,
+    cancel: &CancellationToken,
+    emit: &(dyn Fn(AgentEvent) + Sync),
+) -> Result<Answer, Broken> {
+    let stop = cancel.child_token();
+    // Whatever ends the reading ends the model too.
+    let _stops_the_model = stop.clone().drop_guard();
+    let words = spawn(model, request, stop)?;
+    let mut reader = Reader::new(emit);
+    loop {
+        let now = Instant::now();
+        reader.tick(now);
+        if cancel.is_cancelled() {
+            return Err(reader.broken(ModelError::Cancelled));
+        }
+        if now >= deadline {
+            reader.flush(None);
+            return Err(Broken::OutOfTime);
+        }
+        let wait = reader.deltas.due().map_or(POLL, |due| due.saturating_duration_since(now).min(POLL));
+        match words.recv_timeout(wait) {
+            Ok(Word::Event(event)) => reader.hear(event),
+            Ok(Word::Done(Ok(stop))) => return Ok(reader.end(stop)),
+            Ok(Word::Done(Err(error))) => return Err(reader.broken(error)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let reason = format!("{} stopped unexpectedly; try again", model.name());
+                return Err(reader.broken(ModelError::Failed(reason)));
+            }
+        }
+        if reader.bytes > ANSWER_BYTES {
+            return Ok(reader.end(StopReason::MaxTokens));
+        }
+    }
+}
+
+fn spawn(
+    model: &Arc<dyn LanguageModel>,
+    request: ModelRequest,
+    cancel: CancellationToken,
+) -> Result<mpsc::Receiver<Word>, Broken> {
+    let (sender, words) = mpsc::sync_channel(AHEAD);
+    let model = Arc::clone(model);
+    let answer = move || {
+        // Where nobody reads any more, the cancel has been given as well.
+        let mut on_event = |event| drop(sender.send(Word::Event(event)));
+        let done = model.respond(&request, &cancel, &mut on_event);
+        let _ = sender.send(Word::Done(done));
+    };
+    let spawned = std::thread::Builder::new().name("model".to_owned()).spawn(answer);
+    let no_thread = |error| Broken::Model(ModelError::Failed(format!("no thread for the model: {error}")));
+    spawned.map(|_| words).map_err(no_thread)
+}
+
+/// Gathers what a model says, and tells what others may hear.
+struct Reader<'a> {
+    emit: &'a (dyn Fn(AgentEvent) + Sync),
+    message_id: String,
+    message: AssistantMessage,
+    bytes: usize,
+    usage: Option<Usage>,
+    deltas: Deltas,
+    activity: Option<(std::mem::Discriminant<Activity>, Instant)>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(emit: &'a (dyn Fn(AgentEvent) + Sync)) -> Self {
+        Self {
+            emit,
+            message_id: uuid::Uuid::new_v4().to_string(),
+            message: AssistantMessage::default(),
+            bytes: 0,
+            usage: None,
+            deltas: Deltas::default(),
+            activity: None,
+        }
+    }
+
+    fn hear(&mut self, event: ModelEvent) {
+        match event {
+            ModelEvent::Activity(activity) => self.show(activity),
+            ModelEvent::Text(text) => {
+                self.message.text.push_str(&text);
+                self.push(Voice::Answer, &text);
+            }
+            ModelEvent::Preamble(text) => {
+                self.message.preamble.push_str(&text);
+                self.push(Voice::Preamble, &text);
+            }
+            ModelEvent::Reasoning(piece) => {
+                self.bytes += piece.for_template().len();
+                self.message.reasoning.push(&piece);
+            }
+            ModelEvent::ToolCall(call) => {
+                self.bytes += call.arguments.to_string().len();
+                self.message.calls.push(call);
+            }
+            ModelEvent::Usage(usage) => self.usage = Some(usage),
+        }
+    }
+
+    fn push(&mut self, voice: Voice, text: &str) {
+        self.bytes += text.len();
+        for piece in self.deltas.push(Instant::now(), voice, text) {
+            self.tell(piece, None);
+        }
+    }
+
+    fn show(&mut self, activity: Activity) {
+        let (kind, now) = (std::mem::discriminant(&activity), Instant::now());
+        let is_news = self
+            .activity
+            .is_none_or(|(known, told)| known != kind || now.duration_since(told) >= ACTIVITY_EVERY);
+        if is_news {
+            self.activity = Some((kind, now));
+            (self.emit)(AgentEvent::Activity(Some(activity)));
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if let Some(piece) = self.deltas.ripe(now) {
+            self.tell(piece, None);
+        }
+    }
+
+    /// Tells what waits. With figures, the last chunk of the answer carries them, an empty one if need be.
+    fn flush(&mut self, usage: Option<Usage>) {
+        let answered = !self.message.text.is_empty();
+        let last = self.deltas.flush(Instant::now());
+        let carries = last.as_ref().is_some_and(|piece| piece.voice == Voice::Answer);
+        if let Some(piece) = last {
+            self.tell(piece, usage.filter(|_| carries));
+        }
+        if usage.is_some() && answered && !carries {
+            self.tell(Piece { voice: Voice::Answer, text: String::new() }, usage);
+        }
+    }
+
+    fn tell(&self, piece: Piece, usage: Option<Usage>) {
+        let Piece { voice, text } = piece;
+        (self.emit)(AgentEvent::Update(match voice {
+            Voice::Preamble => SessionUpdate::AgentThought(AgentThought { text }),
+            Voice::Answer => SessionUpdate::AgentMessage(AgentMessage {
+                text,
+                message_id: Some(self.message_id.clone()),
+                usage,
+                ..AgentMessage::default()
+            }),
+        }));
+    }
+
+    fn end(mut self, stop: StopReason) -> Answer {
+        // An answer that asks for tools is not the last one of its turn.
+        self.flush(self.usage.filter(|_| self.message.calls.is_empty()));
+        Answer { message: self.message, stop, usage: self.usage }
+    }
+
+    fn broken(mut self, error: ModelError) -> Broken {
+        self.flush(None);
+        Broken::Model(error)
+    }
+}

@@ -1,0 +1,246 @@
+//! One turn from the prompt to its last word.
+
+use super::{
+    AgentEvent, AgentLoop, CANCELLED, CUT_OFF, PromptOutcome, PromptRequest, SessionContext, SessionTool,
+    answer::{self, Answer, Broken},
+    end_call, instructions, say, tools,
+};
+use crate::{
+    CancellationToken, isolated,
+    model::{AssistantMessage, CallRequest, Message, ModelError, ModelRequest, StopReason, ToolSpec, Usage},
+    tool::{ToolError, ToolOutput},
+    update::{RunState, SessionUpdate, ToolCall, ToolCallStatus},
+    workspace::Workspace,
+};
+use serde_json::{Map, Value};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Answers of the model in one turn; a model that goes in circles is stopped.
+const ROUNDS: usize = 12;
+
+/// Calls of one answer that are run.
+const CALLS: usize = 16;
+
+/// A turn takes no longer. A slow machine needs minutes for a long answer; nobody waits for more.
+const TURN: Duration = Duration::from_secs(30 * 60);
+
+/// Characters of a conversation where nobody knows how many tokens the model holds.
+const CONVERSATION: usize = 60_000;
+
+/// Characters of a token, on the careful side: code and other languages than English have fewer than prose.
+const TOKEN_CHARS: usize = 3;
+
+/// Characters of one result.
+const RESULT: std::ops::RangeInclusive<usize> = 1_000..=16_000;
+
+/// Bytes of a tool's name that is shown.
+const NAME: usize = 100;
+
+type Emit<'a> = &'a (dyn Fn(AgentEvent) + Sync);
+
+pub(super) struct Run<'a> {
+    agent: &'a AgentLoop,
+    request: &'a PromptRequest,
+    cancel: &'a CancellationToken,
+    emit: Emit<'a>,
+    deadline: Instant,
+    specs: Vec<ToolSpec>,
+    session_tools: Vec<Arc<dyn SessionTool>>,
+    /// What was said before this turn.
+    earlier: Vec<Message>,
+    /// The prompt, and what came of it so far.
+    turn: Vec<Message>,
+    usage: Option<Usage>,
+}
+
+/// Why a turn ends without an answer.
+enum Stop {
+    Cancelled,
+    Failed(String),
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        agent: &'a AgentLoop,
+        request: &'a PromptRequest,
+        cancel: &'a CancellationToken,
+        emit: Emit<'a>,
+    ) -> Self {
+        let has_tools = agent.model.capabilities().tools;
+        let offered = |tool: &&Arc<dyn SessionTool>| has_tools && tool.is_offered_to(agent.model.as_ref());
+        let session_tools: Vec<_> = agent.session_tools.iter().filter(offered).cloned().collect();
+        let specs = if has_tools { tools::specs(&agent.tools.registry, &session_tools) } else { Vec::new() };
+        let room = conversation(agent).saturating_sub(request.text.chars().count());
+        Self {
+            agent,
+            request,
+            cancel,
+            emit,
+            deadline: Instant::now() + TURN,
+            specs,
+            session_tools,
+            // Half of the room is for this turn.
+            earlier: request.transcript.messages(room / 2),
+            turn: vec![Message::User { text: request.text.clone() }],
+            usage: None,
+        }
+    }
+
+    pub(super) fn finish(mut self) -> PromptOutcome {
+        let ended = self.run();
+        (self.emit)(AgentEvent::Activity(None));
+        let (state, text) = match ended {
+            Ok(text) => (RunState::Complete, text),
+            Err(Stop::Cancelled) => (RunState::Cancelled, CANCELLED.to_owned()),
+            Err(Stop::Failed(reason)) => (RunState::Failed, format!("❌ {reason}")),
+        };
+        if state != RunState::Complete {
+            say(self.emit, &text);
+        }
+        PromptOutcome { state, text, usage: self.usage }
+    }
+
+    fn run(&mut self) -> Result<String, Stop> {
+        let workspace = self.open()?;
+        for _ in 0..ROUNDS {
+            let Answer { message, stop, usage } = self.ask(&workspace)?;
+            self.usage = usage.or(self.usage);
+            let AssistantMessage { text, calls, .. } = message.clone();
+            self.turn.push(Message::Assistant(message));
+            if stop == StopReason::MaxTokens {
+                say(self.emit, &self.cut_off(usage));
+                return Ok(text);
+            }
+            if calls.is_empty() {
+                let name = self.agent.model.name();
+                let silent = format!("{name} ended without an answer; rephrase the prompt and try again");
+                return if text.trim().is_empty() { Err(Stop::Failed(silent)) } else { Ok(text) };
+            }
+            for (number, call) in calls.into_iter().enumerate() {
+                let text = self.call(&workspace, &call, number)?;
+                self.turn.push(Message::Tool { call_id: call.id, name: call.name, text });
+            }
+        }
+        let name = self.agent.model.name();
+        Err(Stop::Failed(format!(
+            "{name} asked for tools {ROUNDS} times without answering; ask more narrowly"
+        )))
+    }
+
+    fn open(&self) -> Result<Arc<Workspace>, Stop> {
+        let root = self.request.root.clone();
+        let opened = isolated::run(
+            "open",
+            isolated::FILES,
+            self.cancel,
+            move |_: &_| Workspace::open(&root),
+            |(): ()| (),
+        );
+        match opened {
+            Ok(opened) => opened.map(Arc::new).map_err(|error| Stop::Failed(error.to_string())),
+            Err(isolated::Lost::Cancelled) => Err(Stop::Cancelled),
+            Err(lost) => Err(Stop::Failed(lost.to_string())),
+        }
+    }
+
+    /// Asks the model. Where the conversation does not fit, its older half is left out, as often as it takes.
+    fn ask(&mut self, workspace: &Workspace) -> Result<Answer, Stop> {
+        loop {
+            let request = ModelRequest {
+                instructions: instructions::for_prompt(workspace, !self.specs.is_empty()),
+                messages: self.earlier.iter().chain(&self.turn).cloned().collect(),
+                tools: self.specs.clone(),
+                options: self.agent.options,
+            };
+            match answer::ask(&self.agent.model, request, self.deadline, self.cancel, self.emit) {
+                Ok(answer) => return Ok(answer),
+                Err(Broken::Model(ModelError::ContextOverflow { .. })) if !self.earlier.is_empty() => {
+                    self.forget();
+                }
+                Err(Broken::Model(ModelError::Cancelled)) => return Err(Stop::Cancelled),
+                Err(Broken::Model(error)) => return Err(Stop::Failed(error.to_string())),
+                Err(Broken::OutOfTime) => {
+                    let minutes = TURN.as_secs() / 60;
+                    return Err(Stop::Failed(format!("the turn was stopped after {minutes} minutes")));
+                }
+            }
+        }
+    }
+
+    /// Leaves out the older half, from a person's message on.
+    fn forget(&mut self) {
+        let half = self.earlier.len().div_ceil(2);
+        let begins = |message: &Message| matches!(message, Message::User { .. });
+        let kept = self.earlier.iter().skip(half).position(begins);
+        self.earlier.drain(..kept.map_or(self.earlier.len(), |more| half + more));
+    }
+
+    /// Runs a call and returns what goes back to the model. Only a cancel ends the turn.
+    fn call(&self, workspace: &Arc<Workspace>, call: &CallRequest, number: usize) -> Result<String, Stop> {
+        let room = (conversation(self.agent) / 4).clamp(*RESULT.start(), *RESULT.end());
+        // Two calls may have one id when a model, or whatever parsed it, is careless; a row may not.
+        let row = uuid::Uuid::new_v4().to_string();
+        let own = self.session_tools.iter().find(|tool| tool.name() == call.name);
+        let result = match own {
+            Some(tool) if number < CALLS => {
+                let context =
+                    SessionContext { workspace, call_id: &row, cancel: self.cancel, emit: self.emit };
+                let said = tool.call(&context, call.arguments.clone());
+                said.map(|text| ToolOutput::whole(Value::String(text)))
+            }
+            _ => self.plain_call(workspace, call, number, &row),
+        };
+        if self.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
+        Ok(tools::result_text(&result, room))
+    }
+
+    fn plain_call(
+        &self,
+        workspace: &Arc<Workspace>,
+        call: &CallRequest,
+        number: usize,
+        row: &str,
+    ) -> Result<ToolOutput, ToolError> {
+        let arguments = call.arguments.as_object().cloned();
+        (self.emit)(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
+            call_id: row.to_owned(),
+            name: call.name[..call.name.floor_char_boundary(NAME)].to_owned(),
+            arguments: arguments.clone().unwrap_or_else(Map::new),
+            op_hash: None,
+            stage: None,
+        })));
+        let result = match arguments {
+            _ if number >= CALLS => Err(ToolError::ExecutionFailed(format!(
+                "not run: one answer may ask for {CALLS} tools; ask again for the rest"
+            ))),
+            None => Err(ToolError::InvalidParameters("the arguments are no JSON object".to_owned())),
+            Some(arguments) => {
+                self.agent.tools.call(&call.name, arguments.into(), workspace, self.cancel, |_, _| ())
+            }
+        };
+        let status = match &result {
+            Ok(output) => ToolCallStatus::Completed { output: output.value.clone(), cut: output.cut },
+            Err(error) => ToolCallStatus::Error { message: error.to_string() },
+        };
+        end_call(self.emit, row, status);
+        result
+    }
+
+    fn cut_off(&self, usage: Option<Usage>) -> String {
+        let limit = self.agent.options.max_tokens;
+        match limit.filter(|limit| usage.is_none_or(|usage| usage.tokens >= *limit)) {
+            Some(limit) => format!("{CUT_OFF}: the limit of {limit} tokens was reached."),
+            None => format!("{CUT_OFF}: the conversation fills the model's context."),
+        }
+    }
+}
+
+/// Characters that a conversation with this model may have.
+fn conversation(agent: &AgentLoop) -> usize {
+    agent.model.context_tokens().map_or(CONVERSATION, |tokens| tokens as usize * TOKEN_CHARS)
+}

@@ -1,0 +1,91 @@
+//! The tools as a model sees them: their specs, and their results as text.
+
+use super::SessionTool;
+use crate::{
+    model::ToolSpec,
+    tool::{Registry, ToolError, ToolOutput},
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Returns the specs, by name.
+pub(super) fn specs(registry: &Registry, session_tools: &[Arc<dyn SessionTool>]) -> Vec<ToolSpec> {
+    let plain = registry.iter().map(|tool| spec(tool.name(), tool.description(), tool.schema()));
+    let own = session_tools.iter().map(|tool| spec(tool.name(), tool.description(), tool.schema()));
+    plain.chain(own).collect()
+}
+
+fn spec(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec {
+    let mut parameters = schema.to_value();
+    if let Some(members) = parameters.as_object_mut() {
+        // Words that cost tokens and say nothing to a model.
+        members.remove("$schema");
+        members.remove("title");
+        members.remove("description");
+    }
+    ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
+}
+
+/// Returns what goes back to the model, in `room` characters at most but for the notes.
+pub(super) fn result_text(result: &Result<ToolOutput, ToolError>, room: usize) -> String {
+    let output = match result {
+        Ok(output) => output,
+        Err(error) => return shorten(&error.to_string(), room),
+    };
+    let mut text = shorten(&as_text(&output.value), room);
+    if output.cut.timed_out {
+        text.push_str("\n(The time was up before everything was looked at.)");
+    } else if output.cut.truncated {
+        text.push_str("\n(There is more than this; ask more narrowly to see it.)");
+    }
+    text
+}
+
+pub(super) fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Cuts at a character and says so.
+pub(super) fn shorten(text: &str, room: usize) -> String {
+    match text.char_indices().nth(room) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let all = text.chars().count();
+            format!("{}\n(Cut: the first {room} of {all} characters.)", &text[..end])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::Cut;
+    use serde_json::json;
+
+    #[test]
+    fn a_result_is_cut_and_says_so() {
+        let truncated = Cut { truncated: true, ..Cut::default() };
+        let timed_out = Cut { timed_out: true, ..Cut::default() };
+        let ok = |value, cut| Ok(ToolOutput { value, cut });
+        let rows = [
+            (ok(json!("plain"), Cut::default()), "plain"),
+            (ok(json!(["a"]), Cut::default()), "[\"a\"]"),
+            (ok(json!("ääääääääääää"), Cut::default()), "ääääääääää\n(Cut: the first 10 of 12 characters.)"),
+            (ok(json!("a"), truncated), "a\n(There is more than this; ask more narrowly to see it.)"),
+            (ok(json!("a"), timed_out), "a\n(The time was up before everything was looked at.)"),
+            (Err(ToolError::FileNotFound("a".into())), "File not f\n(Cut: the first 10 of 17 characters.)"),
+        ];
+        for (result, expected) in rows {
+            assert_eq!(result_text(&result, 10), expected);
+        }
+    }
+
+    #[test]
+    fn every_tool_of_an_exploration_is_offered_with_its_parameters() {
+        let specs = specs(&Registry::exploration(), &[]);
+        assert_eq!(specs.len(), 7);
+        let grep = specs.iter().find(|spec| spec.name == "search.grep").unwrap();
+        assert_eq!(grep.parameters["required"], json!(["pattern"]));
+        assert!(grep.parameters.get("$schema").is_none());
+    }
+}
