@@ -79,14 +79,16 @@ mod debian {
     /// Bundles what `cargo build` has built; nothing is compiled again.
     fn package() -> anyhow::Result<PathBuf> {
         desktop::build()?;
+        let target = desktop::programs()?.parent().context("programs lie in target/<profile>")?.to_owned();
+        run(Command::new("scripts/bundle.sh")
+            .arg("debug")
+            .current_dir(desktop::repository())
+            .env("CARGO_TARGET_DIR", &target))?;
         let bundler = desktop::repository().join("node_modules/.bin/tauri");
         run(Command::new(&bundler)
-            .args(["bundle", "--ci", "--debug", "--bundles", "deb"])
+            .args(["bundle", "--ci", "--debug", "--bundles", "deb", "--config", "src-tauri/bundle.conf.json"])
             .current_dir(desktop::repository())
-            .env(
-                "CARGO_TARGET_DIR",
-                desktop::programs()?.parent().context("programs lie in target/<profile>")?,
-            ))
+            .env("CARGO_TARGET_DIR", &target))
         .context("the Tauri command does not bundle; `npm ci` installs it")?;
         let folder = desktop::programs()?.join("bundle/deb");
         let version = env!("CARGO_PKG_VERSION");
@@ -145,6 +147,8 @@ mod debian {
         for file in [
             "usr/share/icons/hicolor/128x128/apps/openagents-desktop.png",
             "usr/share/doc/open-agents/copyright",
+            // Beside the app, where it looks for it.
+            "usr/bin/openagents-llama",
         ] {
             assert!(root.path().join(file).is_file(), "{file}");
         }

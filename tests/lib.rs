@@ -3,6 +3,9 @@
 #[path = "support/gptoss/mod.rs"]
 pub mod gptoss;
 
+#[path = "support/server.rs"]
+pub mod server;
+
 #[cfg(unix)]
 #[path = "support/terminal.rs"]
 pub mod terminal;

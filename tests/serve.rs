@@ -3,49 +3,21 @@
 #![cfg(unix)]
 
 use anyhow::{Context, Result};
-use openagents_e2e::terminal::{Desk, json_lines};
-use serde_json::Value;
-use std::{
-    io::{BufRead, BufReader, Read},
-    net::TcpListener,
-    os::unix::fs::PermissionsExt,
-    process::{Child, Stdio},
+use openagents_e2e::{
+    server::Server,
+    terminal::{Desk, json_lines},
 };
+use serde_json::Value;
+use std::{io::Read, net::TcpListener, os::unix::fs::PermissionsExt};
 
-/// A server that ends with its test.
-struct Server {
-    child: Child,
-    begun: Value,
-}
-
-impl Server {
-    fn start(desk: &Desk) -> Result<Self> {
-        let mut child =
-            desk.openagents(&["serve", "--port", "0", "--json"])?.stdout(Stdio::piped()).spawn()?;
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().context("stdout")?).read_line(&mut line)?;
-        Ok(Self { child, begun: serde_json::from_str(&line)? })
-    }
-
-    fn signal(&self, name: &str) -> Result<()> {
-        let id = self.child.id().to_string();
-        let sent = std::process::Command::new("kill").args([name, &id]).status()?;
-        anyhow::ensure!(sent.success(), "cannot signal the server");
-        Ok(())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(desk: &Desk) -> Result<Server> {
+    Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)
 }
 
 #[test]
 fn it_tells_where_it_is_and_keeps_its_token_to_its_owner() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
-    let server = Server::start(&desk)?;
+    let server = start(&desk)?;
     let file = server.begun["token_file"].as_str().context("token_file")?;
     assert_eq!(std::fs::metadata(file)?.permissions().mode() & 0o777, 0o600);
     let token = std::fs::read_to_string(file)?;
@@ -59,7 +31,7 @@ fn it_tells_where_it_is_and_keeps_its_token_to_its_owner() -> Result<()> {
 fn a_polite_kill_ends_it_cleanly_and_gives_the_folder_back() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     for signal in ["-TERM", "-INT"] {
-        let mut server = Server::start(&desk)?;
+        let mut server = start(&desk)?;
         server.signal(signal)?;
         assert_eq!(server.child.wait()?.code(), Some(0));
         assert!(!desk.folder("home").join("bridge.json").exists());
@@ -83,7 +55,7 @@ fn a_busy_port_is_told_in_one_sentence() -> Result<()> {
 #[test]
 fn a_second_server_on_the_same_folder_names_the_first() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
-    let server = Server::start(&desk)?;
+    let server = start(&desk)?;
     let output = desk.run(&["serve", "--port", "0"])?;
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8(output.stderr)?;
@@ -94,7 +66,7 @@ fn a_second_server_on_the_same_folder_names_the_first() -> Result<()> {
 #[test]
 fn explore_runs_on_the_server_when_there_is_one() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
-    let server = Server::start(&desk)?;
+    let server = start(&desk)?;
     let there = desk.explore(&["--goal", "anything"])?;
     assert_eq!((&there["status"], &there["intent"]), (&"complete".into(), &"Proj is a project.".into()));
     drop(server);
@@ -109,7 +81,7 @@ fn explore_runs_on_the_server_when_there_is_one() -> Result<()> {
 #[test]
 fn a_kill_9_loses_nothing_that_was_told() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
-    let mut server = Server::start(&desk)?;
+    let mut server = start(&desk)?;
     let output = desk.run(&["explore", "--json"])?;
     server.child.kill()?;
     server.child.wait()?;

@@ -1,10 +1,8 @@
 //! What a model is told about its place.
 
-use crate::workspace::Workspace;
-
-/// Returns the instructions of a turn in `workspace`. Short: a small model reads them slowly, and at every start.
-pub(super) fn for_prompt(workspace: &Workspace, tools: bool) -> String {
-    let name = workspace.name();
+/// Returns the instructions of a turn in the workspace of this name. Short: a small model reads them slowly, and at
+/// every start.
+pub fn instructions(name: &str, tools: bool) -> String {
     let mut text = format!(
         "You are the assistant of OpenAgents, working in the folder \"{name}\" on this person's computer. Answer in \
          Markdown, briefly and to the point."

@@ -16,6 +16,7 @@ mod tools;
 mod transcript;
 
 pub use generate::{GENERATE, Generate};
+pub use instructions::instructions;
 pub use session_tool::{SessionContext, SessionTool};
 pub use transcript::Transcript;
 

@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
     fn ask(&mut self, workspace: &Workspace) -> Result<Answer, Stop> {
         loop {
             let request = ModelRequest {
-                instructions: instructions::for_prompt(workspace, !self.specs.is_empty()),
+                instructions: instructions(workspace.name(), !self.specs.is_empty()),
                 messages: self.earlier.iter().chain(&self.turn).cloned().collect(),
                 tools: self.specs.clone(),
                 options: self.agent.options,

@@ -1,0 +1,329 @@
+//! The local model through the real programs: `openagents`, its helper, a real engine and real files.
+
+#![cfg(unix)]
+
+use anyhow::{Context as _, Result, ensure};
+use openagents_e2e::{
+    gptoss::{self, Script},
+    server::{Client, Server},
+    terminal::{Desk, json_lines, program},
+};
+use serde_json::{Value, json};
+use std::{path::PathBuf, process::Command};
+
+/// In the scripted model's chain of thought and nowhere else.
+const THOUGHT: &str = "secret";
+
+/// Returns SmolLM2, a real small chat model.
+fn small_model() -> Result<PathBuf> {
+    let folder = std::env::var_os("OPENAGENTS_TEST_MODELS").map_or_else(
+        || Ok(program("openagents")?.with_file_name("../test-models")),
+        |folder| anyhow::Ok(PathBuf::from(folder)),
+    )?;
+    let path = folder.join("SmolLM2-135M-Instruct.gguf");
+    ensure!(path.is_file(), "{} is missing; scripts/test-models.sh puts it there", path.display());
+    Ok(path)
+}
+
+fn desk() -> Result<Desk> {
+    Desk::new("proj", &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")])
+}
+
+fn scripted(desk: &Desk) -> Result<PathBuf> {
+    let path = desk.folder("scripted.gguf");
+    gptoss::write(&path, &Script::explorer())?;
+    Ok(path)
+}
+
+fn with_model(desk: &Desk, arguments: &[&str], model: &std::path::Path) -> Result<Command> {
+    let mut command = desk.openagents(arguments)?;
+    command
+        .env("OPENAGENTS_LLAMA_MODEL", model)
+        .env("OPENAGENTS_LLAMA_THREADS", "1")
+        .env("OPENAGENTS_LLAMA_CONTEXT", "4096");
+    Ok(command)
+}
+
+/// Opens a session in which the local model answers.
+async fn local_session(client: &mut Client, desk: &Desk) -> Result<Value> {
+    let made = client.request("session/new", json!({"cwd": desk.workspace, "mcpServers": []})).await?;
+    let id = made["sessionId"].clone();
+    client.request("session/set_mode", json!({"sessionId": id, "modeId": "gptoss_20b"})).await?;
+    Ok(id)
+}
+
+async fn prompt(client: &mut Client, session: &Value, text: &str) -> Result<Value> {
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    client.request("session/prompt", params).await
+}
+
+/// Returns the updates of one kind that the client was sent.
+fn updates(client: &Client, kind: &str) -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    for frame in &client.frames {
+        let frame: Value = serde_json::from_str(frame)?;
+        let update = &frame["params"]["update"];
+        if update["sessionUpdate"] == kind {
+            found.push(update.clone());
+        }
+    }
+    Ok(found)
+}
+
+fn said(client: &Client) -> Result<String> {
+    let chunks = updates(client, "agent_message_chunk")?;
+    Ok(chunks.iter().filter_map(|chunk| chunk["content"]["text"].as_str()).collect())
+}
+
+#[tokio::test]
+async fn the_chain_of_thought_reaches_no_client_and_no_file() -> Result<()> {
+    let desk = desk()?;
+    let model = scripted(&desk)?;
+    let server =
+        Server::start(with_model(&desk, &["serve", "--port", "0", "--json", "--ios", "allow"], &model)?)?;
+    let mut client = server.connect().await?;
+    let session = local_session(&mut client, &desk).await?;
+    let mut phone = server.connect_ios().await?;
+    phone
+        .request("initialize", json!({"protocol_version": "0.2.2", "client_info": {"name": "test"}}))
+        .await?;
+    let ask =
+        json!({"session_id": session, "content": [{"type": "text", "text": "What is in this folder?"}]});
+    phone.request("session/prompt", ask).await?;
+    client
+        .until("the figures of the answer", |frame| {
+            !frame["params"]["update"]["_meta"]["openagents"]["usage"].is_null()
+        })
+        .await?;
+    phone
+        .until("an answer on the phone", |frame| {
+            frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk"
+        })
+        .await?;
+
+    let called = updates(&client, "tool_call")?;
+    assert_eq!(called.len(), 1, "{called:?}");
+    assert_eq!(called[0]["name"], "fs.list_dir");
+    assert_eq!(called[0]["rawInput"], json!({"path": "."}));
+    let ended = updates(&client, "tool_call_update")?;
+    assert!(ended.iter().any(|update| update["status"] == "completed"), "{ended:?}");
+    assert!(said(&client)?.contains(Script::explorer().answer), "{}", said(&client)?);
+
+    for frame in client.frames.iter().chain(&phone.frames) {
+        assert!(!frame.contains(THOUGHT) && !frame.contains("<|"), "{frame}");
+    }
+    let store = openagents_bridge::store::Store::open(&desk.folder("home"))?;
+    let id = session.as_str().context("a session id")?;
+    let stored = serde_json::to_string(
+        &store.updates_after(id, 0, 10_000)?.iter().map(|row| &row.update).collect::<Vec<_>>(),
+    )?;
+    assert!(stored.contains(Script::explorer().answer) && !stored.contains(THOUGHT), "{stored}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_session_goes_on_in_another_mode_and_back() -> Result<()> {
+    let desk = desk()?;
+    let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &small_model()?)?)?;
+    let mut client = server.connect().await?;
+    let session = local_session(&mut client, &desk).await?;
+    let end = prompt(&mut client, &session, "What is the capital of France? Answer in one word.").await?;
+    assert_eq!(end["stopReason"], "end_turn");
+    assert!(said(&client)?.contains("Paris"), "{}", said(&client)?);
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await?;
+    prompt(&mut client, &session, "tides").await?;
+    assert!(said(&client)?.contains("Proj counts tides."), "{}", said(&client)?);
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": "gptoss_20b"})).await?;
+    let end = prompt(&mut client, &session, "Say hello.").await?;
+    assert_eq!(end["stopReason"], "end_turn");
+    assert_eq!(updates(&client, "current_mode_update")?.len(), 3);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_stopped_and_the_next_one_comes() -> Result<()> {
+    let desk = desk()?;
+    let model = scripted(&desk)?;
+    let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
+    let mut client = server.connect().await?;
+    let session = local_session(&mut client, &desk).await?;
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
+    let asked = client.send("session/prompt", params).await?;
+    client.until("text", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").await?;
+    client.notify("session/cancel", json!({"sessionId": session})).await?;
+    let end = client.until("the end of the turn", |frame| frame["id"] == json!(asked)).await?;
+    assert_eq!(end["result"]["stopReason"], "cancelled");
+
+    let other = local_session(&mut client, &desk).await?;
+    let end = prompt(&mut client, &other, "What is in this folder?").await?;
+    assert_eq!(end["stopReason"], "end_turn");
+    assert!(said(&client)?.contains(Script::explorer().answer));
+    Ok(())
+}
+
+#[tokio::test]
+async fn settings_are_the_same_for_every_client_and_after_a_restart() -> Result<()> {
+    let desk = desk()?;
+    let model = scripted(&desk)?;
+    let arguments = ["serve", "--port", "0", "--json"];
+    let server = Server::start(with_model(&desk, &arguments, &model)?)?;
+    let (mut one, mut two) = (server.connect().await?, server.connect().await?);
+    two.request("_openagents/models/list", json!({"watch": true})).await?;
+    let mut settings = one.request("_openagents/models/list", json!({})).await?["settings"].clone();
+    settings["idleMinutes"] = json!(30);
+    settings["effort"] = json!("high");
+    one.request("_openagents/models/configure", json!({"settings": settings})).await?;
+    two.until("the news", |frame| frame["params"]["settings"]["idleMinutes"] == 30).await?;
+    settings["temperature"] = json!(9);
+    let refused = one.request("_openagents/models/configure", json!({"settings": settings})).await;
+    assert!(refused.unwrap_err().to_string().contains("temperature is 9"));
+    drop(server);
+    let server = Server::start(with_model(&desk, &arguments, &model)?)?;
+    let listed = server.connect().await?.request("_openagents/models/list", json!({})).await?;
+    assert_eq!(
+        (&listed["settings"]["idleMinutes"], &listed["settings"]["effort"]),
+        (&json!(30), &json!("high"))
+    );
+    Ok(())
+}
+
+/// The model's process goes when its server is killed, whatever it was doing.
+#[tokio::test]
+async fn a_kill_9_of_the_server_ends_the_helper() -> Result<()> {
+    let desk = desk()?;
+    let model = scripted(&desk)?;
+    let mut server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
+    let mut client = server.connect().await?;
+    let session = local_session(&mut client, &desk).await?;
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
+    client.send("session/prompt", params).await?;
+    client.until("text", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").await?;
+    let helper = child_of(server.child.id())?.context("no helper runs")?;
+    server.child.kill()?;
+    server.child.wait()?;
+    while is_alive(helper) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// A helper that dies is a sentence in the session, and the next prompt starts another one.
+#[tokio::test]
+async fn a_helper_that_dies_is_told_and_replaced() -> Result<()> {
+    let desk = desk()?;
+    let model = scripted(&desk)?;
+    let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
+    let mut client = server.connect().await?;
+    let session = local_session(&mut client, &desk).await?;
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
+    let asked = client.send("session/prompt", params).await?;
+    client.until("text", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").await?;
+    let helper = child_of(server.child.id())?.context("no helper runs")?;
+    Command::new("kill").args(["-9", &helper.to_string()]).status()?;
+    client.until("the end of the turn", |frame| frame["id"] == json!(asked)).await?;
+    assert!(said(&client)?.contains("❌ the local model stopped unexpectedly"), "{}", said(&client)?);
+
+    let other = local_session(&mut client, &desk).await?;
+    prompt(&mut client, &other, "What is in this folder?").await?;
+    assert!(said(&client)?.contains(Script::explorer().answer));
+    Ok(())
+}
+
+#[test]
+fn the_agent_command_answers_with_a_real_model() -> Result<()> {
+    let desk = desk()?;
+    let model = small_model()?;
+    let model = model.to_str().context("a path in UTF-8")?;
+    let question = "What is the capital of France? Answer in one word.";
+    let output = desk
+        .openagents(&["agent", question, "--model", model, "--json"])?
+        .env("OPENAGENTS_LLAMA_THREADS", "1")
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = json_lines(&output.stdout)?;
+    let last = &lines.last().context("it printed nothing")?["final"];
+    assert_eq!(last["status"], "complete");
+    assert!(last["message"].as_str().is_some_and(|message| message.contains("Paris")), "{last}");
+    assert!(last["usage"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
+    let kinds: Vec<_> = lines.iter().filter_map(|line| line["update"]["sessionUpdate"].as_str()).collect();
+    assert!(kinds.contains(&"user_message_chunk") && kinds.contains(&"agent_message_chunk"), "{kinds:?}");
+    Ok(())
+}
+
+/// One sentence each, and never a second line.
+#[test]
+fn every_bad_model_file_is_told_in_one_sentence() -> Result<()> {
+    let desk = desk()?;
+    let good = std::fs::read(scripted(&desk)?)?;
+    let foreign = {
+        let mut bytes = good.clone();
+        let at = bytes.windows(7).position(|part| part == b"gpt-oss").context("the architecture")?;
+        bytes[at..at + 7].copy_from_slice(b"gpt-xyz");
+        bytes
+    };
+    let rows: [(&str, &[u8], &str); 4] = [
+        ("text.gguf", b"This is a shopping list.\n", "is not a GGUF file"),
+        ("short.gguf", &good[..good.len() / 2], "cut off"),
+        ("header.gguf", &good[..1000], "cut off"),
+        ("foreign.gguf", &foreign, "gpt-xyz"),
+    ];
+    for (name, bytes, expected) in rows {
+        let path = desk.folder(name);
+        std::fs::write(&path, bytes)?;
+        let path = path.to_str().context("a path in UTF-8")?;
+        let output = desk.run(&["agent", "hello", "--model", path])?;
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let told = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
+        let told = told.trim();
+        assert!(told.contains(expected) && told.lines().count() == 1, "{name}: {told}");
+    }
+    let output = desk.run(&["agent", "hello", "--model", "nowhere.gguf"])?;
+    assert_eq!(output.status.code(), Some(1));
+    Ok(())
+}
+
+#[test]
+fn a_conversation_that_does_not_fit_and_an_answer_without_end_are_told() -> Result<()> {
+    let desk = desk()?;
+    let model = scripted(&desk)?;
+    let long = "word ".repeat(6000);
+    let output = with_model(&desk, &["agent", &long], &model)?.output()?;
+    let told = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
+    assert!(told.contains("tokens and the model was loaded for 4096"), "{told}");
+    let output = with_model(&desk, &["agent", "please loop"], &model)?
+        .env("OPENAGENTS_LLAMA_CONTEXT", "2048")
+        .output()?;
+    let told = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+    assert!(told.contains("cut off"), "{}", &told[told.len().saturating_sub(400)..]);
+    Ok(())
+}
+
+/// The programs that people start link no C++: only the helper does.
+#[test]
+#[cfg(target_os = "linux")]
+fn only_the_helper_links_the_engine() -> Result<()> {
+    let links = |name: &str| -> Result<bool> {
+        let output = Command::new("ldd").arg(program(name)?).output()?;
+        Ok(String::from_utf8(output.stdout)?.contains("libstdc++"))
+    };
+    assert!(links("openagents-llama")?);
+    for name in ["openagents", "openagents-desktop"] {
+        assert!(!links(name)?, "{name}");
+    }
+    Ok(())
+}
+
+/// Returns the process whose parent is `parent`.
+fn child_of(parent: u32) -> Result<Option<u32>> {
+    let output = Command::new("ps").args(["-A", "-o", "pid=,ppid=,comm="]).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut found = rows.filter(|row| row.len() >= 3 && row[1] == parent.to_string());
+    Ok(found.find(|row| row[2].contains("openagents-llam")).and_then(|row| row[0].parse().ok()))
+}
+
+/// Returns whether a process runs; one that has ended and waits for its parent to notice does not.
+fn is_alive(process: u32) -> bool {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", &process.to_string()]).output();
+    state.is_ok_and(|output| output.stdout.first().is_some_and(|state| *state != b'Z'))
+}

@@ -1,0 +1,158 @@
+//! A running `openagents serve` that ends with its test, and an ACP client of it.
+
+use anyhow::{Context as _, Result, bail};
+use futures::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use std::{
+    collections::VecDeque,
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{Message, client::IntoClientRequest as _},
+};
+
+/// Nothing here takes so long: a test that waits longer hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// A server that ends with its test.
+#[derive(Debug)]
+pub struct Server {
+    /// The process.
+    pub child: Child,
+    /// What it said first: `{"url","token_file","port"}`.
+    pub begun: Value,
+}
+
+impl Server {
+    /// Starts `openagents serve --json …` and returns once it serves.
+    pub fn start(mut command: Command) -> Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().context("stdout")?).read_line(&mut line)?;
+        let begun = serde_json::from_str(&line).with_context(|| format!("the server said: {line:?}"));
+        // Held before a failure is told: it ends the process.
+        let mut server = Self { child, begun: Value::Null };
+        server.begun = begun?;
+        Ok(server)
+    }
+
+    /// Sends a signal by its name: `-TERM`.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status()?;
+        anyhow::ensure!(sent.success(), "cannot signal the server");
+        Ok(())
+    }
+
+    /// Connects as an ACP client and says `initialize`.
+    pub async fn connect(&self) -> Result<Client> {
+        let port = self.begun["port"].as_u64().context("port")?;
+        let token = std::fs::read_to_string(self.begun["token_file"].as_str().context("token_file")?)?;
+        let mut client = Client::open(port, Some(token.trim()), "/acp").await?;
+        let parameters = json!({"protocolVersion": 1, "clientCapabilities": {}});
+        client.request("initialize", parameters).await?;
+        Ok(client)
+    }
+
+    /// Connects as the iOS app does, and says nothing yet.
+    pub async fn connect_ios(&self) -> Result<Client> {
+        Client::open(self.begun["port"].as_u64().context("port")?, None, "/").await
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One connection. Keeps every frame that it was sent, so that a test can say what never came.
+#[derive(Debug)]
+pub struct Client {
+    socket: WebSocketStream<TcpStream>,
+    last_id: u64,
+    unread: VecDeque<Value>,
+    /// Every frame as it came.
+    pub frames: Vec<String>,
+}
+
+impl Client {
+    async fn open(port: u64, token: Option<&str>, path: &str) -> Result<Self> {
+        let mut request = format!("ws://127.0.0.1:{port}{path}").into_client_request()?;
+        if let Some(token) = token {
+            request.headers_mut().insert("authorization", format!("Bearer {token}").parse()?);
+        }
+        let stream = TcpStream::connect(("127.0.0.1", u16::try_from(port)?)).await?;
+        let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
+        Ok(Self { socket, last_id: 0, unread: VecDeque::new(), frames: Vec::new() })
+    }
+
+    /// Asks and returns the result; notifications that come first are kept for [`Client::next`].
+    pub async fn request(&mut self, method: &str, params: Value) -> Result<Value> {
+        let id = self.send(method, params).await?;
+        loop {
+            let frame = self.read().await?;
+            if frame["id"] != json!(id) {
+                self.unread.push_back(frame);
+            } else if let Some(error) = frame.get("error") {
+                bail!("{method}: {error}");
+            } else {
+                return Ok(frame["result"].clone());
+            }
+        }
+    }
+
+    /// Asks without waiting and returns the id; the answer comes out of [`Client::next`].
+    pub async fn send(&mut self, method: &str, params: Value) -> Result<u64> {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.write(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await?;
+        Ok(id)
+    }
+
+    /// Tells without an answer.
+    pub async fn notify(&mut self, method: &str, params: Value) -> Result<()> {
+        self.write(json!({"jsonrpc": "2.0", "method": method, "params": params})).await
+    }
+
+    async fn write(&mut self, message: Value) -> Result<()> {
+        Ok(self.socket.send(Message::text(message.to_string())).await?)
+    }
+
+    /// Returns the next frame that no request has taken.
+    pub async fn next(&mut self) -> Result<Value> {
+        match self.unread.pop_front() {
+            Some(frame) => Ok(frame),
+            None => self.read().await,
+        }
+    }
+
+    /// Reads on until a frame fits, and returns it.
+    pub async fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
+        loop {
+            let frame = self.next().await.with_context(|| format!("waiting for {what}"))?;
+            if fits(&frame) {
+                return Ok(frame);
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<Value> {
+        loop {
+            let frame = tokio::time::timeout(HANGS, self.socket.next()).await.context("nothing came")?;
+            let text = match frame.context("the server closed the connection")?? {
+                Message::Text(text) => text.to_string(),
+                Message::Binary(bytes) => String::from_utf8(bytes.to_vec())?,
+                _ => continue,
+            };
+            let value = serde_json::from_str(&text)?;
+            self.frames.push(text);
+            return Ok(value);
+        }
+    }
+}
