@@ -6,4 +6,5 @@ mod requirements;
 
 pub use context::{CONTEXT_VARIABLE, context_tokens};
 pub use facts::MachineFacts;
+pub(crate) use facts::disk_free;
 pub use requirements::{Demand, Verdict, disk_for, to_download, to_run};

@@ -3,6 +3,8 @@
 use super::MachineFacts;
 use crate::gguf::Header;
 
+/// gpt-oss-20b: its file has 12.1 GB; that of its larger sister has 63.
+const GPT_OSS_FILE: std::ops::RangeInclusive<u64> = 10_000_000_000..=16_000_000_000;
 /// gpt-oss-20b: memory in all without which it is refused.
 const GPT_OSS_MEMORY: u64 = 16_000_000_000;
 /// gpt-oss-20b: memory in all below which it is slow.
@@ -30,9 +32,9 @@ pub struct Demand {
 
 impl Demand {
     /// Returns what a file needs.
-    pub fn of(header: &Header, gpt_oss_20b: bool) -> Self {
+    pub fn of(header: &Header) -> Self {
         Self {
-            gpt_oss_20b,
+            gpt_oss_20b: header.architecture == "gpt-oss" && GPT_OSS_FILE.contains(&header.file_bytes),
             file_bytes: header.file_bytes,
             cache_bytes_per_token: header.cache_bytes_per_token(),
             context_length: header.context_length,

@@ -1,0 +1,308 @@
+//! The server that models come from: the API of Hugging Face, or a mirror that has the same.
+
+use super::catalog::Offer;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::{Client, Response, StatusCode, Url, header, redirect};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::time::Duration;
+
+/// Names another server.
+pub const SERVER_VARIABLE: &str = "OPENAGENTS_MODELS_URL";
+
+const SERVER: &str = "https://huggingface.co";
+/// Bytes of an answer of the API at the most.
+const ANSWER_BYTES: usize = 4 << 20;
+/// A server that says nothing for so long has gone.
+const SILENCE: Duration = Duration::from_secs(30);
+const REDIRECTS: usize = 10;
+/// What stays as it is in a part of an address.
+const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A file on the server at one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteFile {
+    /// Where it is.
+    pub url: String,
+    /// The commit of the repository.
+    pub commit: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its SHA-256 in hexadecimal, lower case.
+    pub sha256: String,
+}
+
+impl RemoteFile {
+    /// Returns whether this could come from a server: what is read from a disk is not trusted either.
+    pub(super) fn is_sound(&self) -> bool {
+        is_hex(&self.sha256, 64) && is_hex(&self.commit, 40) && self.size > 0
+    }
+}
+
+/// Why a server does not give what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// The address of the server cannot be used.
+    #[error("{SERVER_VARIABLE} is {0:?}; it is an https address (http only on this machine)")]
+    Address(String),
+    /// It cannot be reached, or broke off.
+    #[error("{server} cannot be reached ({reason}); check the network and resume the download")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// What the network says.
+        reason: String,
+    },
+    /// It has other things to do.
+    #[error("{server} answered {status}; resume the download later")]
+    Busy {
+        /// The server.
+        server: String,
+        /// The status.
+        status: u16,
+    },
+    /// It does not have it, or does not give it to us.
+    #[error("{server} answered {status} for {what}; check {SERVER_VARIABLE} and the version of this program")]
+    Refused {
+        /// The server.
+        server: String,
+        /// The status.
+        status: u16,
+        /// What was asked for.
+        what: String,
+    },
+    /// Its answer is not what the API says.
+    #[error("{server} {what}; nothing was downloaded")]
+    Nonsense {
+        /// The server.
+        server: String,
+        /// What is wrong with the answer.
+        what: String,
+    },
+}
+
+impl RemoteError {
+    /// Returns whether the same request may go better in a moment.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Busy { .. })
+    }
+}
+
+/// A server and how to talk to it.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    client: Client,
+    base: Url,
+    /// Its name, for sentences.
+    server: String,
+}
+
+impl Remote {
+    /// The server that [`SERVER_VARIABLE`] names, else Hugging Face.
+    pub fn from_env() -> Result<Self, RemoteError> {
+        let named = std::env::var(SERVER_VARIABLE).ok().filter(|named| !named.is_empty());
+        Self::new(named.as_deref().unwrap_or(SERVER))
+    }
+
+    /// The server at an address.
+    pub fn new(base: &str) -> Result<Self, RemoteError> {
+        let unusable = || RemoteError::Address(base.to_owned());
+        let base = Url::parse(&format!("{}/", base.trim_end_matches('/'))).map_err(|_| unusable())?;
+        let server = base.host_str().ok_or_else(unusable)?.to_owned();
+        let here = is_loopback(&base);
+        if base.scheme() != "https" && !here {
+            return Err(unusable());
+        }
+        // Only the first one of a process counts.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut client = Client::builder()
+            .user_agent(concat!("openagents/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(SILENCE)
+            .read_timeout(SILENCE)
+            .redirect(redirect::Policy::custom(|attempt| {
+                if attempt.previous().len() > REDIRECTS {
+                    attempt.error("too many redirects")
+                } else if attempt.previous().last().is_some_and(|from| may_follow(from, attempt.url())) {
+                    attempt.follow()
+                } else {
+                    attempt.error("a redirect to an address without https")
+                }
+            }));
+        if here {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|_| unusable())?;
+        Ok(Self { client, base, server })
+    }
+
+    /// Asks which commit is the newest and what the file is there.
+    pub async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
+        #[derive(Deserialize)]
+        struct Revision {
+            sha: String,
+        }
+        #[derive(Deserialize)]
+        struct Entry {
+            path: String,
+            size: u64,
+            lfs: Option<Lfs>,
+        }
+        #[derive(Deserialize)]
+        struct Lfs {
+            oid: String,
+        }
+        let repository = offer.repository;
+        let Revision { sha: commit } = self.json(&format!("api/models/{repository}/revision/main")).await?;
+        if !is_hex(&commit, 40) {
+            return Err(self.nonsense("names no commit"));
+        }
+        let entries: Vec<Entry> = self.json(&format!("api/models/{repository}/tree/{commit}")).await?;
+        let entry = entries.into_iter().find(|entry| entry.path.eq_ignore_ascii_case(offer.file));
+        let entry = entry.ok_or_else(|| self.nonsense(&format!("has no {} in {repository}", offer.file)))?;
+        let sha256 = entry.lfs.map(|lfs| lfs.oid.to_ascii_lowercase()).filter(|oid| is_hex(oid, 64));
+        let sha256 = sha256.ok_or_else(|| self.nonsense(&format!("names no SHA-256 of {}", offer.file)))?;
+        let name = utf8_percent_encode(&entry.path, &PART);
+        let url = self.address(&format!("{repository}/resolve/{commit}/{name}"))?;
+        if entry.size == 0 {
+            return Err(self.nonsense(&format!("says that {} is empty", offer.file)));
+        }
+        Ok(RemoteFile { url: url.into(), commit, size: entry.size, sha256 })
+    }
+
+    /// Returns whether a file is this server's: [`SERVER_VARIABLE`] may have changed since its download was begun.
+    pub(super) fn serves(&self, file: &RemoteFile) -> bool {
+        file.url.starts_with(self.base.as_str())
+    }
+
+    /// Asks for a file from a byte on; `etag` is what its bytes were called before. May give all of it.
+    pub(super) async fn open(
+        &self,
+        file: &RemoteFile,
+        from: u64,
+        etag: Option<&str>,
+    ) -> Result<Response, RemoteError> {
+        let mut request = self.client.get(&file.url).header(header::ACCEPT_ENCODING, "identity");
+        if from > 0 {
+            request = request.header(header::RANGE, format!("bytes={from}-"));
+            // A weak one says nothing about single bytes.
+            if let Some(etag) = etag.filter(|etag| !etag.starts_with("W/")) {
+                request = request.header(header::IF_RANGE, etag);
+            }
+        }
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+            return Ok(response);
+        }
+        self.checked(response, &file.url)
+    }
+
+    /// The network's error in a sentence.
+    pub(super) fn unreachable(&self, error: &reqwest::Error) -> RemoteError {
+        // The innermost cause says what happened; the outer ones say that something did.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        let reason = if error.is_timeout() { "it fell silent".to_owned() } else { cause.to_string() };
+        RemoteError::Unreachable { server: self.server.clone(), reason }
+    }
+
+    pub(super) fn ended_early(&self) -> RemoteError {
+        let reason = "it sent less than it promised".to_owned();
+        RemoteError::Unreachable { server: self.server.clone(), reason }
+    }
+
+    async fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, RemoteError> {
+        let url = self.address(path)?;
+        let sent = self.client.get(url).send().await.map_err(|error| self.unreachable(&error))?;
+        let mut response = self.checked(sent, path)?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            body.extend_from_slice(&chunk);
+            if body.len() > ANSWER_BYTES {
+                return Err(self.nonsense("sent an answer without an end"));
+            }
+        }
+        serde_json::from_slice(&body).map_err(|_| self.nonsense(&format!("sent something else than {path}")))
+    }
+
+    fn checked(&self, response: Response, what: &str) -> Result<Response, RemoteError> {
+        let server = self.server.clone();
+        let status = response.status();
+        if status.is_success() {
+            Ok(response)
+        } else if status.is_server_error()
+            || status == StatusCode::TOO_MANY_REQUESTS
+            || status == StatusCode::REQUEST_TIMEOUT
+        {
+            Err(RemoteError::Busy { server, status: status.as_u16() })
+        } else {
+            Err(RemoteError::Refused { server, status: status.as_u16(), what: what.to_owned() })
+        }
+    }
+
+    fn address(&self, path: &str) -> Result<Url, RemoteError> {
+        self.base.join(path).map_err(|_| RemoteError::Address(self.base.to_string()))
+    }
+
+    fn nonsense(&self, what: &str) -> RemoteError {
+        RemoteError::Nonsense { server: self.server.clone(), what: what.to_owned() }
+    }
+}
+
+fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => {
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        None => false,
+    }
+}
+
+fn may_follow(from: &Url, to: &Url) -> bool {
+    to.scheme() == "https" || (from.scheme() == "http" && is_loopback(from) && is_loopback(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_https_leaves_this_machine() {
+        for good in [
+            "https://huggingface.co",
+            "https://mirror.lan/hf/",
+            "http://127.0.0.1:8",
+            "http://[::1]:8",
+            "http://localhost:8",
+        ] {
+            assert!(Remote::new(good).is_ok(), "{good}");
+        }
+        for bad in ["http://huggingface.co", "http://192.168.0.2", "ftp://x", "", "huggingface.co"] {
+            assert!(matches!(Remote::new(bad), Err(RemoteError::Address(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_never_loses_its_encryption() {
+        let rows = [
+            ("https://a/x", "https://b/y", true),
+            ("https://a/x", "http://a/x", false),
+            ("https://a/x", "http://127.0.0.1/x", false),
+            ("http://127.0.0.1:1/x", "http://127.0.0.1:1/y", true),
+            ("http://127.0.0.1:1/x", "http://example.org/y", false),
+        ];
+        for (from, to, expected) in rows {
+            assert_eq!(
+                may_follow(&Url::parse(from).unwrap(), &Url::parse(to).unwrap()),
+                expected,
+                "{from} {to}"
+            );
+        }
+    }
+}

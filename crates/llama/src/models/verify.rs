@@ -1,0 +1,104 @@
+//! Compares a file with what it has to be: is it there, its size, its SHA-256.
+
+use super::manifest::FileRecord;
+use openagents_core::CancellationToken;
+use sha2::{Digest, Sha256};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+const PIECE: usize = 1 << 20;
+
+/// Why a file is not what it has to be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// Somebody stopped it.
+    #[error("the verification was stopped")]
+    Stopped,
+    /// It is gone.
+    #[error("the file is not there; download it again")]
+    Missing,
+    /// Something is missing, or there is too much.
+    #[error("the file has {have} bytes where {expected} belong; download it again")]
+    Size {
+        /// Bytes that are there.
+        have: u64,
+        /// Bytes that belong there.
+        expected: u64,
+    },
+    /// It has other content.
+    #[error("the file is damaged: its SHA-256 is not the one of the server's listing; download it again")]
+    Hash,
+    /// It cannot be read.
+    #[error("the file cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// Compares a file with its record; tells the share that was read, 0.0 to 1.0.
+pub fn verify(
+    file: &Path,
+    record: &FileRecord,
+    stop: &CancellationToken,
+    on_progress: &mut dyn FnMut(f32),
+) -> Result<(), VerifyError> {
+    let unreadable = |error: io::Error| VerifyError::Unreadable(error.to_string());
+    let mut input = match File::open(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(VerifyError::Missing),
+        opened => opened.map_err(unreadable)?,
+    };
+    let have = input.metadata().map_err(unreadable)?.len();
+    if have != record.size_bytes {
+        return Err(VerifyError::Size { have, expected: record.size_bytes });
+    }
+    let (mut hash, mut piece, mut done) = (Sha256::new(), vec![0; PIECE], 0_u64);
+    loop {
+        if stop.is_cancelled() {
+            return Err(VerifyError::Stopped);
+        }
+        match input.read(&mut piece).map_err(unreadable)? {
+            0 => break,
+            read => {
+                hash.update(&piece[..read]);
+                done += read as u64;
+                on_progress((done as f64 / have as f64) as f32);
+            }
+        }
+    }
+    if hex(&hash.finalize()) == record.sha256.to_ascii_lowercase() { Ok(()) } else { Err(VerifyError::Hash) }
+}
+
+/// Returns bytes in hexadecimal, lower case.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_there_then_its_size_then_its_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        // The first test vector of FIPS 180-2.
+        let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned();
+        let record = FileRecord { name: "a".to_owned(), size_bytes: 3, sha256 };
+        let check = |content: Option<&str>| {
+            content.map(|content| std::fs::write(&path, content).unwrap());
+            verify(&path, &record, &CancellationToken::new(), &mut |_| {})
+        };
+        assert_eq!(check(None), Err(VerifyError::Missing));
+        assert_eq!(check(Some("ab")), Err(VerifyError::Size { have: 2, expected: 3 }));
+        assert_eq!(check(Some("abd")), Err(VerifyError::Hash));
+        assert_eq!(check(Some("abc")), Ok(()));
+        let stop = CancellationToken::new();
+        stop.cancel();
+        assert_eq!(verify(&path, &record, &stop, &mut |_| {}), Err(VerifyError::Stopped));
+    }
+}
