@@ -13,6 +13,9 @@ const POLL: Duration = Duration::from_millis(10);
 /// Every stage that looks at files ends by its own deadlines; what does not answer even then is given up.
 pub(crate) const FILES: Duration = Duration::from_secs(10);
 
+/// A stage that asks a model: it may have to be loaded first, and slow machines think slowly.
+pub(crate) const MODEL: Duration = Duration::from_secs(120);
+
 /// Why a stage gave nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Lost {

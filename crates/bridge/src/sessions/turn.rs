@@ -3,7 +3,7 @@
 use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
-    explore::ExploreRequest,
+    explore::{ExploreRequest, PlannerChoice},
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
 use std::{
@@ -46,7 +46,7 @@ impl TurnRequest {
         Self {
             opening: Vec::new(),
             title: format!("Explore {name}"),
-            work: Ok(ExploreRequest { root, goals, plan_id, repository_note: note }),
+            work: Ok(ExploreRequest { root, goals, plan_id, repository_note: note, planner: PlannerChoice::default() }),
         }
     }
 

@@ -7,7 +7,7 @@ use openagents_bridge::{
 };
 use openagents_core::{
     CancellationToken,
-    explore::{ExploreRequest, Explorer},
+    explore::{ExploreRequest, Explorer, PlannerChoice},
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
     update::{SessionUpdate, Title},
 };
@@ -43,7 +43,7 @@ pub(super) fn start(
         let name =
             root.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into());
         log.add(SessionUpdate::Title(Title { title: format!("Explore {name}") }));
-        let request = ExploreRequest { root, goals, plan_id, repository_note: None };
+        let request = ExploreRequest { root, goals, plan_id, repository_note: None, planner: PlannerChoice::default() };
         explorer.explore(&request, &cancel, &|update| log.add(update));
         if let Some(store) = &log.store {
             // Every update was on disk before it was shown; this is for what the index remembered.

@@ -54,6 +54,7 @@ pub struct PromptRequest {
 
 /// What a turn tells.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "almost all are updates, and none is kept")]
 pub enum AgentEvent {
     /// Belongs into the log.
     Update(SessionUpdate),

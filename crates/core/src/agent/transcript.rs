@@ -149,8 +149,7 @@ fn ends_a_turn(message: &AgentMessage) -> bool {
 impl Turn {
     fn messages(&self) -> Vec<Message> {
         let mut messages = vec![Message::User { text: self.prompt.clone() }];
-        let mut parts = self.parts.iter().peekable();
-        while let Some(part) = parts.next() {
+        for part in &self.parts {
             match part {
                 Part::Said { text, .. } => {
                     messages.push(Message::Assistant(AssistantMessage {

@@ -1,9 +1,10 @@
 use super::*;
 use crate::{
+    model::{Availability, Capabilities, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason},
     plan::{OpKind, PlanError, PlanRequest},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
     tools::testing::Bench,
-    update::{EntryStatus, ToolCallStatus},
+    update::{EntryStatus, Evidence, IntentSource, ToolCallStatus},
 };
 use std::{
     collections::HashMap,
@@ -33,6 +34,7 @@ fn request(root: &std::path::Path) -> ExploreRequest {
         goals: vec!["find the parser".into()],
         plan_id: "plan".into(),
         repository_note: None,
+        planner: PlannerChoice::Heuristic,
     }
 }
 
@@ -270,4 +272,138 @@ fn a_tool_that_hangs_does_not_hold_a_cancel_up() {
     *RELEASE.lock().unwrap() = true;
     assert_eq!(outcome.state, RunState::Cancelled);
     assert_nothing_runs(&updates.into_inner().unwrap());
+}
+
+type Said = fn(&ModelRequest, &CancellationToken) -> Result<&'static str, ModelError>;
+
+/// Answers a request for a plan, then one for an intent.
+#[derive(Debug)]
+struct Thinker {
+    loaded: bool,
+    unavailable: bool,
+    said: Said,
+}
+
+impl LanguageModel for Thinker {
+    fn id(&self) -> &str {
+        "gptoss_20b"
+    }
+    fn name(&self) -> String {
+        "GPTOSS 20B".to_owned()
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { tools: true, local: true, loaded: self.loaded }
+    }
+    fn availability(&self) -> Availability {
+        if self.unavailable {
+            Availability::Unavailable("download it first".to_owned())
+        } else {
+            Availability::Ready
+        }
+    }
+    fn respond(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        let said = (self.said)(request, cancel)?;
+        on_event(ModelEvent::Reasoning(Reasoning::new("grep \"secret\"\n")));
+        said.split_inclusive(' ').for_each(|word| on_event(ModelEvent::Text(word.to_owned())));
+        Ok(StopReason::EndTurn)
+    }
+}
+
+fn wants_plan(request: &ModelRequest) -> bool {
+    request.instructions.starts_with("You plan")
+}
+
+fn plan_and_intent(request: &ModelRequest, _: &CancellationToken) -> Result<&'static str, ModelError> {
+    Ok(match wants_plan(request) {
+        true => "Here is my plan:\n1. `readSpan README.md 1-20`\n2. grep \"tide\" in /etc\n3. dance",
+        false => "## Answer\n\nTide **predicts** the <b>tide</b>\u{1b}[2J for sailors. And more.\n\n- a list",
+    })
+}
+
+fn thinking(choice: PlannerChoice, thinker: Thinker) -> (ExploreOutcome, Vec<SessionUpdate>) {
+    let bench = Bench::with(&[("README.md", "# Tide\n\nPredicts the tide.\n"), ("src/a", "")]);
+    let explorer =
+        Explorer { model: Some(Arc::new(thinker)), ..Explorer::heuristic(Arc::new(History::empty())) };
+    let request = ExploreRequest { planner: choice, ..request(bench.root()) };
+    let updates = Mutex::new(Vec::new());
+    let outcome =
+        explorer.explore(&request, &CancellationToken::new(), &|update| updates.lock().unwrap().push(update));
+    (outcome, updates.into_inner().unwrap())
+}
+
+fn steps(updates: &[SessionUpdate]) -> Vec<String> {
+    let plan = updates.iter().find_map(|update| match update {
+        SessionUpdate::Plan(plan) => Some(plan.entries.iter().map(|entry| entry.content.clone()).collect()),
+        _ => None,
+    });
+    plan.unwrap_or_default()
+}
+
+#[test]
+fn a_model_plans_and_infers_when_asked_to() {
+    for (choice, loaded, asked) in [
+        (PlannerChoice::Model, false, true),
+        (PlannerChoice::Auto, true, true),
+        (PlannerChoice::Auto, false, false),
+        (PlannerChoice::Heuristic, true, false),
+    ] {
+        let (outcome, updates) =
+            thinking(choice, Thinker { loaded, unavailable: false, said: plan_and_intent });
+        assert_eq!(outcome.state, RunState::Complete, "{choice:?} {} {:?}", outcome.message, steps(&updates));
+        assert_eq!(steps(&updates).contains(&"Search 'tide' in /etc".to_owned()), asked, "{choice:?}");
+        if asked {
+            assert_eq!(outcome.summary.source, IntentSource::Gptoss);
+            assert_eq!(outcome.summary.intent.as_deref(), Some("Tide predicts the tide [2J for sailors."));
+            assert!(outcome.message.contains("**Inferred Intent (GPTOSS):**"));
+            let [Evidence::File { path, line: 1, .. }] = outcome.summary.evidence.as_slice() else {
+                panic!("{:?}", outcome.summary.evidence)
+            };
+            assert_eq!(path, "README.md");
+        } else {
+            assert_eq!(outcome.summary.source, IntentSource::Readme);
+        }
+        assert!(!serde_json::to_string(&updates).unwrap().contains("secret"));
+    }
+}
+
+#[test]
+fn a_model_that_cannot_plan_fails_the_run_that_insists_on_it_and_no_other() {
+    let nonsense: Said = |_, _| Ok("I would rather not.");
+    let broken: Said = |_, _| Err(ModelError::Crashed("signal 6".to_owned()));
+    let rows = [
+        (false, nonsense, "❌ the plan has no step that can be run (1 lines were not understood)"),
+        (false, broken, "❌ no plan: the local model stopped unexpectedly (signal 6); try again"),
+        (true, broken, "❌ no plan: download it first"),
+    ];
+    for (unavailable, said, message) in rows {
+        let (outcome, _) = thinking(PlannerChoice::Model, Thinker { loaded: true, unavailable, said });
+        assert_eq!((outcome.state, outcome.message.as_str()), (RunState::Failed, message));
+        let (outcome, updates) = thinking(PlannerChoice::Auto, Thinker { loaded: true, unavailable, said });
+        assert_eq!(outcome.state, RunState::Complete, "{}", outcome.message);
+        assert!(steps(&updates).contains(&"List directory .".to_owned()));
+    }
+}
+
+#[test]
+fn a_model_that_never_ends_is_stopped_by_a_cancel_and_told_so() {
+    static CANCEL: std::sync::OnceLock<CancellationToken> = std::sync::OnceLock::new();
+    let cancel = CANCEL.get_or_init(CancellationToken::new);
+    let bench = Bench::with(&[]);
+    let said: Said = |_, own| {
+        CANCEL.get().unwrap().cancel();
+        while !own.is_cancelled() {
+            std::thread::yield_now();
+        }
+        Err(ModelError::Cancelled)
+    };
+    let model = Arc::new(Thinker { loaded: true, unavailable: false, said });
+    let explorer = Explorer { model: Some(model), ..Explorer::heuristic(Arc::new(History::empty())) };
+    let request = ExploreRequest { planner: PlannerChoice::Model, ..request(bench.root()) };
+    let outcome = explorer.explore(&request, cancel, &|_| ());
+    assert_eq!((outcome.state, outcome.message.as_str()), (RunState::Cancelled, CANCELLED));
 }

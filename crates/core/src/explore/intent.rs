@@ -17,11 +17,12 @@ pub(super) struct Intent {
     pub(super) evidence: Vec<Evidence>,
 }
 
-pub(super) fn find(workspace: &Workspace, done: &[Done]) -> Intent {
-    from_sessions(done).or_else(|| from_repository(workspace)).unwrap_or_default()
+/// `inferred` is what a model said, if one was asked.
+pub(super) fn find(workspace: &Workspace, done: &[Done], inferred: Option<Intent>) -> Intent {
+    from_sessions(done).or(inferred).or_else(|| from_repository(workspace)).unwrap_or_default()
 }
 
-fn from_sessions(done: &[Done]) -> Option<Intent> {
+pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
     let analyses = done.iter().filter(|step| matches!(step.kind, OpKind::SessionAnalyze { .. }));
     let value =
         analyses.filter_map(|step| step.result.as_ref().ok()).map(|output| &output.value).next_back()?;

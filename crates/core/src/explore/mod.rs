@@ -4,6 +4,7 @@
 //! that entry in progress, the call, its progress, its end; the plan as it stands at the end; `fm.analysis`; and
 //! exactly one final message. The end of one entry and the start of the next share one plan update.
 
+mod inference;
 mod intent;
 mod run;
 mod summary;
@@ -11,10 +12,12 @@ mod summary;
 use crate::{
     CancellationToken,
     history::History,
+    model::LanguageModel,
     plan::{OpKind, Planner},
     tool::{ToolError, ToolOutput, Toolbox},
     update::{RunState, SessionUpdate, Summary},
 };
+use serde::Deserialize;
 use std::{path::PathBuf, sync::Arc};
 
 /// What an exploration needs from its surroundings; shared by all runs of a process.
@@ -24,6 +27,8 @@ pub struct Explorer {
     pub tools: Toolbox,
     /// Makes the plans.
     pub planner: Arc<dyn Planner>,
+    /// Plans and infers instead, where a request asks for it.
+    pub model: Option<Arc<dyn LanguageModel>>,
 }
 
 /// One run.
@@ -37,6 +42,21 @@ pub struct ExploreRequest {
     pub plan_id: String,
     /// Said in the repository line beside the name; set when a door had to choose another root than was asked for.
     pub repository_note: Option<String>,
+    /// Who plans.
+    pub planner: PlannerChoice,
+}
+
+/// Who plans an exploration, and infers the intent where history has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlannerChoice {
+    /// The model where it is in memory already, else the rules.
+    Auto,
+    /// The rules, in no time.
+    #[default]
+    Heuristic,
+    /// The model; it is loaded if need be. Where it cannot plan, the run fails and says why.
+    Model,
 }
 
 /// How a run ended.
@@ -65,7 +85,20 @@ pub const CANCELLED: &str = "Exploration cancelled.";
 impl Explorer {
     /// Returns an explorer that needs no model.
     pub fn heuristic(history: Arc<History>) -> Self {
-        Self { tools: Toolbox::exploration(history), planner: Arc::new(crate::plan::HeuristicPlanner) }
+        Self {
+            tools: Toolbox::exploration(history),
+            planner: Arc::new(crate::plan::HeuristicPlanner),
+            model: None,
+        }
+    }
+
+    /// Returns the model that a request wants, if it is to be asked.
+    fn model_for(&self, choice: PlannerChoice) -> Option<&Arc<dyn LanguageModel>> {
+        self.model.as_ref().filter(|model| match choice {
+            PlannerChoice::Auto => model.capabilities().loaded,
+            PlannerChoice::Heuristic => false,
+            PlannerChoice::Model => true,
+        })
     }
 
     /// Runs to the end on this thread and tells `emit` of every step. Always emits exactly one final message,

@@ -1,10 +1,14 @@
 //! One run from the plan to the final message.
 
-use super::{CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, intent, summary};
+use super::{
+    CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, PlannerChoice, inference,
+    intent::{self, Intent},
+    summary,
+};
 use crate::{
     CancellationToken,
     isolated::{self, Lost},
-    plan::{Op, OpKind, PlanRequest, normalise},
+    plan::{ModelPlanner, Op, OpKind, Plan, PlanError, PlanRequest, Planner, normalise},
     tool::{ToolError, ToolOutput},
     update::{
         AgentMessage, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
@@ -90,9 +94,39 @@ impl<'a> Run<'a> {
     }
 
     fn make_plan(&mut self, workspace: &Arc<Workspace>) -> Result<Vec<Op>, Stop> {
+        let choice = self.request.planner;
+        let plan = match self.explorer.model_for(choice) {
+            None if choice == PlannerChoice::Model => {
+                return Err(Stop::Failed("no plan: no local model is set up here".to_owned()));
+            }
+            None => self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?,
+            Some(model) => {
+                let planner = Arc::new(ModelPlanner { model: model.clone() });
+                match self.ask_planner(planner, isolated::MODEL, workspace) {
+                    Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
+                        tracing::warn!(reason, "the model made no plan; the rules do");
+                        self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?
+                    }
+                    other => other?,
+                }
+            }
+        };
+        self.plan.entries = plan.ops.iter().map(pending).collect();
+        Ok(plan.ops)
+    }
+
+    fn ask_planner(
+        &self,
+        planner: Arc<dyn Planner>,
+        limit: Duration,
+        workspace: &Arc<Workspace>,
+    ) -> Result<Plan, Stop> {
+        let cancel = self.cancel.child_token();
+        // A planner that is given up stops as well.
+        let _stops_it = cancel.clone().drop_guard();
         let work = {
             let (explorer, workspace) = (self.explorer.clone(), Arc::clone(workspace));
-            let (goals, cancel) = (self.request.goals.clone(), self.cancel.child_token());
+            let goals = self.request.goals.clone();
             move |_: &_| {
                 let request = PlanRequest {
                     goals: &goals,
@@ -101,13 +135,16 @@ impl<'a> Run<'a> {
                     limits: &explorer.tools.limits,
                     cancel: &cancel,
                 };
-                explorer.planner.plan(&request).map(|kinds| normalise(kinds, &workspace))
+                planner.plan(&request).map(|kinds| normalise(kinds, &workspace))
             }
         };
-        let planned = isolated::run("plan", isolated::FILES, self.cancel, work, silence)?;
-        let plan = planned.map_err(|error| Stop::Failed(error.to_string()))?;
-        self.plan.entries = plan.ops.iter().map(pending).collect();
-        Ok(plan.ops)
+        let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
+        // A planner that hears of a cancel may be faster than whoever waits for it.
+        let failed = |error: PlanError| match self.cancel.is_cancelled() {
+            true => Stop::Cancelled,
+            false => Stop::Failed(error.to_string()),
+        };
+        planned.map_err(failed)
     }
 
     fn run_step(&self, op: &Op, workspace: &Arc<Workspace>) -> Result<ToolOutput, ToolError> {
@@ -156,11 +193,18 @@ impl<'a> Run<'a> {
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
         let ops = done.len();
+        let inferred = self.infer(workspace, &done);
         let work = {
             let (history, workspace) = (Arc::clone(&self.explorer.tools.history), Arc::clone(workspace));
             let cancel = self.cancel.child_token();
             move |_: &_| {
-                summary::gather(&history, &workspace, &done, intent::find(&workspace, &done), &cancel)
+                summary::gather(
+                    &history,
+                    &workspace,
+                    &done,
+                    intent::find(&workspace, &done, inferred),
+                    &cancel,
+                )
             }
         };
         let gathered = isolated::run("fm.analysis", isolated::FILES, self.cancel, work, silence);
@@ -186,6 +230,20 @@ impl<'a> Run<'a> {
             ..AgentMessage::default()
         }));
         ExploreOutcome { state: RunState::Complete, summary, ops, message }
+    }
+
+    /// Asks the model what this is about, where it is to be asked and history does not say. Failing costs nothing: the
+    /// repository says something too.
+    fn infer(&self, workspace: &Arc<Workspace>, done: &[Done]) -> Option<Intent> {
+        let model = self.explorer.model_for(self.request.planner)?.clone();
+        if intent::from_sessions(done).is_some() {
+            return None;
+        }
+        let cancel = self.cancel.child_token();
+        let _stops_it = cancel.clone().drop_guard();
+        let (workspace, goals) = (Arc::clone(workspace), self.request.goals.clone());
+        let work = move |_: &_| inference::infer(model.as_ref(), &workspace, &goals, &cancel);
+        isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
     }
 
     fn cancelled(mut self, summary: Summary, ops: usize) -> ExploreOutcome {

@@ -3,11 +3,13 @@
 //! **Architecture invariant:** no text reaches a model except through its chat template, so a request holds messages,
 //! never a prompt; and no [`Reasoning`] becomes a [`SessionUpdate`](crate::update::SessionUpdate).
 
+mod completion;
 mod event;
 mod local;
 mod request;
 mod settings;
 
+pub(crate) use completion::complete;
 pub use event::{Activity, ModelEvent, Reasoning, StopReason, Usage};
 pub use local::{
     DownloadOffer, LocalModels, LocalModelsError, MachineCard, ModelCard, ModelCommand, ModelStatus,

@@ -55,7 +55,7 @@ impl Planner for HeuristicPlanner {
 }
 
 /// Returns titles, newest first; `None` where no agent ever worked.
-fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
+pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
     let budget = Budget::new(Instant::now() + LOOK_AT_HISTORY, request.cancel.clone());
     let query =
         Query { workspace: Some(request.workspace.root().to_path_buf()), limit: TITLES, ..Query::default() };

@@ -2,11 +2,13 @@
 
 mod heuristic;
 mod keywords;
+mod model;
 mod normalise;
 mod op;
 mod text;
 
 pub use heuristic::HeuristicPlanner;
+pub use model::ModelPlanner;
 pub use normalise::{MAX_OPS, Plan, normalise};
 pub use op::{Op, OpKind};
 pub use text::{TextPlan, parse_text_plan};

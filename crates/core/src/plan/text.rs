@@ -40,7 +40,10 @@ fn without_decoration(line: &str) -> &str {
     while let Some(found) = LEAD.as_ref().and_then(|lead| lead.find(rest)).filter(|found| !found.is_empty()) {
         rest = rest[found.end()..].trim_start();
     }
-    rest.trim_matches('*').trim()
+    let rest = rest.trim_matches('*').trim();
+    // A whole step set as code.
+    let inside = rest.strip_prefix('`').and_then(|inside| inside.strip_suffix('`'));
+    inside.filter(|inside| !inside.contains('`')).unwrap_or(rest)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

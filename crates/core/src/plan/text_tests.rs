@@ -24,6 +24,7 @@ fn all_seven_kinds_are_read() {
 fn form_does_not_matter() {
     let rows = [
         ("1. sessionList", "List 20 all sessions"),
+        ("1. `readSpan README.md 1-20`", "Read README.md:1-20"),
         ("2) List the last 10 codex sessions", "List 10 codex sessions"),
         ("- SESSIONLIST top 5", "List 5 all sessions"),
         ("* session.list {\"topK\": 7, \"provider\": \"claude_code\"}", "List 7 claude-code sessions"),

@@ -75,7 +75,7 @@ impl Repository {
     }
 }
 
-fn top_names(workspace: &Workspace) -> Vec<String> {
+pub(crate) fn top_names(workspace: &Workspace) -> Vec<String> {
     let Ok(entries) = workspace
         .open_dir(Path::new("."))
         .and_then(|dir| dir.entries().map_err(|error| crate::tool::ToolError::io(".", &error)))
@@ -86,6 +86,30 @@ fn top_names(workspace: &Workspace) -> Vec<String> {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     names
+}
+
+/// Bytes of a file that a model is shown.
+const EXCERPT: usize = 3_000;
+
+/// Returns the beginning of a file for a model, and its first line with words in it for a person.
+pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, String)>) {
+    let mut text = text_of(workspace, path);
+    text.truncate(text.floor_char_boundary(EXCERPT));
+    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let first = (1..).zip(text.lines()).find(|(_, line)| has_words(line));
+    let first = first.map(|(number, line)| (number, crate::text::cut_at_word(line.trim(), 200)));
+    (text, first)
+}
+
+/// Returns the first sentence of prose in a Markdown text, without markup and without anything that steers a terminal.
+pub(crate) fn first_prose(markdown: &str) -> Option<String> {
+    let said = readme::read(markdown, "").sentence?.text;
+    // Letters that turn the direction of what follows are no words either.
+    let turns =
+        |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let clean: String =
+        said.chars().filter(|c| !turns(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Some(clean.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|clean| !clean.is_empty())
 }
 
 fn text_of(workspace: &Workspace, path: &str) -> String {

@@ -1,0 +1,69 @@
+//! The planner that asks a model.
+
+use super::{OpKind, PlanError, PlanRequest, Planner, heuristic::recent_titles, parse_text_plan};
+use crate::{
+    model::{Availability, LanguageModel, complete},
+    repository::top_names,
+    text::cut_at_word,
+};
+use std::sync::Arc;
+
+/// Plans by asking a model for a list of steps, read leniently.
+#[derive(Debug, Clone)]
+pub struct ModelPlanner {
+    /// Is asked.
+    pub model: Arc<dyn LanguageModel>,
+}
+
+/// Names of files that the model is shown.
+const NAMES: usize = 60;
+
+/// Characters of a goal, a name or a title that the model is shown.
+const LINE: usize = 200;
+
+const INSTRUCTIONS: &str = "You plan how to look at a folder of source code. Write three to five steps, one a line, \
+    nothing else. A step is one of these:
+listDir PATH
+readSpan PATH 1-50
+grep \"WORD\" in PATH
+sessionList
+sessionSearch \"WORD\"
+sessionAnalyze
+The steps with session look at what coding agents did in this folder before. Paths are relative; name only files and \
+    folders that you are shown.";
+
+impl Planner for ModelPlanner {
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError> {
+        if let Availability::Unavailable(reason) = self.model.availability() {
+            return Err(PlanError::Unavailable(reason));
+        }
+        let said = complete(self.model.as_ref(), INSTRUCTIONS, prompt(request), request.cancel)
+            .map_err(|error| PlanError::Unavailable(error.to_string()))?;
+        let plan = parse_text_plan(&said);
+        if plan.ops.is_empty() { Err(PlanError::Empty { dropped: plan.dropped }) } else { Ok(plan.ops) }
+    }
+}
+
+fn prompt(request: &PlanRequest<'_>) -> String {
+    let list = |items: &mut dyn Iterator<Item = &String>| {
+        items.map(|item| cut_at_word(&one_line(item), LINE)).collect::<Vec<_>>().join("\n")
+    };
+    let goals = match request.goals {
+        [] => "Find out what this folder is about and what was done in it last.".to_owned(),
+        goals => list(&mut goals.iter()),
+    };
+    let names = list(&mut top_names(request.workspace).iter().take(NAMES));
+    let titles = recent_titles(request).unwrap_or_default();
+    let titles = if titles.is_empty() { "none".to_owned() } else { list(&mut titles.iter()) };
+    format!(
+        "What to find out:\n{goals}\n\nFiles and folders at the top:\n{names}\n\nPast sessions:\n{titles}\n\nThe steps:"
+    )
+}
+
+/// A name with a line break in it must not look like two.
+fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
