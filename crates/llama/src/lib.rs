@@ -13,8 +13,10 @@ pub mod client;
 pub mod engine;
 pub mod gguf;
 pub mod harmony;
+pub mod local;
 pub mod machine;
 pub mod models;
 pub mod protocol;
 
 pub use engine::{Engine, LoadRequest, Loaded};
+pub use local::{Local, LocalConfig};

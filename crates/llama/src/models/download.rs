@@ -111,8 +111,10 @@ pub fn download(
         stop,
         report: Report { rate: Rate::default(), last: None, on_progress },
     };
-    let file = runtime.block_on(transfer.run())?;
-    transfer.finish(&file)?;
+    let outcome = runtime.block_on(transfer.run());
+    // A name that is still being looked up keeps nobody waiting.
+    runtime.shutdown_background();
+    transfer.finish(&outcome?)?;
     Ok(partial.whole)
 }
 

@@ -1,0 +1,222 @@
+//! What a person asks for.
+
+use super::{
+    Inner,
+    saved::{save_added, save_settings},
+    state::State,
+    status::{Run, Work},
+};
+use crate::{
+    gguf::Header,
+    models::{catalog::GPT_OSS_20B, download, manifest::Manifest, shelf::Entry},
+};
+use openagents_core::{
+    CancellationToken,
+    model::{LocalModelsError, ModelCommand, ModelSettings},
+};
+use std::{
+    io,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+type Outcome = Result<(), LocalModelsError>;
+
+/// How long the end of the program waits for downloads to end.
+const END: Duration = Duration::from_secs(2);
+
+impl Inner {
+    pub(super) fn command(self: &Arc<Self>, command: ModelCommand) -> Outcome {
+        if self.state().closed {
+            return Err(refused("the program is about to end"));
+        }
+        self.refresh();
+        match command {
+            ModelCommand::Download { id, accept_licence } => self.download(&id, accept_licence),
+            ModelCommand::Pause { id } => self.pause(&id),
+            ModelCommand::CancelDownload { id } => self.cancel_download(&id),
+            ModelCommand::Verify { id } => self.verify(&id),
+            ModelCommand::Repair { id } => self.repair(&id),
+            ModelCommand::Remove { id } => self.remove(&id),
+            ModelCommand::Add { path } => self.add(&path),
+            ModelCommand::Use { id } => self.use_model(&id),
+            ModelCommand::Load => self.load_now(),
+            ModelCommand::Unload => self.unload_now(),
+            ModelCommand::Configure(settings) => self.configure(*settings),
+        }
+    }
+
+    fn remove(&self, id: &str) -> Outcome {
+        let entry = self.state().entry(id)?.clone();
+        let name = &entry.name;
+        if self.config.model_file.as_ref() == Some(&entry.path) {
+            return Err(refused(format!(
+                "{name} is the file that this program was started with; end it first"
+            )));
+        }
+        if self.state().run(&entry) != Run::Out {
+            let busy = || refused(format!("{name} is answering; stop the answer first"));
+            let _turn = self.turns.try_take().ok_or_else(busy)?;
+            self.unload();
+        }
+        self.stop_transfer(id);
+        if entry.path.parent() == Some(&self.config.folder) {
+            let gone = |error: io::Error| refused(format!("{}: {error}", entry.path.display()));
+            delete(&entry.path).map_err(gone)?;
+            delete(&Manifest::path_of(&entry.path)).map_err(gone)?;
+            download::discard(&entry.path).map_err(gone)?;
+        } else {
+            let mut added = self.state().saved.added.clone();
+            added.retain(|path| *path != entry.path);
+            save_added(&*self.config.settings, &added)?;
+            self.state().saved.added = added;
+        }
+        if self.state().chosen() == id {
+            self.save(|settings| settings.model = None)?;
+        }
+        self.state().verified.remove(id);
+        self.refresh();
+        Ok(())
+    }
+
+    fn add(&self, path: &Path) -> Outcome {
+        let unreadable = |error: io::Error| refused(format!("{}: {error}", path.display()));
+        let path = std::fs::canonicalize(path).map_err(unreadable)?;
+        if path.to_str().is_none() {
+            return Err(refused(format!("{}: give the file a name in UTF-8 first", path.display())));
+        }
+        Header::read(&path).map_err(|error| refused(error.to_string()))?;
+        let folder = std::fs::canonicalize(&self.config.folder);
+        let in_folder = folder.is_ok_and(|folder| path.parent() == Some(&folder));
+        if !in_folder && !self.state().saved.added.contains(&path) {
+            let mut added = self.state().saved.added.clone();
+            added.push(path.clone());
+            save_added(&*self.config.settings, &added)?;
+            self.state().saved.added = added;
+        }
+        self.refresh();
+        // Who adds a file to a program that has none wants it to answer.
+        let answers = |state: &State| {
+            let entry = state.in_use(self.config.model_file.as_deref());
+            entry.is_some_and(|entry| entry.file.is_some() || entry.unfinished.is_some())
+        };
+        let added = {
+            let state = self.state();
+            let is_it = |entry: &&Entry| std::fs::canonicalize(&entry.path).is_ok_and(|known| known == path);
+            let entry = state.entries.iter().find(is_it).map(|entry| entry.id.clone());
+            entry.filter(|_| !answers(&state))
+        };
+        added.map_or(Ok(()), |id| self.use_model(&id))
+    }
+
+    fn use_model(&self, id: &str) -> Outcome {
+        let entry = self.state().entry(id)?.clone();
+        if let Some(pinned) = &self.config.model_file
+            && *pinned != entry.path
+        {
+            let pinned = pinned.display();
+            return Err(refused(format!(
+                "this program was started with {pinned}; start it without to choose"
+            )));
+        }
+        match &entry.file {
+            Some(file) => file.fault().map_or(Ok(()), |fault| Err(refused(fault)))?,
+            None if entry.offer.is_some() => {}
+            None => return Err(refused(format!("{} is not there any more", entry.path.display()))),
+        }
+        self.save(|settings| settings.model = (id != GPT_OSS_20B.id).then(|| id.to_owned()))?;
+        // One that answers is left alone: the next request changes models.
+        let other = self.state().engine.path.as_ref().is_some_and(|path| *path != entry.path);
+        if other && let Some(_turn) = self.turns.try_take() {
+            self.unload();
+        }
+        Ok(())
+    }
+
+    fn load_now(self: &Arc<Self>) -> Outcome {
+        self.check(&self.config.machine.facts()).map_err(refused)?;
+        let inner = self.clone();
+        let load = move || {
+            let cancel = CancellationToken::new();
+            let Some(turn) = inner.turns.take(&cancel, || {}) else { return };
+            if let Err(error) = inner.load(&turn, &cancel, |_| {}) {
+                tracing::warn!("the model was not loaded: {error}");
+            }
+        };
+        let spawned = std::thread::Builder::new().name("model-load".to_owned()).spawn(load);
+        spawned.map(drop).map_err(|error| refused(format!("no thread for the load: {error}")))
+    }
+
+    fn unload_now(&self) -> Outcome {
+        let (run, loading) = {
+            let state = self.state();
+            (state.engine.run.clone(), state.engine.loading.clone())
+        };
+        match run {
+            Run::Generating => Err(refused("the model is answering; stop the answer first")),
+            Run::Loading(_) => {
+                loading.cancel();
+                Ok(())
+            }
+            Run::Out | Run::Ready | Run::Failed(_) => {
+                let busy = || refused("the model is about to answer; stop the answer first");
+                let _turn = self.turns.try_take().ok_or_else(busy)?;
+                self.unload();
+                Ok(())
+            }
+        }
+    }
+
+    /// The model and the licences have commands of their own: a form that is reset does not change them.
+    fn configure(&self, settings: ModelSettings) -> Outcome {
+        settings.check().map_err(LocalModelsError::Refused)?;
+        self.save(|present| {
+            let (model, accepted_licences) =
+                (present.model.take(), std::mem::take(&mut present.accepted_licences));
+            *present = ModelSettings { model, accepted_licences, ..settings };
+        })
+    }
+
+    /// Changes the settings once they are on the disk.
+    pub(super) fn save(&self, change: impl FnOnce(&mut ModelSettings)) -> Outcome {
+        let mut settings = self.state().saved.settings.clone();
+        change(&mut settings);
+        save_settings(&*self.config.settings, &settings)?;
+        self.change(|state| state.saved.settings = settings);
+        Ok(())
+    }
+
+    pub(super) fn shut_down(&self) {
+        let transfers = self.change(|state| {
+            state.closed = true;
+            state.engine.loading.cancel();
+            std::mem::take(&mut state.transfers)
+        });
+        transfers.values().for_each(|transfer| transfer.stop.cancel());
+        let until = Instant::now() + END;
+        let threads = transfers.into_values().filter_map(|transfer| transfer.thread);
+        for thread in threads {
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        self.unload();
+    }
+
+    pub(super) fn is_busy(&self, id: &str) -> Option<Work> {
+        let work = self.state().work(id);
+        matches!(work, Work::Downloading { .. } | Work::Verifying(_)).then_some(work)
+    }
+}
+
+pub(super) fn refused(reason: impl Into<String>) -> LocalModelsError {
+    LocalModelsError::Refused(reason.into())
+}
+
+pub(super) fn delete(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

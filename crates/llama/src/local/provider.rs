@@ -1,0 +1,251 @@
+//! Answers prompts: looks whether it can, loads when it has to, keeps the figures.
+
+use super::{
+    Inner, Local,
+    saved::save_last_used,
+    state::demand,
+    status::{OnDisk, Run, Work},
+    turns::Turn,
+};
+use crate::{
+    LoadRequest,
+    machine::{self, MachineFacts},
+    models::{catalog::GPT_OSS_20B, shelf::Entry},
+};
+use openagents_core::{
+    CancellationToken,
+    model::{
+        Activity, Availability, Capabilities, LOCAL_MODEL, LanguageModel, ModelError, ModelEvent,
+        ModelRequest, StopReason, Usage,
+    },
+};
+use std::time::Instant;
+
+impl LanguageModel for Local {
+    fn id(&self) -> &str {
+        LOCAL_MODEL
+    }
+
+    fn name(&self) -> String {
+        let state = self.inner.state();
+        let in_use = state.in_use(self.inner.config.model_file.as_deref());
+        in_use.map_or(GPT_OSS_20B.name, |entry| &entry.name).to_owned()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let state = self.inner.state();
+        let entry = state.in_use(self.inner.config.model_file.as_deref());
+        let loaded = entry.is_some_and(|entry| matches!(state.run(entry), Run::Ready | Run::Generating));
+        let header = entry.and_then(|entry| entry.file.as_ref()?.header.as_ref().ok());
+        // The engine knows; until it is asked, the template's own words tell.
+        let said = loaded.then(|| self.inner.config.engine.loaded()).flatten().map(|loaded| loaded.tools);
+        let tools = said.unwrap_or_else(|| {
+            header.is_some_and(|header| {
+                let template = header.chat_template.as_deref().unwrap_or_default();
+                header.architecture == "gpt-oss" || template.contains("tools")
+            })
+        });
+        Capabilities { tools, local: true, loaded }
+    }
+
+    fn availability(&self) -> Availability {
+        self.inner.refresh();
+        match self.inner.check(&self.inner.config.machine.facts()) {
+            Ok(_) => Availability::Ready,
+            Err(reason) => Availability::Unavailable(reason),
+        }
+    }
+
+    fn respond(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        let asked = Instant::now();
+        let waiting = || on_event(ModelEvent::Activity(Activity::Waiting));
+        let turn = self.inner.turns.take(cancel, waiting).ok_or(ModelError::Cancelled)?;
+        self.inner.respond(&turn, request, cancel, asked, on_event)
+    }
+}
+
+impl Inner {
+    fn respond(
+        &self,
+        turn: &Turn<'_>,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        asked: Instant,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        let loading = |progress| on_event(ModelEvent::Activity(Activity::Loading { progress }));
+        let id = self.load(turn, cancel, loading)?;
+        self.change(|state| state.engine.run = Run::Generating);
+        let (mut first, mut figures) = (None, None);
+        let result = self.config.engine.generate(request, cancel, &mut |event| match event {
+            ModelEvent::Usage(usage) => {
+                let first: Instant = first.unwrap_or_else(Instant::now);
+                let first_token_ms = u32::try_from((first - asked).as_millis()).unwrap_or(u32::MAX);
+                let usage = Usage { first_token_ms, ..usage };
+                figures = Some(usage);
+                on_event(ModelEvent::Usage(usage));
+            }
+            event => {
+                if !matches!(event, ModelEvent::Activity(Activity::Waiting | Activity::ReadingPrompt { .. }))
+                {
+                    first.get_or_insert_with(Instant::now);
+                }
+                on_event(event);
+            }
+        });
+        self.answered(&id, figures, result.as_ref().err());
+        result
+    }
+
+    /// Loads the model in use unless it is loaded; returns its id.
+    pub(super) fn load(
+        &self,
+        _turn: &Turn<'_>,
+        cancel: &CancellationToken,
+        mut on_progress: impl FnMut(f32),
+    ) -> Result<String, ModelError> {
+        self.refresh();
+        let loaded = self.config.engine.loaded();
+        let in_use = self.state().in_use(self.config.model_file.as_deref()).map(|entry| entry.path.clone());
+        if loaded.as_ref().is_some_and(|loaded| Some(&loaded.path) != in_use.as_ref()) {
+            // Another one is in use now, and the memory of this one counts as free.
+            self.unload();
+        }
+        let machine = self.facts_for_load();
+        let entry = self.check(&machine).map_err(ModelError::Unavailable)?;
+        if loaded.is_some_and(|loaded| loaded.path == entry.path) {
+            return Ok(entry.id);
+        }
+        let demand = demand(&entry).ok_or_else(|| ModelError::Unavailable("the file is gone".to_owned()))?;
+        let context_tokens = machine::context_tokens(&demand, &machine, self.config.context.as_deref());
+        let stop = cancel.child_token();
+        self.change(|state| {
+            state.engine.run = Run::Loading(0.0);
+            state.engine.path = Some(entry.path.clone());
+            state.engine.loading = stop.clone();
+        });
+        on_progress(0.0);
+        let load = LoadRequest { path: entry.path.clone(), context_tokens, threads: None };
+        let result = self.config.engine.load(&load, &stop, &mut |share| {
+            self.change(|state| state.engine.run = Run::Loading(share));
+            on_progress(share);
+        });
+        let memory_bytes = self.config.engine.memory_bytes();
+        let now = self.config.clock.now();
+        self.change(|state| {
+            state.engine.since = now;
+            state.engine.run = match &result {
+                Ok(_) => Run::Ready,
+                Err(ModelError::Cancelled) => Run::Out,
+                Err(error) => Run::Failed(error.to_string()),
+            };
+            state.engine.memory_bytes = memory_bytes;
+            state.engine.context_tokens = result.as_ref().ok().map(|loaded| loaded.context_tokens);
+        });
+        match result {
+            Ok(_) => Ok(entry.id),
+            Err(ModelError::Cancelled) if !cancel.is_cancelled() => {
+                Err(ModelError::Failed(format!("{} was unloaded while it was loaded; try again", entry.name)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the memory back. Whoever calls this has the turn.
+    pub(super) fn unload(&self) {
+        self.config.engine.unload();
+        self.change(|state| {
+            state.engine.run = Run::Out;
+            state.engine.memory_bytes = None;
+            state.engine.context_tokens = None;
+        });
+    }
+
+    fn answered(&self, id: &str, figures: Option<Usage>, error: Option<&ModelError>) {
+        let loaded = self.config.engine.loaded().is_some();
+        let memory_bytes = self.config.engine.memory_bytes();
+        let now = self.config.clock.now();
+        let last_used = self.change(|state| {
+            state.engine.since = now;
+            state.engine.run = match error {
+                Some(error @ ModelError::Crashed(_)) => Run::Failed(error.to_string()),
+                _ if loaded => Run::Ready,
+                Some(error) => Run::Failed(error.to_string()),
+                None => Run::Out,
+            };
+            state.engine.memory_bytes = memory_bytes.filter(|_| loaded);
+            if let Some(usage) = figures {
+                state.usage.insert(id.to_owned(), usage);
+            }
+            state.saved.last_used.insert(id.to_owned(), jiff::Timestamp::now().as_millisecond());
+            state.saved.last_used.clone()
+        });
+        if let Err(error) = save_last_used(&*self.config.settings, &last_used) {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// What llama.cpp says about the GPU is better than what we suppose.
+    fn facts_for_load(&self) -> MachineFacts {
+        let machine = self.config.machine.facts();
+        let devices = self.config.engine.devices();
+        let gpu = devices.iter().filter(|device| device.gpu).map(|device| device.memory_free).max();
+        MachineFacts { device_memory: gpu.filter(|free| *free > 0).or(machine.device_memory), ..machine }
+    }
+
+    /// Returns the model in use, or why it cannot answer: one sentence without a full stop.
+    pub(super) fn check(&self, machine: &MachineFacts) -> Result<Entry, String> {
+        let state = self.state();
+        if state.closed {
+            return Err("the program is about to end".to_owned());
+        }
+        let entry = state.in_use(self.config.model_file.as_deref()).ok_or_else(|| {
+            let chosen = state.chosen();
+            format!("the model {chosen} is gone; choose another one with `openagents models use ID`")
+        })?;
+        let name = &entry.name;
+        match state.work(&entry.id) {
+            Work::Downloading { done, total, .. } => {
+                return Err(format!("{name} is being downloaded ({} %); wait for it", percent(done, total)));
+            }
+            Work::Verifying(share) if state.run(entry) == Run::Out => {
+                return Err(format!("{name} is being verified ({:.0} %); wait for it", share * 100.0));
+            }
+            Work::Failed(reason) => return Err(format!("{name}: {reason}")),
+            Work::Verifying(_) | Work::None => {}
+        }
+        match state.on_disk(entry) {
+            OnDisk::Whole => {}
+            OnDisk::Unusable(reason) => return Err(reason),
+            OnDisk::Part { done, total } => {
+                let percent = percent(done, total);
+                return Err(format!(
+                    "the download of {name} is paused at {percent} %; run `openagents models download` to go on"
+                ));
+            }
+            OnDisk::Nothing => {
+                return Err(format!(
+                    "{name} is not downloaded; run `openagents models download`, or add a GGUF file with `openagents models add FILE`"
+                ));
+            }
+        }
+        if matches!(state.run(entry), Run::Ready | Run::Generating) {
+            return Ok(entry.clone());
+        }
+        let demand = demand(entry).ok_or_else(|| format!("{name} has no file"))?;
+        let context = machine::context_tokens(&demand, machine, self.config.context.as_deref());
+        match machine::to_run(&demand, context, machine).refusal {
+            Some(reason) => Err(format!("{name} cannot run here now: {reason}")),
+            None => Ok(entry.clone()),
+        }
+    }
+}
+
+fn percent(done: u64, total: u64) -> u64 {
+    done.saturating_mul(100).checked_div(total).unwrap_or(0)
+}

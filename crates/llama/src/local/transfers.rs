@@ -1,0 +1,248 @@
+//! Downloads and verifications: each on a thread of its own, one for a model at a time.
+
+use super::{
+    Inner,
+    commands::{delete, refused},
+    state::Transfer,
+    status::{Run, Work},
+};
+use crate::models::{
+    catalog::Offer,
+    download::{self, DownloadError, Progress},
+    manifest::{FileRecord, Manifest},
+    remote::Remote,
+    shelf::Entry,
+    verify::{self, VerifyError},
+};
+use openagents_core::{CancellationToken, model::LocalModelsError};
+use std::sync::Arc;
+
+type Outcome = Result<(), LocalModelsError>;
+
+impl Inner {
+    pub(super) fn download(self: &Arc<Self>, id: &str, accept_licence: bool) -> Outcome {
+        let entry = self.state().entry(id)?.clone();
+        let name = &entry.name;
+        let offer = entry
+            .offer
+            .ok_or_else(|| refused(format!("{name} is a file of yours; there is nothing to download")))?;
+        match (self.is_busy(id), &entry.file) {
+            (Some(Work::Downloading { .. }), _) => return Ok(()),
+            (Some(_), _) => return Err(refused(format!("{name} is being verified; wait for it"))),
+            (None, Some(file)) if file.fault().is_none() && self.state().verified.get(id) != Some(&false) => {
+                return Err(refused(format!("{name} is downloaded already")));
+            }
+            (None, _) => {}
+        }
+        self.accept(offer, accept_licence)?;
+        self.fetch(entry, offer)
+    }
+
+    pub(super) fn pause(&self, id: &str) -> Outcome {
+        let name = self.state().entry(id)?.name.clone();
+        match self.is_busy(id) {
+            Some(Work::Downloading { .. } | Work::Verifying(_)) => self.stop_transfer(id),
+            _ => return Err(refused(format!("{name} is not being downloaded"))),
+        }
+        self.refresh();
+        Ok(())
+    }
+
+    pub(super) fn cancel_download(&self, id: &str) -> Outcome {
+        let entry = self.state().entry(id)?.clone();
+        if self.is_busy(id).is_none() && entry.unfinished.is_none() {
+            return Err(refused(format!("{} is not being downloaded", entry.name)));
+        }
+        self.stop_transfer(id);
+        let kept = |error| refused(format!("{}: {error}", entry.path.display()));
+        download::discard(&entry.path).map_err(kept)?;
+        self.refresh();
+        Ok(())
+    }
+
+    pub(super) fn verify(self: &Arc<Self>, id: &str) -> Outcome {
+        let (entry, record) = self.verifiable(id)?;
+        self.begin(id, Work::Verifying(0.0), move |inner, stop, number| {
+            inner.compare(&entry, &record, stop, number).map_or(Work::None, Work::Failed)
+        })
+    }
+
+    pub(super) fn repair(self: &Arc<Self>, id: &str) -> Outcome {
+        let entry = self.state().entry(id)?.clone();
+        let offer = entry.offer.ok_or_else(|| {
+            refused(format!("{} was not downloaded by this program; copy or download it again", entry.name))
+        })?;
+        if self.is_busy(id).is_some() {
+            return Err(refused(format!("{} is being downloaded or verified; wait for it", entry.name)));
+        }
+        self.accept(offer, false)?;
+        match entry.file.as_ref().and_then(|file| file.record.clone()) {
+            Some(record) if self.state().run(&entry) == Run::Out => {
+                self.begin(id, Work::Verifying(0.0), move |inner, stop, number| {
+                    match inner.compare(&entry, &record, stop, number) {
+                        None => Work::None,
+                        Some(_) => inner.receive(&entry, offer, stop, number),
+                    }
+                })
+            }
+            Some(_) => Err(refused(format!("{} is loaded; unload it first", entry.name))),
+            None => self.fetch(entry, offer),
+        }
+    }
+
+    /// Stops what is done with a model's file and waits until it has ended; it ends within milliseconds.
+    pub(super) fn stop_transfer(&self, id: &str) {
+        let transfer = self.change(|state| state.transfers.remove(id));
+        if let Some(Transfer { stop, thread, .. }) = transfer {
+            stop.cancel();
+            if thread.is_some_and(|thread| thread.join().is_err()) {
+                tracing::warn!("the thread that downloaded {id} has panicked");
+            }
+        }
+    }
+
+    fn accept(&self, offer: &Offer, accept: bool) -> Outcome {
+        let accepted = self.state().saved.settings.accepted_licences.iter().any(|id| id == offer.id);
+        if accepted {
+            return Ok(());
+        }
+        if !accept {
+            return Err(LocalModelsError::Licence {
+                model: offer.name.to_owned(),
+                licence: offer.licence.to_owned(),
+                url: offer.licence_url.to_owned(),
+            });
+        }
+        self.save(|settings| settings.accepted_licences.push(offer.id.to_owned()))
+    }
+
+    /// Downloads a file in place of what is there.
+    fn fetch(self: &Arc<Self>, entry: Entry, offer: &'static Offer) -> Outcome {
+        let (done, total) = entry.unfinished.unwrap_or((0, 0));
+        let work = Work::Downloading { done, total, per_second: 0 };
+        let id = entry.id.clone();
+        self.begin(&id, work, move |inner, stop, number| inner.receive(&entry, offer, stop, number))
+    }
+
+    fn receive(&self, entry: &Entry, offer: &Offer, stop: &CancellationToken, number: u64) -> Work {
+        let folder = &self.config.folder;
+        if entry.file.is_some()
+            && let Err(error) = delete(&Manifest::path_of(&entry.path)).and_then(|()| delete(&entry.path))
+        {
+            return Work::Failed(format!("{}: {error}", entry.path.display()));
+        }
+        let remote = match &self.config.server {
+            Some(server) => Remote::new(server),
+            None => Remote::from_env(),
+        };
+        let mut report = |progress| {
+            let work = match progress {
+                Progress::Bytes { done, total, per_second } => Work::Downloading { done, total, per_second },
+                Progress::Verifying(share) => Work::Verifying(share),
+            };
+            self.report(&entry.id, number, work);
+        };
+        let outcome = remote.map_err(DownloadError::from).and_then(|remote| {
+            download::download(&remote, offer, folder, self.config.patience, stop, &mut report)
+        });
+        match outcome {
+            Ok(_) => {
+                self.state().verified.insert(entry.id.clone(), true);
+                Work::None
+            }
+            Err(DownloadError::Stopped) => Work::None,
+            Err(error) => Work::Failed(error.to_string()),
+        }
+    }
+
+    /// Returns what is wrong with a file.
+    fn compare(
+        &self,
+        entry: &Entry,
+        record: &FileRecord,
+        stop: &CancellationToken,
+        number: u64,
+    ) -> Option<String> {
+        let mut shown = 0;
+        let outcome = verify::verify(&entry.path, record, stop, &mut |share| {
+            // A person sees whole percents.
+            let percent = (share * 100.0) as u32;
+            if percent != shown {
+                shown = percent;
+                self.report(&entry.id, number, Work::Verifying(share));
+            }
+        });
+        match outcome {
+            Err(VerifyError::Stopped) => None,
+            outcome => {
+                self.state().verified.insert(entry.id.clone(), outcome.is_ok());
+                outcome.err().map(|error| error.to_string())
+            }
+        }
+    }
+
+    fn verifiable(&self, id: &str) -> Result<(Entry, FileRecord), LocalModelsError> {
+        let entry = self.state().entry(id)?.clone();
+        let name = &entry.name;
+        if self.is_busy(id).is_some() {
+            return Err(refused(format!("{name} is being downloaded or verified; wait for it")));
+        }
+        let file = entry.file.as_ref().ok_or_else(|| refused(format!("{name} has no file to verify")))?;
+        if let Err(error) = &file.header {
+            return Err(refused(error.to_string()));
+        }
+        let record = file.record.clone().ok_or_else(|| {
+            refused(format!(
+                "{name} was not downloaded by this program, so there is no hash to compare it with"
+            ))
+        })?;
+        Ok((entry, record))
+    }
+
+    /// Runs `work` on a thread; what it returns stays on the card.
+    fn begin(
+        self: &Arc<Self>,
+        id: &str,
+        first: Work,
+        work: impl FnOnce(&Self, &CancellationToken, u64) -> Work + Send + 'static,
+    ) -> Outcome {
+        self.stop_transfer(id);
+        let stop = CancellationToken::new();
+        let number = self.change(|state| {
+            let number = state.next_transfer;
+            state.next_transfer += 1;
+            let transfer = Transfer { work: first, number, stop: stop.clone(), thread: None };
+            state.transfers.insert(id.to_owned(), transfer);
+            number
+        });
+        let (inner, owner) = (self.clone(), id.to_owned());
+        let run = move || {
+            let last = work(&inner, &stop, number);
+            inner.refresh();
+            inner.report(&owner, number, last);
+        };
+        match std::thread::Builder::new().name("model-transfer".to_owned()).spawn(run) {
+            Ok(thread) => {
+                let mut state = self.state();
+                if let Some(transfer) =
+                    state.transfers.get_mut(id).filter(|transfer| transfer.number == number)
+                {
+                    transfer.thread = Some(thread);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.change(|state| state.transfers.remove(id));
+                Err(refused(format!("no thread for the download: {error}")))
+            }
+        }
+    }
+
+    fn report(&self, id: &str, number: u64, work: Work) {
+        self.change(|state| {
+            if let Some(transfer) = state.transfers.get_mut(id).filter(|transfer| transfer.number == number) {
+                transfer.work = work;
+            }
+        });
+    }
+}
