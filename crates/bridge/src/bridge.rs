@@ -7,11 +7,16 @@ use crate::{
     http,
     ios::Resumes,
     limits::{self, Limits},
+    models::ModelsFeed,
     sessions::{Explore, Hub, beside},
     shared::Shared,
     store::Store,
 };
-use openagents_core::{explore::Explorer, history::History};
+use openagents_core::{
+    explore::Explorer,
+    history::History,
+    model::{LocalModels, SettingsStore},
+};
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -24,6 +29,24 @@ use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
+
+/// What a bridge has for those who explore and answer.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The logs of other agents.
+    pub history: Arc<History>,
+    /// What a person chose.
+    pub settings: Arc<dyn SettingsStore>,
+}
+
+/// Those who explore and answer.
+#[derive(Debug, Clone)]
+pub struct Providers {
+    /// Runs explorations.
+    pub explorer: Arc<dyn Explore>,
+    /// The models on this machine; with them comes the mode `gptoss_20b`.
+    pub models: Option<Arc<dyn LocalModels>>,
+}
 
 /// How long clients have for the last words.
 const GOOD_BYE: Duration = Duration::from_secs(5);
@@ -45,13 +68,17 @@ pub struct Bridge {
 impl Bridge {
     /// Opens the store, binds the port and serves until [`Bridge::shutdown`].
     pub async fn start(config: BridgeConfig) -> Result<Self, BridgeError> {
-        Self::start_with(config, |history| Arc::new(Explorer::heuristic(history))).await
+        Self::start_with(config, |around| Providers {
+            explorer: Arc::new(Explorer::heuristic(around.history)),
+            models: None,
+        })
+        .await
     }
 
-    /// Like [`Bridge::start`], with something else that explores.
+    /// Like [`Bridge::start`], with others that explore and answer. `providers` may block.
     pub async fn start_with(
         config: BridgeConfig,
-        explorer: impl FnOnce(Arc<History>) -> Arc<dyn Explore>,
+        providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
     ) -> Result<Self, BridgeError> {
         let home = config.home.clone();
         let (tenancy, token, store) = beside(move || open(&home)).await.unwrap_or_else(|| {
@@ -65,10 +92,15 @@ impl Bridge {
         let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
         tenancy.announce(address)?;
         let history = Arc::new(History::new(config.history, store.transcript_index()));
+        let around = Surroundings { history: history.clone(), settings: Arc::new(store.clone()) };
+        let providers = beside(move || providers(around)).await;
+        let providers = providers.ok_or(BridgeError::Providers)?;
+        let models = providers.models.clone().map(ModelsFeed::new);
         let root = config.root.canonicalize().unwrap_or(config.root);
         let shared = Arc::new(Shared {
-            hub: Hub::new(store.clone(), explorer(history.clone()), history, root),
+            hub: Hub::new(store.clone(), providers, history, root),
             inspector: Arc::default(),
+            models,
             token,
             back_off: BackOff::default(),
             limits: Limits::default(),
@@ -117,6 +149,9 @@ impl Bridge {
             tracing::warn!(%error, "the listener ended badly");
         }
         self.shared.hub.stop().await;
+        if let Some(models) = self.shared.models.clone() {
+            beside(move || models.shut_down()).await;
+        }
         self.shared.closing.cancel();
         self.shared.connections.close();
         if tokio::time::timeout(GOOD_BYE, self.shared.connections.wait()).await.is_err() {

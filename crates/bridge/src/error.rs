@@ -1,6 +1,7 @@
 //! Errors at the boundary: a code to switch on, one sentence to read, and a hint where there is something to do.
 
 use crate::store::StoreError;
+use openagents_core::model::LocalModelsError;
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -33,6 +34,9 @@ pub enum BridgeError {
         /// What the operating system says.
         reason: String,
     },
+    /// What is to explore and answer could not be made.
+    #[error("cannot start: what answers prompts ended unexpectedly")]
+    Providers,
     /// The session store cannot be opened.
     #[error("cannot open the session store: {0}")]
     Store(StoreError),
@@ -50,6 +54,7 @@ impl BridgeError {
             Self::Listen { .. } => "listen",
             Self::AlreadyRunning { .. } => "already_running",
             Self::NotWritable { .. } => "not_writable",
+            Self::Providers => "providers",
             Self::Store(_) => "store",
         }
     }
@@ -62,7 +67,7 @@ impl BridgeError {
                 Some("Use the running one, or set OPENAGENTS_HOME to another folder.")
             }
             Self::NotWritable { .. } => Some("Set OPENAGENTS_HOME to a folder that you can write to."),
-            Self::Listen { .. } | Self::Store(_) => None,
+            Self::Listen { .. } | Self::Providers | Self::Store(_) => None,
         }
     }
 }
@@ -82,11 +87,13 @@ pub(crate) struct Fault {
     pub(crate) code: i32,
     pub(crate) message: String,
     pub(crate) hint: Option<&'static str>,
+    /// A word that programs can switch on, where the code says too little.
+    pub(crate) kind: Option<&'static str>,
 }
 
 impl Fault {
     fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None }
+        Self { code, message: message.into(), hint: None, kind: None }
     }
 
     pub(crate) fn parse(reason: impl Into<String>) -> Self {
@@ -127,18 +134,36 @@ impl Fault {
         Self::invalid_params("no workspace is open; open a folder on the desktop first")
     }
 
+    pub(crate) fn no_local_model() -> Self {
+        Self::invalid_params("no local model runs here; choose another mode")
+    }
+
     /// Returns the `error` member of a response.
     pub(crate) fn to_wire(&self) -> Value {
-        match self.hint {
-            Some(hint) => json!({"code": self.code, "message": self.message, "data": {"hint": hint}}),
-            None => json!({"code": self.code, "message": self.message}),
+        let mut wire = json!({"code": self.code, "message": self.message});
+        for (key, value) in [("hint", self.hint), ("code", self.kind)] {
+            if let Some(value) = value {
+                wire["data"][key] = value.into();
+            }
         }
+        wire
     }
 }
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.message)
+    }
+}
+
+impl From<LocalModelsError> for Fault {
+    fn from(error: LocalModelsError) -> Self {
+        let (kind, fault): (_, fn(String) -> Self) = match &error {
+            LocalModelsError::Licence { .. } => ("licence", Self::busy),
+            LocalModelsError::Unknown(_) => ("unknown_model", Self::not_found),
+            LocalModelsError::Refused(_) => ("refused", Self::busy),
+        };
+        Self { kind: Some(kind), ..fault(error.to_string()) }
     }
 }
 

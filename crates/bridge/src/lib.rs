@@ -17,6 +17,7 @@ mod inspect;
 mod ios;
 mod limits;
 mod markdown;
+mod models;
 mod outbox;
 mod page;
 mod prune;
@@ -32,7 +33,7 @@ pub mod store;
 
 pub use address::{ADDRESS_FILE, running};
 pub use auth::TOKEN_FILE;
-pub use bridge::Bridge;
+pub use bridge::{Bridge, Providers, Surroundings};
 pub use error::BridgeError;
 pub use sessions::Explore;
 

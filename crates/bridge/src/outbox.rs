@@ -5,12 +5,15 @@
 
 use crate::{
     inspect::{Direction, Inspector, Line},
+    models::{ModelsFeed, ModelsWatch},
     rpc,
     sessions::{Session, Wake},
     socket::{Closing, Socket},
     store::{StoreError, Stored},
 };
 use futures::{SinkExt, stream::SplitSink};
+use openagents_core::model::Activity;
+use serde_json::Value;
 use std::{
     convert::Infallible,
     sync::{
@@ -55,6 +58,8 @@ pub(crate) enum Out {
     After { session: Arc<Session>, seq: u64, text: String },
     /// From here on, every frame of every connection after number `since`.
     Inspect { since: u64 },
+    /// From here on, the local models whenever they differ from the snapshot that was just sent.
+    WatchModels(Arc<ModelsFeed>, Value),
     /// No more updates of the session.
     Leave(Arc<Session>),
     /// A question whether the other end is still there.
@@ -73,6 +78,9 @@ pub(crate) trait Dialect: Send {
 
     /// Returns the first update that is held back.
     fn held_back(&self, session: &Session) -> Option<u64>;
+
+    /// Says what a session is doing, if this door shows that.
+    fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String>;
 
     /// Says that the log could not be written.
     fn failed(&mut self, session: &Session, message: &str) -> String;
@@ -97,6 +105,8 @@ pub(crate) struct Follow {
     read: u64,
     rested: bool,
     told: u64,
+    /// The change of activity that the client knows of.
+    activity: u64,
 }
 
 /// Everything that the sending half works with.
@@ -138,6 +148,7 @@ impl<D: Dialect> Sender<D> {
             follows: Vec::new(),
             waiting: Vec::new(),
             inspected: None,
+            models: None,
             next_ping: Instant::now() + PING_EVERY,
             pulse: Pulse::default(),
         };
@@ -156,6 +167,7 @@ struct Pump<D> {
     /// Responses that wait for an update of a session.
     waiting: Vec<(Arc<Session>, u64, String)>,
     inspected: Option<u64>,
+    models: Option<ModelsWatch>,
     next_ping: Instant,
     pulse: Pulse,
 }
@@ -208,10 +220,12 @@ impl<D: Dialect> Pump<D> {
             if closing.is_cancelled() {
                 return Err(Some(Closing::going_away()));
             }
+            let models_due = self.models.as_ref().and_then(ModelsWatch::due);
+            let next = models_due.map_or(self.next_ping, |due| due.min(self.next_ping));
             let order = tokio::select! {
                 order = orders.recv() => order,
                 () = self.wake.notified() => None,
-                () = sleep_until(self.next_ping) => None,
+                () = sleep_until(next) => None,
                 () = closing.cancelled() => None,
                 () = hangup.cancelled() => None,
             };
@@ -238,6 +252,10 @@ impl<D: Dialect> Pump<D> {
                 self.inspected = Some(since);
                 Ok(())
             }
+            Out::WatchModels(feed, told) => {
+                self.models = Some(ModelsWatch::begin(feed, told, &self.wake));
+                Ok(())
+            }
             Out::Leave(session) => {
                 self.follows.retain(|follow| !Arc::ptr_eq(&follow.session, &session));
                 Ok(())
@@ -250,7 +268,10 @@ impl<D: Dialect> Pump<D> {
     fn follow(&mut self, session: Arc<Session>, since: u64) {
         session.watch(&self.wake);
         let told = session.head().failure.map_or(0, |failure| failure.number);
-        let follow = Follow { session, written: since, read: since, rested: false, told };
+        // What is going on is told to whoever comes in the middle of it; that nothing is goes without saying.
+        let (changes, doing) = session.activity();
+        let activity = if doing.is_some() { 0 } else { changes };
+        let follow = Follow { session, written: since, read: since, rested: false, told, activity };
         match self.follows.iter_mut().find(|known| Arc::ptr_eq(&known.session, &follow.session)) {
             Some(known) => *known = follow,
             None => self.follows.push(follow),
@@ -264,6 +285,9 @@ impl<D: Dialect> Pump<D> {
             progress |= self.advance(index).await?;
         }
         self.answer().await?;
+        if let Some(text) = self.models.as_mut().and_then(ModelsWatch::news) {
+            self.write(text).await?;
+        }
         Ok(progress | self.show_frames().await?)
     }
 
@@ -280,6 +304,16 @@ impl<D: Dialect> Pump<D> {
             if let Some(follow) = self.follows.get_mut(index) {
                 (follow.read, follow.rested) = (last, false);
                 follow.written = held_back.map_or(last, |first| first.saturating_sub(1));
+            }
+            return Ok(true);
+        }
+        let (changes, doing) = session.activity();
+        if changes != follow.activity {
+            if let Some(text) = self.sender.dialect.activity(&session, doing) {
+                self.write(text).await?;
+            }
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.activity = changes;
             }
             return Ok(true);
         }

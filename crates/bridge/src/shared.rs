@@ -6,6 +6,7 @@ use crate::{
     inspect::Inspector,
     ios::Resumes,
     limits::Limits,
+    models::ModelsFeed,
     sessions::Hub,
 };
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     pub(crate) inspector: Arc<Inspector>,
+    /// The local models, where there are any.
+    pub(crate) models: Option<Arc<ModelsFeed>>,
     pub(crate) token: Token,
     pub(crate) back_off: BackOff,
     pub(crate) limits: Limits,

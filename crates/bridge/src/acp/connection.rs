@@ -17,6 +17,8 @@ use crate::{
     store::Stored,
 };
 use hyper::upgrade::OnUpgrade;
+use openagents_core::model::Activity;
+use serde_json::json;
 use std::sync::Arc;
 
 /// Serves an authenticated connection until it ends.
@@ -87,6 +89,11 @@ impl Dialect for Acp {
 
     fn held_back(&self, _session: &Session) -> Option<u64> {
         None
+    }
+
+    fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {
+        let params = json!({"sessionId": session.id(), "activity": activity});
+        Some(rpc::notification("_openagents/activity", &params))
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {

@@ -1,10 +1,12 @@
 //! ACP's words into calls: the one table of what may be asked, with which params, and by whom.
 
+use super::models;
 use crate::error::Fault;
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, ContentBlock, EmbeddedResourceResource, InitializeRequest,
-    ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PromptRequest,
+    ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PromptRequest, SetSessionModeRequest,
 };
+use openagents_core::{explore::PlannerChoice, model::ModelCommand};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -28,12 +30,15 @@ pub(crate) enum Call {
     LoadSession(LoadSessionRequest),
     Prompt(PromptRequest),
     Cancel(CancelNotification),
+    SetMode(SetSessionModeRequest),
     Explore(Explore),
     Attach(Attach),
     Update(Update),
     Markdown(Markdown),
     Inspect,
     Workspaces,
+    Models(models::List),
+    Model(ModelCommand),
 }
 
 /// Params of `_openagents/explore`.
@@ -42,6 +47,9 @@ pub(crate) struct Explore {
     pub(crate) root: std::path::PathBuf,
     #[serde(default)]
     pub(crate) goals: Vec<String>,
+    /// Who plans.
+    #[serde(default)]
+    pub(crate) planner: PlannerChoice,
     /// Accepted, and without effect: an exploration uses no network and no model of others.
     #[serde(default, rename = "policy")]
     _policy: Policy,
@@ -92,6 +100,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
     (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(read(params)?))),
     (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(read(params)?))),
+    (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(read(params)?))),
     ("_openagents/explore", Scope::Prompt, |params| Ok(Call::Explore(read(params)?))),
     ("_openagents/attach", Scope::View, |params| Ok(Call::Attach(read(params)?))),
     ("_openagents/update", Scope::View, |params| Ok(Call::Update(read(params)?))),
@@ -105,12 +114,21 @@ pub(crate) const INSPECT: &str = "_openagents/inspect";
 
 /// Reads a call that somebody with `scope` makes.
 pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
+    let params = if params.is_null() { Value::Object(Default::default()) } else { params };
+    if let Some(verb) = method.strip_prefix(models::PREFIX) {
+        let needed = if verb == "list" { Scope::View } else { Scope::Admin };
+        return match scope >= needed {
+            true if verb == "list" => read(params).map(Call::Models),
+            true => models::command(verb, params).map(Call::Model),
+            false => Err(Fault::invalid_request(format!("This device may not call {method}."))),
+        };
+    }
     let known = METHODS.iter().find(|(name, _, _)| *name == method);
     let Some((_, needed, read)) = known else { return Err(Fault::method_not_found(method)) };
     if scope < *needed {
         return Err(Fault::invalid_request(format!("This device may not call {method}.")));
     }
-    read(if params.is_null() { Value::Object(Default::default()) } else { params })
+    read(params)
 }
 
 /// Returns the session whose turn a call cancels.

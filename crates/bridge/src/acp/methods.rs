@@ -2,20 +2,21 @@
 
 use super::{
     from_wire::{self, Call, Scope},
-    requests,
+    requests, to_wire,
 };
 use crate::{
     error::Fault,
     inspect::Line,
     markdown,
+    models::ModelsFeed,
     outbox::{Out, Outbox},
     rpc::{self, Id},
-    sessions::{Session, Ticket, TurnRequest},
+    sessions::{Session, Ticket, TurnRequest, beside},
     shared::Shared,
 };
 use agent_client_protocol_schema::v1::{
     InitializeRequest, LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
-    PromptRequest, PromptResponse, StopReason,
+    PromptRequest, PromptResponse, SessionModeState, SetSessionModeRequest, StopReason,
 };
 use openagents_core::update::RunState;
 use serde::Serialize;
@@ -42,6 +43,8 @@ enum Answer {
     After(Value, Arc<Session>, u64),
     /// When a turn is over.
     AtEnd(Arc<Session>, Ticket),
+    /// Then the local models whenever they change.
+    AndWatchModels(Value, Arc<ModelsFeed>),
     /// Not shown to the inspector; then every frame after a number.
     AndInspect(Value, u64),
 }
@@ -71,6 +74,9 @@ impl Methods {
 
     pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
         let answer = match from_wire::call(method, params, Scope::Admin) {
+            Ok(Call::Models(_) | Call::Model(_)) if self.shared.models.is_none() => {
+                Err(Fault::method_not_found(method))
+            }
             Ok(call) => self.run(call).await,
             Err(fault) => Err(fault),
         };
@@ -85,6 +91,10 @@ impl Methods {
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
+            Ok(Answer::AndWatchModels(result, feed)) => {
+                self.send(Out::Text(rpc::response(&id, &result))).await;
+                self.send(Out::WatchModels(feed, result)).await;
+            }
             Ok(Answer::AndInspect(result, since)) => {
                 self.send(Out::Unrecorded(rpc::response(&id, &result))).await;
                 self.send(Out::Inspect { since }).await;
@@ -105,16 +115,24 @@ impl Methods {
                 self.session(&cancel.session_id.0).await?.cancel();
                 Ok(Answer::Now(json!({})))
             }
+            Call::SetMode(request) => self.set_mode(request).await,
             Call::Explore(request) => self.explore(request).await,
             Call::Attach(request) => {
                 let session = self.session(&request.session_id).await?;
                 let head = session.head();
-                let result = json!({"sessionId": session.id(), "seq": head.seq, "running": head.running});
+                let result = json!({"sessionId": session.id(), "seq": head.seq, "running": head.running,
+                    "mode": *session.mode()});
                 Ok(Answer::AndFollow(result, session, request.since.min(head.seq)))
             }
             Call::Update(request) => Ok(Answer::Now(requests::update(hub, request).await?)),
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
             Call::Workspaces => Ok(Answer::Now(requests::workspaces(hub).await)),
+            Call::Models(list) => {
+                let feed = self.models()?;
+                let snapshot = feed.snapshot();
+                Ok(if list.watch { Answer::AndWatchModels(snapshot, feed) } else { Answer::Now(snapshot) })
+            }
+            Call::Model(command) => Ok(Answer::Now(self.models()?.command(command).await?)),
             Call::Inspect => {
                 let (frames, last) = self.shared.inspector.snapshot();
                 let frames: Vec<Value> = frames.iter().map(|frame| frame.to_wire()).collect();
@@ -133,14 +151,14 @@ impl Methods {
     async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
         let cwd = self.shared.hub.admit(&request.cwd).await?;
         let session = self.shared.hub.create(&cwd).await?;
-        let result = wire(&NewSessionResponse::new(session.id().clone()));
+        let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
         Ok(Answer::AndFollow(result, session, 0))
     }
 
     async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let seq = session.head().seq;
-        Ok(Answer::After(wire(&LoadSessionResponse::new()), session, seq))
+        Ok(Answer::After(wire(&LoadSessionResponse::new().modes(self.modes(&session))), session, seq))
     }
 
     async fn prompt(&mut self, request: PromptRequest) -> Result<Answer, Fault> {
@@ -156,16 +174,39 @@ impl Methods {
             let since = session.head().seq;
             self.follow(session.clone(), since).await;
         }
-        let turn = TurnRequest::prompt(session.cwd(), text, &self.line.id);
+        let turn = self.shared.hub.prompt(&session, session.cwd(), text, &self.line.id);
         let ticket = self.shared.hub.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
+    }
+
+    fn models(&self) -> Result<Arc<ModelsFeed>, Fault> {
+        self.shared.models.clone().ok_or_else(Fault::no_local_model)
+    }
+
+    fn modes(&self, session: &Session) -> SessionModeState {
+        to_wire::modes(&session.mode(), &self.shared.hub.modes())
+    }
+
+    async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let (wanted, modes) = (request.mode_id.0, self.shared.hub.modes());
+        if modes.iter().all(|mode| *mode.id != *wanted) {
+            let known: Vec<_> = modes.iter().map(|mode| mode.id).collect();
+            let wanted = crate::prune::head(&wanted, 100);
+            let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
+            return Err(Fault::invalid_params(message));
+        }
+        if *session.mode() != *wanted {
+            beside(move || session.set_mode(&wanted)).await;
+        }
+        Ok(Answer::Now(json!({})))
     }
 
     async fn explore(&mut self, request: from_wire::Explore) -> Result<Answer, Fault> {
         let hub = &self.shared.hub;
         let root = hub.open_workspace(&request.root).await?;
         let session = hub.create(&root).await?;
-        let turn = TurnRequest::exploration(root, request.goals, None);
+        let turn = TurnRequest::exploration(root, request.goals, None).planned_by(request.planner);
         let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
         hub.submit(&session, turn).await?;
         Ok(Answer::AndFollow(result, session, 0))

@@ -3,6 +3,7 @@
 mod connection;
 mod from_wire;
 mod methods;
+mod models;
 mod requests;
 pub mod to_wire;
 

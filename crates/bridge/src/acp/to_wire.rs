@@ -1,10 +1,14 @@
 //! Our words into ACP's. One function for each direction and kind; nothing else builds these frames.
 
-use crate::{prune, sessions::Listed};
+use crate::{
+    prune,
+    sessions::{Listed, Mode},
+};
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, CurrentModeUpdate, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
-    PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionNotification, SessionUpdate as Wire, TextContent,
-    ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
+    SessionUpdate as Wire, TextContent, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind,
 };
 use openagents_core::update::{
     AgentMessage, Cut, EntryStatus, PlanEntry as Entry, PlanSnapshot, SessionUpdate, ToolCall as Call,
@@ -69,9 +73,16 @@ fn user_message(message: &UserMessage) -> ContentChunk {
 }
 
 fn agent_message(message: &AgentMessage) -> ContentChunk {
+    let mut ours = Map::new();
     // The summary keeps the names that it has in the store.
-    let summary = message.summary.as_ref().map(|summary| meta(json!({"summary": summary})));
-    chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(summary)
+    if let Some(summary) = &message.summary {
+        ours.insert("summary".to_owned(), json!(summary));
+    }
+    if let Some(usage) = &message.usage {
+        ours.insert("usage".to_owned(), json!(usage));
+    }
+    let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
+    chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(ours)
 }
 
 fn plan(snapshot: &PlanSnapshot) -> Plan {
@@ -161,6 +172,13 @@ fn add_cut(ours: &mut Map<String, Value>, cut: Cut) {
     if cut.omitted > 0 {
         ours.insert("omitted".to_owned(), cut.omitted.into());
     }
+}
+
+/// Returns the mode of a session and those it can be in.
+pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
+    let mode =
+        |mode: &Mode| SessionMode::new(mode.id, mode.name.clone()).description(mode.description.to_owned());
+    SessionModeState::new(current.to_owned(), available.iter().map(mode).collect())
 }
 
 /// Returns a row of `session/list`.

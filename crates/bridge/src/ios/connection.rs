@@ -22,6 +22,7 @@ use crate::{
     store::Stored,
 };
 use hyper::upgrade::OnUpgrade;
+use openagents_core::model::Activity;
 use std::{collections::HashMap, sync::Arc};
 
 /// A reader further behind than this gets its backlog folded.
@@ -164,6 +165,11 @@ impl Dialect for Ios {
 
     fn held_back(&self, session: &Session) -> Option<u64> {
         self.sessions.get(session.id()).and_then(Projection::held_back)
+    }
+
+    /// The app knows no such thing.
+    fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
+        None
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {

@@ -14,7 +14,7 @@ use crate::{
     sessions::{Hub, Session, TurnRequest, beside},
     shared::Shared,
 };
-use openagents_core::update::{AgentMessage, ModeChange, SessionUpdate};
+use openagents_core::update::{AgentMessage, SessionUpdate};
 use serde_json::{Value, json};
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -135,20 +135,10 @@ impl Methods {
         let told = self.told.insert(session.id().clone(), mode.clone());
         // The last generation of the app sets the same mode before every prompt. Another client may have set another
         // one since.
-        let is_news = told.as_ref() != Some(&mode) || self.mode_of(session).await.as_ref() != Some(&mode);
-        if is_news {
-            append(session, SessionUpdate::Mode(ModeChange { mode_id: mode })).await;
+        if told.as_ref() != Some(&mode) || *session.mode() != *mode {
+            let session = session.clone();
+            beside(move || session.set_mode(&mode)).await;
         }
-    }
-
-    /// Returns the mode of a session, once everything that was said before is stored.
-    async fn mode_of(&self, session: &Arc<Session>) -> Option<String> {
-        let id = session.id().clone();
-        let read = self.shared.hub.read(move |store| {
-            store.flush()?;
-            store.session(&id)
-        });
-        read.await.ok().flatten().map(|row| row.mode)
     }
 
     async fn prompt(&self, id: &Id, session: &Arc<Session>, text: String) -> Result<(), Fault> {
@@ -162,7 +152,7 @@ impl Methods {
                 cwd if cwd.as_os_str().is_empty() => Err(Fault::no_workspace()),
                 cwd => hub.admit(cwd).await,
             };
-            let turn = |cwd: &Path| TurnRequest::prompt(cwd, text, &self.phone.id());
+            let turn = |cwd: &Path| hub.prompt(session, cwd, text, &self.phone.id());
             let turn = match admitted {
                 Ok(cwd) => turn(&cwd),
                 Err(fault) => turn(session.cwd()).refusal(fault),

@@ -76,6 +76,8 @@ impl Projection {
     ) {
         let seq = stored.seq;
         match &stored.update {
+            // Some chunks only carry figures.
+            SessionUpdate::AgentMessage(message) if message.text.is_empty() => {}
             SessionUpdate::AgentMessage(message) => {
                 if message.summary.is_some() {
                     // Whole as it is: the app looks for heading and sentence in one text.

@@ -3,16 +3,18 @@
 use super::{
     DEFAULT_MODE, beside,
     known::{Known, Recent},
-    running::{self, Explore},
+    modes::{self, Mode},
+    running::{self, Runner, Words},
     session::Session,
     turn::{Asker, Next, Ticket, Turn, TurnEnd, TurnRequest},
     unfinished,
 };
 use crate::{
+    Providers,
     error::Fault,
     store::{NewSession, SessionRow, Store, StoreError},
 };
-use openagents_core::{CancellationToken, history::History};
+use openagents_core::{CancellationToken, history::History, model::LOCAL_MODEL, tool::Toolbox};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -34,7 +36,7 @@ const ID_BYTES: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Hub {
     store: Store,
-    explorer: Arc<dyn Explore>,
+    runner: Arc<Runner>,
     history: Arc<History>,
     known: Arc<Known>,
     root: PathBuf,
@@ -58,15 +60,14 @@ pub(crate) struct Listed {
 type Ended = (Asker, TurnEnd);
 
 impl Hub {
-    pub(crate) fn new(
-        store: Store,
-        explorer: Arc<dyn Explore>,
-        history: Arc<History>,
-        root: PathBuf,
-    ) -> Arc<Self> {
+    pub(crate) fn new(store: Store, providers: Providers, history: Arc<History>, root: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             store,
-            explorer,
+            runner: Arc::new(Runner {
+                explorer: providers.explorer,
+                models: providers.models,
+                tools: Toolbox::exploration(history.clone()),
+            }),
             known: Arc::new(Known::new(&root, history.clone())),
             history,
             root,
@@ -184,6 +185,25 @@ impl Hub {
         beside(move || known.recent()).await.unwrap_or_default()
     }
 
+    /// Returns the modes that a session can be in.
+    pub(crate) fn modes(&self) -> Vec<Mode> {
+        modes::available(self.runner.models.as_deref())
+    }
+
+    /// Makes a turn of a prompt. Who answers is settled when the prompt is sent: a mode that is set while it waits is for
+    /// later ones. A mode that nobody here serves explores.
+    pub(crate) fn prompt(
+        &self,
+        session: &Session,
+        cwd: &Path,
+        text: String,
+        connection: &str,
+    ) -> TurnRequest {
+        let turn = TurnRequest::prompt(cwd, text.clone(), connection);
+        let by_model = self.runner.models.is_some() && *session.mode() == *LOCAL_MODEL;
+        if by_model { turn.for_the_model(cwd, text) } else { turn }
+    }
+
     /// Starts a turn, or queues it behind the running one. Its prompt is in the log when this returns.
     pub(crate) async fn submit(
         self: &Arc<Self>,
@@ -227,17 +247,18 @@ impl Hub {
             () = token.cancelled() => None,
             slot = self.slots.clone().acquire_owned() => slot.ok(),
         };
-        let (runner, explorer) = (session.clone(), self.explorer.clone());
+        let words = Words::of(&work);
+        let (runs_in, runner) = (session.clone(), self.runner.clone());
         let end = if slot.is_some() {
-            beside(move || running::run(&work, &runner, &token, explorer.as_ref())).await
+            beside(move || runner.run(&work, &runs_in, &token)).await
         } else {
-            beside(move || running::never_started(&runner)).await
+            beside(move || running::never_started(&runs_in, words)).await
         };
         let end = match end {
             Some(end) => end,
             None => {
                 let broken = session.clone();
-                beside(move || running::broken(&broken)).await?
+                beside(move || running::broken(&broken, words)).await?
             }
         };
         Some((asker, end))

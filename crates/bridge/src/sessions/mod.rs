@@ -3,20 +3,20 @@
 //! Readers pull: a reader has a position of its own and is woken when there is more. Whatever a client does, fast or
 //! slow, first connection or tenth, what it sees is the log from some number on.
 
+mod answering;
 mod hub;
 mod known;
+mod modes;
 mod running;
 mod session;
 mod turn;
 mod unfinished;
 
 pub(crate) use hub::{Hub, Listed};
+pub(crate) use modes::{DEFAULT_MODE, Mode};
 pub use running::Explore;
 pub(crate) use session::{Session, Wake};
 pub(crate) use turn::{Ticket, TurnRequest};
-
-/// The mode of a session that nobody set another mode for.
-pub(crate) const DEFAULT_MODE: &str = "default_mode";
 
 /// Runs blocking work beside the event loop. `None` when it panicked or the runtime is going down.
 pub(crate) async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {

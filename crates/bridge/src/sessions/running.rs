@@ -1,19 +1,23 @@
 //! Running a turn: from its first update to its last.
 
-use super::{session::Session, turn::TurnEnd, unfinished::word};
+use super::{
+    answering,
+    session::Session,
+    turn::{TurnEnd, Work},
+    unfinished::word,
+};
 use crate::error::Fault;
 use openagents_core::{
-    CancellationToken,
-    explore::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer},
+    CancellationToken, agent, explore,
+    explore::{ExploreOutcome, ExploreRequest, Explorer},
+    model::LocalModels,
+    tool::Toolbox,
     update::{RunState, SessionUpdate},
 };
 use std::sync::Arc;
 
 /// Said for each prompt that a cancel took out of the queue.
 const DROPPED: &str = "Cancelled before it began.";
-
-/// Said when a run ends without an end of its own.
-const BROKEN: &str = "the exploration ended unexpectedly";
 
 /// Runs explorations. [`Explorer`] does; tests put something slower or faster in its place.
 pub trait Explore: Send + Sync + std::fmt::Debug {
@@ -37,36 +41,80 @@ impl Explore for Explorer {
     }
 }
 
-/// Runs a turn to its end on this thread.
-pub(super) fn run(
-    work: &Result<ExploreRequest, Fault>,
-    session: &Arc<Session>,
-    cancel: &CancellationToken,
-    explorer: &dyn Explore,
-) -> TurnEnd {
-    let state = match work {
-        Ok(request) => {
-            // Queued turns follow each other without a prompt between them: their messages must not run together.
-            let turn = uuid::Uuid::new_v4().to_string();
-            let emit = |mut update| {
-                if let SessionUpdate::AgentMessage(message) = &mut update {
-                    message.message_id.get_or_insert_with(|| turn.clone());
-                }
-                session.append(vec![update]);
-            };
-            explorer.explore(request, cancel, &emit).state
-        }
-        Err(fault) => {
+/// Everything that turns are run with.
+#[derive(Debug)]
+pub(super) struct Runner {
+    pub(super) explorer: Arc<dyn Explore>,
+    /// Answers prompts in its own mode, where there is one.
+    pub(super) models: Option<Arc<dyn LocalModels>>,
+    /// What a model may ask for.
+    pub(super) tools: Toolbox,
+}
+
+impl Runner {
+    /// Runs a turn to its end on this thread.
+    pub(super) fn run(
+        &self,
+        work: &Result<Work, Fault>,
+        session: &Arc<Session>,
+        cancel: &CancellationToken,
+    ) -> TurnEnd {
+        let refused = |fault: &Fault| {
             session.append(vec![refusal(fault)]);
             RunState::Failed
+        };
+        let state = match (work, &self.models) {
+            (Ok(Work::Exploration(request)), _) => self.explore(request, session, cancel),
+            (Ok(Work::Prompt { root, text }), Some(models)) => {
+                answering::answer(models.as_ref(), &self.tools, (root, text), session, cancel)
+            }
+            (Ok(Work::Prompt { .. }), None) => refused(&Fault::no_local_model()),
+            (Err(fault), _) => refused(fault),
+        };
+        ended(session, state)
+    }
+
+    fn explore(
+        &self,
+        request: &ExploreRequest,
+        session: &Arc<Session>,
+        cancel: &CancellationToken,
+    ) -> RunState {
+        // Queued turns follow each other without a prompt between them: their messages must not run together.
+        let turn = uuid::Uuid::new_v4().to_string();
+        let emit = |mut update| {
+            if let SessionUpdate::AgentMessage(message) = &mut update {
+                message.message_id.get_or_insert_with(|| turn.clone());
+            }
+            session.append(vec![update]);
+        };
+        self.explorer.explore(request, cancel, &emit).state
+    }
+}
+
+/// What a turn is called when it ends without an end of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words {
+    cancelled: &'static str,
+    broken: &'static str,
+}
+
+impl Words {
+    pub(super) fn of(work: &Result<Work, Fault>) -> Self {
+        match work {
+            Ok(Work::Prompt { .. }) => {
+                Self { cancelled: agent::CANCELLED, broken: "the answer ended unexpectedly" }
+            }
+            Ok(Work::Exploration(_)) | Err(_) => {
+                Self { cancelled: explore::CANCELLED, broken: "the exploration ended unexpectedly" }
+            }
         }
-    };
-    ended(session, state)
+    }
 }
 
 /// Ends a turn that was cancelled while it waited for its start: it has no plan, but its final message. Blocks.
-pub(super) fn never_started(session: &Arc<Session>) -> TurnEnd {
-    session.append(vec![word(CANCELLED)]);
+pub(super) fn never_started(session: &Arc<Session>, words: Words) -> TurnEnd {
+    session.append(vec![word(words.cancelled)]);
     ended(session, RunState::Cancelled)
 }
 
@@ -77,19 +125,20 @@ pub(super) fn dropped(session: &Arc<Session>) -> TurnEnd {
 }
 
 /// Closes what a run left open and tells what broke, when the run could not tell itself. Blocks.
-pub(super) fn broken(session: &Arc<Session>) -> TurnEnd {
+pub(super) fn broken(session: &Arc<Session>, words: Words) -> TurnEnd {
+    session.show(None);
     session.settle();
     let mut closing = match session.unfinished() {
-        Ok(unfinished) => unfinished.closing(BROKEN),
+        Ok(unfinished) => unfinished.closing(words.broken),
         Err(error) => {
             tracing::warn!(%error, "a broken turn was not closed");
             Vec::new()
         }
     };
-    closing.push(refusal(&Fault::internal(BROKEN)));
+    closing.push(refusal(&Fault::internal(words.broken)));
     session.append(closing);
     let end = ended(session, RunState::Failed);
-    TurnEnd { failure: end.failure.or_else(|| Some(BROKEN.to_owned())), ..end }
+    TurnEnd { failure: end.failure.or_else(|| Some(words.broken.to_owned())), ..end }
 }
 
 fn ended(session: &Arc<Session>, state: RunState) -> TurnEnd {

@@ -11,7 +11,9 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    update::{SessionUpdate, Title},
+    agent::Transcript,
+    model::Activity,
+    update::{ModeChange, SessionUpdate, Title},
 };
 use std::{
     collections::VecDeque,
@@ -22,6 +24,9 @@ use tokio::sync::Notify;
 
 /// Updates kept in memory: a reader that keeps up never touches the disk.
 const TAIL: usize = 256;
+
+/// Updates that a model may be reminded of; it holds less than they say.
+const TRANSCRIPT: u64 = 20_000;
 
 /// Wakes one connection; it looks for itself what there is to do.
 pub(crate) type Wake = Arc<Notify>;
@@ -44,6 +49,9 @@ struct State {
     /// The last updates, without gaps, ending at `seq`.
     tail: VecDeque<Arc<Stored>>,
     titled: bool,
+    mode: Arc<str>,
+    /// What the running turn is doing, and how often that has changed.
+    activity: (u64, Option<Activity>),
     /// Whether a turn has begun at some time.
     used: bool,
     queue: Queue,
@@ -76,6 +84,8 @@ impl Session {
             seq: row.last_seq,
             tail: VecDeque::new(),
             titled: row.title.is_some(),
+            mode: row.mode.into(),
+            activity: (0, None),
             used: row.last_seq > 0,
             queue: Queue::default(),
             watchers: Vec::new(),
@@ -96,6 +106,32 @@ impl Session {
     pub(crate) fn head(&self) -> Head {
         let state = self.lock();
         Head { seq: state.seq, running: state.queue.is_running(), failure: state.failure.clone() }
+    }
+
+    /// Returns who answers the next prompt.
+    pub(crate) fn mode(&self) -> Arc<str> {
+        self.lock().mode.clone()
+    }
+
+    /// Sets who answers from the next prompt on. Blocks while the store is behind.
+    pub(crate) fn set_mode(self: &Arc<Self>, mode: &str) {
+        // At once, not when it is stored: the next prompt may be here before that.
+        self.lock().mode = mode.into();
+        self.append(vec![SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() })]);
+    }
+
+    /// Returns what the running turn is doing, and a number that grows with every change.
+    pub(crate) fn activity(&self) -> (u64, Option<Activity>) {
+        self.lock().activity
+    }
+
+    /// Shows readers what the running turn is doing. Not stored.
+    pub(super) fn show(&self, activity: Option<Activity>) {
+        let mut state = self.lock();
+        if state.activity.1 != activity {
+            state.activity = (state.activity.0 + 1, activity);
+            wake_all(&mut state);
+        }
     }
 
     /// Wakes `wake` from now on whenever the head changes.
@@ -178,6 +214,18 @@ impl Session {
     /// Returns what the end of the log leaves open. Blocks.
     pub(super) fn unfinished(&self) -> Result<Unfinished, StoreError> {
         Unfinished::read(&self.store, &self.id, self.head().seq)
+    }
+
+    /// Returns what was said so far, as a model reads it. Blocks.
+    pub(super) fn transcript(&self) -> Result<Transcript, StoreError> {
+        let mut transcript = Transcript::default();
+        let mut since = self.head().seq.saturating_sub(TRANSCRIPT);
+        loop {
+            let page = self.store.updates_after(&self.id, since, TAIL)?;
+            let Some(last) = page.last() else { return Ok(transcript) };
+            since = last.seq;
+            page.iter().for_each(|stored| transcript.push(&stored.update));
+        }
     }
 
     /// Returns whether a turn was ever asked for.

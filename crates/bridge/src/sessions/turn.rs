@@ -33,7 +33,21 @@ pub(crate) struct TurnRequest {
     /// The title of the session, should it have none.
     pub(crate) title: String,
     /// What to run; an error is shown as the final message instead.
-    pub(crate) work: Result<ExploreRequest, Fault>,
+    pub(crate) work: Result<Work, Fault>,
+}
+
+/// What a turn does.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// An exploration answers.
+    Exploration(ExploreRequest),
+    /// The local model answers.
+    Prompt {
+        /// The workspace.
+        root: PathBuf,
+        /// As the person typed it.
+        text: String,
+    },
 }
 
 impl TurnRequest {
@@ -46,11 +60,17 @@ impl TurnRequest {
         Self {
             opening: Vec::new(),
             title: format!("Explore {name}"),
-            work: Ok(ExploreRequest { root, goals, plan_id, repository_note: note, planner: PlannerChoice::default() }),
+            work: Ok(Work::Exploration(ExploreRequest {
+                root,
+                goals,
+                plan_id,
+                repository_note: note,
+                planner: PlannerChoice::default(),
+            })),
         }
     }
 
-    /// A prompt: until there are models, it explores the workspace with the prompt as the goal. The message keeps the
+    /// A prompt that explores the workspace with the prompt as the goal. The message keeps the
     /// whole text, the goal its beginning.
     pub(crate) fn prompt(workspace: &Path, text: String, connection: &str) -> Self {
         let title = title_of(&text);
@@ -61,6 +81,20 @@ impl TurnRequest {
         request
     }
 
+    /// The same prompt, answered by the local model.
+    pub(crate) fn for_the_model(mut self, workspace: &Path, text: String) -> Self {
+        self.work = Ok(Work::Prompt { root: workspace.to_owned(), text });
+        self
+    }
+
+    /// The same exploration, planned by somebody else.
+    pub(crate) fn planned_by(mut self, planner: PlannerChoice) -> Self {
+        if let Ok(Work::Exploration(request)) = &mut self.work {
+            request.planner = planner;
+        }
+        self
+    }
+
     /// A turn that consists of a refusal.
     pub(crate) fn refusal(mut self, fault: Fault) -> Self {
         self.work = Err(fault);
@@ -69,11 +103,17 @@ impl TurnRequest {
 
     /// Returns the workspace of the run, if there is going to be one.
     pub(crate) fn root(&self) -> Option<&Path> {
-        self.work.as_ref().ok().map(|request| request.root.as_path())
+        match self.work.as_ref().ok()? {
+            Work::Exploration(request) => Some(&request.root),
+            Work::Prompt { root, .. } => Some(root),
+        }
     }
 
     pub(crate) fn plan_id(&self) -> String {
-        self.work.as_ref().map_or_else(|_| Uuid::new_v4().to_string(), |request| request.plan_id.clone())
+        match &self.work {
+            Ok(Work::Exploration(request)) => request.plan_id.clone(),
+            Ok(Work::Prompt { .. }) | Err(_) => Uuid::new_v4().to_string(),
+        }
     }
 }
 
@@ -114,7 +154,7 @@ pub(crate) struct TurnEnd {
 
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) work: Result<ExploreRequest, Fault>,
+    pub(super) work: Result<Work, Fault>,
     pub(super) asker: Asker,
 }
 
@@ -204,7 +244,8 @@ mod tests {
     use super::*;
 
     fn goals(request: &TurnRequest) -> &[String] {
-        &request.work.as_ref().unwrap().goals
+        let Ok(Work::Exploration(request)) = &request.work else { panic!("no exploration") };
+        &request.goals
     }
 
     #[test]

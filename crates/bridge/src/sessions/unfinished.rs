@@ -23,6 +23,8 @@ pub(super) struct Unfinished {
     begun: bool,
     /// Prompts whose turn has not begun.
     waiting: usize,
+    /// The message that was said last: its other chunks say nothing new.
+    message: Option<String>,
 }
 
 impl Unfinished {
@@ -52,7 +54,7 @@ impl Unfinished {
                 self.plan = Some(plan.clone());
             }
             SessionUpdate::ToolCall(call) => {
-                self.begun = true;
+                self.begin();
                 self.calls.push(call.call_id.clone());
             }
             SessionUpdate::ToolCallUpdate(update) => {
@@ -60,11 +62,31 @@ impl Unfinished {
                     self.calls.retain(|id| *id != update.call_id);
                 }
             }
-            // Said in the middle of a run, it is an aside: a refused prompt, say.
-            SessionUpdate::AgentMessage(_) if self.is_running() => {}
-            SessionUpdate::AgentMessage(_) if self.begun => self.begun = false,
-            SessionUpdate::AgentMessage(_) => self.waiting = self.waiting.saturating_sub(1),
-            SessionUpdate::AgentThought(_) | SessionUpdate::Mode(_) => {}
+            SessionUpdate::AgentMessage(message)
+                if message.message_id.is_some() && message.message_id == self.message => {}
+            SessionUpdate::AgentMessage(message) => {
+                self.message.clone_from(&message.message_id);
+                self.end();
+            }
+            SessionUpdate::AgentThought(_) => self.begin(),
+            SessionUpdate::Mode(_) => {}
+        }
+    }
+
+    /// A model shows something before it answers: its prompt waits no longer.
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+    }
+
+    fn end(&mut self) {
+        // Said in the middle of a run, it is an aside: a refused prompt, say.
+        if self.is_running() {
+            return;
+        }
+        if !std::mem::take(&mut self.begun) {
+            self.waiting = self.waiting.saturating_sub(1);
         }
     }
 

@@ -32,6 +32,11 @@ const STEPS: &[&str] = &[
         reader INTEGER NOT NULL,
         row_json TEXT NOT NULL
     ) STRICT;",
+    // 2: what a person chose.
+    "CREATE TABLE settings (
+        key TEXT PRIMARY KEY NOT NULL,
+        value_json TEXT NOT NULL
+    ) STRICT;",
 ];
 
 /// The version that this program writes.

@@ -7,6 +7,7 @@ mod migrations;
 mod open;
 mod presence;
 mod reader;
+mod settings;
 mod transcripts;
 mod writer;
 

@@ -128,6 +128,13 @@ impl Reader {
         statement.query_map(params![after_ts, after_id, cwd, limit], SessionRow::read)?.collect()
     }
 
+    pub(super) fn setting(&self, key: &str) -> rusqlite::Result<Option<String>> {
+        self.0
+            .prepare_cached("SELECT value_json FROM settings WHERE key = ?1")?
+            .query_row([key], |row| row.get(0))
+            .optional()
+    }
+
     pub(super) fn transcripts(&self, root: &str) -> rusqlite::Result<Vec<(u64, i64, String)>> {
         // One range of the primary key: everything that begins with `root/`.
         let (from, to) = (format!("{root}/"), format!("{root}0"));

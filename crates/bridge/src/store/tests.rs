@@ -1,6 +1,7 @@
 use super::*;
 use openagents_core::{
     history::{FileStamp, Provider, Transcript},
+    model::SettingsStore,
     update::{AgentMessage, ModeChange, Title},
 };
 use rusqlite::Connection;
@@ -222,16 +223,21 @@ fn every_version_becomes_the_current_one() {
     }
 }
 
-#[test]
-fn the_shape_of_version_one_is_fixed() {
+/// The columns of the database at a version, one a line.
+fn shape(version: u32) -> String {
     let mut connection = Connection::open_in_memory().unwrap();
-    migrations::run_to(&mut connection, 1).unwrap();
+    migrations::run_to(&mut connection, version).unwrap();
     let mut statement = connection
         .prepare("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
         .unwrap();
     let columns: Vec<String> =
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-    insta::assert_snapshot!(columns.join("\n"), @r"
+    columns.join("\n")
+}
+
+#[test]
+fn the_shape_of_version_one_is_fixed() {
+    insta::assert_snapshot!(shape(1), @r"
     events.session_id TEXT
     events.seq INTEGER
     events.ts INTEGER
@@ -249,6 +255,48 @@ fn the_shape_of_version_one_is_fixed() {
     transcripts.reader INTEGER
     transcripts.row_json TEXT
     ");
+}
+
+#[test]
+fn version_two_adds_the_settings_and_nothing_else() {
+    let (one, two) = (shape(1), shape(2));
+    let added: Vec<&str> = two.lines().filter(|line| !one.lines().any(|known| known == *line)).collect();
+    assert_eq!(added, ["settings.key TEXT", "settings.value_json TEXT"]);
+    assert_eq!(two.lines().count(), one.lines().count() + added.len());
+}
+
+#[test]
+fn a_database_of_version_one_keeps_its_sessions() {
+    let home = tempfile::tempdir().unwrap();
+    {
+        let mut connection = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+        migrations::run_to(&mut connection, 1).unwrap();
+        connection
+            .execute_batch("INSERT INTO sessions VALUES ('old', '/work', 'Old', 'default_mode', 1, 2, 0)")
+            .unwrap();
+    }
+    let store = Store::open(home.path()).unwrap();
+    assert_eq!(store.notices(), Vec::<String>::new());
+    assert_eq!(store.session("old").unwrap().and_then(|row| row.title).as_deref(), Some("Old"));
+    assert_eq!(store.get("local_model"), Ok(None));
+}
+
+#[test]
+fn settings_are_kept_by_key() {
+    let (home, store) = store();
+    assert_eq!(store.get("a"), Ok(None));
+    store.set("a", serde_json::json!({"x": 1})).unwrap();
+    store.set("b", serde_json::json!(null)).unwrap();
+    store.set("a", serde_json::json!([2])).unwrap();
+    drop(store);
+    let store = Store::open(home.path()).unwrap();
+    assert_eq!(store.get("a"), Ok(Some(serde_json::json!([2]))));
+    assert_eq!(store.get("b"), Ok(Some(serde_json::json!(null))));
+    Connection::open(home.path().join(DATABASE_FILE))
+        .unwrap()
+        .execute_batch("UPDATE settings SET value_json = '{' WHERE key = 'a'")
+        .unwrap();
+    assert!(store.get("a").unwrap_err().to_string().starts_with("the settings cannot be kept: "));
 }
 
 fn transcript(path: &str) -> Transcript {

@@ -52,13 +52,14 @@ pub(super) enum Job {
     Create { session: NewSession, done: oneshot::Sender<Result<(), StoreError>> },
     Append { session_id: Arc<str>, updates: Vec<SessionUpdate>, done: Done },
     Remember { rows: Vec<(FileStamp, Transcript)> },
+    Set { key: String, json: String, done: oneshot::Sender<Result<(), StoreError>> },
     Flush { done: oneshot::Sender<()> },
 }
 
 impl Job {
     fn rows(&self) -> usize {
         match self {
-            Self::Create { .. } => 1,
+            Self::Create { .. } | Self::Set { .. } => 1,
             Self::Append { updates, .. } => updates.len(),
             Self::Remember { rows } => rows.len(),
             Self::Flush { .. } => 0,
@@ -165,6 +166,7 @@ impl Loop {
                     append(&transaction, &mut self.heads, session_id, updates, now)?
                 }
                 Job::Remember { rows } => remember(&transaction, rows).map(|()| Appended::default())?,
+                Job::Set { key, json, .. } => set(&transaction, key, json).map(|()| Appended::default())?,
                 Job::Flush { .. } => Appended::default(),
             });
         }
@@ -176,7 +178,7 @@ impl Loop {
 fn finish(job: Job, result: Result<Appended, StoreError>) {
     // A caller that has gone away needs no answer.
     match job {
-        Job::Create { done, .. } => drop(done.send(result.map(|_| ()))),
+        Job::Create { done, .. } | Job::Set { done, .. } => drop(done.send(result.map(|_| ()))),
         Job::Append { done, .. } => done(result),
         Job::Remember { .. } => {}
         Job::Flush { done } => drop(done.send(())),
@@ -190,6 +192,16 @@ fn create(transaction: &Transaction<'_>, session: &NewSession, now: i64) -> rusq
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![session.id, session.cwd.to_string_lossy(), session.mode, now])?;
+    Ok(())
+}
+
+fn set(transaction: &Transaction<'_>, key: &str, json: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO settings (key, value_json) VALUES (?1, ?2)
+             ON CONFLICT (key) DO UPDATE SET value_json = excluded.value_json",
+        )?
+        .execute(params![key, json])?;
     Ok(())
 }
 

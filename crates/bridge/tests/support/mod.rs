@@ -8,7 +8,7 @@
 )]
 
 use futures::{SinkExt, StreamExt};
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor, Providers};
 use openagents_core::{
     CancellationToken,
     explore::{ExploreOutcome, ExploreRequest},
@@ -176,7 +176,11 @@ pub async fn start(
     workspace: &Path,
     script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
 ) -> Result<Bridge, BridgeError> {
-    Bridge::start_with(config(home, workspace), |_| Arc::new(Scripted(Box::new(script)))).await
+    Bridge::start_with(config(home, workspace), |_| Providers {
+        explorer: Arc::new(Scripted(Box::new(script))),
+        models: None,
+    })
+    .await
 }
 
 pub fn request(port: u16, path: &str) -> Request<()> {

@@ -1,0 +1,67 @@
+//! `_openagents/models/*`: what a person can do with the local models.
+
+use crate::error::Fault;
+use openagents_core::model::{ModelCommand, ModelSettings};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What these methods begin with.
+pub(super) const PREFIX: &str = "_openagents/models/";
+
+/// Params of `_openagents/models/list`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct List {
+    /// Tell every change from now on.
+    #[serde(default)]
+    pub(crate) watch: bool,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Download {
+    id: String,
+    #[serde(default)]
+    accept_licence: bool,
+}
+
+#[derive(Deserialize)]
+struct Add {
+    path: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Configure {
+    settings: ModelSettings,
+}
+
+/// Reads the command that the last word of a method stands for.
+pub(super) fn command(verb: &str, params: Value) -> Result<ModelCommand, Fault> {
+    let named = |params| read::<Named>(params).map(|named| named.id);
+    Ok(match verb {
+        "download" => {
+            let Download { id, accept_licence } = read(params)?;
+            ModelCommand::Download { id, accept_licence }
+        }
+        "pause" => ModelCommand::Pause { id: named(params)? },
+        "cancel" => ModelCommand::CancelDownload { id: named(params)? },
+        "verify" => ModelCommand::Verify { id: named(params)? },
+        "repair" => ModelCommand::Repair { id: named(params)? },
+        "remove" => ModelCommand::Remove { id: named(params)? },
+        "use" => ModelCommand::Use { id: named(params)? },
+        "add" => ModelCommand::Add { path: read::<Add>(params)?.path },
+        "load" => ModelCommand::Load,
+        "unload" => ModelCommand::Unload,
+        "configure" => ModelCommand::Configure(Box::new(read::<Configure>(params)?.settings)),
+        _ => return Err(Fault::method_not_found(&format!("{PREFIX}{verb}"))),
+    })
+}
+
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+    serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
+}
