@@ -2,6 +2,10 @@
 //!
 //! What a person typed and what a template says are tokenised apart, so that no text can become markup.
 
+mod joined;
+
+pub(crate) use joined::Joined;
+
 use openagents_core::model::{CallRequest, ModelRequest, Reasoning};
 
 /// Turns text into the tokens of one vocabulary and back.

@@ -1,0 +1,102 @@
+//! The arguments of a call, out of what a model wrote.
+
+use serde_json::{Map, Value};
+
+/// Reads an object, and repairs what can have been meant in one way only: no arguments at all, a fence or the word
+/// `json` around it, an object inside a string, something behind it that is no second object, and brackets that are
+/// not closed.
+pub(super) fn parse(text: &str) -> Option<Map<String, Value>> {
+    let text = unwrap(text);
+    if text.is_empty() {
+        return Some(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Some(object),
+        Ok(Value::String(inner)) => serde_json::from_str(&inner).ok(),
+        Ok(_) => None,
+        Err(_) => first_object(text).or_else(|| closed(text)),
+    }
+}
+
+fn unwrap(text: &str) -> &str {
+    let text = text.trim();
+    let text = text.strip_prefix("```").and_then(|text| text.strip_suffix("```")).unwrap_or(text).trim();
+    text.strip_prefix("json").map_or(text, str::trim_start)
+}
+
+/// An object with something behind it.
+fn first_object(text: &str) -> Option<Map<String, Value>> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
+    let object = values.next()?.ok()?;
+    let rest = &text[values.byte_offset()..];
+    (!rest.contains('{')).then_some(object)
+}
+
+/// An object whose last brackets are missing. One that stops within a string or before a value could have gone on in
+/// any way.
+fn closed(text: &str) -> Option<Map<String, Value>> {
+    let mut open = Vec::new();
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' => open.push('}'),
+            b'[' => open.push(']'),
+            b'}' | b']' if open.pop() != Some(char::from(byte)) => return None,
+            _ => {}
+        }
+    }
+    let end = text.trim_end().chars().next_back()?;
+    // A number could have had more digits, a word more letters.
+    let whole = matches!(end, '"' | '}' | ']');
+    if in_string || open.is_empty() || !whole {
+        return None;
+    }
+    let whole = text.trim_end().chars().chain(open.into_iter().rev()).collect::<String>();
+    serde_json::from_str(&whole).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_unambiguous_is_repaired() {
+        let path = json!({"path": "."});
+        let rows = [
+            (r#"{"path":"."}"#, Some(path.clone())),
+            ("", Some(json!({}))),
+            ("  \n", Some(json!({}))),
+            ("```json\n{\"path\":\".\"}\n```", Some(path.clone())),
+            (r#"json{"path":"."}"#, Some(path.clone())),
+            (r#""{\"path\":\".\"}""#, Some(path.clone())),
+            (r#"{"path":"."}}"#, Some(path.clone())),
+            (r#"{"path":"."} That should do."#, Some(path.clone())),
+            (r#"{"path":".""#, Some(path)),
+            (r#"{"a":[{"b":"c"}"#, Some(json!({"a": [{"b": "c"}]}))),
+            // Two calls in one, or one that stopped in the middle: nobody knows.
+            (r#"{"path":"."}{"path":".."}"#, None),
+            (r#"{"path":"a"#, None),
+            (r#"{"path":"#, None),
+            (r#"{"path""#, None),
+            (r#"{"depth":1"#, None),
+            (r#"{"path":".","#, None),
+            (r#"{"a":["b"}"#, None),
+            ("{", None),
+            ("[1]", None),
+            ("null", None),
+            ("not even close", None),
+            (r#"{'path':'.'}"#, None),
+            ("\"no object\"", None),
+        ];
+        for (text, arguments) in rows {
+            assert_eq!(parse(text).map(Value::Object), arguments, "{text}");
+        }
+        assert_eq!(parse(&"{\"a\":".repeat(100_000)), None);
+        assert_eq!(parse(&format!("{}\"\"", "{\"a\":".repeat(100_000))), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! Parses an answer, token by token, and repairs what models get wrong where it can have been meant in one way only.
+//!
+//! When in doubt a message is a thought, which nobody sees; an answer of which nothing can be shown or run is worth
+//! asking once again.
+
+use super::{
+    arguments,
+    header::{Address, Channel, Header},
+    markers::{CALL, CHANNEL, CONSTRAIN, END, END_OF_TEXT, MESSAGE, RETURN, START, TEXT_TOKENS},
+    names::Names,
+    unaddressed::{self, Evidence},
+};
+use crate::chat::{AnswerParser, Ending, Joined, Parsed};
+use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
+use serde_json::Value;
+
+/// A call whose arguments are longer is no call.
+const ARGUMENTS: usize = 1024 * 1024;
+
+/// See the module.
+pub(super) struct Parser {
+    tools: Vec<ToolSpec>,
+    names: Names,
+    state: State,
+    joined: Joined,
+    /// Which streams have had a message, so that the next one begins a paragraph.
+    spoke: [bool; 3],
+    called: bool,
+    broken: bool,
+    ended: bool,
+}
+
+enum State {
+    Header(Header),
+    /// A message that is passed on as it comes.
+    Stream(Stream),
+    /// A message that is looked at when it is whole.
+    Hold {
+        text: String,
+        then: Held,
+    },
+    /// A message in somebody else's name.
+    Skip,
+}
+
+#[derive(Clone, Copy)]
+enum Stream {
+    Text,
+    Preamble,
+    Reasoning,
+}
+
+enum Held {
+    /// The arguments of a call to this recipient.
+    Arguments(String),
+    /// JSON without a recipient.
+    Unaddressed,
+    /// The beginning of a text that may turn out to be JSON.
+    Perhaps(Stream),
+}
+
+impl Parser {
+    /// Begins behind `<|start|>assistant`, where a prompt ends.
+    pub(super) fn new(tools: &[ToolSpec]) -> Self {
+        Self {
+            tools: tools.to_vec(),
+            names: Names::of(tools),
+            state: State::Header(Header::of_answer()),
+            joined: Joined::default(),
+            spoke: [false; 3],
+            called: false,
+            broken: false,
+            ended: false,
+        }
+    }
+
+    fn open(&mut self, address: Address) {
+        let hold = |then| State::Hold { text: String::new(), then };
+        self.state = match (address.channel, address.recipient) {
+            (Channel::Foreign, _) => State::Skip,
+            (_, Some(recipient)) => hold(Held::Arguments(recipient)),
+            (Channel::Commentary, None) if address.json => hold(Held::Unaddressed),
+            (Channel::Commentary, None) => hold(Held::Perhaps(Stream::Preamble)),
+            (Channel::Final, None) => hold(Held::Perhaps(Stream::Text)),
+            (Channel::Analysis | Channel::Unknown, None) => State::Stream(Stream::Reasoning),
+        };
+    }
+
+    fn body(&mut self, piece: String, out: &mut Vec<Parsed>) {
+        match &mut self.state {
+            State::Header(_) | State::Skip => {}
+            State::Stream(stream) => {
+                let stream = *stream;
+                self.say(stream, piece, out);
+            }
+            State::Hold { text, then } => {
+                if text.len() <= ARGUMENTS {
+                    text.push_str(&piece);
+                }
+                // An answer in JSON is held back only where it could be a call.
+                if let Held::Perhaps(stream) = *then
+                    && (self.tools.is_empty() && !text.is_empty() || !may_be_json(text))
+                {
+                    let text = std::mem::take(text);
+                    self.begin(stream, out);
+                    self.say(stream, text, out);
+                    self.state = State::Stream(stream);
+                }
+            }
+        }
+    }
+
+    /// Separates a message from one before it in the same stream.
+    fn begin(&mut self, stream: Stream, out: &mut Vec<Parsed>) {
+        if self.spoke[stream as usize] {
+            self.say(stream, "\n\n".to_owned(), out);
+        }
+    }
+
+    fn say(&mut self, stream: Stream, piece: String, out: &mut Vec<Parsed>) {
+        if piece.is_empty() {
+            return;
+        }
+        self.spoke[stream as usize] = true;
+        out.push(match stream {
+            Stream::Text => Parsed::Text(piece),
+            Stream::Preamble => Parsed::Preamble(piece),
+            Stream::Reasoning => Parsed::Reasoning(Reasoning::new(piece)),
+        });
+    }
+
+    /// Ends the message that is open, with this marker.
+    fn close(&mut self, marker: i32, out: &mut Vec<Parsed>) {
+        let rest = self.joined.finish();
+        self.body(rest, out);
+        match std::mem::replace(&mut self.state, State::Header(Header::default())) {
+            State::Header(header) => {
+                let said = header.unaddressed();
+                // Text that no channel was named for may be a thought. Between messages it is nothing at all.
+                if header.started && !said.is_empty() {
+                    self.guess(&said, Evidence::Call, out);
+                }
+            }
+            State::Hold { text, then: Held::Arguments(_) } if text.len() > ARGUMENTS => self.broken = true,
+            State::Hold { text, then: Held::Arguments(recipient) } => match arguments::parse(&text) {
+                Some(arguments) => self.call(self.names.ours(&recipient), Value::Object(arguments), out),
+                None => self.broken = true,
+            },
+            State::Hold { text, then: Held::Unaddressed } => {
+                self.guess(&text, Evidence::Call, out);
+            }
+            State::Hold { text, then: Held::Perhaps(stream) } => {
+                let evidence = if marker == CALL { Evidence::Call } else { Evidence::None };
+                match unaddressed::call(&text, evidence, &self.tools, &self.names) {
+                    Some((name, arguments)) => self.call(name, arguments, out),
+                    // JSON that was meant for a tool is nothing for a person.
+                    None if marker == CALL => self.broken = true,
+                    None => {
+                        self.begin(stream, out);
+                        self.say(stream, text, out);
+                    }
+                }
+            }
+            State::Stream(_) | State::Skip => {}
+        }
+    }
+
+    fn guess(&mut self, text: &str, evidence: Evidence, out: &mut Vec<Parsed>) {
+        match unaddressed::call(text, evidence, &self.tools, &self.names) {
+            Some((name, arguments)) => self.call(name, arguments, out),
+            None => self.broken = true,
+        }
+    }
+
+    fn call(&mut self, name: String, arguments: Value, out: &mut Vec<Parsed>) {
+        self.called = true;
+        let id = uuid::Uuid::new_v4().to_string();
+        out.push(Parsed::Call(CallRequest { id, name, arguments }));
+    }
+}
+
+impl AnswerParser for Parser {
+    fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<Parsed>) {
+        if self.ended {
+            return;
+        }
+        match (token, &mut self.state) {
+            (START, _) => {
+                self.close(START, out);
+                self.state = State::Header(Header::started());
+            }
+            (CHANNEL, State::Header(header)) => header.begin_channel(),
+            // `<|end|><|start|>assistant` is missing.
+            (CHANNEL, _) => {
+                self.close(CHANNEL, out);
+                let mut header = Header::default();
+                header.begin_channel();
+                self.state = State::Header(header);
+            }
+            (CONSTRAIN, State::Header(header)) => header.begin_constrain(),
+            (MESSAGE, State::Header(header)) => {
+                let address = header.address();
+                self.open(address);
+                if matches!(self.state, State::Stream(Stream::Reasoning)) {
+                    self.begin(Stream::Reasoning, out);
+                }
+            }
+            (END, _) => self.close(END, out),
+            (RETURN | CALL | END_OF_TEXT, _) => {
+                self.close(token, out);
+                self.ended = true;
+            }
+            // Within a body these mean nothing, nor do tokens that have no meaning yet.
+            (TEXT_TOKENS.., _) => {}
+            (_, State::Header(header)) => header.push(bytes),
+            _ => {
+                let piece = self.joined.push(bytes);
+                self.body(piece, out);
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<Parsed>) -> Ending {
+        let [text, preamble, _] = self.spoke;
+        if self.ended {
+            let shown = text || self.called || preamble && !self.broken;
+            return if shown { Ending::Whole } else { Ending::Malformed };
+        }
+        let rest = self.joined.finish();
+        self.body(rest, out);
+        // A call that was not ended is none; a text that was held back is a text.
+        if let State::Hold { text, then: Held::Perhaps(stream) } =
+            std::mem::replace(&mut self.state, State::Skip)
+        {
+            self.begin(stream, out);
+            self.say(stream, text, out);
+        }
+        Ending::CutOff
+    }
+}
+
+/// Whether a text may still turn out to be an object.
+fn may_be_json(text: &str) -> bool {
+    let text = text.trim_start();
+    text.is_empty() || text.starts_with('{')
+}
