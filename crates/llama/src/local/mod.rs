@@ -44,7 +44,10 @@ struct Inner {
 
 impl Local {
     /// Looks at the files, and loads the model in use when the settings say so.
-    pub fn start(config: LocalConfig) -> Arc<Self> {
+    pub fn start(mut config: LocalConfig) -> Arc<Self> {
+        // A file is known by its path, so that each has one.
+        config.model_file = config.model_file.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
+        config.folder = std::fs::canonicalize(&config.folder).unwrap_or(config.folder);
         let saved = saved::Saved::read(&*config.settings);
         let preload = saved.settings.preload;
         let inner = Arc::new(Inner {

@@ -11,3 +11,8 @@ mod rate;
 pub mod remote;
 pub mod shelf;
 pub mod verify;
+
+#[cfg(test)]
+mod download_tests;
+#[cfg(test)]
+pub(crate) mod testing;

@@ -45,7 +45,7 @@ pub enum RemoteError {
     #[error("{SERVER_VARIABLE} is {0:?}; it is an https address (http only on this machine)")]
     Address(String),
     /// It cannot be reached, or broke off.
-    #[error("{server} cannot be reached ({reason}); check the network and resume the download")]
+    #[error("the connection to {server} failed ({reason}); check the network and download again to go on")]
     Unreachable {
         /// The server.
         server: String,
@@ -53,7 +53,7 @@ pub enum RemoteError {
         reason: String,
     },
     /// It has other things to do.
-    #[error("{server} answered {status}; resume the download later")]
+    #[error("{server} answered {status}; download again later to go on")]
     Busy {
         /// The server.
         server: String,
@@ -192,7 +192,7 @@ impl Remote {
         if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             return Ok(response);
         }
-        self.checked(response, &file.url)
+        self.checked(response, file.url.strip_prefix(self.base.as_str()).unwrap_or(&file.url))
     }
 
     /// The network's error in a sentence.

@@ -61,8 +61,11 @@ impl ModelFile {
 /// Lists models, and remembers headers of files that did not change.
 #[derive(Debug, Default)]
 pub struct Shelf {
-    headers: BTreeMap<PathBuf, (u64, Option<SystemTime>, Result<Header, GgufError>)>,
+    headers: BTreeMap<PathBuf, (Stamp, Result<Header, GgufError>)>,
 }
+
+/// Size and time of the last change: a file that has the same is the same.
+type Stamp = (u64, Option<SystemTime>);
 
 impl Shelf {
     /// Returns every model: those of the catalog first, then the others by name. `added` are files elsewhere.
@@ -104,14 +107,11 @@ impl Shelf {
 
     fn file(&mut self, path: &Path) -> Option<ModelFile> {
         let about = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-        let (bytes, modified) = (about.len(), about.modified().ok());
-        let known = self.headers.get(path).filter(|known| (known.0, known.1) == (bytes, modified));
-        let header = match known {
-            Some((_, _, header)) => header.clone(),
-            None => Header::read(path),
-        };
-        self.headers.insert(path.to_owned(), (bytes, modified, header.clone()));
-        Some(ModelFile { bytes, header, record: Manifest::record_of(path) })
+        let stamp = (about.len(), about.modified().ok());
+        let known = self.headers.get(path).filter(|(known, _)| *known == stamp);
+        let header = known.map_or_else(|| Header::read(path), |(_, header)| header.clone());
+        self.headers.insert(path.to_owned(), (stamp, header.clone()));
+        Some(ModelFile { bytes: stamp.0, header, record: Manifest::record_of(path) })
     }
 }
 

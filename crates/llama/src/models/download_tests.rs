@@ -1,0 +1,262 @@
+use super::{
+    catalog::GPT_OSS_20B,
+    download::{DownloadError, Patience, Progress, discard, download, unfinished},
+    manifest::Manifest,
+    partial::Partial,
+    remote::{Remote, RemoteError},
+    testing::{Manner, Server, Share},
+};
+use openagents_core::CancellationToken;
+use std::{path::Path, time::Duration};
+use tempfile::TempDir;
+
+const SIZE: usize = 300_000;
+const REDIRECT: Manner = Manner::Redirect("http://192.0.2.1/x");
+
+struct Try {
+    folder: TempDir,
+    server: Server,
+}
+
+impl Try {
+    fn new(manners: impl IntoIterator<Item = Manner>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, server: Server::start(Share::new(1, SIZE), manners) }
+    }
+
+    fn download(&self) -> Result<Vec<u8>, DownloadError> {
+        self.download_until(&CancellationToken::new(), &mut |_| {})
+    }
+
+    fn download_until(
+        &self,
+        stop: &CancellationToken,
+        on_progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<u8>, DownloadError> {
+        let remote = Remote::new(&self.server.url()).unwrap();
+        let patience = Patience { attempts: 4, pause: Duration::from_millis(1) };
+        let path = download(&remote, &GPT_OSS_20B, self.folder.path(), patience, stop, on_progress)?;
+        assert_eq!(path, self.whole());
+        Ok(std::fs::read(path).unwrap())
+    }
+
+    /// Stops at the first bytes.
+    fn pause(&self) {
+        let stop = CancellationToken::new();
+        let paused = self.download_until(&stop, &mut |_| stop.cancel());
+        assert_eq!(paused, Err(DownloadError::Stopped));
+    }
+
+    fn whole(&self) -> std::path::PathBuf {
+        self.folder.path().join(GPT_OSS_20B.file)
+    }
+
+    /// Everything in the folder but the lock.
+    fn files(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.retain(|name| !name.ends_with(".lock"));
+        names.sort();
+        names
+    }
+
+    fn starts(&self) -> Vec<Option<u64>> {
+        self.server.asked().into_iter().map(|(from, _)| from).collect()
+    }
+}
+
+#[test]
+fn a_file_has_its_name_and_its_manifest_once_its_hash_was_compared() {
+    let tried = Try::new([]);
+    let share = Share::new(1, SIZE);
+    assert_eq!(tried.download().unwrap(), share.body);
+    assert_eq!(tried.files(), ["gpt-oss-20b-MXFP4.gguf", "gpt-oss-20b-MXFP4.gguf.manifest.json"]);
+    let text = std::fs::read_to_string(Manifest::path_of(&tried.whole())).unwrap();
+    let manifest: Manifest = serde_json::from_str(&text).unwrap();
+    assert_eq!((manifest.model_id.as_str(), manifest.version), ("gpt-oss-20b", share.commit));
+    let record = Manifest::record_of(&tried.whole()).unwrap();
+    assert_eq!((record.size_bytes, record.sha256), (SIZE as u64, share.sha256));
+}
+
+#[test]
+fn a_dropped_connection_goes_on_where_it_broke() {
+    let tried = Try::new([Manner::Drop(100_000), Manner::Drop(50_000)]);
+    assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
+    let asked = tried.server.asked();
+    let etag = || Some("\"v1\"".to_owned());
+    assert_eq!(asked, [(None, None), (Some(100_000), etag()), (Some(150_000), etag())]);
+}
+
+#[test]
+fn a_paused_download_goes_on_after_a_restart() {
+    let tried = Try::new([Manner::Hold(100_000)]);
+    tried.pause();
+    let (done, total) = unfinished(&tried.whole()).unwrap();
+    assert!(done > 0 && done <= 100_000 && total == SIZE as u64, "{done} of {total}");
+    assert!(!tried.whole().exists());
+    assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
+    assert_eq!(tried.starts(), [None, Some(done)]);
+}
+
+#[test]
+fn a_stop_during_the_verification_keeps_everything() {
+    let tried = Try::new([]);
+    let stop = CancellationToken::new();
+    let stopped = tried.download_until(&stop, &mut |progress| {
+        if matches!(progress, Progress::Bytes { done, total, .. } if done == total) {
+            stop.cancel();
+        }
+    });
+    assert_eq!(stopped, Err(DownloadError::Stopped));
+    assert!(!tried.whole().exists());
+    assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
+    assert_eq!(tried.starts(), [None], "nothing is asked for twice");
+}
+
+#[test]
+fn a_cancelled_download_leaves_nothing() {
+    let tried = Try::new([Manner::Hold(100_000)]);
+    tried.pause();
+    discard(&tried.whole()).unwrap();
+    assert_eq!(tried.files(), [""; 0]);
+    assert_eq!(unfinished(&tried.whole()), None);
+}
+
+#[test]
+fn a_server_without_ranges_is_asked_for_everything_again() {
+    let tried = Try::new([Manner::Drop(100_000), Manner::IgnoreRange]);
+    assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
+}
+
+#[test]
+fn a_file_that_changes_is_never_mixed() {
+    let tried = Try::new([Manner::Hold(100_000)]);
+    tried.pause();
+    let newer = Share::new(2, SIZE + 10);
+    tried.server.replace(newer.clone());
+    assert_eq!(tried.download().unwrap(), newer.body);
+    assert_eq!(Manifest::record_of(&tried.whole()).unwrap().sha256, newer.sha256);
+}
+
+#[test]
+fn what_goes_wrong_is_said_in_one_sentence() {
+    let rows: [(&str, &[Manner], &[&str]); 7] = [
+        (
+            "changes twice",
+            &[Manner::Drop(9), Manner::Etag("\"x\""), Manner::Drop(9), Manner::Etag("\"y\"")],
+            &[],
+        ),
+        ("too much", &[Manner::Long(5), Manner::Long(5)], &[]),
+        (
+            "too little",
+            &[Manner::Short(9), Manner::Short(0), Manner::Short(0), Manner::Short(0), Manner::Short(0)],
+            &["partial", "partial.json"],
+        ),
+        ("not there", &[Manner::Status(404)], &["partial", "partial.json"]),
+        (
+            "broken server",
+            &[Manner::Status(500), Manner::Status(503), Manner::Status(500), Manner::Status(500)],
+            &["partial", "partial.json"],
+        ),
+        (
+            "broken for a moment",
+            &[Manner::Status(500), Manner::Status(429), Manner::Drop(0)],
+            &["manifest.json"],
+        ),
+        ("a redirect off this machine without https", &[REDIRECT; 4], &["partial", "partial.json"]),
+    ];
+    let mut told = Vec::new();
+    for (row, manners, left) in rows {
+        let tried = Try::new(manners.iter().cloned());
+        let outcome =
+            tried.download().map(|_| "is downloaded".to_owned()).unwrap_or_else(|error| error.to_string());
+        told.push(format!("{row}: {outcome}"));
+        let files = tried.files().into_iter();
+        let endings: Vec<_> =
+            files.filter_map(|name| Some(name.split_once(".gguf.")?.1.to_owned())).collect();
+        assert_eq!(endings, left, "{row}");
+    }
+    insta::assert_snapshot!(told.join("\n"), @"
+    changes twice: GPTOSS 20B changed on the server while it was downloaded; download it again later
+    too much: GPTOSS 20B changed on the server while it was downloaded; download it again later
+    too little: the connection to 127.0.0.1 failed (it sent less than it promised); check the network and download again to go on
+    not there: 127.0.0.1 answered 404 for ggml-org/gpt-oss-20b-GGUF/resolve/0000000000000000000000000000000000000001/gpt-oss-20b-mxfp4.gguf; check OPENAGENTS_MODELS_URL and the version of this program
+    broken server: 127.0.0.1 answered 500; download again later to go on
+    broken for a moment: is downloaded
+    a redirect off this machine without https: the connection to 127.0.0.1 failed (a redirect to an address without https); check the network and download again to go on
+    ");
+}
+
+#[test]
+fn a_wrong_hash_throws_the_file_away() {
+    let share = Share { sha256: "0".repeat(64), ..Share::new(1, SIZE) };
+    let tried = Try { folder: tempfile::tempdir().unwrap(), server: Server::start(share, []) };
+    assert_eq!(tried.download(), Err(DownloadError::Damaged("GPTOSS 20B")));
+    assert_eq!(tried.files(), [""; 0]);
+}
+
+#[test]
+fn names_and_hashes_of_a_server_are_not_trusted() {
+    let share = || Share::new(1, SIZE);
+    let rows = [
+        Share { name: "../gpt-oss-20b-MXFP4.gguf".to_owned(), ..share() },
+        Share { name: "other.gguf".to_owned(), ..share() },
+        Share { sha256: "zz".repeat(32), ..share() },
+        Share { commit: "main".to_owned(), ..share() },
+        Share { body: Vec::new(), ..share() },
+    ];
+    for share in rows {
+        let tried = Try { folder: tempfile::tempdir().unwrap(), server: Server::start(share.clone(), []) };
+        let refused = tried.download();
+        assert!(
+            matches!(refused, Err(DownloadError::Remote(RemoteError::Nonsense { .. }))),
+            "{refused:?} {}",
+            share.name
+        );
+        assert_eq!(tried.files(), [""; 0]);
+    }
+}
+
+#[test]
+fn two_programs_do_not_download_the_same_file() {
+    let tried = Try::new([]);
+    let lock = Partial::of(&tried.whole()).lock().unwrap();
+    assert!(lock.is_some());
+    assert_eq!(tried.download(), Err(DownloadError::Busy("GPTOSS 20B")));
+    drop(lock);
+    assert!(tried.download().is_ok());
+}
+
+#[test]
+fn a_damaged_state_begins_anew() {
+    for (data, origin) in
+        [("abc", "{"), ("abc", "{\"file\":{\"url\":\"\",\"commit\":\"\",\"size\":3,\"sha256\":\"\"}}")]
+    {
+        let tried = Try::new([]);
+        let beside = |ending: &str| tried.folder.path().join(format!("{}{ending}", GPT_OSS_20B.file));
+        std::fs::write(beside(".partial"), data).unwrap();
+        std::fs::write(beside(".partial.json"), origin).unwrap();
+        assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
+        assert_eq!(tried.starts(), [None]);
+    }
+}
+
+#[test]
+fn another_server_begins_anew() {
+    let tried = Try::new([Manner::Hold(100_000)]);
+    tried.pause();
+    let other = Try { folder: tried.folder, server: Server::start(Share::new(3, SIZE), []) };
+    assert_eq!(other.download().unwrap(), Share::new(3, SIZE).body);
+    assert_eq!(other.starts(), [None]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let server = Server::start(Share::new(1, 10), []);
+    let remote = Remote::new(&server.url()).unwrap();
+    let folder = Path::new("/dev/null/models");
+    let stop = CancellationToken::new();
+    let refused =
+        download(&remote, &GPT_OSS_20B, folder, Patience::default(), &stop, &mut |_| {}).unwrap_err();
+    assert!(refused.to_string().starts_with("/dev/null/models: "), "{refused}");
+}
