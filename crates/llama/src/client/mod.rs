@@ -1,1 +1,178 @@
-//! To come.
+//! The engine in a process of its own: an assertion in C++ or a lost GPU is an error and a restart.
+//!
+//! The helper program is started when it is needed and ends with its standard input, so it never outlives this
+//! process, however that ends.
+
+mod ending;
+mod process;
+mod program;
+
+pub use program::HELPER_VARIABLE;
+
+use crate::{
+    engine::{Device, Engine, LoadRequest, Loaded, Next, memory::resident_bytes, next_report},
+    protocol::{Command, Report},
+};
+use openagents_core::{
+    CancellationToken,
+    model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason},
+};
+use process::Process;
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Runs models in the helper program. Requests of several threads wait for each other.
+#[derive(Debug, Default)]
+pub struct Helper {
+    /// The program; `None` for the one that [`program::find`] finds.
+    program: Option<PathBuf>,
+    process: Mutex<Option<Arc<Process>>>,
+    loaded: Mutex<Option<Loaded>>,
+    /// Held while a command is done.
+    turn: Mutex<()>,
+}
+
+impl Helper {
+    /// Takes the program beside this one, or the one that [`HELPER_VARIABLE`] names. Starts nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes this program. Starts nothing yet.
+    pub fn at(program: impl Into<PathBuf>) -> Self {
+        Self { program: Some(program.into()), ..Self::default() }
+    }
+
+    /// Returns the process id of the helper; `None` when it does not run.
+    pub fn process_id(&self) -> Option<u32> {
+        self.running().map(|process| process.id())
+    }
+
+    /// Returns the process that runs, without starting one.
+    fn running(&self) -> Option<Arc<Process>> {
+        let process = lock(&self.process).clone()?;
+        process.is_running().then_some(process)
+    }
+
+    /// Returns the process, started when there is none.
+    fn started(&self, cancel: &CancellationToken) -> Result<Arc<Process>, ModelError> {
+        if let Some(process) = self.running() {
+            return Ok(process);
+        }
+        *lock(&self.loaded) = None;
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => program::find()?,
+        };
+        let process = Arc::new(Process::start(&program)?);
+        *lock(&self.process) = Some(process.clone());
+        if let Err(error) = process.greet(cancel) {
+            process.end();
+            return Err(error);
+        }
+        Ok(process)
+    }
+
+    /// Sends one command and passes on its events until it ends.
+    fn run(
+        process: &Arc<Process>,
+        command: impl FnOnce(u64) -> Command,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<Report, ModelError> {
+        let (id, mut reports) = process.send(command)?;
+        loop {
+            match next_report(&mut reports, cancel) {
+                Next::Report(Report::Event { event, .. }) => on_event(event),
+                Next::Report(Report::Failed { error, .. }) => return Err(error),
+                Next::Report(report) => return Ok(report),
+                Next::Cancelled => {
+                    drop(reports);
+                    process.cancel(id);
+                    return Err(ModelError::Cancelled);
+                }
+                Next::Gone => return Err(process.why_it_ended()),
+            }
+        }
+    }
+}
+
+impl Engine for Helper {
+    fn load(
+        &self,
+        load: &LoadRequest,
+        cancel: &CancellationToken,
+        on_progress: &mut dyn FnMut(f32),
+    ) -> Result<Loaded, ModelError> {
+        let _turn = lock(&self.turn);
+        let process = self.started(cancel)?;
+        *lock(&self.loaded) = None;
+        let command = |id| Command::Load { id, load: load.clone() };
+        let report = Self::run(&process, command, cancel, &mut |event| {
+            if let ModelEvent::Activity(Activity::Loading { progress }) = event {
+                on_progress(progress);
+            }
+        })?;
+        let Report::Loaded { loaded, .. } = report else { return Err(unexpected(&report)) };
+        *lock(&self.loaded) = Some(loaded.clone());
+        Ok(loaded)
+    }
+
+    fn generate(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        let _turn = lock(&self.turn);
+        let Some(process) = self.running() else {
+            return Err(ModelError::Failed("no model is loaded; load one first".to_owned()));
+        };
+        let command = |id| Command::Generate { id, request: Box::new(request.clone()) };
+        match Self::run(&process, command, cancel, on_event)? {
+            Report::Done { stop, .. } => Ok(stop),
+            report => Err(unexpected(&report)),
+        }
+    }
+
+    fn unload(&self) {
+        *lock(&self.loaded) = None;
+        // Not while the lock is held: a request that runs looks at it.
+        let process = lock(&self.process).take();
+        if let Some(process) = process {
+            process.end();
+        }
+    }
+
+    fn loaded(&self) -> Option<Loaded> {
+        self.running()?;
+        lock(&self.loaded).clone()
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.loaded()?;
+        resident_bytes(self.process_id()?)
+    }
+
+    fn devices(&self) -> Vec<Device> {
+        if let Some(process) = self.running() {
+            return process.devices();
+        }
+        let _turn = lock(&self.turn);
+        self.started(&CancellationToken::new()).map(|process| process.devices()).unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            Vec::new()
+        })
+    }
+}
+
+fn unexpected(report: &Report) -> ModelError {
+    tracing::warn!(?report, "unexpected report");
+    ModelError::Failed("the helper program answered something unexpected; try again".to_owned())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,4 +1,43 @@
 //! What runs a model: the helper program, or the same code in this process for tests.
+//!
+//! In the helper one thread owns the model and its context (`worker`). It takes jobs one at a time: `model` loads a
+//! file, `answer` renders the messages, and `session` computes, token by token, on top of what it remembers from the
+//! turn before (`prefix`).
+
+pub mod memory;
+#[cfg(any(feature = "engine", test))]
+mod prefix;
+mod reports;
+
+#[cfg(feature = "engine")]
+mod answer;
+#[cfg(feature = "engine")]
+mod backend;
+#[cfg(feature = "engine")]
+mod in_process;
+#[cfg(feature = "engine")]
+mod load_log;
+#[cfg(feature = "engine")]
+mod model;
+#[cfg(feature = "engine")]
+mod sampler;
+#[cfg(feature = "engine")]
+mod serve;
+#[cfg(feature = "engine")]
+mod session;
+#[cfg(feature = "engine")]
+#[cfg(test)]
+mod traps;
+#[cfg(feature = "engine")]
+mod vocabulary;
+#[cfg(feature = "engine")]
+mod worker;
+
+#[cfg(feature = "engine")]
+pub use in_process::InProcess;
+pub(crate) use reports::{Next, next_report};
+#[cfg(feature = "engine")]
+pub use serve::serve;
 
 use openagents_core::{
     CancellationToken,
@@ -33,6 +72,27 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
 
     /// Returns the resident memory of the process that holds the model, in bytes.
     fn memory_bytes(&self) -> Option<u64>;
+
+    /// Returns what llama.cpp can compute on, and its free memory as it was when the process started; starts it when
+    /// it has to. Empty when that is impossible.
+    fn devices(&self) -> Vec<Device> {
+        Vec::new()
+    }
+}
+
+/// Something that llama.cpp computes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Device {
+    /// `Metal`, `CUDA0`, `CPU`.
+    pub name: String,
+    /// `Apple M2 Pro`.
+    pub description: String,
+    /// It is a graphics processor: the model goes there.
+    pub gpu: bool,
+    /// Bytes of its memory in all.
+    pub memory_total: u64,
+    /// Bytes of its memory that are free.
+    pub memory_free: u64,
 }
 
 /// What to load, and how.

@@ -1,0 +1,84 @@
+//! Why a helper program ended, in words.
+
+use std::{collections::VecDeque, process::ExitStatus};
+
+/// Lines of the helper's log that are kept for the message of a crash.
+const KEPT_LINES: usize = 40;
+
+/// The last lines of a helper's log.
+#[derive(Debug, Default)]
+pub(super) struct Log(VecDeque<String>);
+
+impl Log {
+    pub(super) fn push(&mut self, line: &str) {
+        if self.0.len() == KEPT_LINES {
+            self.0.pop_front();
+        }
+        self.0.push_back(line.to_owned());
+    }
+
+    /// Returns the line that tells most: the last error, assertion or panic, else the last line.
+    fn telling(&self) -> Option<&str> {
+        let tells =
+            |line: &&String| ["ERROR", "ASSERT", "panicked", "error:"].iter().any(|word| line.contains(word));
+        self.0.iter().rev().find(tells).or(self.0.back()).map(|line| line.trim())
+    }
+}
+
+/// Says how a process ended and what it said last: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
+pub(super) fn describe(status: Option<ExitStatus>, log: &Log) -> String {
+    let how = match status {
+        None => "it did not answer and was ended".to_owned(),
+        Some(status) => exit(status),
+    };
+    match log.telling() {
+        Some(line) => format!("{how}: {line}"),
+        None => how,
+    }
+}
+
+fn exit(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return match name(signal) {
+            Some(name) => format!("signal {signal} ({name})"),
+            None => format!("signal {signal}"),
+        };
+    }
+    status.code().map_or_else(|| "it ended".to_owned(), |code| format!("exit code {code}"))
+}
+
+#[cfg(unix)]
+fn name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGILL => "SIGILL",
+        libc::SIGINT => "SIGINT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGTERM => "SIGTERM",
+        _ => return None,
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn a_crash_says_its_signal_and_the_line_that_tells_most() {
+        let mut log = Log::default();
+        let aborted = Some(ExitStatus::from_raw(6));
+        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT)");
+        log.push(" INFO loaded");
+        assert_eq!(describe(Some(ExitStatus::from_raw(0x100)), &log), "exit code 1: INFO loaded");
+        log.push("GGML_ASSERT(n <= n_batch) failed");
+        (0..KEPT_LINES - 1).for_each(|_| log.push("frame"));
+        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): GGML_ASSERT(n <= n_batch) failed");
+        log.push("frame");
+        assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): frame");
+    }
+}

@@ -1,0 +1,366 @@
+//! One run of the helper program: its three streams, the command that it does, and its end.
+
+use super::{ending, lock};
+use crate::{
+    engine::Device,
+    protocol::{Command, Line, MAX_LINE, Report, VERSION, read_line},
+};
+use openagents_core::{CancellationToken, model::ModelError};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc;
+
+/// Time to say hello: a graphics processor may have to compile its programs first.
+const HELLO: Duration = Duration::from_secs(60);
+
+/// Time to end after standard input has closed.
+const END: Duration = Duration::from_secs(1);
+
+/// Time to take notice of a cancel.
+const CANCEL: Duration = Duration::from_secs(2);
+
+/// Reports that wait here until they are taken; then the helper waits.
+const WAITING_REPORTS: usize = 64;
+
+/// Bytes of a line of the helper's log that are kept.
+const LOG_LINE: u64 = 4096;
+
+/// See the module. It has ended, and nothing of it is left, when [`Process::end`] returns.
+#[derive(Debug)]
+pub(super) struct Process {
+    program: PathBuf,
+    id: u32,
+    /// Lines for its standard input, which closes when this is dropped. Written by a thread: a helper that does not
+    /// read must not hold up a cancel.
+    input: Mutex<Option<Sender<Vec<u8>>>>,
+    shared: Arc<Shared>,
+}
+
+/// What the threads of the streams know.
+#[derive(Debug)]
+struct Shared {
+    child: Mutex<Child>,
+    state: Mutex<State>,
+    changed: Condvar,
+    log: Mutex<ending::Log>,
+    /// Reports are dropped from now on, whoever waits for them.
+    abandoned: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What it said first.
+    hello: Option<(String, Vec<Device>)>,
+    /// The number of the last command.
+    last: u64,
+    /// All commands up to this one have ended.
+    ended_commands: u64,
+    /// Who waits for reports of which command.
+    waiting: Option<(u64, mpsc::Sender<Report>)>,
+    /// We wanted it to end.
+    asked_to_end: bool,
+    /// We ended it because it did not answer.
+    killed: bool,
+    /// It has ended; what could be learnt about how.
+    ended: Option<Option<ExitStatus>>,
+}
+
+impl Process {
+    /// Starts the program.
+    pub(super) fn start(program: &Path) -> Result<Self, ModelError> {
+        let cannot = |why: String| {
+            ModelError::Unavailable(format!(
+                "the helper program {} cannot be started: {why}; install it again",
+                program.display()
+            ))
+        };
+        let mut child = std::process::Command::new(program)
+            // Else an assertion calls a debugger first.
+            .env("GGML_NO_BACKTRACE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| cannot(error.to_string()))?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+            return Err(cannot("it has no streams".to_owned()));
+        };
+        let id = child.id();
+        let shared = Arc::new(Shared {
+            child: Mutex::new(child),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            log: Mutex::default(),
+            abandoned: CancellationToken::new(),
+        });
+        let (input, lines) = channel();
+        thread::spawn(move || write(stdin, &lines));
+        let log = thread::spawn({
+            let shared = shared.clone();
+            move || shared.read_log(stderr)
+        });
+        thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.read_reports(stdout);
+                shared.wait_for_end(log);
+            }
+        });
+        Ok(Self { program: program.to_owned(), id, input: Mutex::new(Some(input)), shared })
+    }
+
+    /// Waits for its first words.
+    pub(super) fn greet(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
+        let started = Instant::now();
+        let said = |state: &State| state.hello.is_some() || state.ended.is_some();
+        while !self.shared.wait_until(Duration::from_millis(20), said) && started.elapsed() < HELLO {
+            if cancel.is_cancelled() {
+                return Err(ModelError::Cancelled);
+            }
+        }
+        let program = self.program.display();
+        let version = lock(&self.shared.state).hello.as_ref().map(|(version, _)| version.clone());
+        match version {
+            Some(version) if version == VERSION => Ok(()),
+            Some(version) => Err(ModelError::Unavailable(format!(
+                "the helper program {program} has version {version} and {VERSION} is needed; install both again"
+            ))),
+            None => Err(ModelError::Unavailable(format!(
+                "{program} does not answer as the helper program does ({}); install it again",
+                self.shared.describe_end()
+            ))),
+        }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    pub(super) fn devices(&self) -> Vec<Device> {
+        let state = lock(&self.shared.state);
+        state.hello.as_ref().map(|(_, devices)| devices.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        let state = lock(&self.shared.state);
+        state.ended.is_none() && !state.asked_to_end && !state.killed
+    }
+
+    /// Sends a command and returns its number and its reports.
+    pub(super) fn send(
+        &self,
+        command: impl FnOnce(u64) -> Command,
+    ) -> Result<(u64, mpsc::Receiver<Report>), ModelError> {
+        let (sender, reports) = mpsc::channel(WAITING_REPORTS);
+        let id = {
+            let mut state = lock(&self.shared.state);
+            state.last += 1;
+            // One that nobody waits for any more ends when it takes notice of its cancel.
+            state.waiting = state.ended.is_none().then_some((state.last, sender));
+            state.last
+        };
+        self.write(&command(id))?;
+        Ok((id, reports))
+    }
+
+    /// Tells the helper to stop a command, and ends it when it does not listen. Returns at once.
+    pub(super) fn cancel(&self, id: u64) {
+        // A helper that is gone does nothing any more.
+        let _ = self.write(&Command::Cancel { id });
+        let shared = self.shared.clone();
+        thread::spawn(move || shared.kill_unless(CANCEL, |state| state.ended_commands >= id));
+    }
+
+    /// Ends the program and waits for its end, [`END`] and a moment at most.
+    pub(super) fn end(&self) {
+        lock(&self.shared.state).asked_to_end = true;
+        self.shared.abandoned.cancel();
+        *lock(&self.input) = None;
+        self.shared.kill_unless(END, |_| false);
+        self.shared.wait_until(END, |state| state.ended.is_some());
+    }
+
+    /// Says why nothing comes any more.
+    pub(super) fn why_it_ended(&self) -> ModelError {
+        let (asked, killed) = {
+            let state = lock(&self.shared.state);
+            (state.asked_to_end, state.killed)
+        };
+        if asked && !killed {
+            return ModelError::Unavailable(
+                "the model was unloaded before it had answered; try again".to_owned(),
+            );
+        }
+        ModelError::Crashed(self.shared.describe_end())
+    }
+
+    fn write(&self, command: &Command) -> Result<(), ModelError> {
+        let mut line = serde_json::to_vec(command)
+            .map_err(|error| ModelError::Failed(format!("a command cannot be written: {error}")))?;
+        if line.len() > MAX_LINE {
+            let bytes = line.len();
+            return Err(ModelError::Failed(format!(
+                "the conversation has {bytes} bytes and {MAX_LINE} can be sent; start a new session or shorten the prompt"
+            )));
+        }
+        line.push(b'\n');
+        // When the thread is gone, so is the helper, and the reports end.
+        if let Some(input) = &*lock(&self.input) {
+            let _ = input.send(line);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Shared {
+    /// Passes reports on until there can be no more.
+    fn read_reports(&self, stdout: ChildStdout) {
+        let mut output = BufReader::new(stdout);
+        let mut line = Vec::new();
+        loop {
+            match read_line(&mut output, &mut line) {
+                Ok(Line::Read) => match serde_json::from_slice(&line) {
+                    Ok(report) => self.pass_on(report),
+                    Err(error) => tracing::warn!("the helper program said what cannot be read: {error}"),
+                },
+                Ok(Line::TooLong) => tracing::warn!("the helper program said too much in one line"),
+                Ok(Line::End) | Err(_) => return,
+            }
+        }
+    }
+
+    fn pass_on(&self, report: Report) {
+        if let Report::Hello { version, devices } = report {
+            lock(&self.state).hello = Some((version, devices));
+            self.changed.notify_all();
+            return;
+        }
+        let id = report.id().unwrap_or(0);
+        let ends = report.ends_command();
+        let sender = {
+            let state = lock(&self.state);
+            state.waiting.as_ref().filter(|(waiting, _)| *waiting == id).map(|(_, sender)| sender.clone())
+        };
+        // Waits while the reports are not taken. When they are not wanted any more, they are dropped.
+        if let Some(sender) = sender {
+            futures::executor::block_on(async {
+                tokio::select! {
+                    biased;
+                    () = self.abandoned.cancelled() => (),
+                    _ = sender.send(report) => (),
+                }
+            });
+        }
+        if ends {
+            let mut state = lock(&self.state);
+            state.ended_commands = state.ended_commands.max(id);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Keeps the last lines and passes them on to the log of this process.
+    fn read_log(&self, stderr: ChildStderr) {
+        let mut errors = BufReader::new(stderr);
+        let mut line = Vec::new();
+        // A line that is too long is read as several.
+        while (&mut errors).take(LOG_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end();
+            if text.contains("ERROR") || text.contains("WARN") {
+                tracing::warn!(target: "openagents_llama::helper", "{text}");
+            } else {
+                tracing::debug!(target: "openagents_llama::helper", "{text}");
+            }
+            lock(&self.log).push(text);
+            line.clear();
+        }
+    }
+
+    /// Waits for the end of a program that has closed its output, and tells it to whoever waits.
+    fn wait_for_end(&self, log: thread::JoinHandle<()>) {
+        let closed = Instant::now();
+        let status = loop {
+            match lock(&self.child).try_wait() {
+                Ok(Some(status)) => break Some(status),
+                Ok(None) if closed.elapsed() > END => {
+                    self.kill();
+                    break lock(&self.child).wait().ok();
+                }
+                Ok(None) => {}
+                Err(_) => break None,
+            }
+            thread::sleep(Duration::from_millis(2));
+        };
+        // Its last words. A program of its own could keep its error stream open.
+        while !log.is_finished() && closed.elapsed() < END {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let mut state = lock(&self.state);
+        state.ended = Some(status);
+        // Whoever waits for reports learns that none will come.
+        state.waiting = None;
+        self.changed.notify_all();
+    }
+
+    /// Kills the program unless `done` becomes true, or it ends, within `time`.
+    fn kill_unless(&self, time: Duration, done: impl Fn(&State) -> bool) {
+        if !self.wait_until(time, |state| done(state) || state.ended.is_some()) {
+            self.kill();
+        }
+    }
+
+    fn kill(&self) {
+        {
+            let mut state = lock(&self.state);
+            if state.ended.is_some() {
+                return;
+            }
+            state.killed = true;
+        }
+        tracing::warn!("the helper program does not answer; it is ended");
+        if let Err(error) = lock(&self.child).kill() {
+            tracing::warn!("the helper program cannot be ended: {error}");
+        }
+    }
+
+    /// Waits for something to become true, `time` at most, and returns whether it did.
+    fn wait_until(&self, time: Duration, done: impl Fn(&State) -> bool) -> bool {
+        let state = lock(&self.state);
+        let waited = self.changed.wait_timeout_while(state, time, |state| !done(state));
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        done(&state)
+    }
+
+    fn describe_end(&self) -> String {
+        let status = {
+            let state = lock(&self.state);
+            if state.killed { None } else { state.ended.flatten() }
+        };
+        ending::describe(status, &lock(&self.log))
+    }
+}
+
+/// Writes lines until there can be no more, and closes the stream.
+fn write(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
+    while let Ok(line) = lines.recv() {
+        if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}

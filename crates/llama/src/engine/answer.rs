@@ -1,0 +1,193 @@
+//! One answer: messages into tokens, tokens into events, and figures at the end.
+
+use super::{memory::resident_bytes, sampler::sampler, session::Session};
+use crate::chat::{ChatFormat, Ending, Parsed, Vocabulary};
+use llama_cpp_2::token::LlamaToken;
+use openagents_core::{
+    CancellationToken,
+    model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason, Usage},
+};
+use std::time::{Duration, Instant};
+
+/// How often a model is asked the same when its answer makes no sense.
+const ATTEMPTS: u32 = 2;
+
+/// Between two [`Activity::Generating`].
+const TELL_SPEED: Duration = Duration::from_millis(250);
+
+/// A loaded model, ready to answer.
+pub(super) struct Speaker<'m> {
+    pub(super) session: Session<'m>,
+    pub(super) format: Box<dyn ChatFormat>,
+    pub(super) vocabulary: Box<dyn Vocabulary + 'm>,
+    /// The token that every prompt begins with, where the vocabulary asks for one.
+    pub(super) begin: Option<i32>,
+}
+
+/// Where events go. Fails when nobody wants them any more; waits when they are not taken.
+pub(super) type Emit<'a> = &'a mut dyn FnMut(ModelEvent) -> Result<(), ModelError>;
+
+/// How an attempt went.
+struct Attempt {
+    stop: StopReason,
+    malformed: bool,
+    usage: Usage,
+    generating: Duration,
+}
+
+impl Speaker<'_> {
+    /// Answers. `asked` is when the request came.
+    pub(super) fn answer(
+        &mut self,
+        request: &ModelRequest,
+        asked: Instant,
+        cancel: &CancellationToken,
+        emit: Emit<'_>,
+    ) -> Result<StopReason, ModelError> {
+        let prompt = self.prompt(request)?;
+        let mut usage = Usage::default();
+        let mut generating = Duration::ZERO;
+        for attempt in 0..ATTEMPTS {
+            let answered = self.attempt(request, &prompt, attempt, asked, cancel, emit)?;
+            let before = usage;
+            usage = answered.usage;
+            usage.tokens += before.tokens;
+            if attempt > 0 {
+                usage.cached_tokens = before.cached_tokens;
+                usage.first_token_ms = before.first_token_ms;
+            }
+            generating += answered.generating;
+            if !answered.malformed {
+                usage.tokens_per_second = per_second(usage.tokens, generating);
+                usage.memory_bytes = resident_bytes(std::process::id()).unwrap_or_default();
+                emit(ModelEvent::Usage(usage))?;
+                return Ok(answered.stop);
+            }
+            tracing::warn!(attempt, "the answer makes no sense");
+        }
+        Err(ModelError::Malformed)
+    }
+
+    fn prompt(&self, request: &ModelRequest) -> Result<Vec<LlamaToken>, ModelError> {
+        let mut tokens = self
+            .format
+            .render(request, &*self.vocabulary)
+            .map_err(|error| ModelError::Failed(error.to_string()))?;
+        if let Some(begin) = self.begin
+            && tokens.first() != Some(&begin)
+        {
+            tokens.insert(0, begin);
+        }
+        if tokens.is_empty() {
+            return Err(ModelError::Failed("the prompt is empty; send a message".to_owned()));
+        }
+        Ok(tokens.into_iter().map(LlamaToken).collect())
+    }
+
+    fn attempt(
+        &mut self,
+        request: &ModelRequest,
+        prompt: &[LlamaToken],
+        attempt: u32,
+        asked: Instant,
+        cancel: &CancellationToken,
+        emit: Emit<'_>,
+    ) -> Result<Attempt, ModelError> {
+        let cached = self.session.read(prompt, cancel, |progress| {
+            emit(ModelEvent::Activity(Activity::ReadingPrompt { progress }))
+        })?;
+        let limit = request.options.max_tokens.unwrap_or(u32::MAX).min(self.session.room());
+        let mut sampler = sampler(&request.options, attempt);
+        let mut parser = self.format.parser(request);
+        let mut said = Said { emit, spoke: false, called: false };
+        let mut parsed = Vec::new();
+        let started = Instant::now();
+        let mut told = started;
+        emit_speed(said.emit, 0, Duration::ZERO)?;
+        let mut first_token = asked.elapsed();
+        let mut tokens = 0;
+        let mut ended = false;
+        while tokens < limit {
+            if cancel.is_cancelled() {
+                return Err(ModelError::Cancelled);
+            }
+            let token = self.session.sample(&mut sampler);
+            tokens += 1;
+            if tokens == 1 {
+                first_token = asked.elapsed();
+            }
+            ended = self.vocabulary.ends_answer(token.0);
+            parser.push(token.0, &self.vocabulary.bytes(token.0), &mut parsed);
+            said.all(&mut parsed)?;
+            if ended {
+                break;
+            }
+            if told.elapsed() >= TELL_SPEED {
+                told = Instant::now();
+                emit_speed(said.emit, tokens, started.elapsed())?;
+            }
+            // What follows the last token that may be said is not needed.
+            if tokens < limit {
+                self.session.append(token)?;
+            }
+        }
+        let ending = parser.finish(&mut parsed);
+        said.all(&mut parsed)?;
+        Ok(Attempt {
+            stop: match (ended, said.called) {
+                (false, _) => StopReason::MaxTokens,
+                (true, true) => StopReason::ToolCalls,
+                (true, false) => StopReason::EndTurn,
+            },
+            malformed: ended && ending == Ending::Malformed && !said.spoke && !said.called,
+            usage: Usage {
+                prompt_tokens: count(prompt.len()),
+                cached_tokens: count(cached),
+                tokens,
+                first_token_ms: u32::try_from(first_token.as_millis()).unwrap_or(u32::MAX),
+                ..Usage::default()
+            },
+            generating: started.elapsed(),
+        })
+    }
+}
+
+/// What a person or a tool has got of an answer: it cannot be taken back.
+struct Said<'a> {
+    emit: Emit<'a>,
+    spoke: bool,
+    called: bool,
+}
+
+impl Said<'_> {
+    fn all(&mut self, parsed: &mut Vec<Parsed>) -> Result<(), ModelError> {
+        parsed.drain(..).try_for_each(|parsed| {
+            (self.emit)(match parsed {
+                Parsed::Text(text) => {
+                    self.spoke = true;
+                    ModelEvent::Text(text)
+                }
+                Parsed::Preamble(text) => ModelEvent::Preamble(text),
+                Parsed::Reasoning(reasoning) => ModelEvent::Reasoning(reasoning),
+                Parsed::Call(call) => {
+                    self.called = true;
+                    ModelEvent::ToolCall(call)
+                }
+            })
+        })
+    }
+}
+
+fn emit_speed(emit: Emit<'_>, tokens: u32, time: Duration) -> Result<(), ModelError> {
+    let tokens_per_second = per_second(tokens, time);
+    emit(ModelEvent::Activity(Activity::Generating { tokens, tokens_per_second }))
+}
+
+fn per_second(tokens: u32, time: Duration) -> f32 {
+    let seconds = time.as_secs_f32();
+    if seconds > 0.0 { tokens as f32 / seconds } else { 0.0 }
+}
+
+fn count(tokens: usize) -> u32 {
+    u32::try_from(tokens).unwrap_or(u32::MAX)
+}

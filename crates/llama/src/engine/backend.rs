@@ -1,0 +1,42 @@
+//! llama.cpp itself: one for each process, whatever is loaded.
+
+use super::Device;
+use llama_cpp_2::{
+    LlamaBackendDevice, LlamaBackendDeviceType, LogOptions, list_llama_ggml_backend_devices,
+    llama_backend::LlamaBackend, send_logs_to_tracing,
+};
+use openagents_core::model::ModelError;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Returns the backend; the first call starts it and sends its log to `tracing`.
+pub(super) fn backend() -> Result<&'static LlamaBackend, ModelError> {
+    static BACKEND: OnceLock<LlamaBackend> = OnceLock::new();
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(backend) = BACKEND.get() {
+        return Ok(backend);
+    }
+    send_logs_to_tracing(LogOptions::default());
+    let backend = LlamaBackend::init()
+        .map_err(|error| ModelError::Unavailable(format!("llama.cpp does not start here: {error}")))?;
+    Ok(BACKEND.get_or_init(|| backend))
+}
+
+/// Returns what llama.cpp can compute on.
+pub(super) fn devices() -> Vec<Device> {
+    list_llama_ggml_backend_devices().into_iter().map(Device::from).collect()
+}
+
+impl From<LlamaBackendDevice> for Device {
+    fn from(device: LlamaBackendDevice) -> Self {
+        let gpu =
+            matches!(device.device_type, LlamaBackendDeviceType::Gpu | LlamaBackendDeviceType::IntegratedGpu);
+        Self {
+            name: device.name,
+            description: device.description,
+            gpu,
+            memory_total: device.memory_total as u64,
+            memory_free: device.memory_free as u64,
+        }
+    }
+}

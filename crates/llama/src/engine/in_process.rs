@@ -1,0 +1,113 @@
+//! The engine in this process, for tests: what the helper program runs, without the program.
+
+use super::{
+    Device, Engine, LoadRequest, Loaded, Next, backend,
+    memory::resident_bytes,
+    next_report,
+    worker::{self, Job, WAITING_REPORTS, Work},
+};
+use crate::protocol::Report;
+use openagents_core::{
+    CancellationToken,
+    model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason},
+};
+use std::{
+    sync::{Mutex, PoisonError, mpsc},
+    time::Instant,
+};
+
+/// See the module. Its thread ends when it is dropped.
+#[derive(Debug)]
+pub struct InProcess {
+    jobs: mpsc::Sender<Job>,
+    loaded: Mutex<Option<Loaded>>,
+}
+
+impl InProcess {
+    /// Starts the thread.
+    pub fn start() -> Self {
+        let (jobs, work) = mpsc::channel();
+        std::thread::spawn(move || worker::run(&work));
+        Self { jobs, loaded: Mutex::default() }
+    }
+
+    fn run(
+        &self,
+        work: Work,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<Report, ModelError> {
+        let gone = || ModelError::Crashed("its thread has ended".to_owned());
+        let (sender, mut reports) = tokio::sync::mpsc::channel(WAITING_REPORTS);
+        // Dropping it stops what still runs when this function returns.
+        let cancel = cancel.child_token();
+        let _stop = cancel.clone().drop_guard();
+        let job = Job { id: 0, work, cancel: cancel.clone(), reports: sender, asked: Instant::now() };
+        self.jobs.send(job).map_err(|_| gone())?;
+        loop {
+            match next_report(&mut reports, &cancel) {
+                Next::Report(Report::Event { event, .. }) => on_event(event),
+                Next::Report(Report::Failed { error, .. }) => return Err(error),
+                Next::Report(report) => return Ok(report),
+                Next::Cancelled => return Err(ModelError::Cancelled),
+                Next::Gone => return Err(gone()),
+            }
+        }
+    }
+
+    fn set_loaded(&self, loaded: Option<Loaded>) {
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
+    }
+}
+
+impl Engine for InProcess {
+    fn load(
+        &self,
+        load: &LoadRequest,
+        cancel: &CancellationToken,
+        on_progress: &mut dyn FnMut(f32),
+    ) -> Result<Loaded, ModelError> {
+        self.set_loaded(None);
+        let report = self.run(Work::Load(load.clone()), cancel, &mut |event| {
+            if let ModelEvent::Activity(Activity::Loading { progress }) = event {
+                on_progress(progress);
+            }
+        })?;
+        let Report::Loaded { loaded, .. } = report else {
+            return Err(ModelError::Failed("the engine did not say what it loaded".to_owned()));
+        };
+        self.set_loaded(Some(loaded.clone()));
+        Ok(loaded)
+    }
+
+    fn generate(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        match self.run(Work::Generate(Box::new(request.clone())), cancel, on_event)? {
+            Report::Done { stop, .. } => Ok(stop),
+            _ => Err(ModelError::Failed("the engine did not say why it stopped".to_owned())),
+        }
+    }
+
+    fn unload(&self) {
+        self.set_loaded(None);
+        // It can only fail when the thread is gone, and the model with it.
+        let _ = self.run(Work::Unload, &CancellationToken::new(), &mut |_| ());
+    }
+
+    fn loaded(&self) -> Option<Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn memory_bytes(&self) -> Option<u64> {
+        self.loaded()?;
+        resident_bytes(std::process::id())
+    }
+
+    fn devices(&self) -> Vec<Device> {
+        backend::backend().map(|_| backend::devices()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,27 @@
+//! Waits for the next report of a command, or for its cancel.
+
+use crate::protocol::Report;
+use openagents_core::CancellationToken;
+use tokio::sync::mpsc;
+
+/// What came first.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A report.
+    Report(Report),
+    /// Somebody cancelled.
+    Cancelled,
+    /// Nothing will come any more: what ran the command is gone.
+    Gone,
+}
+
+/// Waits. Blocks this thread.
+pub(crate) fn next_report(reports: &mut mpsc::Receiver<Report>, cancel: &CancellationToken) -> Next {
+    futures::executor::block_on(async {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Next::Cancelled,
+            report = reports.recv() => report.map_or(Next::Gone, Next::Report),
+        }
+    })
+}

@@ -1,0 +1,33 @@
+//! How the next token is chosen.
+
+use llama_cpp_2::sampling::LlamaSampler;
+use openagents_core::model::ModelOptions;
+
+/// Tokens that are considered at all. As in llama-server; it also keeps the rest of the chain cheap.
+const TOP_K: i32 = 40;
+
+/// The temperature at which a malformed answer is asked for again when it was lower: the same choice would only give
+/// the same answer.
+const AGAIN: f32 = 0.5;
+
+/// Returns the sampler of an attempt, 0 the first.
+pub(super) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
+    let temperature = if attempt == 0 { options.temperature } else { options.temperature.max(AGAIN) };
+    // A chain keeps its list of candidates from token to token.
+    if temperature.is_nan() || temperature <= 0.0 {
+        return LlamaSampler::chain([LlamaSampler::greedy()], true);
+    }
+    let seed = options.seed.unwrap_or_else(random).wrapping_add(attempt);
+    let chain = [
+        LlamaSampler::top_k(TOP_K),
+        LlamaSampler::top_p(options.top_p, 1),
+        LlamaSampler::temp(temperature),
+        LlamaSampler::dist(seed),
+    ];
+    LlamaSampler::chain(chain, true)
+}
+
+fn random() -> u32 {
+    let bytes = uuid::Uuid::new_v4().into_bytes();
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}

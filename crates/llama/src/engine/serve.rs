@@ -1,0 +1,154 @@
+//! The helper program: commands on its standard input, reports on its standard output, its log on standard error.
+
+use super::{
+    backend,
+    worker::{self, Job, WAITING_REPORTS, Work},
+};
+use crate::protocol::{Command, Line, Report, VERSION, read_line, write_line};
+use openagents_core::{CancellationToken, model::ModelError};
+use serde::Deserialize;
+use std::{
+    collections::HashMap,
+    io::{self, BufReader, BufWriter, Write},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// After its input has closed the program ends by itself; when it has not after this time, because it computes
+/// something long, it is ended.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs until standard input closes.
+pub fn serve() -> Result<(), ModelError> {
+    let (reports, outgoing) = tokio::sync::mpsc::channel(WAITING_REPORTS);
+    let running = Running::default();
+    let (jobs, work) = mpsc::channel();
+    let writer = thread::spawn({
+        let running = running.clone();
+        move || write(outgoing, &running)
+    });
+    backend::backend()?;
+    let hello = Report::Hello { version: VERSION.to_owned(), devices: backend::devices() };
+    let _ = reports.blocking_send(hello);
+    thread::spawn(move || {
+        Reader { jobs, reports, running }.read();
+        // The client is gone. The worker ends with the sender of its jobs; if it does not, it is ended: neither
+        // a long computation nor what C++ does at the end of a program may keep this one alive.
+        thread::sleep(GRACE);
+        thread::spawn(|| {
+            thread::sleep(GRACE);
+            std::process::abort();
+        });
+        std::process::exit(0);
+    });
+    worker::run(&work);
+    // What the worker has said is written. A client that does not read cannot hold this up: see above.
+    let _ = writer.join();
+    Ok(())
+}
+
+/// The commands that run or wait, so that they can be cancelled.
+#[derive(Clone, Default)]
+struct Running(Arc<Mutex<HashMap<u64, CancellationToken>>>);
+
+impl Running {
+    fn with<T>(&self, change: impl FnOnce(&mut HashMap<u64, CancellationToken>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+struct Reader {
+    jobs: mpsc::Sender<Job>,
+    reports: tokio::sync::mpsc::Sender<Report>,
+    running: Running,
+}
+
+impl Reader {
+    /// Reads commands until the other side closes, and cancels what runs then.
+    fn read(self) {
+        let mut input = BufReader::new(io::stdin());
+        let mut line = Vec::new();
+        loop {
+            match read_line(&mut input, &mut line) {
+                Ok(Line::Read) => self.line(&line),
+                Ok(Line::TooLong) => self.refuse(None, "the command is too long; shorten the conversation"),
+                Ok(Line::End) => break,
+                Err(error) => {
+                    tracing::warn!("commands cannot be read: {error}");
+                    break;
+                }
+            }
+        }
+        self.running.with(|running| running.values().for_each(CancellationToken::cancel));
+    }
+
+    fn line(&self, line: &[u8]) {
+        #[derive(Deserialize)]
+        struct Id {
+            id: Option<u64>,
+        }
+        match serde_json::from_slice(line) {
+            Ok(command) => self.command(command),
+            Err(error) => {
+                let id = serde_json::from_slice::<Id>(line).ok().and_then(|read| read.id);
+                self.refuse(id, &format!("the helper program does not understand a command: {error}"));
+            }
+        }
+    }
+
+    fn command(&self, command: Command) {
+        match command {
+            Command::Load { id, load } => self.job(id, Work::Load(load)),
+            Command::Generate { id, request } => self.job(id, Work::Generate(request)),
+            Command::Unload { id } => self.job(id, Work::Unload),
+            Command::Cancel { id } => {
+                self.running.with(|running| running.get(&id).map(CancellationToken::cancel));
+            }
+            Command::Ping { id } => self.report(Report::Pong { id }),
+        }
+    }
+
+    fn job(&self, id: u64, work: Work) {
+        let cancel = CancellationToken::new();
+        self.running.with(|running| running.insert(id, cancel.clone()));
+        let reports = self.reports.clone();
+        // The worker is gone only when the program ends.
+        let _ = self.jobs.send(Job { id, work, cancel, reports, asked: Instant::now() });
+    }
+
+    fn refuse(&self, id: Option<u64>, why: &str) {
+        self.report(Report::Failed { id, error: ModelError::Failed(why.to_owned()) });
+    }
+
+    /// Never waits: a client that sends without reading must still be able to cancel. What it loses are answers to
+    /// pings and to lines that make no sense.
+    fn report(&self, report: Report) {
+        if self.reports.try_send(report).is_err() {
+            tracing::warn!("the client does not read; a report is dropped");
+        }
+    }
+}
+
+/// Writes reports until there can be no more, several with one call where several wait.
+fn write(mut reports: tokio::sync::mpsc::Receiver<Report>, running: &Running) {
+    let mut output = BufWriter::new(io::stdout().lock());
+    while let Some(mut report) = reports.blocking_recv() {
+        loop {
+            if let (Some(id), true) = (report.id(), report.ends_command()) {
+                running.with(|running| running.remove(&id));
+            }
+            if write_line(&mut output, &report).is_err() {
+                // The client is gone. Dropping the receiver stops what runs.
+                return;
+            }
+            match reports.try_recv() {
+                Ok(next) => report = next,
+                Err(_) => break,
+            }
+        }
+        if output.flush().is_err() {
+            return;
+        }
+    }
+}

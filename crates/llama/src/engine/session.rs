@@ -1,0 +1,133 @@
+//! A context and what it remembers: reads prompts, samples tokens.
+
+use super::prefix;
+use llama_cpp_2::{
+    context::LlamaContext, llama_batch::LlamaBatch, sampling::LlamaSampler, token::LlamaToken,
+};
+use openagents_core::{CancellationToken, model::ModelError};
+
+/// Tokens of a prompt that are read between two looks at the cancel. A batch larger than the context's `n_batch` would
+/// be an assertion, and so the end of the process. A processor takes as long for few as a graphics processor for many.
+const PIECE_ON_GPU: usize = 256;
+const PIECE_ON_CPU: usize = 64;
+
+/// The only sequence.
+const SEQUENCE: i32 = 0;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Session<'m> {
+    context: LlamaContext<'m>,
+    batch: LlamaBatch<'static>,
+    /// The tokens that the context has computed, prompt and answer.
+    computed: Vec<LlamaToken>,
+    piece: usize,
+}
+
+impl<'m> Session<'m> {
+    /// Takes a fresh context.
+    pub(super) fn new(context: LlamaContext<'m>, gpu: bool) -> Self {
+        let piece = if gpu { PIECE_ON_GPU } else { PIECE_ON_CPU }.min(context.n_batch() as usize).max(1);
+        Self { batch: LlamaBatch::new(piece, 1), computed: Vec::new(), piece, context }
+    }
+
+    /// Returns how many tokens fit, prompt and answer.
+    pub(super) fn context_tokens(&self) -> u32 {
+        self.context.n_ctx()
+    }
+
+    /// Returns how many more tokens fit.
+    pub(super) fn room(&self) -> u32 {
+        self.context_tokens().saturating_sub(u32::try_from(self.computed.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Reads a prompt and returns how many of its tokens were remembered. Tells the share that was read, 0.0 to 1.0,
+    /// before each piece when there is more than one.
+    pub(super) fn read(
+        &mut self,
+        prompt: &[LlamaToken],
+        cancel: &CancellationToken,
+        mut on_progress: impl FnMut(f32) -> Result<(), ModelError>,
+    ) -> Result<usize, ModelError> {
+        let needed = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
+        if needed >= self.context_tokens() {
+            return Err(ModelError::ContextOverflow { needed, context: self.context_tokens() });
+        }
+        let remembered = self.go_back_to(prompt);
+        let told = prompt.len() - remembered > self.piece;
+        while self.computed.len() < prompt.len() {
+            if cancel.is_cancelled() {
+                return Err(ModelError::Cancelled);
+            }
+            if told {
+                on_progress(self.computed.len() as f32 / prompt.len() as f32)?;
+            }
+            let from = self.computed.len();
+            let to = prompt.len().min(from + self.piece);
+            self.compute(&prompt[from..to], to == prompt.len())?;
+        }
+        Ok(remembered)
+    }
+
+    /// Returns how likely each token is to follow what was computed last.
+    #[cfg(test)]
+    pub(super) fn logits(&self) -> &[f32] {
+        self.context.get_logits_ith(-1)
+    }
+
+    /// Chooses the token that follows what was computed last.
+    pub(super) fn sample(&self, sampler: &mut LlamaSampler) -> LlamaToken {
+        sampler.sample(&self.context, -1)
+    }
+
+    /// Computes one more token of the answer.
+    pub(super) fn append(&mut self, token: LlamaToken) -> Result<(), ModelError> {
+        self.compute(&[token], true)
+    }
+
+    /// Forgets what does not belong to `prompt` and returns how many of its tokens are left.
+    fn go_back_to(&mut self, prompt: &[LlamaToken]) -> usize {
+        let oldest = u32::try_from(self.context.kv_cache_seq_pos_min(SEQUENCE)).ok();
+        let keep = prefix::keep(&self.computed, prompt, oldest);
+        let cut = u32::try_from(keep).ok();
+        // Models that keep a running state cannot go back at all: they read everything again.
+        if keep > 0 && self.context.kv_cache_seq_rm(SEQUENCE, cut, None).is_ok() {
+            self.computed.truncate(keep);
+            return keep;
+        }
+        self.forget();
+        0
+    }
+
+    fn forget(&mut self) {
+        self.context.clear_kv_cache();
+        self.computed.clear();
+    }
+
+    /// Computes tokens; the last of them asks for what follows it when `ask`.
+    fn compute(&mut self, tokens: &[LlamaToken], ask: bool) -> Result<(), ModelError> {
+        let from = self.computed.len();
+        self.batch.clear();
+        let mut computed = Ok(());
+        for (index, token) in tokens.iter().enumerate() {
+            let last = index + 1 == tokens.len();
+            let position = i32::try_from(from + index).unwrap_or(i32::MAX);
+            computed = computed.and_then(|()| {
+                self.batch
+                    .add(*token, position, &[SEQUENCE], ask && last)
+                    .map_err(|error| ModelError::Failed(format!("a batch could not be made: {error}")))
+            });
+        }
+        computed = computed.and_then(|()| {
+            self.context.decode(&mut self.batch).map_err(|error| {
+                ModelError::Failed(format!("the model could not compute: {error}; try again"))
+            })
+        });
+        match computed {
+            Ok(()) => self.computed.extend_from_slice(tokens),
+            // Nobody knows how much of it is in the cache.
+            Err(_) => self.forget(),
+        }
+        computed
+    }
+}

@@ -1,0 +1,77 @@
+//! Lines of JSON with a limit to their length.
+
+use serde::Serialize;
+use std::io::{self, BufRead, Write};
+
+/// Bytes of the longest line. A conversation that fills the largest context has about 1 MB.
+pub const MAX_LINE: usize = 32 << 20;
+
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// A line, without its end.
+    Read,
+    /// A line longer than [`MAX_LINE`]; it was skipped.
+    TooLong,
+    /// The other side has closed.
+    End,
+}
+
+/// Reads one line into `line`, which it empties first.
+pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+    read_line_up_to(reader, line, MAX_LINE)
+}
+
+fn read_line_up_to(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
+    line.clear();
+    let (mut too_long, mut any) = (false, false);
+    loop {
+        let buffer = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        any |= !buffer.is_empty();
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let piece = &buffer[..end.unwrap_or(buffer.len())];
+        too_long |= line.len() + piece.len() > limit;
+        if !too_long {
+            line.extend_from_slice(piece);
+        }
+        let (used, done) = (end.map_or(buffer.len(), |end| end + 1), end.is_some() || buffer.is_empty());
+        reader.consume(used);
+        if done {
+            return Ok(match (any, too_long) {
+                (false, _) => Line::End,
+                (true, true) => Line::TooLong,
+                (true, false) => Line::Read,
+            });
+        }
+    }
+}
+
+/// Writes `message` and the end of its line.
+pub fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *writer, message)?;
+    writer.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
+        let mut reader = BufReader::with_capacity(3, &b"12345678\n1234\n\nlast"[..]);
+        let mut line = Vec::new();
+        let mut read = || {
+            let kind = read_line_up_to(&mut reader, &mut line, 4).unwrap();
+            (kind, String::from_utf8(line.clone()).unwrap())
+        };
+        assert_eq!(read().0, Line::TooLong);
+        assert_eq!(read(), (Line::Read, "1234".to_owned()));
+        assert_eq!(read(), (Line::Read, String::new()));
+        assert_eq!(read(), (Line::Read, "last".to_owned()));
+        assert_eq!(read().0, Line::End);
+    }
+}

@@ -1,0 +1,151 @@
+//! What models say: text, reasoning, calls, figures; with and without a memory of the turn before.
+
+use crate::support::{Answer, answer, ask, engines, gpt_oss, helper, load, small_model, weather_tool};
+use openagents_core::{
+    CancellationToken,
+    model::{Activity, AssistantMessage, Message, ModelEvent, ModelOptions, StopReason},
+};
+use openagents_llama::LoadRequest;
+
+#[test]
+fn a_real_model_is_loaded_and_answers_and_is_unloaded() {
+    for (name, engine) in engines() {
+        assert_eq!(engine.loaded(), None, "{name}");
+        let mut progress = Vec::new();
+        let request = LoadRequest { path: small_model(), context_tokens: 1_024, threads: Some(1) };
+        let loaded =
+            engine.load(&request, &CancellationToken::new(), &mut |share| progress.push(share)).unwrap();
+        assert!(progress.is_sorted() && progress.last() == Some(&1.0), "{name}: {progress:?}");
+        assert_eq!((loaded.architecture.as_str(), loaded.context_tokens), ("llama", 1_024), "{name}");
+        assert_eq!(engine.loaded(), Some(loaded), "{name}");
+
+        let answer = answer(&*engine, &ask("What is the capital of France?", 40));
+        assert!(answer.text.contains("Paris"), "{name}: {answer:?}");
+        assert_eq!(answer.stop, Some(StopReason::EndTurn), "{name}");
+        let usage = answer.usage;
+        assert!(
+            usage.prompt_tokens > 10 && usage.tokens > 2 && usage.cached_tokens == 0,
+            "{name}: {usage:?}"
+        );
+        assert!(usage.tokens_per_second > 0.0 && usage.memory_bytes > 50 << 20, "{name}: {usage:?}");
+        assert!(matches!(answer.activities[0], Activity::Generating { tokens: 0, .. }), "{name}: {answer:?}");
+        assert!(engine.memory_bytes().unwrap() > 50 << 20, "{name}");
+
+        engine.unload();
+        assert_eq!((engine.loaded(), engine.memory_bytes()), (None, None), "{name}");
+        engine.unload();
+    }
+}
+
+#[test]
+fn a_second_turn_reads_only_what_is_new_and_says_the_same() {
+    let long = "The tide comes twice a day and leaves shells on the sand. ".repeat(40);
+    let mut first = ask("Where is the sand?", 24);
+    first.instructions = long;
+    for (name, engine) in engines() {
+        load(&*engine, &small_model(), 2_048);
+        let said = answer(&*engine, &first);
+        assert!(
+            matches!(said.activities[0], Activity::ReadingPrompt { progress: 0.0 }),
+            "{name}: {:?}",
+            said.activities
+        );
+        let mut second = first.clone();
+        second.messages.extend([
+            Message::Assistant(AssistantMessage { text: said.text.clone(), ..AssistantMessage::default() }),
+            Message::User { text: "And the shells?".to_owned() },
+        ]);
+        let remembered = answer(&*engine, &second);
+        let usage = remembered.usage;
+        assert!(usage.cached_tokens >= said.usage.prompt_tokens, "{name}: {usage:?} after {:?}", said.usage);
+
+        load(&*engine, &small_model(), 2_048);
+        let fresh = answer(&*engine, &second);
+        assert_eq!(fresh.usage.cached_tokens, 0, "{name}");
+        assert_eq!(remembered.text, fresh.text, "{name}");
+    }
+}
+
+#[test]
+fn an_answer_ends_at_its_limit_and_at_the_end_of_the_context() {
+    let engine = helper();
+    load(&engine, &gpt_oss(), 512);
+    let short = answer(&engine, &ask("please loop", 30));
+    assert_eq!((short.stop, short.usage.tokens), (Some(StopReason::MaxTokens), 30), "{short:?}");
+
+    let mut endless = ask("please loop", 1);
+    endless.options.max_tokens = None;
+    let long = answer(&engine, &endless);
+    assert_eq!(long.stop, Some(StopReason::MaxTokens));
+    assert_eq!(long.usage.prompt_tokens + long.usage.tokens, 512, "{:?}", long.usage);
+}
+
+#[test]
+fn the_same_seed_says_the_same() {
+    let engine = helper();
+    load(&engine, &small_model(), 512);
+    let mut request = ask("Tell me a story.", 24);
+    let mut say = |seed| {
+        request.options = ModelOptions { temperature: 1.5, top_p: 1.0, seed: Some(seed), ..request.options };
+        answer(&engine, &request).text
+    };
+    let first = say(7);
+    assert_eq!(say(7), first);
+    assert_ne!(say(8), first);
+}
+
+#[test]
+fn gpt_oss_thinks_and_answers_and_an_emoji_of_three_tokens_comes_whole() {
+    for (name, engine) in engines() {
+        let loaded = load(&*engine, &gpt_oss(), 4_096);
+        assert!(loaded.tools && loaded.architecture == "gpt-oss", "{name}: {loaded:?}");
+        let mut pieces = Vec::new();
+        let mut said = Answer::default();
+        let stop = engine.generate(&ask("hello", 100), &CancellationToken::new(), &mut |event| {
+            if let ModelEvent::Text(piece) = &event {
+                pieces.push(piece.clone());
+            }
+            said.take(event);
+        });
+        assert_eq!(stop, Ok(StopReason::EndTurn), "{name}");
+        assert_eq!(said.text, "Hello there, friend 🦊!", "{name}: {pieces:?}");
+        assert!(pieces.len() > 3 && !said.text.contains('\u{fffd}'), "{name}: {pieces:?}");
+        assert_eq!(said.reasoning.trim(), "The user says hi", "{name}");
+    }
+}
+
+#[test]
+fn gpt_oss_calls_a_tool_and_answers_with_its_result() {
+    let engine = helper();
+    load(&engine, &gpt_oss(), 4_096);
+    let mut request = ask("What is the weather in Paris?", 200);
+    request.tools = vec![weather_tool()];
+    let asked = answer(&engine, &request);
+    assert_eq!(asked.stop, Some(StopReason::ToolCalls), "{asked:?}");
+    let call = &asked.calls[0];
+    assert_eq!((call.name.as_str(), &call.arguments["location"]), ("get_weather", &"Paris".into()));
+    assert_eq!(asked.text, "");
+
+    request.messages.extend([
+        Message::Assistant(AssistantMessage { calls: asked.calls.clone(), ..AssistantMessage::default() }),
+        Message::Tool {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            text: r#"{"sunny":true}"#.to_owned(),
+        },
+    ]);
+    let answered = answer(&engine, &request);
+    assert_eq!((answered.text.as_str(), answered.stop), ("Sunny in Paris.", Some(StopReason::EndTurn)));
+    assert!(answered.usage.cached_tokens > 50, "{:?}", answered.usage);
+}
+
+#[test]
+fn trap_models_are_loaded_one_after_the_other() {
+    for (name, engine) in engines() {
+        for path in [small_model(), gpt_oss(), small_model(), small_model()] {
+            let loaded = load(&*engine, &path, 512);
+            assert_eq!(loaded.path, path, "{name}");
+            assert!(answer(&*engine, &ask("hello", 20)).usage.tokens > 0, "{name}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Cancels, and readers that do not read.
+
+use crate::support::{Answer, answer, ask, engines, gpt_oss, helper, load, signal, small_model, wait_until};
+use openagents_core::{
+    CancellationToken,
+    model::{Activity, ModelError, ModelEvent, StopReason},
+};
+use openagents_llama::{Engine, LoadRequest};
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+use sysinfo::{Pid, ProcessesToUpdate, System};
+
+#[test]
+fn an_answer_is_cancelled_and_the_next_one_comes() {
+    for (name, engine) in engines() {
+        load(&*engine, &gpt_oss(), 16_384);
+        let cancel = CancellationToken::new();
+        let mut texts = 0;
+        let mut endless = ask("please loop", 1);
+        endless.options.max_tokens = None;
+        let cancelled = engine.generate(&endless, &cancel, &mut |event| {
+            texts += usize::from(matches!(event, ModelEvent::Text(_)));
+            if texts == 20 {
+                cancel.cancel();
+            }
+        });
+        assert_eq!(cancelled, Err(ModelError::Cancelled), "{name}");
+        assert_eq!(texts, 20, "{name}: nothing comes after a cancel");
+        assert_eq!(answer(&*engine, &ask("hello", 100)).text, "Hello there, friend 🦊!", "{name}");
+    }
+}
+
+#[test]
+fn the_reading_of_a_prompt_is_cancelled_and_the_next_one_is_read() {
+    for (name, engine) in engines() {
+        load(&*engine, &small_model(), 4_096);
+        let cancel = CancellationToken::new();
+        let long = "one more word and ".repeat(700);
+        let mut read = Vec::new();
+        let cancelled = engine.generate(&ask(&long, 10), &cancel, &mut |event| {
+            if let ModelEvent::Activity(Activity::ReadingPrompt { progress }) = event {
+                read.push(progress);
+                cancel.cancel();
+            }
+        });
+        assert_eq!((cancelled, read), (Err(ModelError::Cancelled), vec![0.0]), "{name}");
+        let next = answer(&*engine, &ask("What is the capital of France?", 40));
+        assert!(next.text.contains("Paris"), "{name}: {next:?}");
+    }
+}
+
+#[test]
+fn what_is_cancelled_before_it_begins_does_not_begin() {
+    for (name, engine) in engines() {
+        load(&*engine, &gpt_oss(), 512);
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let mut said = Answer::default();
+        let cancelled = engine.generate(&ask("hello", 9), &cancel, &mut |event| said.take(event));
+        assert_eq!((cancelled, said.text.as_str()), (Err(ModelError::Cancelled), ""), "{name}");
+        let request = LoadRequest { path: gpt_oss(), context_tokens: 512, threads: Some(1) };
+        assert_eq!(engine.load(&request, &cancel, &mut |_| ()), Err(ModelError::Cancelled), "{name}");
+        assert_eq!(engine.loaded(), None, "{name}");
+        load(&*engine, &gpt_oss(), 512);
+    }
+}
+
+#[test]
+fn a_helper_that_does_not_listen_is_ended_after_a_cancel_and_started_again() {
+    let engine = helper();
+    load(&engine, &gpt_oss(), 16_384);
+    let stuck = engine.process_id().unwrap();
+    let cancel = CancellationToken::new();
+    let mut endless = ask("please loop", 1);
+    endless.options.max_tokens = None;
+    let mut texts = 0;
+    let cancelled = engine.generate(&endless, &cancel, &mut |event| {
+        texts += usize::from(matches!(event, ModelEvent::Text(_)));
+        if texts == 5 {
+            assert!(signal("STOP", stuck));
+            cancel.cancel();
+        }
+    });
+    assert_eq!(cancelled, Err(ModelError::Cancelled));
+    wait_until("the stuck helper is gone", || !signal("0", stuck));
+    assert_eq!(engine.loaded(), None);
+    load(&engine, &gpt_oss(), 512);
+    assert_ne!(engine.process_id(), Some(stuck));
+    assert!(answer(&engine, &ask("hello", 100)).text.contains("friend"));
+}
+
+/// Returns processor time and resident memory of a process.
+fn effort(process: u32) -> (u64, u64) {
+    let pid = Pid::from_u32(process);
+    let mut system = System::new();
+    system.refresh_processes(ProcessesToUpdate::Some(&[pid]), true);
+    let process = system.process(pid).unwrap();
+    (process.accumulated_cpu_time(), process.memory())
+}
+
+#[test]
+fn who_does_not_read_stops_the_generation_and_memory_does_not_grow() {
+    let engine = Arc::new(helper());
+    load(&*engine, &gpt_oss(), 16_384);
+    let process = engine.process_id().unwrap();
+    let (go, gate) = mpsc::channel::<()>();
+    let (events, seen) = mpsc::channel();
+    let reader = std::thread::spawn({
+        let engine = engine.clone();
+        move || {
+            let mut first = true;
+            engine.generate(&ask("please loop", 8_000), &CancellationToken::new(), &mut |event| {
+                if std::mem::take(&mut first) {
+                    gate.recv().unwrap();
+                }
+                events.send(event).unwrap();
+            })
+        }
+    });
+    let mut before = effort(process);
+    wait_until("the helper computes nothing", || {
+        std::thread::sleep(Duration::from_secs(1));
+        let now = effort(process);
+        let idle = now.0 == before.0 && now.0 > 0;
+        before = now;
+        idle
+    });
+    assert!(!reader.is_finished());
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(effort(process), before);
+    assert!(seen.try_recv().is_err());
+
+    go.send(()).unwrap();
+    assert_eq!(reader.join().unwrap(), Ok(StopReason::MaxTokens));
+    let mut said = Answer::default();
+    seen.into_iter().for_each(|event| said.take(event));
+    assert_eq!(said.usage.tokens, 8_000);
+}

@@ -1,0 +1,63 @@
+//! Files that cannot be loaded, and messages that do not fit: one sentence each, and the engine lives on.
+
+use crate::support::{answer, ask, engines, gpt_oss, load, small_model, try_answer, try_load};
+use openagents_core::model::ModelError;
+use std::{fs, path::Path};
+
+/// Returns a copy of the tiny gpt-oss that says it is something else.
+fn other_architecture(folder: &Path) -> std::path::PathBuf {
+    let mut bytes = fs::read(gpt_oss()).unwrap();
+    // The header comes first; the vocabulary in it has the name nowhere.
+    for at in 0..20_000 {
+        if bytes[at..].starts_with(b"gpt-oss") {
+            bytes[at..at + 7].copy_from_slice(b"gpt-new");
+        }
+    }
+    let path = folder.join("other.gguf");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn each_bad_file_is_one_sentence_and_a_good_one_is_loaded_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("notes.gguf");
+    fs::write(&text, "These are my notes.\n").unwrap();
+    let short = folder.path().join("short.gguf");
+    let bytes = fs::read(gpt_oss()).unwrap();
+    fs::write(&short, &bytes[..bytes.len() / 2]).unwrap();
+    let missing = folder.path().join("missing.gguf");
+    let other = other_architecture(folder.path());
+    let rows =
+        [(&text, "not a GGUF file"), (&short, "cut off"), (&missing, "missing.gguf"), (&other, "gpt-new")];
+    for (name, engine) in engines() {
+        load(&*engine, &gpt_oss(), 512);
+        for (path, says) in rows {
+            match try_load(&*engine, path, 512) {
+                Err(ModelError::Load(sentence)) => {
+                    assert!(sentence.contains(says) && sentence.lines().count() == 1, "{name}: {sentence}");
+                }
+                other => panic!("{name}, {}: {other:?}", path.display()),
+            }
+            assert_eq!(engine.loaded(), None, "{name}");
+        }
+        let refused = try_answer(&*engine, &ask("hello", 9)).unwrap_err();
+        assert!(refused.to_string().contains("no model is loaded"), "{name}: {refused}");
+        load(&*engine, &gpt_oss(), 512);
+        assert!(answer(&*engine, &ask("hello", 100)).text.contains("friend"), "{name}");
+    }
+}
+
+#[test]
+fn messages_that_do_not_fit_are_refused_with_both_numbers() {
+    for (name, engine) in engines() {
+        load(&*engine, &small_model(), 512);
+        match try_answer(&*engine, &ask(&"too many words ".repeat(400), 9)) {
+            Err(ModelError::ContextOverflow { needed, context }) => {
+                assert!(needed > 1_000 && context == 512, "{name}: {needed} {context}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+        assert!(answer(&*engine, &ask("hello", 5)).usage.tokens > 0, "{name}");
+    }
+}

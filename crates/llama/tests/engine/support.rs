@@ -1,0 +1,130 @@
+//! Models, engines, and what they answered.
+
+use openagents_core::{
+    CancellationToken,
+    model::{
+        Activity, CallRequest, Message, ModelError, ModelEvent, ModelOptions, ModelRequest, StopReason,
+        ToolSpec, Usage,
+    },
+};
+use openagents_e2e::gptoss::{self, Script};
+use openagents_llama::{Engine, LoadRequest, Loaded, client::Helper, engine::InProcess};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+/// How long something may take before a test gives up.
+const HANG: Duration = Duration::from_secs(60);
+
+/// Returns SmolLM2, a real small chat model.
+pub(crate) fn small_model() -> PathBuf {
+    let built = || Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("test-models");
+    let folder = std::env::var_os("OPENAGENTS_TEST_MODELS").map_or_else(built, PathBuf::from);
+    let path = folder.join("SmolLM2-135M-Instruct.gguf");
+    assert!(path.is_file(), "{} is missing; scripts/test-models.sh puts it there", path.display());
+    path
+}
+
+/// Returns a tiny gpt-oss; see [`Script::weather`].
+pub(crate) fn gpt_oss() -> PathBuf {
+    static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
+    let write = || {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine.gguf");
+        let new = path.with_extension(std::process::id().to_string());
+        gptoss::write(&new, &Script::weather()).unwrap();
+        std::fs::rename(new, &path).unwrap();
+        path
+    };
+    WRITTEN.get_or_init(write).clone()
+}
+
+pub(crate) fn helper() -> Helper {
+    Helper::at(env!("CARGO_BIN_EXE_openagents-llama"))
+}
+
+/// Returns both engines: they have to do the same.
+pub(crate) fn engines() -> [(&'static str, Box<dyn Engine>); 2] {
+    [("in process", Box::new(InProcess::start())), ("helper", Box::new(helper()))]
+}
+
+pub(crate) fn load(engine: &dyn Engine, path: &Path, context_tokens: u32) -> Loaded {
+    try_load(engine, path, context_tokens).unwrap()
+}
+
+pub(crate) fn try_load(engine: &dyn Engine, path: &Path, context_tokens: u32) -> Result<Loaded, ModelError> {
+    let request = LoadRequest { path: path.to_owned(), context_tokens, threads: Some(1) };
+    engine.load(&request, &CancellationToken::new(), &mut |_| ())
+}
+
+/// Asks without chance: the likeliest token always.
+pub(crate) fn ask(text: &str, max_tokens: u32) -> ModelRequest {
+    ModelRequest {
+        instructions: "Answer in one sentence.".to_owned(),
+        messages: vec![Message::User { text: text.to_owned() }],
+        options: ModelOptions { temperature: 0.0, max_tokens: Some(max_tokens), ..ModelOptions::default() },
+        ..ModelRequest::default()
+    }
+}
+
+pub(crate) fn weather_tool() -> ToolSpec {
+    ToolSpec {
+        name: "get_weather".to_owned(),
+        description: "Gets the weather.".to_owned(),
+        parameters: serde_json::json!({
+            "type": "object", "properties": {"location": {"type": "string"}}, "required": ["location"]
+        }),
+    }
+}
+
+/// What an engine said.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    pub(crate) reasoning: String,
+    pub(crate) calls: Vec<CallRequest>,
+    pub(crate) activities: Vec<Activity>,
+    pub(crate) usage: Usage,
+    pub(crate) stop: Option<StopReason>,
+}
+
+impl Answer {
+    pub(crate) fn take(&mut self, event: ModelEvent) {
+        match event {
+            ModelEvent::Activity(activity) => self.activities.push(activity),
+            ModelEvent::Text(text) => self.text += &text,
+            ModelEvent::Preamble(_) => {}
+            ModelEvent::Reasoning(reasoning) => self.reasoning += reasoning.for_template(),
+            ModelEvent::ToolCall(call) => self.calls.push(call),
+            ModelEvent::Usage(usage) => self.usage = usage,
+        }
+    }
+}
+
+pub(crate) fn answer(engine: &dyn Engine, request: &ModelRequest) -> Answer {
+    try_answer(engine, request).unwrap()
+}
+
+pub(crate) fn try_answer(engine: &dyn Engine, request: &ModelRequest) -> Result<Answer, ModelError> {
+    let mut answer = Answer::default();
+    let stop = engine.generate(request, &CancellationToken::new(), &mut |event| answer.take(event))?;
+    answer.stop = Some(stop);
+    Ok(answer)
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !so() {
+        assert!(started.elapsed() < HANG, "still not so: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a signal and returns whether there was such a process; 0 only looks. One that nobody has waited for counts.
+pub(crate) fn signal(signal: &str, process: u32) -> bool {
+    let kill = Command::new("kill").args([&format!("-{signal}"), &process.to_string()]).output();
+    kill.unwrap().status.success()
+}
