@@ -20,3 +20,11 @@ pub(crate) async fn pick_folder(app: AppHandle, window: WebviewWindow) -> Option
     let picked = dialog.blocking_pick_folder()?.into_path().ok()?;
     Some(picked.to_string_lossy().into_owned())
 }
+
+/// Returns the GGUF file that the person picks, or nothing when the dialog was cancelled.
+#[tauri::command]
+pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<String> {
+    let dialog = app.dialog().file().set_title("Choose a model").add_filter("GGUF models", &["gguf"]);
+    let picked = dialog.set_parent(&window).blocking_pick_file()?.into_path().ok()?;
+    Some(picked.to_string_lossy().into_owned())
+}

@@ -35,7 +35,11 @@ fn main() -> anyhow::Result<()> {
         .menu(menu::build)
         .on_menu_event(menu::chosen)
         .on_window_event(window::event)
-        .invoke_handler(tauri::generate_handler![commands::bridge_address, commands::pick_folder])
+        .invoke_handler(tauri::generate_handler![
+            commands::bridge_address,
+            commands::pick_folder,
+            commands::pick_model
+        ])
         .setup(|app| {
             end_on_signals(app.handle());
             backend::open(app.handle());

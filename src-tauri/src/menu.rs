@@ -57,8 +57,12 @@ fn file(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
     #[cfg(target_os = "macos")]
     let menu = menu.close_window();
     #[cfg(not(target_os = "macos"))]
-    let menu = menu.item(&command(app, QUIT, "Quit", "CmdOrCtrl+Q")?);
+    let menu = menu.item(&settings(app)?).separator().item(&command(app, QUIT, "Quit", "CmdOrCtrl+Q")?);
     menu.build()
+}
+
+fn settings(app: &AppHandle) -> tauri::Result<MenuItem<Wry>> {
+    command(app, "settings", "Settings…", "CmdOrCtrl+,")
 }
 
 fn view(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
@@ -83,6 +87,8 @@ fn help(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
 fn application(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
     SubmenuBuilder::new(app, "OpenAgents")
         .about(None)
+        .separator()
+        .item(&settings(app)?)
         .separator()
         .services()
         .separator()
