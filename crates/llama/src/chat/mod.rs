@@ -2,9 +2,16 @@
 //!
 //! What a person typed and what a template says are tokenised apart, so that no text can become markup.
 
+pub(crate) mod arguments;
+mod conversation;
+mod jinja;
 mod joined;
+mod shield;
+mod tagged;
+mod template;
 
 pub(crate) use joined::Joined;
+pub use template::{TemplateFormat, chatml};
 
 use openagents_core::model::{CallRequest, ModelRequest, Reasoning};
 

@@ -7,7 +7,6 @@
 //! `<|channel|>` the channel, and with `to=` the recipient. An answer thinks in `analysis`, says what it is about to
 //! do in `commentary`, calls with a recipient, and answers in `final`.
 
-mod arguments;
 mod header;
 mod markers;
 mod names;

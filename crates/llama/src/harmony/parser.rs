@@ -4,13 +4,12 @@
 //! asking once again.
 
 use super::{
-    arguments,
     header::{Address, Channel, Header},
     markers::{CALL, CHANNEL, CONSTRAIN, END, END_OF_TEXT, MESSAGE, RETURN, START, TEXT_TOKENS},
     names::Names,
     unaddressed::{self, Evidence},
 };
-use crate::chat::{AnswerParser, Ending, Joined, Parsed};
+use crate::chat::{AnswerParser, Ending, Joined, Parsed, arguments};
 use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! Calls without a recipient: arguments that a model wrote as if they were its answer.
 
-use super::{arguments, names::Names};
+use super::names::Names;
+use crate::chat::arguments;
 use openagents_core::model::ToolSpec;
 use serde_json::{Map, Value};
 

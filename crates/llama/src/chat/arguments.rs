@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 /// Reads an object, and repairs what can have been meant in one way only: no arguments at all, a fence or the word
 /// `json` around it, an object inside a string, something behind it that is no second object, and brackets that are
 /// not closed.
-pub(super) fn parse(text: &str) -> Option<Map<String, Value>> {
+pub(crate) fn parse(text: &str) -> Option<Map<String, Value>> {
     let text = unwrap(text);
     if text.is_empty() {
         return Some(Map::new());

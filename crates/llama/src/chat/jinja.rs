@@ -1,0 +1,82 @@
+//! Runs a template out of a file: foreign code, with limits on its steps and its depth.
+
+use super::{ChatError, shield::Shield};
+use minijinja::{
+    Environment, Error, ErrorKind,
+    value::{Kwargs, Value},
+};
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use std::{io, sync::Arc};
+
+/// Steps of one rendering; a thousand messages need about a hundred thousand.
+const STEPS: u64 = 5_000_000;
+
+/// Macros and includes within each other.
+const DEPTH: usize = 64;
+
+/// The longest template that is compiled, in bytes; those in use have up to 20 KB.
+const LENGTH: usize = 512 * 1024;
+
+/// Renders a template with the functions and filters that templates of chat models expect.
+pub(super) fn render(source: &str, context: &Value, shield: &Arc<Shield>) -> Result<String, ChatError> {
+    if source.len() > LENGTH {
+        return Err(ChatError::Template(format!("it has {} bytes", source.len())));
+    }
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_fuel(Some(STEPS));
+    environment.set_recursion_limit(DEPTH);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, message))
+    });
+    environment
+        .add_function("strftime_now", |format: String| jiff::Zoned::now().strftime(&format).to_string());
+    let shield = Arc::clone(shield);
+    environment.add_filter("tojson", move |value: Value, options: Kwargs| to_json(&shield, &value, &options));
+    environment.render_str(source, context).map_err(refused)
+}
+
+/// One line: what is wrong, and where.
+fn refused(error: Error) -> ChatError {
+    let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    let place = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
+    ChatError::Template(what.lines().next().unwrap_or_default().to_owned() + &place)
+}
+
+/// As Python writes JSON, which models were taught. What it says is nobody's markup, so it is a text of its own.
+fn to_json(shield: &Shield, value: &Value, options: &Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    let bad = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let value = serde_json::to_value(value).map_err(bad)?;
+    Ok(shield.json(&value, |value| match indent {
+        Some(indent) => write(value, PrettyFormatter::with_indent(" ".repeat(indent.min(16)).as_bytes())),
+        None => write(value, Python),
+    }))
+}
+
+fn write(value: &serde_json::Value, formatter: impl Formatter) -> String {
+    let mut bytes = Vec::new();
+    // Writing a value into memory cannot fail.
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A blank behind every comma and colon.
+struct Python;
+
+impl Formatter for Python {
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}

@@ -1,0 +1,179 @@
+//! Chat models whose GGUF file brings its own template.
+
+use super::{
+    AnswerParser, ChatError, ChatFormat, Vocabulary, conversation, jinja,
+    shield::{Piece, Shield},
+    tagged::TaggedParser,
+};
+use minijinja::{context, value::Value};
+use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
+use serde_json::json;
+use std::sync::Arc;
+
+/// ChatML, which most models without a template understand.
+const CHATML: &str = "{%- for message in messages -%}
+    {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+    {{- '<|im_start|>assistant\\n' -}}
+{%- endif -%}";
+
+/// A template, and what it can do.
+#[derive(Debug, Clone)]
+pub struct TemplateFormat {
+    source: String,
+    begin: String,
+    end: String,
+    tools: bool,
+    /// Prompts end within a thought: the answer goes on with it.
+    thinks_first: bool,
+}
+
+/// Returns the format for files without a template.
+pub fn chatml() -> TemplateFormat {
+    TemplateFormat {
+        source: CHATML.to_owned(),
+        begin: String::new(),
+        end: "<|im_end|>".to_owned(),
+        tools: false,
+        thinks_first: false,
+    }
+}
+
+impl TemplateFormat {
+    /// Tries a template out of a file. `begin` and `end` are the markers that the vocabulary has for the beginning and
+    /// the end of a text.
+    pub fn new(source: &str, begin: &str, end: &str) -> Result<Self, ChatError> {
+        let mut format = Self {
+            source: source.to_owned(),
+            begin: begin.to_owned(),
+            end: end.to_owned(),
+            tools: false,
+            thinks_first: false,
+        };
+        let prompt = format.pieces(&conversation())?;
+        format.thinks_first = match prompt.last() {
+            Some(Piece::Markup(markup)) => markup.trim_end().ends_with("<think>"),
+            _ => false,
+        };
+        format.tools = format.offers_tools();
+        Ok(format)
+    }
+
+    /// Whether tools, a call and its result are in a prompt, in the words that the parser understands.
+    fn offers_tools(&self) -> bool {
+        let request = with_tools(conversation());
+        let shield = Arc::new(Shield::new());
+        let messages = conversation::native(&request, &shield);
+        let prompt = self.run(&request, messages, true, &shield);
+        let Ok(pieces) = prompt.and_then(|prompt| shield.open(&prompt)) else { return false };
+        let whole: String = pieces.iter().map(Piece::as_str).collect();
+        ["probe_name", "probe_parameter", "probe_argument", "<tool_call>"]
+            .iter()
+            .all(|word| whole.contains(word))
+    }
+
+    fn pieces(&self, request: &ModelRequest) -> Result<Vec<Piece>, ChatError> {
+        let shield = Arc::new(Shield::new());
+        let mentions_tools =
+            |message: &Message| matches!(message, Message::Tool { .. }) || !calls_of(message).is_empty();
+        let native = self.tools || !request.messages.iter().any(mentions_tools);
+        let first = native.then(|| {
+            let messages = conversation::native(request, &shield);
+            self.run(request, messages, self.tools, &shield).and_then(|prompt| shield.open(&prompt))
+        });
+        if let Some(Ok(pieces)) = first {
+            return Ok(pieces);
+        }
+        // Many templates refuse a system message, or two messages of one role.
+        let shield = Arc::new(Shield::new());
+        let messages = conversation::alternating(request, &shield);
+        let second = self.run(request, messages, false, &shield).and_then(|prompt| shield.open(&prompt));
+        match (first, second) {
+            (_, Ok(pieces)) => Ok(pieces),
+            (Some(Err(error)), Err(_)) | (_, Err(error)) => Err(error),
+        }
+    }
+
+    fn run(
+        &self,
+        request: &ModelRequest,
+        messages: Vec<serde_json::Value>,
+        with_tools: bool,
+        shield: &Arc<Shield>,
+    ) -> Result<String, ChatError> {
+        let tools = match &request.tools[..] {
+            [_, ..] if with_tools => Value::from_serialize(conversation::tools(&request.tools, shield)),
+            // Templates ask whether there are any.
+            _ => Value::from(()),
+        };
+        let context = context! {
+            messages => Value::from_serialize(messages),
+            tools,
+            add_generation_prompt => true,
+            bos_token => self.begin,
+            eos_token => self.end,
+            reasoning_effort => request.options.effort.as_str(),
+        };
+        jinja::render(&self.source, &context, shield)
+    }
+}
+
+impl ChatFormat for TemplateFormat {
+    fn tools(&self) -> bool {
+        self.tools
+    }
+
+    fn render(&self, request: &ModelRequest, vocabulary: &dyn Vocabulary) -> Result<Vec<i32>, ChatError> {
+        let pieces = self.pieces(request)?.into_iter();
+        let tokens = pieces.flat_map(|piece| match piece {
+            Piece::Markup(text) => vocabulary.markup(&text),
+            Piece::Text(text) => vocabulary.text(&text),
+        });
+        Ok(tokens.collect())
+    }
+
+    fn parser(&self, request: &ModelRequest) -> Box<dyn AnswerParser> {
+        let tools: &[ToolSpec] = if self.tools { &request.tools } else { &[] };
+        Box::new(TaggedParser::new(tools, self.thinks_first, [&self.begin, &self.end]))
+    }
+}
+
+fn calls_of(message: &Message) -> &[CallRequest] {
+    match message {
+        Message::Assistant(answer) => &answer.calls,
+        _ => &[],
+    }
+}
+
+/// What a template is tried with.
+fn conversation() -> ModelRequest {
+    let user = |text: &str| Message::User { text: text.to_owned() };
+    let answer = AssistantMessage { text: "An answer".to_owned(), ..AssistantMessage::default() };
+    ModelRequest {
+        instructions: "Instructions".to_owned(),
+        messages: vec![user("A question"), Message::Assistant(answer), user("Another one")],
+        ..ModelRequest::default()
+    }
+}
+
+fn with_tools(mut request: ModelRequest) -> ModelRequest {
+    request.tools = vec![ToolSpec {
+        name: "probe_name".to_owned(),
+        description: "A tool".to_owned(),
+        parameters: json!({"type": "object", "properties": {"probe_parameter": {"type": "string"}}}),
+    }];
+    let call = CallRequest {
+        id: "1".to_owned(),
+        name: "probe_name".to_owned(),
+        arguments: json!({"probe_parameter": "probe_argument"}),
+    };
+    request.messages.push(Message::Assistant(AssistantMessage {
+        reasoning: Reasoning::new("A thought"),
+        calls: vec![call],
+        ..AssistantMessage::default()
+    }));
+    let text = "A result".to_owned();
+    request.messages.push(Message::Tool { call_id: "1".to_owned(), name: "probe_name".to_owned(), text });
+    request
+}
