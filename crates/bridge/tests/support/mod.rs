@@ -45,6 +45,14 @@ type Script = Box<dyn Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunSt
 /// Runs a closure instead of an exploration.
 pub struct Scripted(Script);
 
+impl Scripted {
+    pub fn new(
+        script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
+    ) -> Self {
+        Self(Box::new(script))
+    }
+}
+
 impl std::fmt::Debug for Scripted {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Scripted")
@@ -177,7 +185,7 @@ pub async fn start(
     script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
 ) -> Result<Bridge, BridgeError> {
     Bridge::start_with(config(home, workspace), |_| Providers {
-        explorer: Arc::new(Scripted(Box::new(script))),
+        explorer: Arc::new(Scripted::new(script)),
         models: None,
     })
     .await

@@ -43,7 +43,8 @@ pub(super) fn start(
         let name =
             root.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into());
         log.add(SessionUpdate::Title(Title { title: format!("Explore {name}") }));
-        let request = ExploreRequest { root, goals, plan_id, repository_note: None, planner: PlannerChoice::default() };
+        let request =
+            ExploreRequest { root, goals, plan_id, repository_note: None, planner: PlannerChoice::default() };
         explorer.explore(&request, &cancel, &|update| log.add(update));
         if let Some(store) = &log.store {
             // Every update was on disk before it was shown; this is for what the index remembered.
