@@ -75,7 +75,7 @@ impl Inner {
         if self.state().chosen() == id {
             self.save(|settings| settings.model = None)?;
         }
-        self.state().verified.remove(id);
+        self.note_verified(id, None);
         self.refresh();
         Ok(())
     }

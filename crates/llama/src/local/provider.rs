@@ -51,7 +51,7 @@ impl LanguageModel for Local {
     fn availability(&self) -> Availability {
         self.inner.refresh();
         match self.inner.check(&self.inner.config.machine.facts()) {
-            Ok(_) => Availability::Ready,
+            Ok(()) => Availability::Ready,
             Err(reason) => Availability::Unavailable(reason),
         }
     }
@@ -116,11 +116,12 @@ impl Inner {
             // Another one is in use now, and the memory of this one counts as free.
             self.unload();
         }
-        let machine = self.facts_for_load();
-        let entry = self.check(&machine).map_err(ModelError::Unavailable)?;
+        let entry = self.answerable().map_err(ModelError::Unavailable)?;
         if loaded.is_some_and(|loaded| loaded.path == entry.path) {
             return Ok(entry.id);
         }
+        let machine = self.facts_for_load();
+        self.check(&machine).map_err(ModelError::Unavailable)?;
         let demand = demand(&entry).ok_or_else(|| ModelError::Unavailable("the file is gone".to_owned()))?;
         let context_tokens = machine::context_tokens(&demand, &machine, self.config.context.as_deref());
         let stop = cancel.child_token();
@@ -198,8 +199,20 @@ impl Inner {
         MachineFacts { device_memory: gpu.filter(|free| *free > 0).or(machine.device_memory), ..machine }
     }
 
-    /// Returns the model in use, or why it cannot answer: one sentence without a full stop.
-    pub(super) fn check(&self, machine: &MachineFacts) -> Result<Entry, String> {
+    /// Returns why the model in use cannot answer: one sentence without a full stop.
+    pub(super) fn check(&self, machine: &MachineFacts) -> Result<(), String> {
+        let entry = self.answerable()?;
+        if matches!(self.state().run(&entry), Run::Ready | Run::Generating) {
+            return Ok(());
+        }
+        let demand = demand(&entry).ok_or_else(|| format!("{} has no file", entry.name))?;
+        let context = machine::context_tokens(&demand, machine, self.config.context.as_deref());
+        let refusal = machine::to_run(&demand, context, machine).refusal;
+        refusal.map_or(Ok(()), |reason| Err(format!("{} cannot run here now: {reason}", entry.name)))
+    }
+
+    /// Returns the model in use if its file is fine, whatever the machine is like.
+    fn answerable(&self) -> Result<Entry, String> {
         let state = self.state();
         if state.closed {
             return Err("the program is about to end".to_owned());
@@ -234,15 +247,7 @@ impl Inner {
                 ));
             }
         }
-        if matches!(state.run(entry), Run::Ready | Run::Generating) {
-            return Ok(entry.clone());
-        }
-        let demand = demand(entry).ok_or_else(|| format!("{name} has no file"))?;
-        let context = machine::context_tokens(&demand, machine, self.config.context.as_deref());
-        match machine::to_run(&demand, context, machine).refusal {
-            Some(reason) => Err(format!("{name} cannot run here now: {reason}")),
-            None => Ok(entry.clone()),
-        }
+        Ok(entry.clone())
     }
 }
 

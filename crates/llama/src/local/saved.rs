@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 const ADDED: &str = "local_model_files";
 const LAST_USED: &str = "local_model_last_used";
+const VERIFIED: &str = "local_model_verified";
 
 #[derive(Debug, Default)]
 pub(super) struct Saved {
@@ -14,6 +15,8 @@ pub(super) struct Saved {
     pub(super) added: Vec<PathBuf>,
     /// Milliseconds since the epoch, by model id.
     pub(super) last_used: BTreeMap<String, i64>,
+    /// Whether the last comparison found the hash right, by model id.
+    pub(super) verified: BTreeMap<String, bool>,
 }
 
 impl Saved {
@@ -28,7 +31,12 @@ impl Saved {
                 ModelSettings { model, accepted_licences, ..ModelSettings::default() }
             }
         };
-        Self { settings, added: read(store, ADDED), last_used: read(store, LAST_USED) }
+        Self {
+            settings,
+            added: read(store, ADDED),
+            last_used: read(store, LAST_USED),
+            verified: read(store, VERIFIED),
+        }
     }
 }
 
@@ -48,6 +56,13 @@ pub(super) fn save_last_used(
     last_used: &BTreeMap<String, i64>,
 ) -> Result<(), SettingsError> {
     save(store, LAST_USED, last_used)
+}
+
+pub(super) fn save_verified(
+    store: &dyn SettingsStore,
+    verified: &BTreeMap<String, bool>,
+) -> Result<(), SettingsError> {
+    save(store, VERIFIED, verified)
 }
 
 fn read<T: DeserializeOwned + Default>(store: &dyn SettingsStore, key: &str) -> T {

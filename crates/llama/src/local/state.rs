@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     machine::{self, Demand, MachineFacts, Verdict},
-    models::{catalog::GPT_OSS_20B, shelf::Entry},
+    models::{catalog::GPT_OSS_20B, shelf::Entry, verify::VerifyError},
 };
 use openagents_core::{
     CancellationToken,
@@ -28,8 +28,6 @@ pub(super) struct State {
     pub(super) disk_free: u64,
     /// By model id; one that is not here has nothing going on.
     pub(super) transfers: BTreeMap<String, Transfer>,
-    /// Whether a hash was compared, by model id.
-    pub(super) verified: BTreeMap<String, bool>,
     pub(super) usage: BTreeMap<String, Usage>,
     pub(super) engine: EngineState,
     pub(super) next_transfer: u64,
@@ -67,7 +65,6 @@ impl State {
             machine: MachineFacts { memory_total: 0, memory_free: 0, device_memory: None },
             disk_free: 0,
             transfers: BTreeMap::new(),
-            verified: BTreeMap::new(),
             usage: BTreeMap::new(),
             engine: EngineState {
                 run: Run::Out,
@@ -111,6 +108,9 @@ impl State {
 
     pub(super) fn on_disk(&self, entry: &Entry) -> OnDisk {
         match (&entry.file, entry.unfinished) {
+            (Some(_), _) if self.saved.verified.get(&entry.id) == Some(&false) => {
+                OnDisk::Unusable(VerifyError::Hash.to_string())
+            }
             (Some(file), _) => file.fault().map_or(OnDisk::Whole, OnDisk::Unusable),
             (None, Some((done, total))) => OnDisk::Part { done, total },
             (None, None) if entry.offer.is_some() => OnDisk::Nothing,
@@ -168,7 +168,7 @@ impl State {
     fn verified(&self, entry: &Entry) -> Option<bool> {
         let record = entry.file.as_ref()?.record.as_ref()?;
         let whole = entry.file.as_ref().is_some_and(|file| file.bytes == record.size_bytes);
-        Some(whole && self.verified.get(&entry.id).copied().unwrap_or(true))
+        Some(whole && self.saved.verified.get(&entry.id).copied().unwrap_or(true))
     }
 
     fn warnings(&self, entry: &Entry, config: &LocalConfig) -> Vec<String> {

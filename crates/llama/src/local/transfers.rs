@@ -3,6 +3,7 @@
 use super::{
     Inner,
     commands::{delete, refused},
+    saved::save_verified,
     state::Transfer,
     status::{Run, Work},
 };
@@ -29,7 +30,9 @@ impl Inner {
         match (self.is_busy(id), &entry.file) {
             (Some(Work::Downloading { .. }), _) => return Ok(()),
             (Some(_), _) => return Err(refused(format!("{name} is being verified; wait for it"))),
-            (None, Some(file)) if file.fault().is_none() && self.state().verified.get(id) != Some(&false) => {
+            (None, Some(file))
+                if file.fault().is_none() && self.state().saved.verified.get(id) != Some(&false) =>
+            {
                 return Err(refused(format!("{name} is downloaded already")));
             }
             (None, _) => {}
@@ -147,7 +150,7 @@ impl Inner {
         });
         match outcome {
             Ok(_) => {
-                self.state().verified.insert(entry.id.clone(), true);
+                self.note_verified(&entry.id, Some(true));
                 Work::None
             }
             Err(DownloadError::Stopped) => Work::None,
@@ -175,7 +178,7 @@ impl Inner {
         match outcome {
             Err(VerifyError::Stopped) => None,
             outcome => {
-                self.state().verified.insert(entry.id.clone(), outcome.is_ok());
+                self.note_verified(&entry.id, Some(outcome.is_ok()));
                 outcome.err().map(|error| error.to_string())
             }
         }
@@ -235,6 +238,19 @@ impl Inner {
                 self.change(|state| state.transfers.remove(id));
                 Err(refused(format!("no thread for the download: {error}")))
             }
+        }
+    }
+
+    pub(super) fn note_verified(&self, id: &str, verified: Option<bool>) {
+        let all = self.change(|state| {
+            match verified {
+                Some(verified) => state.saved.verified.insert(id.to_owned(), verified),
+                None => state.saved.verified.remove(id),
+            };
+            state.saved.verified.clone()
+        });
+        if let Err(error) = save_verified(&*self.config.settings, &all) {
+            tracing::warn!("{error}");
         }
     }
 

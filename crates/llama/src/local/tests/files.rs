@@ -1,0 +1,187 @@
+//! Downloads, verification, adding and removing.
+
+use super::stage::{Stage, card, until};
+use crate::{
+    Local,
+    gguf::testing::Draft,
+    models::testing::{Manner, Server, Share},
+};
+use openagents_core::model::{LocalModels, LocalModelsError, ModelCommand, ModelSettings, ModelStatus};
+use std::path::PathBuf;
+
+const GPT_OSS: &str = "gpt-oss-20b";
+
+fn id() -> String {
+    GPT_OSS.to_owned()
+}
+
+fn model() -> Share {
+    Share::of(Draft { data: 300_000, ..Draft::gpt_oss() }.bytes(), 1)
+}
+
+fn stage_with(share: Share, manners: impl IntoIterator<Item = Manner>) -> (Stage, Server) {
+    let server = Server::start(share, manners);
+    (Stage { server: Some(server.url()), ..Stage::new() }, server)
+}
+
+fn download(local: &Local) -> Result<(), LocalModelsError> {
+    local.command(ModelCommand::Download { id: id(), accept_licence: true })
+}
+
+fn file(stage: &Stage) -> PathBuf {
+    stage.folder.path().join("gpt-oss-20b-MXFP4.gguf")
+}
+
+#[test]
+fn the_licence_comes_before_the_download_and_once_only() {
+    let (stage, server) = stage_with(model(), []);
+    let local = stage.local();
+    let refused = local.command(ModelCommand::Download { id: id(), accept_licence: false }).unwrap_err();
+    assert!(matches!(refused, LocalModelsError::Licence { .. }), "{refused}");
+    assert!(server.asked().is_empty());
+    download(&local).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    let downloaded = card(&local, GPT_OSS);
+    assert_eq!(downloaded.verified, Some(true));
+    assert!(downloaded.offer.unwrap().licence_accepted);
+    assert_eq!(download(&local).unwrap_err().to_string(), "GPTOSS 20B is downloaded already");
+    let again = stage.local();
+    assert_eq!(card(&again, GPT_OSS).status, ModelStatus::NotLoaded);
+    assert_eq!(again.snapshot().settings.accepted_licences, [GPT_OSS]);
+}
+
+#[test]
+fn a_download_is_paused_resumed_after_a_restart_and_cancelled() {
+    let (stage, server) = stage_with(model(), [Manner::Hold(100_000), Manner::Hold(50_000)]);
+    let local = stage.local();
+    let bytes = |status: &ModelStatus| matches!(status, ModelStatus::Downloading { done, .. } if *done > 0);
+    download(&local).unwrap();
+    until(&local, GPT_OSS, bytes);
+    local.command(ModelCommand::Pause { id: id() }).unwrap();
+    let paused = card(&local, GPT_OSS).status;
+    assert!(matches!(paused, ModelStatus::Paused { done, .. } if done > 0), "{paused:?}");
+    assert!(local.command(ModelCommand::Pause { id: id() }).is_err());
+    drop(local);
+    let local = stage.local();
+    assert_eq!(card(&local, GPT_OSS).status, paused);
+    download(&local).unwrap();
+    until(&local, GPT_OSS, |_| server.asked().len() == 2);
+    local.shut_down();
+    let local = stage.local();
+    assert!(matches!(card(&local, GPT_OSS).status, ModelStatus::Paused { .. }));
+    local.command(ModelCommand::CancelDownload { id: id() }).unwrap();
+    assert_eq!(card(&local, GPT_OSS).status, ModelStatus::NotDownloaded);
+    assert!(local.command(ModelCommand::CancelDownload { id: id() }).is_err());
+}
+
+#[test]
+fn a_failed_download_says_why_and_can_be_tried_again() {
+    let (stage, _server) = stage_with(model(), [Manner::Status(404)]);
+    let local = stage.local();
+    download(&local).unwrap();
+    let failed = until(&local, GPT_OSS, |status| matches!(status, ModelStatus::Error { .. }));
+    assert!(matches!(failed, ModelStatus::Error { reason } if reason.contains("404")));
+    download(&local).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+}
+
+#[test]
+fn a_damaged_file_is_found_and_repaired() {
+    let (stage, server) = stage_with(model(), []);
+    let local = stage.local();
+    download(&local).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    local.command(ModelCommand::Verify { id: id() }).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    assert_eq!(card(&local, GPT_OSS).verified, Some(true));
+    // The same size: only the hash tells.
+    let mut damaged = model().body;
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(file(&stage), &damaged).unwrap();
+    local.command(ModelCommand::Verify { id: id() }).unwrap();
+    until(&local, GPT_OSS, |status| matches!(status, ModelStatus::Error { .. }));
+    assert_eq!(card(&local, GPT_OSS).verified, Some(false));
+    assert!(matches!(card(&stage.local(), GPT_OSS).status, ModelStatus::Error { .. }), "it is not forgotten");
+    local.command(ModelCommand::Repair { id: id() }).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    assert_eq!(std::fs::read(file(&stage)).unwrap(), model().body);
+    assert_eq!(server.asked().len(), 2);
+    // Nothing is wrong: nothing is downloaded.
+    local.command(ModelCommand::Repair { id: id() }).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    assert_eq!(server.asked().len(), 2);
+    // A part is missing: the size tells.
+    std::fs::write(file(&stage), &damaged[..1000]).unwrap();
+    let local = stage.local();
+    assert!(matches!(card(&local, GPT_OSS).status, ModelStatus::Error { .. }));
+    download(&local).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    assert_eq!(std::fs::read(file(&stage)).unwrap(), model().body);
+}
+
+#[test]
+fn what_is_removed_is_deleted_here_and_forgotten_elsewhere() {
+    let (stage, _server) = stage_with(model(), []);
+    let elsewhere = Stage::new().with_model("mine.gguf");
+    let path = elsewhere.folder.path().join("mine.gguf");
+    let local = stage.local();
+    local.command(ModelCommand::Add { path: path.clone() }).unwrap();
+    assert!(card(&local, "mine").in_use, "there is no other one");
+    download(&local).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    assert!(card(&stage.local(), "mine").in_use, "it is still known, and in use");
+    local.command(ModelCommand::Remove { id: "mine".to_owned() }).unwrap();
+    assert!(path.exists());
+    assert_eq!(local.snapshot().models.len(), 1);
+    local.command(ModelCommand::Remove { id: id() }).unwrap();
+    assert_eq!(card(&local, GPT_OSS).status, ModelStatus::NotDownloaded);
+    assert!(!file(&stage).exists());
+    assert!(card(&local, GPT_OSS).in_use);
+}
+
+#[test]
+fn refusals_are_sentences() {
+    let stage = Stage::new().with_model("tiny.gguf");
+    let text = stage.folder.path().join("text");
+    std::fs::write(&text, "text").unwrap();
+    let local = stage.local();
+    let tiny = || "tiny".to_owned();
+    let commands = [
+        ModelCommand::Use { id: "nothing".to_owned() },
+        ModelCommand::Download { id: tiny(), accept_licence: true },
+        ModelCommand::Pause { id: id() },
+        ModelCommand::CancelDownload { id: id() },
+        ModelCommand::Verify { id: tiny() },
+        ModelCommand::Verify { id: id() },
+        ModelCommand::Repair { id: tiny() },
+        ModelCommand::Load,
+        ModelCommand::Add { path: PathBuf::from("/nowhere.gguf") },
+        ModelCommand::Configure(Box::new(ModelSettings { idle_minutes: 3, ..ModelSettings::default() })),
+    ];
+    let told: Vec<_> =
+        commands.into_iter().map(|command| local.command(command).unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    there is no model nothing; `openagents models list` shows those there are
+    Tiny is a file of yours; there is nothing to download
+    GPTOSS 20B is not being downloaded
+    GPTOSS 20B is not being downloaded
+    Tiny was not downloaded by this program, so there is no hash to compare it with
+    GPTOSS 20B has no file to verify
+    Tiny was not downloaded by this program; copy or download it again
+    GPTOSS 20B is not downloaded; run `openagents models download`, or add a GGUF file with `openagents models add FILE`
+    /nowhere.gguf: No such file or directory (os error 2)
+    idle minutes is 3; choose 0 (never), 5, 10, 30 or 60
+    ");
+    let told = local.command(ModelCommand::Add { path: text }).unwrap_err().to_string();
+    assert!(told.contains("is not a GGUF file"), "{told}");
+}
+
+#[test]
+fn a_form_that_is_reset_changes_neither_the_model_nor_the_licences() {
+    let stage = Stage::new().with_model("tiny.gguf");
+    let local = stage.local_with("tiny");
+    let settings = ModelSettings { temperature: 0.1, ..ModelSettings::default() };
+    local.command(ModelCommand::Configure(Box::new(settings))).unwrap();
+    let kept = stage.local().snapshot().settings;
+    assert_eq!((kept.temperature, kept.model.as_deref()), (0.1, Some("tiny")));
+}
