@@ -51,6 +51,19 @@ pub struct Providers {
 /// How long clients have for the last words.
 const GOOD_BYE: Duration = Duration::from_secs(5);
 
+impl Providers {
+    /// Explores by rules; no model answers.
+    pub fn rules(history: Arc<History>) -> Self {
+        Self { explorer: Arc::new(Explorer::heuristic(history)), models: None }
+    }
+
+    /// The models on this machine answer, and plan explorations where that is asked for.
+    pub fn local(history: Arc<History>, models: Arc<dyn LocalModels>) -> Self {
+        let explorer = Explorer { model: Some(models.model()), ..Explorer::heuristic(history) };
+        Self { explorer: Arc::new(explorer), models: Some(models) }
+    }
+}
+
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it without waiting for anybody; what is stored
 /// stays stored.
 #[derive(Debug)]
@@ -68,11 +81,7 @@ pub struct Bridge {
 impl Bridge {
     /// Opens the store, binds the port and serves until [`Bridge::shutdown`].
     pub async fn start(config: BridgeConfig) -> Result<Self, BridgeError> {
-        Self::start_with(config, |around| Providers {
-            explorer: Arc::new(Explorer::heuristic(around.history)),
-            models: None,
-        })
-        .await
+        Self::start_with(config, |around| Providers::rules(around.history)).await
     }
 
     /// Like [`Bridge::start`], with others that explore and answer. `providers` may block.

@@ -18,6 +18,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Say in one sentence what somebody was doing in a workspace, with evidence
     Explore(Explore),
+    /// Ask the model on this computer; it may look into the folder
+    Agent(Agent),
     /// Serve the page, ACP clients and (if allowed) the iOS app until Ctrl-C
     Serve(Serve),
     /// List, show and search the past sessions of Codex and Claude Code
@@ -44,6 +46,35 @@ pub(crate) struct Explore {
     /// What to find out; may be given several times
     #[arg(long = "goal", value_name = "GOAL")]
     pub(crate) goals: Vec<String>,
+    /// Who plans, and infers the intent where past sessions say nothing
+    #[arg(long, default_value = "heuristic")]
+    pub(crate) planner: Planner,
+    /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Who plans an exploration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Planner {
+    /// The local model where it is in memory already, else rules
+    Auto,
+    /// Rules, in no time
+    Heuristic,
+    /// The local model, loaded if need be
+    Model,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Agent {
+    /// What to ask; `-` reads standard input
+    pub(crate) prompt: String,
+    /// A GGUF file to answer with instead of the model in use
+    #[arg(long, value_name = "PATH")]
+    pub(crate) model: Option<PathBuf>,
+    /// The workspace
+    #[arg(long, default_value = ".", value_name = "PATH")]
+    pub(crate) root: PathBuf,
     /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,9 +2,12 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C.
 
+mod agent;
 mod args;
 mod explore;
+mod local;
 mod output;
+mod record;
 mod serve;
 mod sessions;
 mod signals;
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Explore(explore) => explore::run(&explore),
+        Command::Agent(agent) => agent::run(&agent),
         Command::Serve(serve) => serve::run(&serve),
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Tools(list) => tools::list(&list),

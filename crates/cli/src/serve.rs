@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
 async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<ExitCode> {
     let (root, home) = (config.root.clone(), config.home.clone());
     let mut signals = Interrupts::listen()?;
-    let bridge = Bridge::start(config).await.map_err(|error| {
+    let bridge = Bridge::start_with(config, surroundings::providers).await.map_err(|error| {
         let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
         anyhow::anyhow!("{error}{hint}")
     })?;

@@ -1,10 +1,12 @@
 //! What the commands share: our folder, the agents' history, a run of one tool.
 
+use crate::{local, output};
 use anyhow::Context;
-use openagents_bridge::store::Store;
+use openagents_bridge::{Providers, Surroundings, store::Store};
 use openagents_core::{
     CancellationToken,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
+    model::SettingsStore,
     tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
@@ -26,6 +28,26 @@ pub(crate) fn history() -> History {
         None => Arc::new(MemoryIndex::default()),
     };
     History::new(HistoryRoots::from_env(), index)
+}
+
+/// Returns what a person chose; the defaults where our database cannot be opened.
+pub(crate) fn settings() -> Arc<dyn SettingsStore> {
+    match data_folder().ok().and_then(|home| Store::open(&home).ok()) {
+        Some(store) => Arc::new(store),
+        None => Arc::new(local::Unkept),
+    }
+}
+
+/// Returns those who explore and answer for a bridge: with the models of this machine, wherever there is a place for
+/// them.
+pub(crate) fn providers(around: Surroundings) -> Providers {
+    match local::start(around.settings, None) {
+        Ok(models) => Providers::local(around.history, models),
+        Err(error) => {
+            output::warn(&format!("no local models: {error:#}"));
+            Providers::rules(around.history)
+        }
+    }
 }
 
 /// Runs one tool to its end.

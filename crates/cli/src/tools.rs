@@ -1,8 +1,11 @@
 //! `openagents tools` and `openagents tool`.
 
-use crate::{args, output, surroundings, words};
+use crate::{args, local, output, surroundings, words};
 use anyhow::Context;
 use openagents_core::{
+    CancellationToken,
+    agent::{GENERATE, Generate, SessionContext, SessionTool},
+    model::LocalModels,
     tool::{Registry, ToolError},
     workspace::Workspace,
 };
@@ -47,6 +50,9 @@ fn parameters(schema: &Value) -> Vec<String> {
 pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
     let parsed: Value = serde_json::from_str(&arguments.arguments)
         .map_err(|error| output::Usage(format!("the arguments are not JSON: {error}")))?;
+    if arguments.name == GENERATE {
+        return generate(arguments, parsed);
+    }
     if Registry::exploration().get(&arguments.name).is_none() {
         let names: Vec<_> = Registry::exploration().iter().map(|tool| tool.name()).collect();
         let message = format!("no tool named {}; there are {}", arguments.name, names.join(", "));
@@ -59,6 +65,30 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
             for said in words::cut(&result.cut) {
                 output::warn(&said);
             }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error @ ToolError::InvalidParameters(_)) => Err(output::Usage(error.to_string()).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `gptoss.generate` without a session: the text is the result.
+fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
+    let models = local::start(surroundings::settings(), None)?;
+    let tool = Generate { model: models.model(), options: models.snapshot().settings.options() };
+    let call_id = uuid::Uuid::new_v4().to_string();
+    let context = SessionContext {
+        workspace: &workspace,
+        call_id: &call_id,
+        cancel: &CancellationToken::new(),
+        emit: &|_| (),
+    };
+    let said = tool.call(&context, given);
+    models.shut_down();
+    match said {
+        Ok(text) => {
+            output::json_pretty(&text)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error @ ToolError::InvalidParameters(_)) => Err(output::Usage(error.to_string()).into()),

@@ -8,7 +8,7 @@ mod remote;
 mod screen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
-use openagents_core::CancellationToken;
+use openagents_core::{CancellationToken, explore::PlannerChoice};
 use outcome::Outcome;
 use screen::Screen;
 use serde_json::{Value, json};
@@ -30,6 +30,14 @@ enum News {
     Notice(String),
 }
 
+/// What is asked for.
+#[derive(Debug, Clone)]
+struct Asked {
+    root: PathBuf,
+    goals: Vec<String>,
+    planner: PlannerChoice,
+}
+
 /// Updates wait here while the terminal is slow.
 const QUEUE: usize = 1024;
 
@@ -46,7 +54,12 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     let (sender, news) = mpsc::channel(QUEUE);
     // The bridge resolves paths in its own directory: give it an absolute one. A missing root is the run's to tell.
     let root = std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone());
-    start(root, arguments.goals.clone(), cancel.clone(), sender)?;
+    let planner = match arguments.planner {
+        args::Planner::Auto => PlannerChoice::Auto,
+        args::Planner::Heuristic => PlannerChoice::Heuristic,
+        args::Planner::Model => PlannerChoice::Model,
+    };
+    start(Asked { root, goals: arguments.goals.clone(), planner }, cancel.clone(), sender)?;
     let mut screen = (!arguments.json).then(Screen::new);
     let (outcome, stopped) = follow(Outcome::default(), news, &mut screen, &cancel).await?;
     match &mut screen {
@@ -72,7 +85,8 @@ impl Watch {
     pub(crate) async fn begin(address: SocketAddr, home: &Path, root: PathBuf) -> anyhow::Result<Self> {
         let cancel = CancellationToken::new();
         let (sender, mut news) = mpsc::channel(QUEUE);
-        remote::start(address, home, root, Vec::new(), cancel.clone(), sender)?;
+        let asked = Asked { root, goals: Vec::new(), planner: PlannerChoice::default() };
+        remote::start(address, home, asked, cancel.clone(), sender)?;
         let mut outcome = Outcome::default();
         match news.recv().await {
             Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
@@ -127,17 +141,12 @@ async fn follow(
 }
 
 /// Starts the run on the bridge of this data folder if one is running, else in this process.
-fn start(
-    root: PathBuf,
-    goals: Vec<String>,
-    cancel: CancellationToken,
-    news: mpsc::Sender<News>,
-) -> anyhow::Result<()> {
+fn start(asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) -> anyhow::Result<()> {
     let home = surroundings::data_folder()?;
     match openagents_bridge::running(&home) {
-        Some(address) => remote::start(address, &home, root, goals, cancel, news),
+        Some(address) => remote::start(address, &home, asked, cancel, news),
         None => {
-            here::start(home, root, goals, cancel, news);
+            here::start(home, asked, cancel, news);
             Ok(())
         }
     }

@@ -1,14 +1,11 @@
 //! A run on the bridge that is running: an ACP client over WebSocket like every other.
 
-use super::News;
+use super::{Asked, News};
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
 use openagents_core::CancellationToken;
 use serde_json::{Value, json};
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::{net::SocketAddr, path::Path};
 use tokio::{net::TcpStream, sync::mpsc};
 use tokio_tungstenite::{
     WebSocketStream,
@@ -22,20 +19,21 @@ const EXPLORE: u64 = 2;
 pub(super) fn start(
     address: SocketAddr,
     home: &Path,
-    root: PathBuf,
-    goals: Vec<String>,
+    asked: Asked,
     cancel: CancellationToken,
     news: mpsc::Sender<News>,
 ) -> anyhow::Result<()> {
     let file = home.join(openagents_bridge::TOKEN_FILE);
     let token = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let token = token.trim().to_owned();
+    let Asked { root, goals, planner } = asked;
     let root = root.into_os_string().into_string().map_err(|root| {
         let shown = root.to_string_lossy();
         anyhow::anyhow!("{shown}: the running bridge can only be told of a path that is UTF-8; stop it first")
     })?;
+    let explore = json!({"root": root, "goals": goals, "planner": planner});
     tokio::spawn(async move {
-        if let Err(error) = talk(address, &token, root, goals, cancel, &news).await {
+        if let Err(error) = talk(address, &token, explore, cancel, &news).await {
             let _ = news.send(News::Notice(format!("the bridge at http://{address}: {error:#}"))).await;
         }
     });
@@ -45,8 +43,7 @@ pub(super) fn start(
 async fn talk(
     address: SocketAddr,
     token: &str,
-    root: String,
-    goals: Vec<String>,
+    explore: Value,
     cancel: CancellationToken,
     news: &mpsc::Sender<News>,
 ) -> anyhow::Result<()> {
@@ -58,7 +55,7 @@ async fn talk(
     let initialize = json!({"protocolVersion": 1, "clientCapabilities": {},
         "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
     ask(&mut socket, INITIALIZE, "initialize", initialize).await?;
-    ask(&mut socket, EXPLORE, "_openagents/explore", json!({"root": root, "goals": goals})).await?;
+    ask(&mut socket, EXPLORE, "_openagents/explore", explore).await?;
     let (mut session, mut cancelled) = (None, false);
     loop {
         tokio::select! {

@@ -17,7 +17,7 @@ use crate::{
     tool::{ToolError, ToolOutput, Toolbox},
     update::{RunState, SessionUpdate, Summary},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, sync::Arc};
 
 /// What an exploration needs from its surroundings; shared by all runs of a process.
@@ -47,7 +47,7 @@ pub struct ExploreRequest {
 }
 
 /// Who plans an exploration, and infers the intent where history has none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlannerChoice {
     /// The model where it is in memory already, else the rules.

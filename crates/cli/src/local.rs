@@ -1,0 +1,32 @@
+//! The models of this machine, as every command uses them.
+
+use anyhow::Context;
+use openagents_core::{
+    folders::models_folder,
+    model::{SettingsError, SettingsStore},
+};
+use openagents_llama::{Local, LocalConfig, client::Helper};
+use serde_json::Value;
+use std::{path::PathBuf, sync::Arc};
+
+/// Returns the models of this machine. `file` is used whatever the settings say.
+pub(crate) fn start(settings: Arc<dyn SettingsStore>, file: Option<PathBuf>) -> anyhow::Result<Arc<Local>> {
+    let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
+    let mut config = LocalConfig::new(folder, settings, Arc::new(Helper::new()));
+    config.model_file = file.or(config.model_file);
+    Ok(Local::start(config))
+}
+
+/// Settings where no database can be opened: the defaults, for this run.
+#[derive(Debug)]
+pub(crate) struct Unkept;
+
+impl SettingsStore for Unkept {
+    fn get(&self, _key: &str) -> Result<Option<Value>, SettingsError> {
+        Ok(None)
+    }
+
+    fn set(&self, _key: &str, _value: Value) -> Result<(), SettingsError> {
+        Err(SettingsError("the data folder cannot be used".to_owned()))
+    }
+}
