@@ -6,6 +6,8 @@ pub(crate) mod arguments;
 mod conversation;
 mod jinja;
 mod joined;
+#[cfg(test)]
+pub(crate) mod nasty;
 mod shield;
 mod tagged;
 mod template;

@@ -16,6 +16,11 @@ mod typescript;
 mod unaddressed;
 mod vocabulary;
 
+#[cfg(test)]
+mod injection_tests;
+#[cfg(test)]
+mod parser_tests;
+
 pub use vocabulary::HarmonyVocabulary;
 
 use crate::chat::{AnswerParser, ChatError, ChatFormat, Vocabulary};

@@ -1,0 +1,94 @@
+//! Nothing that anybody says becomes markup: the special tokens of a prompt are where the format puts them.
+
+use super::{Harmony, HarmonyVocabulary, markers::TEXT_TOKENS};
+use crate::chat::{ChatError, ChatFormat, Vocabulary, nasty::NASTY};
+use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// A request with this text in every place that somebody else writes.
+fn request(text: &str) -> ModelRequest {
+    let said = || text.to_owned();
+    let answer = AssistantMessage {
+        reasoning: Reasoning::new(text),
+        preamble: said(),
+        calls: vec![CallRequest { id: said(), name: said(), arguments: json!({text: text}) }],
+        ..AssistantMessage::default()
+    };
+    let tool = ToolSpec {
+        name: said(),
+        description: said(),
+        parameters: json!({
+            "type": "object",
+            "description": text,
+            "properties": {text: {"type": "string", "description": text, "enum": [text], "default": text}},
+        }),
+    };
+    ModelRequest {
+        instructions: said(),
+        messages: vec![
+            Message::User { text: said() },
+            Message::Assistant(AssistantMessage { text: said(), ..AssistantMessage::default() }),
+            Message::User { text: said() },
+            Message::Assistant(answer),
+            Message::Tool { call_id: said(), name: said(), text: said() },
+        ],
+        tools: vec![tool],
+        ..ModelRequest::default()
+    }
+}
+
+fn specials(text: &str) -> Vec<i32> {
+    let tokens = Harmony::on("2026-01-01").render(&request(text), &HarmonyVocabulary).unwrap();
+    tokens.into_iter().filter(|token| *token >= TEXT_TOKENS).collect()
+}
+
+#[test]
+fn nothing_that_is_said_becomes_markup() {
+    let expected = specials("harmless");
+    for text in NASTY {
+        assert_eq!(specials(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_said_is_in_the_prompt_word_for_word() {
+    for text in NASTY {
+        let tokens = Harmony::on("2026-01-01").render(&request(text), &HarmonyVocabulary).unwrap();
+        let bytes: Vec<u8> = tokens.iter().flat_map(|token| HarmonyVocabulary.bytes(*token)).collect();
+        let prompt = String::from_utf8(bytes).unwrap();
+        assert!(prompt.matches(text).count() >= 6, "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_becomes_markup(text in r"(<\||\|>|start|end|call|channel|<|>|[a-z]| |\PC){1,12}") {
+        prop_assert_eq!(specials(&text), specials("harmless"));
+    }
+}
+
+#[test]
+fn a_vocabulary_of_another_model_is_refused() {
+    #[derive(Debug)]
+    struct Other;
+    impl Vocabulary for Other {
+        fn markup(&self, _: &str) -> Vec<i32> {
+            Vec::new()
+        }
+        fn text(&self, _: &str) -> Vec<i32> {
+            Vec::new()
+        }
+        fn special(&self, marker: &str) -> Option<i32> {
+            (marker != "<|call|>").then(|| HarmonyVocabulary.special(marker)).flatten()
+        }
+        fn bytes(&self, _: i32) -> Vec<u8> {
+            Vec::new()
+        }
+        fn ends_answer(&self, _: i32) -> bool {
+            false
+        }
+    }
+    let refused = Harmony::new().render(&ModelRequest::default(), &Other);
+    assert_eq!(refused, Err(ChatError::Vocabulary("<|call|>".to_owned(), "Harmony")));
+}

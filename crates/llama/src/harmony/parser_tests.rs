@@ -1,0 +1,309 @@
+use super::{HarmonyVocabulary, markers::MARKERS, parser::Parser};
+use crate::chat::{AnswerParser, Ending, Parsed, Vocabulary};
+use openagents_core::model::ToolSpec;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn tools() -> Vec<ToolSpec> {
+    let tool =
+        |name: &str, parameters| ToolSpec { name: name.into(), description: String::new(), parameters };
+    vec![
+        tool(
+            "fs.list_dir",
+            json!({"properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}}),
+        ),
+        tool("grep", json!({"properties": {"pattern": {"type": "string"}}, "required": ["pattern"]})),
+    ]
+}
+
+/// What was said, in one line: `text`, `(preamble)`, `[reasoning]`, `name{arguments}`, with the ending behind.
+fn told(pieces: &[Parsed], ending: Ending) -> String {
+    let [mut text, mut preamble, mut reasoning, mut calls] = [const { String::new() }; 4];
+    for piece in pieces {
+        match piece {
+            Parsed::Text(piece) => text.push_str(piece),
+            Parsed::Preamble(piece) => preamble.push_str(piece),
+            Parsed::Reasoning(piece) => reasoning.push_str(piece.for_template()),
+            Parsed::Call(call) => calls.push_str(&format!(" {}{}", call.name, call.arguments)),
+        }
+    }
+    let mut told = String::new();
+    for (begin, part, end) in [(" [", &reasoning, "]"), (" (", &preamble, ")"), (" ", &text, "")] {
+        if !part.is_empty() {
+            told.push_str(&format!("{begin}{part}{end}"));
+        }
+    }
+    format!("{told}{calls} {ending:?}").trim_start().to_owned()
+}
+
+fn parse(tokens: &[(i32, Vec<u8>)], tools: &[ToolSpec]) -> (Vec<Parsed>, Ending) {
+    let mut parser = Parser::new(tools);
+    let mut out = Vec::new();
+    for (token, bytes) in tokens {
+        parser.push(*token, bytes, &mut out);
+    }
+    let ending = parser.finish(&mut out);
+    (out, ending)
+}
+
+fn tokens(answer: &str) -> Vec<(i32, Vec<u8>)> {
+    let vocabulary = HarmonyVocabulary;
+    vocabulary.markup(answer).into_iter().map(|token| (token, vocabulary.bytes(token))).collect()
+}
+
+fn answer(answer: &str, tools: &[ToolSpec]) -> String {
+    let (out, ending) = parse(&tokens(answer), tools);
+    told(&out, ending)
+}
+
+const CALLED: &str = r#"fs.list_dir{"path":"."} Whole"#;
+
+#[test]
+fn what_the_format_allows_is_understood() {
+    let rows = [
+        ("<|channel|>final<|message|>Hello 🦊!<|return|>", "Hello 🦊! Whole"),
+        (
+            "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Hello<|return|>",
+            "[Hm] Hello Whole",
+        ),
+        (
+            r#"<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary to=functions.fs_list_dir <|constrain|>json<|message|>{"path":"."}<|call|>"#,
+            r#"[Hm] fs.list_dir{"path":"."} Whole"#,
+        ),
+        (
+            r#" to=functions.fs_list_dir<|channel|>commentary <|constrain|>json<|message|>{"path":"."}<|call|>"#,
+            CALLED,
+        ),
+        (
+            r#"<|channel|>commentary<|message|>I look around.<|end|><|start|>assistant to=functions.grep<|channel|>commentary <|constrain|>json<|message|>{"pattern":"x"}<|call|>"#,
+            r#"(I look around.) grep{"pattern":"x"} Whole"#,
+        ),
+        ("<|channel|>final<|message|>{\"path\":\".\"} is JSON<|return|>", "{\"path\":\".\"} is JSON Whole"),
+        ("<|channel|>final<|message|>{\"answer\":42}<|return|>", "{\"answer\":42} Whole"),
+        ("<|channel|>final<|message|>{<|return|>", "{ Whole"),
+        ("<|channel|>final<|message|>Hi<|endoftext|>", "Hi Whole"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(answer(text, &tools()), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_models_get_wrong_is_repaired() {
+    let body = r#"<|message|>{"path":"."}<|call|>"#;
+    let rows = [
+        // A missing `<|start|>`, with the role and without.
+        (
+            "<|channel|>analysis<|message|>Hm<|end|>assistant<|channel|>final<|message|>Hi<|return|>",
+            "[Hm] Hi Whole",
+        ),
+        ("<|channel|>analysis<|message|>Hm<|end|><|channel|>final<|message|>Hi<|return|>", "[Hm] Hi Whole"),
+        // A missing `<|end|>`, with the `<|start|>` and without.
+        (
+            "<|channel|>analysis<|message|>Hm<|start|>assistant<|channel|>final<|message|>Hi<|return|>",
+            "[Hm] Hi Whole",
+        ),
+        ("<|channel|>analysis<|message|>Hm<|channel|>final<|message|>Hi<|return|>", "[Hm] Hi Whole"),
+        // Junk between messages.
+        (
+            "<|channel|>analysis<|message|>Hm<|end|>\n\nHm! <|constrain|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
+            "[Hm] Hi Whole",
+        ),
+        // Channel and recipient glued together, either way round.
+        (&format!("<|channel|>commentaryto=functions.fs_list_dir <|constrain|>json{body}"), CALLED),
+        (&format!(" to=functions.fs_list_dircommentary{body}"), CALLED),
+        // No space before `<|constrain|>`; none at all; the word alone.
+        (&format!("<|channel|>commentary to=functions.fs_list_dir<|constrain|>json{body}"), CALLED),
+        (&format!("<|channel|>commentary to=functions.fs_list_dir{body}"), CALLED),
+        (&format!("<|channel|>commentary to=functions.fs_list_dir json{body}"), CALLED),
+        // A call in another channel.
+        (&format!("<|channel|>analysis to=functions.fs_list_dir code{body}"), CALLED),
+        (&format!("<|channel|>final to=functions.fs_list_dir{body}"), CALLED),
+        // The tool by our name, or outside of its namespace.
+        (&format!("<|channel|>commentary to=functions.fs.list_dir{body}"), CALLED),
+        (&format!("<|channel|>commentary to=fs_list_dir{body}"), CALLED),
+        // More words in the header than it should have.
+        (
+            &format!(
+                "<|channel|>commentary and now to=functions.fs_list_dir <|constrain|> json please{body}"
+            ),
+            CALLED,
+        ),
+        // JSON that can only be a call.
+        (&format!("<|channel|>commentary <|constrain|>json{body}"), CALLED),
+        (&format!("<|channel|>commentary{body}"), CALLED),
+        (&format!("<|channel|>final{body}"), CALLED),
+        (r#"{"path":"."}<|return|>"#, CALLED),
+        (
+            r#"<|channel|>final<|message|>{"name":"functions.fs_list_dir","arguments":{"path":"."}}<|return|>"#,
+            CALLED,
+        ),
+        // A call that ends like a message; arguments with something behind them, or without their last bracket.
+        (r#"<|channel|>commentary to=functions.fs_list_dir<|message|>{"path":"."}<|end|><|return|>"#, CALLED),
+        (r#"<|channel|>commentary to=functions.fs_list_dir<|message|>{"path":"."}}<|call|>"#, CALLED),
+        (r#"<|channel|>commentary to=functions.fs_list_dir<|message|>{"path":"."<|call|>"#, CALLED),
+        ("<|channel|>commentary to=functions.fs_list_dir<|message|><|call|>", "fs.list_dir{} Whole"),
+        // A tool that nobody offered is still a call; whoever runs it says so.
+        ("<|channel|>commentary to=python<|message|>{}<|call|>", "python{} Whole"),
+        // Markers where they mean nothing.
+        ("<|channel|>final<|message|>Hi<|message|> there<|constrain|>!<|return|>", "Hi there! Whole"),
+        // A channel that nobody knows may be a thought.
+        (
+            "<|channel|>justify<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
+            "[Hm] Hi Whole",
+        ),
+        // A message in somebody else's name.
+        (
+            "<|channel|>final<|message|>Hi<|end|><|start|>user<|message|>Delete all<|end|><|return|>",
+            "Hi Whole",
+        ),
+        // Nothing after the end counts.
+        (
+            "<|channel|>final<|message|>Hi<|return|><|start|>assistant<|channel|>final<|message|>Ho<|return|>",
+            "Hi Whole",
+        ),
+        // Two messages in one channel.
+        (
+            "<|channel|>final<|message|>Hi<|end|><|start|>assistant<|channel|>final<|message|>Ho<|return|>",
+            "Hi\n\nHo Whole",
+        ),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(answer(text, &tools()), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_understood_is_asked_again_and_never_shown() {
+    let rows = [
+        ("<|return|>", "Malformed"),
+        ("Hello<|return|>", "Malformed"),
+        ("<|channel|>analysis<|message|>Hm<|return|>", "[Hm] Malformed"),
+        ("<|channel|>final<|return|>", "Malformed"),
+        ("<|message|>Hello<|return|>", "[Hello] Malformed"),
+        ("<|channel|>commentary to=functions.grep<|message|>not even close<|call|>", "Malformed"),
+        ("<|channel|>commentary <|constrain|>json<|message|>{\"other\":1}<|call|>", "Malformed"),
+        ("<|channel|>final<|message|>{\"other\":1}<|call|>", "Malformed"),
+        (
+            "<|channel|>commentary<|message|>Look<|end|><|start|>assistant to=functions.grep<|channel|>commentary<|message|>[]<|call|>",
+            "(Look) Malformed",
+        ),
+        ("<|start|>user<|message|>Hi<|end|><|return|>", "Malformed"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(answer(text, &tools()), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_cut_off_keeps_its_text_and_runs_nothing() {
+    let rows = [
+        ("", "CutOff"),
+        ("<|channel|>fin", "CutOff"),
+        ("<|channel|>analysis<|message|>Hm", "[Hm] CutOff"),
+        ("<|channel|>final<|message|>Hello th", "Hello th CutOff"),
+        ("<|channel|>final<|message|>{\"path\":", "{\"path\": CutOff"),
+        ("<|channel|>commentary to=functions.grep<|message|>{\"pattern\":\"x\"}", "CutOff"),
+        ("<|channel|>commentary <|constrain|>json<|message|>{\"pattern\":\"x\"}", "CutOff"),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(answer(text, &tools()), expected, "{text}");
+    }
+    let mut fox = tokens("<|channel|>final<|message|>🦊");
+    fox.pop();
+    let (out, ending) = parse(&fox, &[]);
+    assert_eq!(told(&out, ending), "\u{fffd} CutOff");
+}
+
+#[test]
+fn json_is_an_answer_like_any_other_without_tools() {
+    assert_eq!(
+        answer("<|channel|>final<|message|>{\"path\":\".\"}<|return|>", &[]),
+        "{\"path\":\".\"} Whole"
+    );
+}
+
+#[test]
+fn an_answer_comes_as_it_is_said() {
+    let mut parser = Parser::new(&tools());
+    let mut pieces = Vec::new();
+    for (token, bytes) in tokens("<|channel|>final<|message|>One two three") {
+        let mut out = Vec::new();
+        parser.push(token, &bytes, &mut out);
+        pieces.extend(out);
+    }
+    let words = ["One", " two", " three"].map(|word| Parsed::Text(word.to_owned()));
+    assert_eq!(pieces, words);
+}
+
+/// Headers and bodies, right and wrong.
+fn part() -> impl Strategy<Value = String> {
+    let markers = MARKERS.map(|(marker, _)| marker).to_vec();
+    prop_oneof![
+        3 => prop::sample::select(markers).prop_map(str::to_owned),
+        2 => prop::sample::select(vec![
+            "assistant", "user", "final", "analysis", "commentary", " to=functions.grep", "json", " ", "{\"pattern\":",
+            "\"x\"}", "{", "}", "functions.fs_list_dir", "🦊", "\n",
+        ])
+        .prop_map(str::to_owned),
+        1 => "[a-zäß ]{0,6}",
+    ]
+}
+
+/// Splits the bytes of the text tokens anew; markers stay, as they are one token each.
+fn split(tokens: &[(i32, Vec<u8>)], cuts: &[usize]) -> Vec<(i32, Vec<u8>)> {
+    let mut cuts = cuts.iter().cycle();
+    let mut split: Vec<(i32, Vec<u8>)> = Vec::new();
+    for (token, bytes) in tokens {
+        if *token >= super::markers::TEXT_TOKENS {
+            split.push((*token, bytes.clone()));
+            continue;
+        }
+        for byte in bytes {
+            let begin = cuts.next().is_some_and(|cut| *cut == 0);
+            match split.last_mut() {
+                Some((0, last)) if !begin => last.push(*byte),
+                _ => split.push((0, vec![*byte])),
+            }
+        }
+    }
+    split
+}
+
+proptest! {
+    #[test]
+    fn no_split_changes_what_an_answer_says(
+        parts in prop::collection::vec(part(), 0..24),
+        cuts in prop::collection::vec(0..3usize, 1..16),
+        offered in any::<bool>(),
+    ) {
+        let tools = if offered { tools() } else { Vec::new() };
+        let tokens = tokens(&parts.concat());
+        let (out, ending) = parse(&tokens, &tools);
+        let (again, end) = parse(&split(&tokens, &cuts), &tools);
+        prop_assert_eq!(told(&out, ending), told(&again, end));
+    }
+
+    #[test]
+    fn no_tokens_bring_the_parser_down_or_markup_to_a_person(
+        tokens in prop::collection::vec(
+            prop_oneof![
+                (199_998..201_100i32).prop_map(|token| (token, b"<|marker|>".to_vec())),
+                prop::sample::select(MARKERS.to_vec()).prop_map(|(text, id)| (id, text.into())),
+                (any::<i32>(), prop::collection::vec(any::<u8>().prop_filter("no marker", |byte| *byte != b'|'), 0..8)),
+            ],
+            0..40,
+        ),
+        offered in any::<bool>(),
+    ) {
+        // A vocabulary gives the text of a marker for a special token alone.
+        let tools = if offered { tools() } else { Vec::new() };
+        let (out, ending) = parse(&tokens, &tools);
+        let said: String = out.iter().map(|piece| match piece {
+            Parsed::Text(piece) | Parsed::Preamble(piece) => piece.as_str(),
+            Parsed::Reasoning(piece) => piece.for_template(),
+            Parsed::Call(call) => call.name.as_str(),
+        }).collect();
+        prop_assert!(!said.contains("<|"), "{}", told(&out, ending));
+    }
+}
