@@ -4,7 +4,7 @@ use super::{
     LoadRequest, Loaded, answer::Speaker, backend::backend, load_log::with_log, session::Session, vocabulary,
 };
 use crate::{
-    chat::{self, ChatFormat, Vocabulary},
+    chat::{self, ChatFormat, TemplateFormat, Vocabulary},
     gguf::Header,
     harmony::Harmony,
 };
@@ -12,6 +12,7 @@ use llama_cpp_2::{
     LlamaModelLoadError,
     context::params::LlamaContextParams,
     model::{LlamaModel, params::LlamaModelParams},
+    vocab::LlamaVocab,
 };
 use openagents_core::{CancellationToken, model::ModelError};
 use std::{num::NonZeroU32, path::Path};
@@ -104,8 +105,22 @@ pub(super) fn speaker<'m>(
     Ok((loaded, Speaker { session, format, vocabulary, begin }))
 }
 
-fn template(_model: &LlamaModel) -> Result<Box<dyn ChatFormat>, ModelError> {
-    Err(ModelError::Load("only gpt-oss can be run yet; choose a file of gpt-oss".to_owned()))
+fn template(model: &LlamaModel) -> Result<Box<dyn ChatFormat>, ModelError> {
+    let vocab = model.vocab();
+    let Ok(source) = model.meta_val_str("tokenizer.chat_template") else {
+        return Ok(Box::new(chat::chatml()));
+    };
+    let marker = |token| marker(&vocab, token);
+    let format = TemplateFormat::new(&source, &marker(vocab.bos()), &marker(vocab.eos()));
+    Ok(Box::new(format.map_err(not_loaded)?))
+}
+
+/// Returns the text of a special token; empty when the vocabulary has none.
+fn marker(vocab: &LlamaVocab<'_>, token: llama_cpp_2::token::LlamaToken) -> String {
+    if token.0 < 0 {
+        return String::new();
+    }
+    String::from_utf8_lossy(&vocab.token_to_piece(token, true, None)).into_owned()
 }
 
 fn not_loaded(error: chat::ChatError) -> ModelError {

@@ -1,11 +1,14 @@
 //! What models say: text, reasoning, calls, figures; with and without a memory of the turn before.
 
-use crate::support::{Answer, answer, ask, engines, gpt_oss, helper, load, small_model, weather_tool};
+use crate::support::{
+    Answer, answer, ask, engines, gpt_oss, helper, load, scripted, small_model, weather_tool,
+};
 use openagents_core::{
     CancellationToken,
-    model::{Activity, AssistantMessage, Message, ModelEvent, ModelOptions, StopReason},
+    model::{Activity, AssistantMessage, Message, ModelError, ModelEvent, ModelOptions, StopReason},
 };
-use openagents_llama::LoadRequest;
+use openagents_e2e::gptoss::Script;
+use openagents_llama::{Engine, LoadRequest};
 
 #[test]
 fn a_real_model_is_loaded_and_answers_and_is_unloaded() {
@@ -148,4 +151,18 @@ fn trap_models_are_loaded_one_after_the_other() {
             assert!(answer(&*engine, &ask("hello", 20)).usage.tokens > 0, "{name}");
         }
     }
+}
+
+#[test]
+fn an_answer_that_makes_no_sense_is_asked_for_once_more_and_then_an_error() {
+    let engine = helper();
+    load(&engine, &scripted("malformed.gguf", &Script::malformed()), 4_096);
+    let mut request = ask("What is in this folder?", 200);
+    request.tools = vec![weather_tool()];
+    let mut said = Answer::default();
+    let malformed = engine.generate(&request, &CancellationToken::new(), &mut |event| said.take(event));
+    assert_eq!((malformed, said.text.as_str()), (Err(ModelError::Malformed), ""), "{said:?}");
+    let attempts = |activity: &&Activity| matches!(activity, Activity::Generating { tokens: 0, .. });
+    assert_eq!(said.activities.iter().filter(attempts).count(), 2, "{said:?}");
+    assert!(answer(&engine, &ask("hello", 100)).text.contains("friend"));
 }

@@ -1,6 +1,8 @@
 //! Cancels, and readers that do not read.
 
-use crate::support::{Answer, answer, ask, engines, gpt_oss, helper, load, signal, small_model, wait_until};
+use crate::support::{
+    Answer, answer, ask, effort, engines, gpt_oss, helper, load, signal, small_model, wait_until,
+};
 use openagents_core::{
     CancellationToken,
     model::{Activity, ModelError, ModelEvent, StopReason},
@@ -10,7 +12,6 @@ use std::{
     sync::{Arc, mpsc},
     time::Duration,
 };
-use sysinfo::{Pid, ProcessesToUpdate, System};
 
 #[test]
 fn an_answer_is_cancelled_and_the_next_one_comes() {
@@ -89,15 +90,6 @@ fn a_helper_that_does_not_listen_is_ended_after_a_cancel_and_started_again() {
     load(&engine, &gpt_oss(), 512);
     assert_ne!(engine.process_id(), Some(stuck));
     assert!(answer(&engine, &ask("hello", 100)).text.contains("friend"));
-}
-
-/// Returns processor time and resident memory of a process.
-fn effort(process: u32) -> (u64, u64) {
-    let pid = Pid::from_u32(process);
-    let mut system = System::new();
-    system.refresh_processes(ProcessesToUpdate::Some(&[pid]), true);
-    let process = system.process(pid).unwrap();
-    (process.accumulated_cpu_time(), process.memory())
 }
 
 #[test]

@@ -1,22 +1,10 @@
 //! Files that cannot be loaded, and messages that do not fit: one sentence each, and the engine lives on.
 
-use crate::support::{answer, ask, engines, gpt_oss, load, small_model, try_answer, try_load};
+use crate::support::{
+    answer, ask, engines, gpt_oss, load, other_architecture, small_model, try_answer, try_load,
+};
 use openagents_core::model::ModelError;
-use std::{fs, path::Path};
-
-/// Returns a copy of the tiny gpt-oss that says it is something else.
-fn other_architecture(folder: &Path) -> std::path::PathBuf {
-    let mut bytes = fs::read(gpt_oss()).unwrap();
-    // The header comes first; the vocabulary in it has the name nowhere.
-    for at in 0..20_000 {
-        if bytes[at..].starts_with(b"gpt-oss") {
-            bytes[at..at + 7].copy_from_slice(b"gpt-new");
-        }
-    }
-    let path = folder.join("other.gguf");
-    fs::write(&path, bytes).unwrap();
-    path
-}
+use std::fs;
 
 #[test]
 fn each_bad_file_is_one_sentence_and_a_good_one_is_loaded_afterwards() {

@@ -15,6 +15,7 @@ use std::{
     sync::OnceLock,
     time::{Duration, Instant},
 };
+use sysinfo::{Pid, ProcessesToUpdate, System};
 
 /// How long something may take before a test gives up.
 const HANG: Duration = Duration::from_secs(60);
@@ -31,14 +32,16 @@ pub(crate) fn small_model() -> PathBuf {
 /// Returns a tiny gpt-oss; see [`Script::weather`].
 pub(crate) fn gpt_oss() -> PathBuf {
     static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
-    let write = || {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine.gguf");
-        let new = path.with_extension(std::process::id().to_string());
-        gptoss::write(&new, &Script::weather()).unwrap();
-        std::fs::rename(new, &path).unwrap();
-        path
-    };
-    WRITTEN.get_or_init(write).clone()
+    WRITTEN.get_or_init(|| scripted("engine.gguf", &Script::weather())).clone()
+}
+
+/// Writes a tiny gpt-oss that says what it is told to.
+pub(crate) fn scripted(name: &str, script: &Script) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let new = path.with_extension(std::process::id().to_string());
+    gptoss::write(&new, script).unwrap();
+    std::fs::rename(new, &path).unwrap();
+    path
 }
 
 pub(crate) fn helper() -> Helper {
@@ -127,4 +130,27 @@ pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
 pub(crate) fn signal(signal: &str, process: u32) -> bool {
     let kill = Command::new("kill").args([&format!("-{signal}"), &process.to_string()]).output();
     kill.unwrap().status.success()
+}
+
+/// Returns processor time and resident memory of a process.
+pub(crate) fn effort(process: u32) -> (u64, u64) {
+    let pid = Pid::from_u32(process);
+    let mut system = System::new();
+    system.refresh_processes(ProcessesToUpdate::Some(&[pid]), true);
+    let process = system.process(pid).unwrap();
+    (process.accumulated_cpu_time(), process.memory())
+}
+
+/// Returns a copy of the tiny gpt-oss that says it is something else.
+pub(crate) fn other_architecture(folder: &Path) -> PathBuf {
+    let mut bytes = std::fs::read(gpt_oss()).unwrap();
+    // The header comes first; the vocabulary in it has the name nowhere.
+    for at in 0..20_000 {
+        if bytes[at..].starts_with(b"gpt-oss") {
+            bytes[at..at + 7].copy_from_slice(b"gpt-new");
+        }
+    }
+    let path = folder.join("other.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    path
 }
