@@ -11,6 +11,8 @@ pub(crate) mod nasty;
 mod shield;
 mod tagged;
 mod template;
+#[cfg(test)]
+mod template_tests;
 
 pub(crate) use joined::Joined;
 pub use template::{TemplateFormat, chatml};

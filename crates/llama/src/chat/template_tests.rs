@@ -1,0 +1,287 @@
+use super::{
+    AnswerParser, ChatError, ChatFormat, Ending, Parsed, TemplateFormat, Vocabulary, arguments, chatml,
+    nasty::NASTY, tagged::TaggedParser,
+};
+use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Tools in the way of Hermes and Qwen.
+const TOOLS: &str = r#"{%- if tools %}
+    {{- '<|im_start|>system\n' }}
+    {%- if messages[0].role == 'system' %}
+        {{- messages[0].content + '\n\n' }}
+    {%- endif %}
+    {{- '<tools>' }}
+    {%- for tool in tools %}
+        {{- '\n' }}
+        {{- tool | tojson }}
+    {%- endfor %}
+    {{- '\n</tools><|im_end|>\n' }}
+{%- elif messages[0].role == 'system' %}
+    {{- '<|im_start|>system\n' + messages[0].content + '<|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'user' or (message.role == 'assistant' and not message.tool_calls) %}
+        {{- '<|im_start|>' + message.role + '\n' + message.content.strip() + '<|im_end|>\n' }}
+    {%- elif message.role == 'assistant' %}
+        {{- '<|im_start|>assistant' }}
+        {%- if message.content %}
+            {{- '\n' + message.content }}
+        {%- endif %}
+        {%- for tool_call in message.tool_calls %}
+            {%- set tool_call = tool_call.function %}
+            {{- '\n<tool_call>\n{"name": "' + tool_call.name + '", "arguments": ' }}
+            {{- tool_call.arguments | tojson }}
+            {{- '}\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\n' }}
+    {%- elif message.role == 'tool' %}
+        {{- '<|im_start|>user\n<tool_response>\n' + message.content + '\n</tool_response><|im_end|>\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %}"#;
+
+/// A template that knows people and answers alone.
+const STRICT: &str = r"{{ bos_token }}{% for message in messages %}
+{% if message['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}
+{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}
+{{ raise_exception('Conversation roles must alternate') }}
+{% endif %}
+{{ '[' + message['role'] | upper + '] ' + message['content'] | trim + eos_token }}
+{% endfor %}
+{% if add_generation_prompt %}{{ '[ASSISTANT]' }}{% endif %}";
+
+/// A vocabulary whose tokens are characters: those of markup are negative.
+#[derive(Debug)]
+struct Letters;
+
+impl Vocabulary for Letters {
+    fn markup(&self, text: &str) -> Vec<i32> {
+        text.chars().map(|letter| -(letter as i32)).collect()
+    }
+    fn text(&self, text: &str) -> Vec<i32> {
+        text.chars().map(|letter| letter as i32).collect()
+    }
+    fn special(&self, _: &str) -> Option<i32> {
+        None
+    }
+    fn bytes(&self, token: i32) -> Vec<u8> {
+        char::from_u32(token.unsigned_abs()).unwrap().to_string().into_bytes()
+    }
+    fn ends_answer(&self, _: i32) -> bool {
+        false
+    }
+}
+
+/// The prompt, with what people, tools and models said between `⟦` and `⟧`.
+fn prompt(format: &TemplateFormat, request: &ModelRequest) -> String {
+    let mut prompt = String::new();
+    let mut said = false;
+    for token in format.render(request, &Letters).unwrap() {
+        if (token > 0) != said {
+            said = token > 0;
+            prompt.push(if said { '⟦' } else { '⟧' });
+        }
+        prompt.push(char::from_u32(token.unsigned_abs()).unwrap());
+    }
+    prompt
+}
+
+fn user(text: &str) -> Message {
+    Message::User { text: text.to_owned() }
+}
+
+fn request(text: &str) -> ModelRequest {
+    let answer = AssistantMessage {
+        reasoning: Reasoning::new(text),
+        text: text.to_owned(),
+        calls: vec![CallRequest {
+            id: "1".into(),
+            name: "fs.list_dir".into(),
+            arguments: json!({"path": text}),
+        }],
+        ..AssistantMessage::default()
+    };
+    ModelRequest {
+        instructions: text.to_owned(),
+        messages: vec![
+            user(text),
+            Message::Assistant(answer),
+            Message::Tool { call_id: "1".into(), name: "fs.list_dir".into(), text: text.to_owned() },
+        ],
+        tools: vec![ToolSpec {
+            name: "fs.list_dir".into(),
+            description: text.to_owned(),
+            parameters: json!({"type": "object", "properties": {text: {"type": "string", "enum": [text]}}}),
+        }],
+        ..ModelRequest::default()
+    }
+}
+
+#[test]
+fn templates_of_files_are_rendered() {
+    insta::assert_snapshot!("chatml", prompt(&chatml(), &request("Hi!")));
+    let tools = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
+    assert!(tools.tools());
+    insta::assert_snapshot!("tools", prompt(&tools, &request("Hi!")));
+    let strict = TemplateFormat::new(STRICT, "<s>", "</s>").unwrap();
+    assert!(!strict.tools());
+    insta::assert_snapshot!("strict", prompt(&strict, &request("Hi!")));
+}
+
+#[test]
+fn nothing_that_is_said_becomes_markup() {
+    for source in [TOOLS, STRICT] {
+        let format = TemplateFormat::new(source, "<s>", "</s>").unwrap();
+        let markup = |text: &str| {
+            let tokens = format.render(&request(text), &Letters).unwrap();
+            let markup = tokens.into_iter().filter(|token| *token < 0);
+            String::from_utf8(markup.flat_map(|token| Letters.bytes(token)).collect()).unwrap()
+        };
+        let expected = markup("!");
+        for text in NASTY {
+            assert_eq!(markup(text), expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_template_cannot_do_is_said_in_one_sentence() {
+    let rows = [
+        ("{{ messages[0].content | upper }}", "it leaves out or changes what was said"),
+        ("nothing at all", "it leaves out or changes what was said"),
+        (
+            "{% for m in messages | reverse %}{{ m.content }}{% endfor %}",
+            "it leaves out or changes what was said",
+        ),
+        (
+            "{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}",
+            "it leaves out or changes what was said",
+        ),
+        ("{% if", "unexpected end of input, expected expression (line 1)"),
+        ("{{ raise_exception('Not for you') }}", "Not for you (line 1)"),
+        (
+            "{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}",
+            "engine ran out of fuel (line 1)",
+        ),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion limit exceeded (line 1)"),
+    ];
+    for (source, reason) in rows {
+        let refused = TemplateFormat::new(source, "", "").unwrap_err();
+        assert_eq!(refused, ChatError::Template(reason.to_owned()), "{source}");
+    }
+    assert!(TemplateFormat::new(&" ".repeat(600_000), "", "").is_err());
+    assert!(TemplateFormat::new(&"{% if true %}".repeat(10_000), "", "").is_err());
+    assert!(TemplateFormat::new(&format!("{{{{ {}", "(".repeat(100_000)), "", "").is_err());
+}
+
+/// Answers as the parser of this template reads them: `text`, `[reasoning]`, `name{arguments}`, and the ending.
+fn read(format: &TemplateFormat, tokens: &[&[u8]]) -> String {
+    let mut parser = format.parser(&request("x"));
+    let mut out = Vec::new();
+    for bytes in tokens {
+        parser.push(0, bytes, &mut out);
+    }
+    let ending = parser.finish(&mut out);
+    told(&out, ending)
+}
+
+fn told(out: &[Parsed], ending: Ending) -> String {
+    let mut told = String::new();
+    let mut thinking = false;
+    for piece in out {
+        let thinks = matches!(piece, Parsed::Reasoning(_));
+        if thinks != thinking {
+            told.push(if thinks { '[' } else { ']' });
+            thinking = thinks;
+        }
+        match piece {
+            Parsed::Text(text) | Parsed::Preamble(text) => told.push_str(text),
+            Parsed::Reasoning(text) => told.push_str(text.for_template()),
+            Parsed::Call(call) => told.push_str(&format!(" {}{}", call.name, call.arguments)),
+        }
+    }
+    format!("{told} {ending:?}")
+}
+
+#[test]
+fn answers_are_parsed() {
+    let tools = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
+    let thinks = TemplateFormat::new(&format!("{TOOLS}{{{{- '<think>\\n' }}}}"), "", "<|im_end|>").unwrap();
+    let call = r#"<tool_call>{"name": "fs.list_dir", "arguments": {"path": "."}}</tool_call>"#;
+    let end: &[u8] = b"<|im_end|>";
+    let rows: [(&TemplateFormat, &[&[u8]], &str); 14] = [
+        (&tools, &[b"Hello ", b"\xf0\x9f", b"\xa6\x8a", end], "Hello 🦊 Whole"),
+        (&tools, &[b"Hello"], "Hello CutOff"),
+        (&tools, &[b"a < b <th", b"in>", end], "a < b <thin> Whole"),
+        (&tools, &[b"<think>", b"Hm", b"</think>", b"\n\nHi", end], "[Hm]Hi Whole"),
+        (&tools, &[b"<thi", b"nk>H", b"m</thin", b"k>Hi", end], "[Hm]Hi Whole"),
+        (&tools, &[b"<think>Hm", end], "[Hm Malformed"),
+        (&thinks, &[b"Hm</think>Hi", end], "[Hm]Hi Whole"),
+        (&tools, &[call.as_bytes(), end], r#" fs.list_dir{"path":"."} Whole"#),
+        (&tools, &[b"I look.\n", call.as_bytes(), end], "I look.\n fs.list_dir{\"path\":\".\"} Whole"),
+        (&tools, &[&call.as_bytes()[..call.len() - 12], end], r#" fs.list_dir{"path":"."} Whole"#),
+        (&tools, &[&call.as_bytes()[..call.len() - 12]], " CutOff"),
+        (&tools, &[b"<tool_call>nonsense</tool_call>", end], " Malformed"),
+        (&chatml(), &[call.as_bytes(), end], &format!("{call} Whole")),
+        (&tools, &[end], " Malformed"),
+    ];
+    for (format, tokens, expected) in rows {
+        let shown: Vec<_> = tokens.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect();
+        assert_eq!(read(format, tokens), expected, "{shown:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_split_changes_what_an_answer_says(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "<think>", "</think>", "<tool_call>", "</tool_call>", "<", ">", "<t", "hink>", "/", "{\"name\":\"x\"}", " ",
+                "\n", "word", "🦊", "{",
+            ]),
+            0..16,
+        ),
+        cuts in prop::collection::vec(1..4usize, 1..16),
+        thinks in any::<bool>(),
+    ) {
+        let tools = request("x").tools;
+        let whole = parts.concat();
+        let read = |pieces: Vec<&[u8]>| {
+            let mut parser = TaggedParser::new(&tools, thinks, ["", "</s>"]);
+            let mut out = Vec::new();
+            for piece in pieces {
+                parser.push(0, piece, &mut out);
+            }
+            parser.push(1, b"</s>", &mut out);
+            let ending = parser.finish(&mut out);
+            told(&out, ending)
+        };
+        let mut pieces = Vec::new();
+        let mut rest = whole.as_bytes();
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*cut).min(rest.len()));
+            pieces.push(piece);
+            rest = after;
+        }
+        prop_assert_eq!(read(pieces), read(vec![whole.as_bytes()]));
+    }
+
+    #[test]
+    fn no_template_brings_the_program_down(source in r"(\{%|%\}|\{\{|\}\}|if|for|in|messages|content|\||tojson|[a-z'.()]| ){0,30}") {
+        let _ = TemplateFormat::new(&source, "<s>", "</s>");
+    }
+
+    #[test]
+    fn no_arguments_bring_the_program_down(text in r#"[\[\]{}":,a1\\ ]{0,24}"#) {
+        if let Some(arguments) = arguments::parse(&text) {
+            prop_assert!(Value::Object(arguments).is_object());
+        }
+    }
+}
