@@ -1,7 +1,7 @@
 //! Updates for tests: one of each kind, and the ones that are needed again and again.
 
 use crate::store::Stored;
-use openagents_core::update::*;
+use openagents_core::{model::Usage, update::*};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -105,6 +105,11 @@ pub(crate) fn every_update() -> Vec<SessionUpdate> {
         SessionUpdate::AgentMessage(AgentMessage {
             text: "A part".to_owned(),
             message_id: Some("m1".to_owned()),
+            ..AgentMessage::default()
+        }),
+        SessionUpdate::AgentMessage(AgentMessage {
+            message_id: Some("m1".to_owned()),
+            usage: Some(Usage { prompt_tokens: 40, tokens: 7, tokens_per_second: 2.5, ..Usage::default() }),
             ..AgentMessage::default()
         }),
         summary(),

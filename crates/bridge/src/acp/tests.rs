@@ -57,6 +57,11 @@ fn what_is_refused() {
         ("_openagents/attach", json!({"sessionId": "s", "since": "1"}), -32602),
         ("_openagents/update", json!({"sessionId": "s"}), -32602),
         ("_openagents/markdown", json!({"text": null}), -32602),
+        ("session/set_mode", json!({"sessionId": "s"}), -32602),
+        ("_openagents/explore", json!({"root": "/w", "planner": "oracle"}), -32602),
+        ("_openagents/models/verify", json!({}), -32602),
+        ("_openagents/models/download", json!({"id": "m", "acceptLicence": "yes"}), -32602),
+        ("_openagents/models/", json!({}), -32601),
     ] {
         let fault = from_wire::call(method, params.clone(), Scope::Admin).unwrap_err();
         assert_eq!(fault.code, code, "{method} {params}: {fault}");
@@ -78,6 +83,14 @@ fn what_is_accepted() {
         ("session/load", json!({"sessionId": "s"})),
         ("session/prompt", json!({"sessionId": "s", "prompt": [{"type": "text", "text": "hi"}]})),
         ("session/cancel", json!({"sessionId": "s"})),
+        ("session/set_mode", json!({"sessionId": "s", "modeId": "gptoss_20b"})),
+        ("_openagents/explore", json!({"root": "/w", "planner": "model"})),
+        ("_openagents/models/list", json!(null)),
+        ("_openagents/models/list", json!({"watch": true})),
+        ("_openagents/models/download", json!({"id": "m", "acceptLicence": true})),
+        ("_openagents/models/add", json!({"path": "/m.gguf"})),
+        ("_openagents/models/load", json!({})),
+        ("_openagents/models/configure", json!({"settings": {"temperature": 0.5, "unknown": 1}})),
         ("_openagents/explore", json!({"root": "/w"})),
         ("_openagents/explore", json!({"root": "/w", "goals": ["a"], "policy": {"allow_network": false}})),
         ("_openagents/attach", json!({"sessionId": "s"})),
@@ -97,6 +110,8 @@ fn a_smaller_scope_may_do_less() {
     assert!(from_wire::call("_openagents/explore", explore(), Scope::View).is_err());
     assert!(from_wire::call("_openagents/inspect", json!({}), Scope::Prompt).is_err());
     assert!(from_wire::call("session/list", json!({}), Scope::View).is_ok());
+    assert!(from_wire::call("_openagents/models/list", json!({}), Scope::View).is_ok());
+    assert!(from_wire::call("_openagents/models/load", json!({}), Scope::Prompt).is_err());
 }
 
 #[test]

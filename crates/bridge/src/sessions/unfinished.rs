@@ -153,12 +153,25 @@ pub(super) fn word(text: &str) -> SessionUpdate {
 mod tests {
     use super::*;
     use crate::testing::{call, completed, plan, stored, text, user};
-    use openagents_core::update::Title;
+    use openagents_core::update::{AgentThought, Title};
 
     fn end_of(updates: Vec<SessionUpdate>) -> Unfinished {
         let mut found = Unfinished::default();
         stored(updates).iter().for_each(|stored| found.push(stored));
         found
+    }
+
+    fn thought() -> SessionUpdate {
+        SessionUpdate::AgentThought(AgentThought { text: "Hm".to_owned() })
+    }
+
+    fn chunk(id: &str) -> SessionUpdate {
+        let message_id = Some(id.to_owned());
+        SessionUpdate::AgentMessage(AgentMessage {
+            text: "x".to_owned(),
+            message_id,
+            ..AgentMessage::default()
+        })
     }
 
     fn title() -> SessionUpdate {
@@ -190,6 +203,18 @@ mod tests {
                 text("Cancelled before it began."),
             ],
             vec![call("c", "fm.analysis"), completed("x".into()), text("done"), title()],
+            // A model thought, called a tool, and answered in two chunks while another prompt came and was answered.
+            vec![
+                user("a", "c"),
+                title(),
+                thought(),
+                call("c", "search.grep"),
+                completed("x".into()),
+                chunk("m1"),
+                user("b", "c"),
+                chunk("m1"),
+                chunk("m2"),
+            ],
         ] {
             assert!(!end_of(updates.clone()).is_inside_a_turn(), "{updates:?}");
         }
@@ -212,6 +237,12 @@ mod tests {
             assert!(end_of(log.clone()).is_inside_a_turn(), "{log:?}");
             log.pop();
         }
+        // A model has thought and called a tool; its answer never came, or the next prompt never had its turn.
+        assert!(end_of(vec![user("a", "c"), thought()]).is_inside_a_turn());
+        let called = vec![user("a", "c"), call("c", "search.grep"), completed("x".into())];
+        assert!(end_of(called).is_inside_a_turn());
+        let waits = vec![user("a", "c"), chunk("m1"), user("b", "c"), chunk("m1")];
+        assert!(end_of(waits).is_inside_a_turn());
         // The first turn was answered; the prompt behind it never got its turn.
         let log = vec![
             user("a", "c"),

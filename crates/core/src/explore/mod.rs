@@ -6,6 +6,7 @@
 
 mod inference;
 mod intent;
+mod planning;
 mod run;
 mod summary;
 

@@ -1,18 +1,14 @@
 //! One run from the plan to the final message.
 
-use super::{
-    CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, PlannerChoice, inference,
-    intent::{self, Intent},
-    summary,
-};
+use super::{CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, intent, summary};
 use crate::{
     CancellationToken,
     isolated::{self, Lost},
-    plan::{ModelPlanner, Op, OpKind, Plan, PlanError, PlanRequest, Planner, normalise},
+    plan::{Op, OpKind},
     tool::{ToolError, ToolOutput},
     update::{
-        AgentMessage, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
-        ToolCallStatus, ToolCallUpdate,
+        AgentMessage, EntryStatus, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall, ToolCallStatus,
+        ToolCallUpdate,
     },
     workspace::Workspace,
 };
@@ -26,11 +22,11 @@ use std::{
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Run<'a> {
-    explorer: &'a Explorer,
-    request: &'a ExploreRequest,
-    cancel: &'a CancellationToken,
+    pub(super) explorer: &'a Explorer,
+    pub(super) request: &'a ExploreRequest,
+    pub(super) cancel: &'a CancellationToken,
     emit: &'a (dyn Fn(SessionUpdate) + Sync),
-    plan: PlanSnapshot,
+    pub(super) plan: PlanSnapshot,
 }
 
 impl<'a> Run<'a> {
@@ -91,60 +87,6 @@ impl<'a> Run<'a> {
         let opened =
             isolated::run("open", isolated::FILES, self.cancel, move |_| Workspace::open(&root), silence)?;
         opened.map(Arc::new).map_err(|error| Stop::Failed(error.to_string()))
-    }
-
-    fn make_plan(&mut self, workspace: &Arc<Workspace>) -> Result<Vec<Op>, Stop> {
-        let choice = self.request.planner;
-        let plan = match self.explorer.model_for(choice) {
-            None if choice == PlannerChoice::Model => {
-                return Err(Stop::Failed("no plan: no local model is set up here".to_owned()));
-            }
-            None => self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?,
-            Some(model) => {
-                let planner = Arc::new(ModelPlanner { model: model.clone() });
-                match self.ask_planner(planner, isolated::MODEL, workspace) {
-                    Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
-                        tracing::warn!(reason, "the model made no plan; the rules do");
-                        self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?
-                    }
-                    other => other?,
-                }
-            }
-        };
-        self.plan.entries = plan.ops.iter().map(pending).collect();
-        Ok(plan.ops)
-    }
-
-    fn ask_planner(
-        &self,
-        planner: Arc<dyn Planner>,
-        limit: Duration,
-        workspace: &Arc<Workspace>,
-    ) -> Result<Plan, Stop> {
-        let cancel = self.cancel.child_token();
-        // A planner that is given up stops as well.
-        let _stops_it = cancel.clone().drop_guard();
-        let work = {
-            let (explorer, workspace) = (self.explorer.clone(), Arc::clone(workspace));
-            let goals = self.request.goals.clone();
-            move |_: &_| {
-                let request = PlanRequest {
-                    goals: &goals,
-                    workspace: &workspace,
-                    history: &explorer.tools.history,
-                    limits: &explorer.tools.limits,
-                    cancel: &cancel,
-                };
-                planner.plan(&request).map(|kinds| normalise(kinds, &workspace))
-            }
-        };
-        let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
-        // A planner that hears of a cancel may be faster than whoever waits for it.
-        let failed = |error: PlanError| match self.cancel.is_cancelled() {
-            true => Stop::Cancelled,
-            false => Stop::Failed(error.to_string()),
-        };
-        planned.map_err(failed)
     }
 
     fn run_step(&self, op: &Op, workspace: &Arc<Workspace>) -> Result<ToolOutput, ToolError> {
@@ -232,20 +174,6 @@ impl<'a> Run<'a> {
         ExploreOutcome { state: RunState::Complete, summary, ops, message }
     }
 
-    /// Asks the model what this is about, where it is to be asked and history does not say. Failing costs nothing: the
-    /// repository says something too.
-    fn infer(&self, workspace: &Arc<Workspace>, done: &[Done]) -> Option<Intent> {
-        let model = self.explorer.model_for(self.request.planner)?.clone();
-        if intent::from_sessions(done).is_some() {
-            return None;
-        }
-        let cancel = self.cancel.child_token();
-        let _stops_it = cancel.clone().drop_guard();
-        let (workspace, goals) = (Arc::clone(workspace), self.request.goals.clone());
-        let work = move |_: &_| inference::infer(model.as_ref(), &workspace, &goals, &cancel);
-        isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
-    }
-
     fn cancelled(mut self, summary: Summary, ops: usize) -> ExploreOutcome {
         self.close_plan(RunState::Cancelled);
         self.say(CANCELLED);
@@ -293,7 +221,7 @@ impl<'a> Run<'a> {
 }
 
 /// Why a run ends before its steps.
-enum Stop {
+pub(super) enum Stop {
     Cancelled,
     Failed(String),
 }
@@ -308,18 +236,7 @@ impl From<Lost> for Stop {
 }
 
 /// For stages that have no news.
-fn silence((): ()) {}
-
-fn pending(op: &Op) -> PlanEntry {
-    PlanEntry {
-        content: op.text.clone(),
-        status: EntryStatus::Pending,
-        op_id: op.id.clone(),
-        op_hash: op.kind.hash(),
-        tool: op.kind.tool().to_owned(),
-        error: None,
-    }
-}
+pub(super) fn silence((): ()) {}
 
 fn takes_long(kind: &OpKind) -> bool {
     matches!(kind, OpKind::SessionAnalyze { .. } | OpKind::SessionSearch { .. } | OpKind::Grep { .. })

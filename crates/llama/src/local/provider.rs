@@ -48,6 +48,10 @@ impl LanguageModel for Local {
         Capabilities { tools, local: true, loaded }
     }
 
+    fn context_tokens(&self) -> Option<u32> {
+        self.inner.config.engine.loaded().map(|loaded| loaded.context_tokens)
+    }
+
     fn availability(&self) -> Availability {
         self.inner.refresh();
         match self.inner.check(&self.inner.config.machine.facts()) {

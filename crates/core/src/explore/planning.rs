@@ -1,0 +1,95 @@
+//! Who plans a run and infers its intent: the rules, or a model where a request asks for it.
+
+use super::{
+    Done, PlannerChoice, inference,
+    intent::{self, Intent},
+    run::{Run, Stop, silence},
+};
+use crate::{
+    isolated,
+    plan::{ModelPlanner, Op, Plan, PlanError, PlanRequest, Planner, normalise},
+    update::{EntryStatus, PlanEntry},
+    workspace::Workspace,
+};
+use std::{sync::Arc, time::Duration};
+
+impl Run<'_> {
+    pub(super) fn make_plan(&mut self, workspace: &Arc<Workspace>) -> Result<Vec<Op>, Stop> {
+        let choice = self.request.planner;
+        let plan = match self.explorer.model_for(choice) {
+            None if choice == PlannerChoice::Model => {
+                return Err(Stop::Failed("no plan: no local model is set up here".to_owned()));
+            }
+            None => self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?,
+            Some(model) => {
+                let planner = Arc::new(ModelPlanner { model: model.clone() });
+                match self.ask_planner(planner, isolated::MODEL, workspace) {
+                    Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
+                        tracing::warn!(reason, "the model made no plan; the rules do");
+                        self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?
+                    }
+                    other => other?,
+                }
+            }
+        };
+        self.plan.entries = plan.ops.iter().map(pending).collect();
+        Ok(plan.ops)
+    }
+
+    fn ask_planner(
+        &self,
+        planner: Arc<dyn Planner>,
+        limit: Duration,
+        workspace: &Arc<Workspace>,
+    ) -> Result<Plan, Stop> {
+        let cancel = self.cancel.child_token();
+        // A planner that is given up stops as well.
+        let _stops_it = cancel.clone().drop_guard();
+        let work = {
+            let (explorer, workspace) = (self.explorer.clone(), Arc::clone(workspace));
+            let goals = self.request.goals.clone();
+            move |_: &_| {
+                let request = PlanRequest {
+                    goals: &goals,
+                    workspace: &workspace,
+                    history: &explorer.tools.history,
+                    limits: &explorer.tools.limits,
+                    cancel: &cancel,
+                };
+                planner.plan(&request).map(|kinds| normalise(kinds, &workspace))
+            }
+        };
+        let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
+        // A planner that hears of a cancel may be faster than whoever waits for it.
+        let failed = |error: PlanError| match self.cancel.is_cancelled() {
+            true => Stop::Cancelled,
+            false => Stop::Failed(error.to_string()),
+        };
+        planned.map_err(failed)
+    }
+
+    /// Asks the model what this is about, where it is to be asked and history does not say. Failing costs nothing: the
+    /// repository says something too.
+    pub(super) fn infer(&self, workspace: &Arc<Workspace>, done: &[Done]) -> Option<Intent> {
+        let model = self.explorer.model_for(self.request.planner)?.clone();
+        if intent::from_sessions(done).is_some() {
+            return None;
+        }
+        let cancel = self.cancel.child_token();
+        let _stops_it = cancel.clone().drop_guard();
+        let (workspace, goals) = (Arc::clone(workspace), self.request.goals.clone());
+        let work = move |_: &_| inference::infer(model.as_ref(), &workspace, &goals, &cancel);
+        isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
+    }
+}
+
+fn pending(op: &Op) -> PlanEntry {
+    PlanEntry {
+        content: op.text.clone(),
+        status: EntryStatus::Pending,
+        op_id: op.id.clone(),
+        op_hash: op.kind.hash(),
+        tool: op.kind.tool().to_owned(),
+        error: None,
+    }
+}
