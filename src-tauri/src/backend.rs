@@ -1,13 +1,17 @@
 //! The bridge behind the window: one in this process, or the one that runs on this data folder already.
 
 use crate::{folder, window};
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor, Providers, Surroundings};
 use openagents_core::{
-    folders::{HOME_VARIABLE, data_folder},
+    folders::{HOME_VARIABLE, data_folder, models_folder},
     history::HistoryRoots,
 };
+use openagents_llama::{Local, LocalConfig, client::Helper};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use tauri::{
     AppHandle, Manager as _,
     async_runtime::{self, Mutex},
@@ -47,7 +51,7 @@ impl Backend {
         }
         let ours = match bridge.take() {
             Some(ours) => ours,
-            None => Bridge::start(self.config.clone()).await?,
+            None => Bridge::start_with(self.config.clone(), providers).await?,
         };
         let address =
             Address { port: ours.address().port(), token: ours.token().to_owned(), root: self.root.clone() };
@@ -63,6 +67,17 @@ impl Backend {
                 bridge.shutdown().await;
             }
         });
+    }
+}
+
+/// Who explores and answers: the models of this machine, wherever there is a place for them.
+fn providers(around: Surroundings) -> Providers {
+    match models_folder() {
+        Some(folder) => {
+            let config = LocalConfig::new(folder, around.settings, Arc::new(Helper::new()));
+            Providers::local(around.history, Local::start(config))
+        }
+        None => Providers::rules(around.history),
     }
 }
 
@@ -98,7 +113,7 @@ fn open_on(app: &AppHandle, port: u16) {
         ios: IosDoor::Off,
         history: HistoryRoots::from_env(),
     };
-    match async_runtime::block_on(Bridge::start(config.clone())) {
+    match async_runtime::block_on(Bridge::start_with(config.clone(), providers)) {
         Ok(bridge) => {
             for notice in bridge.notices() {
                 app.dialog()
