@@ -25,6 +25,9 @@ pub(crate) enum Command {
     /// List, show and search the past sessions of Codex and Claude Code
     #[command(subcommand)]
     Sessions(Sessions),
+    /// List, download, add, verify, choose and remove the models on this computer
+    #[command(subcommand)]
+    Models(Models),
     /// List the tools of an exploration with their JSON schemas
     Tools(Tools),
     /// Run one tool and print its result
@@ -152,6 +155,47 @@ pub(crate) struct Filter {
     /// JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Models {
+    /// List the models; a star marks the one that answers
+    List {
+        /// JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a GGUF file known, where it lies
+    Add {
+        /// The file
+        file: PathBuf,
+    },
+    /// Download a model, or go on with it; Ctrl-C pauses
+    Download {
+        /// Id of the model; gpt-oss-20b if none is given
+        id: Option<String>,
+        /// Accept the licence without a question
+        #[arg(long)]
+        accept_licence: bool,
+    },
+    /// Compare the SHA-256 of a downloaded model
+    Verify {
+        /// Id of the model; gpt-oss-20b if none is given
+        id: Option<String>,
+    },
+    /// Delete a downloaded model, or forget one that was added
+    Remove {
+        /// Id of the model
+        id: String,
+        /// Without a question
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Answer with this model from now on
+    Use {
+        /// Id of the model
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod agent;
 mod args;
 mod explore;
 mod local;
+mod models;
 mod output;
 mod record;
 mod serve;
@@ -40,6 +41,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Agent(agent) => agent::run(&agent),
         Command::Serve(serve) => serve::run(&serve),
         Command::Sessions(sessions) => sessions::run(&sessions),
+        Command::Models(models) => models::run(&models),
         Command::Tools(list) => tools::list(&list),
         Command::Tool(tool) => tools::call(&tool),
         Command::Completions { shell } => {

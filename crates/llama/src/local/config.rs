@@ -22,6 +22,8 @@ pub struct LocalConfig {
     pub server: Option<String>,
     /// How often a broken connection is tried again.
     pub patience: Patience,
+    /// Load the model in use at the start when the settings say so. Not for a program that ends at once.
+    pub preload: bool,
     /// The size of the context that a person asks for, as they wrote it.
     pub context: Option<String>,
     pub(super) machine: Machine,
@@ -39,6 +41,7 @@ impl LocalConfig {
             model_file: named.map(PathBuf::from),
             server: None,
             patience: Patience::default(),
+            preload: true,
             context: std::env::var(crate::machine::CONTEXT_VARIABLE).ok(),
             machine: Machine(Arc::new(MachineFacts::read)),
             clock: Clock(Arc::new(Instant::now)),

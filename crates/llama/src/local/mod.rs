@@ -49,7 +49,7 @@ impl Local {
         config.model_file = config.model_file.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
         config.folder = std::fs::canonicalize(&config.folder).unwrap_or(config.folder);
         let saved = saved::Saved::read(&*config.settings);
-        let preload = saved.settings.preload;
+        let preload = config.preload && saved.settings.preload;
         let inner = Arc::new(Inner {
             state: Mutex::new(State::new(saved, config.clock.now())),
             shelf: Mutex::default(),

@@ -140,7 +140,7 @@ impl State {
     fn card(&self, entry: &Entry, in_use: Option<&str>, config: &LocalConfig) -> ModelCard {
         let run = self.run(entry);
         let loaded = matches!(run, Run::Ready | Run::Generating);
-        let offered = entry.offer.map(|offer| offer.about_bytes);
+        let offered = to_come(entry);
         let engine = loaded.then_some(&self.engine);
         ModelCard {
             id: entry.id.clone(),
@@ -187,6 +187,12 @@ impl State {
         };
         refusal.into_iter().chain(disk.flatten()).chain(warning).map(sentence).collect()
     }
+}
+
+/// The bytes of a file that can be downloaded: the server's word once it was asked.
+fn to_come(entry: &Entry) -> Option<u64> {
+    let total = entry.unfinished.map(|(_, total)| total);
+    total.or(entry.offer.map(|offer| offer.about_bytes))
 }
 
 /// What a model asks of the machine; for one that can be downloaded, what its makers say.

@@ -1,0 +1,155 @@
+//! `openagents models`: the models on this computer.
+//!
+//! What there is to do is done by the bridge that runs, so that every client sees it; without one, by this process.
+
+mod door;
+mod progress;
+mod table;
+
+use crate::{args, output};
+use anyhow::Context;
+use door::Door;
+use openagents_core::model::ModelCommand;
+use progress::End;
+use serde_json::Value;
+use std::{
+    io::{IsTerminal, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+const DEFAULT: &str = "gpt-oss-20b";
+
+pub(crate) fn run(command: &args::Models) -> anyhow::Result<ExitCode> {
+    let mut door = Door::open()?;
+    let outcome = act(&mut door, command);
+    door.close();
+    outcome
+}
+
+fn act(door: &mut Door, command: &args::Models) -> anyhow::Result<ExitCode> {
+    match command {
+        args::Models::List { json } => {
+            let snapshot = door.snapshot()?;
+            if *json { output::json_pretty(&snapshot)? } else { table::print(&snapshot)? }
+        }
+        args::Models::Add { file } => add(door, file)?,
+        args::Models::Download { id, accept_licence } => {
+            return download(door, id.as_deref(), *accept_licence);
+        }
+        args::Models::Verify { id } => return verify(door, id.as_deref()),
+        args::Models::Remove { id, yes } => return remove(door, id, *yes),
+        args::Models::Use { id } => {
+            let snapshot = door.command(ModelCommand::Use { id: id.clone() })?;
+            output::line(format_args!("{} answers from now on", name(&card(&snapshot, id)?)))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn add(door: &mut Door, file: &Path) -> anyhow::Result<()> {
+    // The bridge resolves paths in its own directory.
+    let path = std::fs::canonicalize(file).with_context(|| file.display().to_string())?;
+    let snapshot = door.command(ModelCommand::Add { path: path.clone() })?;
+    let added = cards(&snapshot).iter().find(|card| card["path"].as_str().map(Path::new) == Some(&path));
+    let added = added.context("the file was not added")?;
+    let id = added["id"].as_str().unwrap_or_default();
+    output::line(format_args!("{} is known as {id}", name(added)))?;
+    if added["inUse"] == true {
+        output::line(format_args!("{} answers from now on", name(added)))?;
+    } else {
+        output::line(format_args!("`openagents models use {id}` lets it answer"))?;
+    }
+    Ok(())
+}
+
+fn download(door: &mut Door, id: Option<&str>, accept: bool) -> anyhow::Result<ExitCode> {
+    let id = id.unwrap_or(DEFAULT);
+    let model = card(&door.snapshot()?, id)?;
+    let offer = &model["offer"];
+    let accepted = accept || offer["licenceAccepted"] == true;
+    if !offer.is_null() && !accepted && !ask_licence(&model)? {
+        output::warn("nothing was downloaded");
+        return Ok(ExitCode::FAILURE);
+    }
+    door.command(ModelCommand::Download { id: id.to_owned(), accept_licence: true })?;
+    match progress::follow(door, id, true)? {
+        End::Done(card) => {
+            let path = card["path"].as_str().unwrap_or_default();
+            output::line(format_args!("{} is ready: {}", name(&card), output::printable(path)))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        End::Stopped => {
+            let paused = door.pause(id)?;
+            let goes_on = "`openagents models download` goes on from there";
+            output::warn(&format!("{} is {}; {goes_on}", name(&model), table::status(&paused["status"])));
+            Ok(ExitCode::from(130))
+        }
+    }
+}
+
+fn verify(door: &mut Door, id: Option<&str>) -> anyhow::Result<ExitCode> {
+    let id = id.unwrap_or(DEFAULT);
+    door.command(ModelCommand::Verify { id: id.to_owned() })?;
+    match progress::follow(door, id, false)? {
+        End::Done(card) => {
+            output::line(format_args!("{} is whole: its SHA-256 is the right one", name(&card)))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        End::Stopped => Ok(ExitCode::from(130)),
+    }
+}
+
+fn remove(door: &mut Door, id: &str, yes: bool) -> anyhow::Result<ExitCode> {
+    let model = card(&door.snapshot()?, id)?;
+    if !yes {
+        let path = output::printable(model["path"].as_str().unwrap_or("what was downloaded of it"));
+        let question = format!("Remove {} ({path})?", name(&model));
+        if !ask(&question, "--yes removes it without a question")? {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    door.command(ModelCommand::Remove { id: id.to_owned() })?;
+    output::line(format_args!("{} is removed", name(&model)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask_licence(model: &Value) -> anyhow::Result<bool> {
+    let offer = &model["offer"];
+    let said = |key: &str| offer[key].as_str().unwrap_or_default();
+    output::warn(&format!(
+        "{} ({}) comes from {} and is licensed under {}: {}",
+        name(model),
+        table::size(model["sizeBytes"].as_u64()),
+        said("source"),
+        said("licence"),
+        said("licenceUrl"),
+    ));
+    ask("Do you accept the licence?", "--accept-licence accepts it without a question")
+}
+
+/// Asks a person; without one, says which flag answers.
+fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Err(output::Usage(format!("there is nobody to ask here; {flag}")).into());
+    }
+    let mut err = anstream::stderr();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn cards(snapshot: &Value) -> &[Value] {
+    snapshot["models"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn card(snapshot: &Value, id: &str) -> anyhow::Result<Value> {
+    let found = cards(snapshot).iter().find(|card| card["id"] == id).cloned();
+    found.with_context(|| format!("there is no model {id}; `openagents models list` shows those there are"))
+}
+
+fn name(card: &Value) -> String {
+    output::printable(card["name"].as_str().unwrap_or_default())
+}

@@ -1,0 +1,100 @@
+//! A download or a verification in the terminal, until its end or Ctrl-C.
+
+use super::{card, door::Door};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(250);
+
+pub(super) enum End {
+    /// With the card of the model.
+    Done(Value),
+    /// By a person.
+    Stopped,
+}
+
+/// Shows how a model's file comes along. `download` says what was asked for.
+pub(super) fn follow(door: &mut Door, id: &str, download: bool) -> anyhow::Result<End> {
+    let mut signals = door.signals()?;
+    // Where stderr is no terminal nothing is drawn.
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let mut shown = None;
+    let end = loop {
+        let model = card(&door.snapshot()?, id)?;
+        let status = &model["status"];
+        let number = |key: &str| status[key].as_u64().unwrap_or_default();
+        let state = status["state"].as_str().unwrap_or_default().to_owned();
+        match state.as_str() {
+            "downloading" => {
+                if shown != Some("downloading") {
+                    bar.set_style(style("{bytes} of {total_bytes}  {bar:30}  {msg}"));
+                    shown = Some("downloading");
+                }
+                let (done, total, rate) = (number("done"), number("total"), number("bytesPerSecond"));
+                bar.set_length(total);
+                bar.set_position(done);
+                bar.set_message(pace(total.saturating_sub(done), rate));
+            }
+            "verifying" => {
+                if shown != Some("verifying") {
+                    bar.set_style(style("verifying  {bar:30}  {percent} %"));
+                    bar.set_length(1_000);
+                    shown = Some("verifying");
+                }
+                bar.set_position((status["progress"].as_f64().unwrap_or_default() * 1_000.0) as u64);
+            }
+            "error" => {
+                bar.finish_and_clear();
+                anyhow::bail!("{}", status["reason"].as_str().unwrap_or("it failed"));
+            }
+            "paused" | "not_downloaded" if download => {
+                bar.finish_and_clear();
+                anyhow::bail!("the download was stopped by another client");
+            }
+            _ => break End::Done(model),
+        }
+        if door.wait(&mut signals, LOOK) {
+            break End::Stopped;
+        }
+    };
+    bar.finish_and_clear();
+    Ok(end)
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("━━╌")
+}
+
+/// `12.3 MB/s, 4 min left`.
+fn pace(left: u64, per_second: u64) -> String {
+    let Some(seconds) = left.checked_div(per_second) else { return String::new() };
+    let tenths = per_second / 100_000;
+    let left = match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    };
+    format!("{}.{} MB/s, {left} left", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pace;
+
+    #[test]
+    fn the_pace_says_when_it_will_be_done() {
+        let rows = [
+            (100, 0, ""),
+            (30_000_000, 1_500_000, "1.5 MB/s, 20 s left"),
+            (12_000_000_000, 10_000_000, "10.0 MB/s, 20 min left"),
+            (12_000_000_000, 1_000_000, "1.0 MB/s, 3 h 20 min left"),
+        ];
+        for (left, rate, expected) in rows {
+            assert_eq!(pace(left, rate), expected);
+        }
+    }
+}
