@@ -175,9 +175,10 @@ impl State {
         let Some(demand) = demand(entry) else { return Vec::new() };
         let context = machine::context_tokens(&demand, &self.machine, config.context.as_deref());
         let Verdict { refusal, warning } = machine::to_run(&demand, context, &self.machine);
-        let done = entry.unfinished.map_or(0, |(done, _)| done);
-        let disk =
-            entry.file.is_none().then(|| machine::to_download(demand.file_bytes, done, self.disk_free));
+        let disk = to_come(entry).filter(|_| entry.file.is_none()).map(|bytes| {
+            let done = entry.unfinished.map_or(0, |(done, _)| done);
+            machine::to_download(bytes, done, self.disk_free)
+        });
         let sentence = |reason: String| {
             let mut letters = reason.chars();
             letters

@@ -90,7 +90,9 @@ mod tests {
         let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned();
         let record = FileRecord { name: "a".to_owned(), size_bytes: 3, sha256 };
         let check = |content: Option<&str>| {
-            content.map(|content| std::fs::write(&path, content).unwrap());
+            if let Some(content) = content {
+                std::fs::write(&path, content).unwrap();
+            }
             verify(&path, &record, &CancellationToken::new(), &mut |_| {})
         };
         assert_eq!(check(None), Err(VerifyError::Missing));
