@@ -39,16 +39,16 @@ pub(super) fn native(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
     messages
 }
 
-/// With people and answers alone, in turns: for templates that know no system, no tools, and no two messages of one
-/// role after each other.
-pub(super) fn alternating(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
+/// With people and answers in turns: for templates that know no tools, no two messages of one role after each other,
+/// and perhaps no `system`; the instructions begin the first message then.
+pub(super) fn alternating(request: &ModelRequest, system: bool, shield: &Shield) -> Vec<Value> {
     let mut turns: Vec<(&str, String)> = Vec::new();
     let mut say = |role: &'static str, text: String| match turns.last_mut() {
         _ if text.is_empty() => {}
         Some((last, said)) if *last == role => *said = joined([said, &text]),
         _ => turns.push((role, text)),
     };
-    say("user", request.instructions.clone());
+    say(if system { "system" } else { "user" }, request.instructions.clone());
     for message in &request.messages {
         match message {
             Message::User { text } => say("user", text.clone()),

@@ -62,48 +62,49 @@ impl TemplateFormat {
 
     /// Whether tools, a call and its result are in a prompt, in the words that the parser understands.
     fn offers_tools(&self) -> bool {
-        let request = with_tools(conversation());
-        let shield = Arc::new(Shield::new());
-        let messages = conversation::native(&request, &shield);
-        let prompt = self.run(&request, messages, true, &shield);
-        let Ok(pieces) = prompt.and_then(|prompt| shield.open(&prompt)) else { return false };
+        let with_tools = Self { tools: true, ..self.clone() };
+        let Ok(pieces) = with_tools.attempt(&add_tools(conversation()), conversation::native) else {
+            return false;
+        };
         let whole: String = pieces.iter().map(Piece::as_str).collect();
         ["probe_name", "probe_parameter", "probe_argument", "<tool_call>"]
             .iter()
             .all(|word| whole.contains(word))
     }
 
+    /// Makes a prompt of the whole conversation; or, since many templates refuse some of it, of what every template
+    /// knows.
     fn pieces(&self, request: &ModelRequest) -> Result<Vec<Piece>, ChatError> {
-        let shield = Arc::new(Shield::new());
         let mentions_tools =
             |message: &Message| matches!(message, Message::Tool { .. }) || !calls_of(message).is_empty();
         let native = self.tools || !request.messages.iter().any(mentions_tools);
-        let first = native.then(|| {
-            let messages = conversation::native(request, &shield);
-            self.run(request, messages, self.tools, &shield).and_then(|prompt| shield.open(&prompt))
-        });
-        if let Some(Ok(pieces)) = first {
+        if native && let Ok(pieces) = self.attempt(request, conversation::native) {
             return Ok(pieces);
         }
-        // Many templates refuse a system message, or two messages of one role.
+        let alternating = |system| {
+            self.attempt(request, |request, shield| conversation::alternating(request, system, shield))
+        };
+        alternating(true).or_else(|_| alternating(false))
+    }
+
+    fn attempt(
+        &self,
+        request: &ModelRequest,
+        messages: impl FnOnce(&ModelRequest, &Shield) -> Vec<serde_json::Value>,
+    ) -> Result<Vec<Piece>, ChatError> {
         let shield = Arc::new(Shield::new());
-        let messages = conversation::alternating(request, &shield);
-        let second = self.run(request, messages, false, &shield).and_then(|prompt| shield.open(&prompt));
-        match (first, second) {
-            (_, Ok(pieces)) => Ok(pieces),
-            (Some(Err(error)), Err(_)) | (_, Err(error)) => Err(error),
-        }
+        let messages = messages(request, &shield);
+        shield.open(&self.run(request, messages, &shield)?)
     }
 
     fn run(
         &self,
         request: &ModelRequest,
         messages: Vec<serde_json::Value>,
-        with_tools: bool,
         shield: &Arc<Shield>,
     ) -> Result<String, ChatError> {
         let tools = match &request.tools[..] {
-            [_, ..] if with_tools => Value::from_serialize(conversation::tools(&request.tools, shield)),
+            [_, ..] if self.tools => Value::from_serialize(conversation::tools(&request.tools, shield)),
             // Templates ask whether there are any.
             _ => Value::from(()),
         };
@@ -157,7 +158,7 @@ fn conversation() -> ModelRequest {
     }
 }
 
-fn with_tools(mut request: ModelRequest) -> ModelRequest {
+fn add_tools(mut request: ModelRequest) -> ModelRequest {
     request.tools = vec![ToolSpec {
         name: "probe_name".to_owned(),
         description: "A tool".to_owned(),
