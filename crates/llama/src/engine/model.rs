@@ -26,6 +26,9 @@ const BATCH: u32 = 512;
 /// Names the threads when [`LoadRequest::threads`] does not.
 const THREADS: &str = "OPENAGENTS_LLAMA_THREADS";
 
+/// What llama.cpp can have at the most (`GGML_MAX_N_THREADS`).
+const MOST_THREADS: u32 = 512;
+
 /// Reads the file into memory. Ends soon after a cancel.
 pub(super) fn load(
     load: &LoadRequest,
@@ -33,7 +36,8 @@ pub(super) fn load(
     mut on_progress: impl FnMut(f32) + 'static,
 ) -> Result<LlamaModel, ModelError> {
     // llama.cpp would only say that it failed.
-    Header::read(&load.path).map_err(|error| ModelError::Load(error.to_string()))?;
+    let header = Header::read(&load.path).map_err(|error| ModelError::Load(error.to_string()))?;
+    speaks(&load.path, &header.architecture)?;
     let backend = backend()?;
     let params = LlamaModelParams::default().with_n_gpu_layers(ALL_LAYERS).with_progress_callback({
         let cancel = cancel.clone();
@@ -54,7 +58,8 @@ pub(super) fn load(
 pub(super) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Session<'m>, ModelError> {
     let backend = backend()?;
     let tokens = load.context_tokens.clamp(1, model.n_ctx_train().max(1));
-    let threads = threads(load);
+    let named = std::env::var(THREADS).ok();
+    let threads = threads(load.threads, named.as_deref(), sysinfo::System::physical_core_count());
     let params = LlamaContextParams::default()
         // The default is 512 tokens.
         .with_n_ctx(NonZeroU32::new(tokens))
@@ -127,6 +132,18 @@ fn not_loaded(error: chat::ChatError) -> ModelError {
     ModelError::Load(error.to_string())
 }
 
+/// Refuses models that are loaded but say nothing: to ask them for a token is an assertion in C++.
+fn speaks(path: &Path, architecture: &str) -> Result<(), ModelError> {
+    let silent = architecture.contains("bert") || ["t5", "t5encoder", "clip"].contains(&architecture);
+    if silent {
+        let name = path.display();
+        return Err(ModelError::Load(format!(
+            "{name} has the architecture {architecture}, which does not chat; choose the file of a chat model"
+        )));
+    }
+    Ok(())
+}
+
 /// Makes one sentence of what llama.cpp says about a file that it cannot load.
 fn refused(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> ModelError {
     let name = path.display();
@@ -142,13 +159,63 @@ fn refused(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> 
         None if reason.contains("not within the file bounds") || reason.contains("failed to read") => {
             format!("{name} is cut off or damaged; download it again")
         }
+        None if reason.contains("alloc") || reason.contains("memory") => {
+            format!(
+                "{name} does not fit into memory ({reason}); close other programs or choose a smaller model"
+            )
+        }
         None => format!("{name} cannot be loaded: {reason}"),
     })
 }
 
-fn threads(load: &LoadRequest) -> i32 {
-    let named = || std::env::var(THREADS).ok()?.trim().parse::<u32>().ok();
-    let cores = || sysinfo::System::physical_core_count().and_then(|cores| u32::try_from(cores).ok());
-    let threads = load.threads.or_else(named).or_else(cores).unwrap_or(1);
-    i32::try_from(threads.clamp(1, 512)).unwrap_or(1)
+/// Returns how many threads compute: what was asked for, else what [`THREADS`] says, else one for each core.
+fn threads(asked: Option<u32>, named: Option<&str>, cores: Option<usize>) -> i32 {
+    let named = named.and_then(|named| named.trim().parse().ok());
+    let cores = cores.and_then(|cores| u32::try_from(cores).ok());
+    let threads = asked.or(named).or(cores).unwrap_or(1);
+    i32::try_from(threads.clamp(1, MOST_THREADS)).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threads_are_those_that_were_asked_for() {
+        let rows = [
+            (Some(3), Some("2"), Some(8), 3),
+            (None, Some(" 2 "), Some(8), 2),
+            (None, Some("many"), Some(8), 8),
+            (None, None, None, 1),
+            (Some(0), None, Some(8), 1),
+            (Some(u32::MAX), None, None, 512),
+        ];
+        for (asked, named, cores, expected) in rows {
+            assert_eq!(threads(asked, named, cores), expected, "{asked:?} {named:?} {cores:?}");
+        }
+    }
+
+    #[test]
+    fn models_that_do_not_chat_are_refused() {
+        for (architecture, chats) in
+            [("bert", false), ("nomic-bert-moe", false), ("t5", false), ("llama", true)]
+        {
+            assert_eq!(speaks(Path::new("m.gguf"), architecture).is_ok(), chats, "{architecture}");
+        }
+    }
+
+    #[test]
+    fn why_a_file_cannot_be_loaded_is_one_sentence_with_a_remedy() {
+        let rows = [
+            ("unknown model architecture: 'mamba9'", "the architecture mamba9"),
+            ("tensor 'x' data is not within the file bounds", "download it again"),
+            ("unable to allocate Metal buffer", "choose a smaller model"),
+            ("something new", "something new"),
+        ];
+        for (reason, says) in rows {
+            let error =
+                refused(Path::new("m.gguf"), &LlamaModelLoadError::NullResult, Some(reason.to_owned()));
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
 }
