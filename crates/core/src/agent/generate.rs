@@ -214,3 +214,7 @@ fn shown(arguments: &Value) -> Map<String, Value> {
 fn without_full_stop(reason: &str) -> String {
     reason.trim_end_matches('.').to_owned()
 }
+
+#[cfg(test)]
+#[path = "generate_tests.rs"]
+mod tests;

@@ -12,6 +12,8 @@ mod generate;
 mod instructions;
 mod run;
 mod session_tool;
+#[cfg(test)]
+mod testing;
 mod tools;
 mod transcript;
 

@@ -173,3 +173,7 @@ impl Turn {
         messages
     }
 }
+
+#[cfg(test)]
+#[path = "transcript_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! A model that follows a script, and the story that a turn tells.
+
+use super::*;
+use crate::{
+    history::History,
+    model::{Availability, CallRequest, Capabilities, ModelError, ModelEvent, ModelRequest, StopReason},
+    tools::testing::Bench,
+    update::UserMessage,
+};
+use serde_json::Value;
+use std::sync::Mutex;
+
+pub(super) type Answer =
+    fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>;
+
+/// Gives its answers one after the other, and keeps what it was asked.
+#[derive(Debug, Default)]
+pub(super) struct Scripted {
+    pub(super) id: Option<&'static str>,
+    pub(super) answers: Vec<Answer>,
+    pub(super) asked: Mutex<Vec<ModelRequest>>,
+    pub(super) unavailable: Option<&'static str>,
+}
+
+impl LanguageModel for Scripted {
+    fn id(&self) -> &str {
+        self.id.unwrap_or("scripted")
+    }
+    fn name(&self) -> String {
+        "The script".to_owned()
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { tools: true, local: true, loaded: true }
+    }
+    fn availability(&self) -> Availability {
+        self.unavailable.map_or(Availability::Ready, |reason| Availability::Unavailable(reason.to_owned()))
+    }
+    fn respond(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        let number = {
+            let mut asked = self.asked.lock().unwrap();
+            asked.push(request.clone());
+            asked.len() - 1
+        };
+        // The last answer is given again and again.
+        self.answers[number.min(self.answers.len() - 1)](request, cancel, on_event)
+    }
+}
+
+pub(super) fn speak(text: &str) -> ModelEvent {
+    ModelEvent::Text(text.to_owned())
+}
+
+pub(super) fn ask(name: &str, arguments: Value) -> ModelEvent {
+    ModelEvent::ToolCall(CallRequest { id: "call".to_owned(), name: name.to_owned(), arguments })
+}
+
+pub(super) fn figures() -> ModelEvent {
+    ModelEvent::Usage(Usage { tokens: 7, tokens_per_second: 2.5, first_token_ms: 40, ..Usage::default() })
+}
+
+pub(super) fn script(answers: &[Answer]) -> Arc<Scripted> {
+    Arc::new(Scripted { answers: answers.to_vec(), ..Scripted::default() })
+}
+
+pub(super) fn agent(model: Arc<Scripted>) -> AgentLoop {
+    AgentLoop {
+        model,
+        options: ModelOptions::default(),
+        tools: Toolbox::exploration(Arc::new(History::empty())),
+        session_tools: Vec::new(),
+    }
+}
+
+pub(super) fn request(bench: &Bench) -> PromptRequest {
+    PromptRequest {
+        root: bench.root().to_path_buf(),
+        text: "What is this?".to_owned(),
+        transcript: Transcript::default(),
+    }
+}
+
+pub(super) struct Told {
+    pub(super) outcome: PromptOutcome,
+    pub(super) updates: Vec<SessionUpdate>,
+    pub(super) activities: Vec<Option<Activity>>,
+}
+
+pub(super) fn run(agent: &AgentLoop, request: &PromptRequest) -> Told {
+    let events = Mutex::new(Vec::new());
+    let outcome =
+        agent.prompt(request, &CancellationToken::new(), &|event| events.lock().unwrap().push(event));
+    told(outcome, events.into_inner().unwrap())
+}
+
+pub(super) fn told(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Told {
+    let (mut updates, mut activities) = (Vec::new(), Vec::new());
+    for event in events {
+        match event {
+            AgentEvent::Update(update) => updates.push(update),
+            AgentEvent::Activity(activity) => activities.push(activity),
+        }
+    }
+    Told { outcome, updates, activities }
+}
+
+/// One line an update; chunks of one message are joined, whatever the clock made of them.
+pub(super) fn story(updates: &[SessionUpdate]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut message: Option<(Option<String>, String)> = None;
+    let mut ids = std::collections::HashMap::new();
+    for update in updates {
+        if let SessionUpdate::AgentMessage(chunk) = update {
+            let figures = if chunk.usage.is_some() { "⏱" } else { "" };
+            let text = format!("{}{figures}", chunk.text);
+            match &mut message {
+                Some((id, known)) if *id == chunk.message_id => known.push_str(&text),
+                _ => {
+                    lines.extend(message.take().map(|(_, text)| format!("message {text}")));
+                    message = Some((chunk.message_id.clone(), text));
+                }
+            }
+            continue;
+        }
+        lines.extend(message.take().map(|(_, text)| format!("message {text}")));
+        lines.push(match update {
+            SessionUpdate::ToolCall(call) => {
+                let number = ids.len() + 1;
+                ids.insert(call.call_id.clone(), number);
+                format!("call #{number} {} {}", call.name, Value::Object(call.arguments.clone()))
+            }
+            SessionUpdate::ToolCallUpdate(update) => match &update.status {
+                ToolCallStatus::Completed { output, .. } => format!("end #{} {output}", ids[&update.call_id]),
+                ToolCallStatus::Error { message } => format!("error #{} {message}", ids[&update.call_id]),
+                other => format!("{other:?}"),
+            },
+            SessionUpdate::AgentThought(thought) => format!("thought {}", thought.text),
+            other => format!("{other:?}"),
+        });
+    }
+    lines.extend(message.map(|(_, text)| format!("message {text}")));
+    lines.join("\n")
+}
+
+pub(super) fn prompt(text: &str) -> SessionUpdate {
+    SessionUpdate::UserMessage(UserMessage { text: text.to_owned(), connection: None })
+}
+
+pub(super) fn answer(text: &str) -> SessionUpdate {
+    let usage = Some(Usage::default());
+    SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), usage, ..AgentMessage::default() })
+}
