@@ -17,6 +17,8 @@ mod unaddressed;
 mod vocabulary;
 
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod injection_tests;
 #[cfg(test)]
 mod parser_tests;

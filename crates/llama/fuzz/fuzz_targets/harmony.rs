@@ -1,0 +1,29 @@
+//! Any tokens through the parser of Harmony: it never panics.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use openagents_core::model::{ModelRequest, ToolSpec};
+use openagents_llama::{chat::ChatFormat, harmony::Harmony};
+use serde_json::json;
+
+/// The ids of the special tokens begin here.
+const SPECIAL: i32 = 199_998;
+
+fuzz_target!(|data: &[u8]| {
+    let tool = ToolSpec {
+        name: "fs.list_dir".to_owned(),
+        description: String::new(),
+        parameters: json!({"properties": {"path": {"type": "string"}}}),
+    };
+    let request = ModelRequest { tools: vec![tool], ..ModelRequest::default() };
+    let mut parser = Harmony::new().parser(&request);
+    let mut out = Vec::new();
+    // Bytes from 0xf0 on, which no text has, stand for the special tokens.
+    for byte in data {
+        match byte {
+            0xf0.. => parser.push(SPECIAL + i32::from(byte - 0xf0), b"<|marker|>", &mut out),
+            byte => parser.push(i32::from(*byte), &[*byte], &mut out),
+        }
+    }
+    let _ = parser.finish(&mut out);
+});
