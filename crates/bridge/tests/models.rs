@@ -6,7 +6,10 @@ mod support;
 use openagents_bridge::{Bridge, Explore, Providers};
 use openagents_core::{CancellationToken, model::*};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 use support::{Client, House, Scripted, config, prompt, shown};
 
 type Answer = dyn Fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>
@@ -403,10 +406,36 @@ async fn a_bridge_without_models_knows_none_of_this() {
     assert_eq!(created["modes"]["availableModes"].as_array().unwrap().len(), 1);
 }
 
+/// A model that is asked by many at once must not keep explorations from running.
+#[tokio::test]
+async fn prompts_that_wait_for_the_model_leave_room_for_explorations() {
+    let (house, _) = house(|_, cancel, on_event| {
+        on_event(say("Begun."));
+        while !cancel.is_cancelled() {
+            std::thread::park_timeout(std::time::Duration::from_millis(1));
+        }
+        Err(ModelError::Cancelled)
+    })
+    .await;
+    let mut client = house.acp().await;
+    for _ in 0..12 {
+        let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+        client.ask("session/prompt", prompt(&session, "wait")).await;
+        client.notes_until("Begun.").await;
+    }
+    client.request("_openagents/explore", json!({"root": house.workspace, "goals": ["explored"]})).await;
+    client.notes_until("\"explored\"").await;
+}
+
 /// The mode counts that a session had when the prompt was sent.
 #[tokio::test]
 async fn a_prompt_that_waits_keeps_its_mode() {
-    let (house, fake) = house(|_, _, on_event| {
+    let released = Arc::new(AtomicBool::new(false));
+    let waits = released.clone();
+    let (house, fake) = house(move |_, _, on_event| {
+        while !waits.load(Ordering::SeqCst) {
+            std::thread::park_timeout(std::time::Duration::from_millis(1));
+        }
         on_event(say("by the model"));
         Ok(StopReason::EndTurn)
     })
@@ -417,6 +446,7 @@ async fn a_prompt_that_waits_keeps_its_mode() {
     let second = client.ask("session/prompt", prompt(&session, "two")).await;
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await;
     let third = client.ask("session/prompt", prompt(&session, "three")).await;
+    released.store(true, Ordering::SeqCst);
     for id in [first, second, third] {
         client.answer(id).await;
     }

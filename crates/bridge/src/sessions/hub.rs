@@ -6,7 +6,7 @@ use super::{
     modes::{self, Mode},
     running::{self, Runner, Words},
     session::Session,
-    turn::{Asker, Next, Ticket, Turn, TurnEnd, TurnRequest},
+    turn::{Asker, Next, Ticket, Turn, TurnEnd, TurnRequest, Work},
     unfinished,
 };
 use crate::{
@@ -25,6 +25,9 @@ use tokio_util::task::TaskTracker;
 
 /// Explorations that run at the same time; more wait, so that one machine is not asked for everything at once.
 const RUNNING: usize = 8;
+
+/// Prompts that a model has at the same time. It answers one after the other, in minutes; explorations do not wait.
+const ANSWERING: usize = 64;
 
 /// Sessions with a running or waiting turn; more are refused, so that nobody fills the memory with them.
 const BUSY_SESSIONS: usize = 256;
@@ -46,7 +49,8 @@ pub(crate) struct Hub {
     loading: tokio::sync::Mutex<()>,
     turns: TaskTracker,
     stopping: CancellationToken,
-    slots: Arc<Semaphore>,
+    explorations: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
 }
 
 /// A session in a list, with what only the living know.
@@ -75,7 +79,8 @@ impl Hub {
             loading: Default::default(),
             turns: TaskTracker::new(),
             stopping: CancellationToken::new(),
-            slots: Arc::new(Semaphore::new(RUNNING)),
+            explorations: Arc::new(Semaphore::new(RUNNING)),
+            answers: Arc::new(Semaphore::new(ANSWERING)),
         })
     }
 
@@ -242,10 +247,14 @@ impl Hub {
     /// `None` only when the runtime is going down.
     async fn run_turn(&self, session: &Arc<Session>, turn: Turn, token: CancellationToken) -> Option<Ended> {
         let Turn { work, asker } = turn;
+        let slots = match &work {
+            Ok(Work::Prompt { .. }) => &self.answers,
+            Ok(Work::Exploration(_)) | Err(_) => &self.explorations,
+        };
         let slot = tokio::select! {
             biased;
             () = token.cancelled() => None,
-            slot = self.slots.clone().acquire_owned() => slot.ok(),
+            slot = slots.clone().acquire_owned() => slot.ok(),
         };
         let words = Words::of(&work);
         let (runs_in, runner) = (session.clone(), self.runner.clone());

@@ -45,6 +45,7 @@ impl Screen {
             Some(Activity::Waiting) => "Waiting".to_owned(),
             Some(Activity::Loading { progress }) => format!("Loading {} %", percent(progress)),
             Some(Activity::ReadingPrompt { progress }) => format!("Reading prompt {} %", percent(progress)),
+            Some(Activity::Generating { tokens: 0, .. }) => "Answering".to_owned(),
             Some(Activity::Generating { tokens, tokens_per_second }) => {
                 format!("{tokens} tokens, {tokens_per_second:.1} tokens/s")
             }
