@@ -1,10 +1,11 @@
 //! A download from its beginning, or from where it was left, to a verified file.
 
+pub use super::progress::Progress;
 use super::{
     catalog::Offer,
     manifest::{FileRecord, Manifest},
     partial::{Origin, Partial},
-    rate::Rate,
+    progress::Report,
     remote::{Remote, RemoteError, RemoteFile},
     verify::{self, VerifyError},
 };
@@ -15,11 +16,8 @@ use std::{
     fs::File,
     io::{self, Write},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::Duration,
 };
-
-/// Between two reports of how far it is.
-const REPORT: Duration = Duration::from_millis(250);
 
 /// How often a broken connection is tried again. Every byte that comes starts the count anew.
 #[derive(Debug, Clone, Copy)]
@@ -35,22 +33,6 @@ impl Default for Patience {
     fn default() -> Self {
         Self { attempts: 6, pause: Duration::from_secs(1) }
     }
-}
-
-/// How far a download is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Progress {
-    /// Bytes come in.
-    Bytes {
-        /// Bytes that are there.
-        done: u64,
-        /// Bytes in all.
-        total: u64,
-        /// Of the last seconds.
-        per_second: u64,
-    },
-    /// The hash is computed, 0.0 to 1.0.
-    Verifying(f32),
 }
 
 /// Why there is no file yet.
@@ -103,14 +85,8 @@ pub fn download(
     let partial = Partial::of(&folder.join(offer.file));
     let _lock = partial.lock().map_err(in_folder)?.ok_or(DownloadError::Busy(offer.name))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(in_folder)?;
-    let mut transfer = Transfer {
-        remote,
-        offer,
-        partial: &partial,
-        patience,
-        stop,
-        report: Report { rate: Rate::default(), last: None, on_progress },
-    };
+    let mut transfer =
+        Transfer { remote, offer, partial: &partial, patience, stop, report: Report::new(on_progress) };
     let outcome = runtime.block_on(transfer.run());
     // A name that is still being looked up keeps nobody waiting.
     runtime.shutdown_background();
@@ -139,12 +115,22 @@ impl Transfer<'_> {
     async fn run(&mut self) -> Result<RemoteFile, DownloadError> {
         // A change is worth one new beginning.
         for _ in 0..2 {
+            let resumed = self.done() > 0;
             let origin = self.origin().await?;
             self.check_disk(&origin)?;
-            match self.fetch(origin).await? {
-                (file, Step::Whole) => return Ok(file),
-                (_, Step::Changed) => self.partial.discard().map_err(|error| self.folder(&error))?,
+            match self.fetch(origin).await {
+                Ok((file, Step::Whole)) => return Ok(file),
+                Ok((_, Step::Changed)) => {}
+                // The commit that was begun with may be gone.
+                Err(DownloadError::Remote(RemoteError::Refused { .. })) if resumed => {}
+                Err(error) => {
+                    if error != DownloadError::Stopped && self.done() == 0 {
+                        self.discard()?;
+                    }
+                    return Err(error);
+                }
             }
+            self.discard()?;
         }
         Err(DownloadError::Changed(self.offer.name))
     }
@@ -285,7 +271,7 @@ impl Transfer<'_> {
                 return Err(DownloadError::Folder(self.partial.data().to_owned(), reason));
             }
             Err(_) => {
-                self.partial.discard().map_err(|error| self.folder(&error))?;
+                self.discard()?;
                 return Err(DownloadError::Damaged(self.offer.name));
             }
         }
@@ -296,6 +282,10 @@ impl Transfer<'_> {
             created_at: jiff::Timestamp::now().to_string(),
         };
         self.partial.finish(&manifest).map_err(|error| self.folder(&error))
+    }
+
+    fn discard(&self) -> Result<(), DownloadError> {
+        self.partial.discard().map_err(|error| self.folder(&error))
     }
 
     fn done(&self) -> u64 {
@@ -312,34 +302,4 @@ fn content_range(response: &Response) -> Option<(u64, u64)> {
     let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (bytes, size) = range.split_once('/')?;
     Some((bytes.split_once('-')?.0.parse().ok()?, size.parse().ok()?))
-}
-
-/// Tells at most four times a second how far it is.
-struct Report<'a> {
-    rate: Rate,
-    last: Option<Instant>,
-    on_progress: &'a mut dyn FnMut(Progress),
-}
-
-impl Report<'_> {
-    fn bytes(&mut self, done: u64, total: u64) {
-        if self.is_due() || done == total {
-            let per_second = self.rate.push(Instant::now(), done);
-            (self.on_progress)(Progress::Bytes { done, total, per_second });
-        }
-    }
-
-    fn verifying(&mut self, share: f32) {
-        if self.is_due() {
-            (self.on_progress)(Progress::Verifying(share));
-        }
-    }
-
-    fn is_due(&mut self) -> bool {
-        let due = self.last.is_none_or(|last| last.elapsed() >= REPORT);
-        if due {
-            self.last = Some(Instant::now());
-        }
-        due
-    }
 }

@@ -139,8 +139,17 @@ fn a_file_that_changes_is_never_mixed() {
 }
 
 #[test]
+fn a_commit_that_is_gone_is_no_dead_end() {
+    let tried = Try::new([Manner::Hold(100_000), Manner::Status(404)]);
+    tried.pause();
+    let newer = Share::new(2, SIZE);
+    tried.server.replace(newer.clone());
+    assert_eq!(tried.download().unwrap(), newer.body);
+}
+
+#[test]
 fn what_goes_wrong_is_said_in_one_sentence() {
-    let rows: [(&str, &[Manner], &[&str]); 7] = [
+    let rows: [(&str, &[Manner], &[&str]); 8] = [
         (
             "changes twice",
             &[Manner::Drop(9), Manner::Etag("\"x\""), Manner::Drop(9), Manner::Etag("\"y\"")],
@@ -152,18 +161,19 @@ fn what_goes_wrong_is_said_in_one_sentence() {
             &[Manner::Short(9), Manner::Short(0), Manner::Short(0), Manner::Short(0), Manner::Short(0)],
             &["partial", "partial.json"],
         ),
-        ("not there", &[Manner::Status(404)], &["partial", "partial.json"]),
+        ("not there", &[Manner::Status(404)], &[]),
         (
             "broken server",
             &[Manner::Status(500), Manner::Status(503), Manner::Status(500), Manner::Status(500)],
-            &["partial", "partial.json"],
+            &[],
         ),
         (
             "broken for a moment",
             &[Manner::Status(500), Manner::Status(429), Manner::Drop(0)],
             &["manifest.json"],
         ),
-        ("a redirect off this machine without https", &[REDIRECT; 4], &["partial", "partial.json"]),
+        ("a redirect off this machine without https", &[REDIRECT], &[]),
+        ("a redirect on this machine", &[Manner::Redirect("/elsewhere")], &["manifest.json"]),
     ];
     let mut told = Vec::new();
     for (row, manners, left) in rows {
@@ -183,7 +193,8 @@ fn what_goes_wrong_is_said_in_one_sentence() {
     not there: 127.0.0.1 answered 404 for ggml-org/gpt-oss-20b-GGUF/resolve/0000000000000000000000000000000000000001/gpt-oss-20b-mxfp4.gguf; check OPENAGENTS_MODELS_URL and the version of this program
     broken server: 127.0.0.1 answered 500; download again later to go on
     broken for a moment: is downloaded
-    a redirect off this machine without https: the connection to 127.0.0.1 failed (a redirect to an address without https); check the network and download again to go on
+    a redirect off this machine without https: 127.0.0.1 sends us elsewhere (a redirect to an address without https); nothing was downloaded
+    a redirect on this machine: is downloaded
     ");
 }
 

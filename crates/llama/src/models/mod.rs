@@ -7,7 +7,7 @@ pub mod catalog;
 pub mod download;
 pub mod manifest;
 mod partial;
-mod rate;
+mod progress;
 pub mod remote;
 pub mod shelf;
 pub mod verify;

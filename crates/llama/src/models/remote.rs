@@ -202,6 +202,9 @@ impl Remote {
         while let Some(inner) = cause.source() {
             cause = inner;
         }
+        if error.is_redirect() {
+            return self.nonsense(&format!("sends us elsewhere ({cause})"));
+        }
         let reason = if error.is_timeout() { "it fell silent".to_owned() } else { cause.to_string() };
         RemoteError::Unreachable { server: self.server.clone(), reason }
     }
