@@ -1,0 +1,89 @@
+//! `openagents agent` where no model can answer: what it says, what it prints, how it ends.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use serde_json::Value;
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
+};
+
+/// Runs the program with a data folder of its own.
+fn openagents(arguments: &[&str], input: &str) -> Output {
+    let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_openagents"))
+        .args(arguments)
+        .current_dir(&folder)
+        .env("OPENAGENTS_HOME", home.path())
+        .env_remove("OPENAGENTS_LLAMA_MODEL")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Bad usage ends the program before it has read anything.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn without_a_model_it_says_how_to_get_one() {
+    let told = openagents(&["agent", "hello"], "");
+    assert_eq!(told.status.code(), Some(1));
+    let said = String::from_utf8(told.stdout).unwrap();
+    assert!(said.starts_with("❌ ") && said.contains("openagents models download"), "{said}");
+    assert_eq!(said.lines().count(), 1);
+}
+
+#[test]
+fn as_json_the_prompt_is_in_the_session_and_the_end_comes_last() {
+    let told = openagents(&["agent", "-", "--json"], "from standard input\n");
+    assert_eq!(told.status.code(), Some(1));
+    let lines: Vec<Value> = String::from_utf8(told.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (last, updates) = lines.split_last().unwrap();
+    let kinds: Vec<_> =
+        updates.iter().map(|line| line["update"]["sessionUpdate"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["user_message_chunk", "session_info_update", "agent_message_chunk"]);
+    assert_eq!(updates[0]["update"]["content"]["text"], "from standard input");
+    assert_eq!(last["final"]["status"], "failed");
+    assert_eq!(last["final"]["message"], updates[2]["update"]["content"]["text"]);
+}
+
+#[test]
+fn bad_usage_is_named() {
+    let rows: [(&[&str], &str); 4] = [
+        (&["agent", " "], "the prompt is empty"),
+        (&["agent", "-"], "the prompt is empty"),
+        (&["agent", "hi", "--model", "gone.gguf"], "--model gone.gguf: there is no such file"),
+        (
+            &["tool", "gptoss.generate", r#"{"user_prompt": "x", "temperature": 2}"#],
+            "temperature is 2; it goes from 0 to 1",
+        ),
+    ];
+    for (arguments, part) in rows {
+        let told = openagents(arguments, "");
+        assert_eq!(told.status.code(), Some(2), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&told.stderr).contains(part), "{told:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_cannot_run_tells_its_caller_to_answer_itself() {
+    let told = openagents(&["tool", "gptoss.generate", r#"{"user_prompt": "x"}"#], "");
+    assert_eq!(told.status.code(), Some(0));
+    let said: String = serde_json::from_slice(&told.stdout).unwrap();
+    assert!(said.starts_with("gptoss.generate unavailable: "), "{said}");
+    assert!(said.ends_with(". Falling back to inline response."), "{said}");
+}
+
+#[test]
+fn an_exploration_that_insists_on_a_model_fails_without_one() {
+    let told = openagents(&["explore", ".", "--planner", "model", "--json"], "");
+    assert_eq!(told.status.code(), Some(1));
+    let last: Value =
+        serde_json::from_str(String::from_utf8(told.stdout).unwrap().lines().last().unwrap()).unwrap();
+    assert!(last["final"]["message"].as_str().unwrap().starts_with("❌ no plan: "), "{last}");
+}
