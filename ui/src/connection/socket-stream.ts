@@ -1,10 +1,12 @@
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
-import { METHODS, type Frame, type Update, type UpdateParams } from './wire';
+import { METHODS, type ActivityParams, type Frame, type ModelsSnapshot, type Update, type UpdateParams } from './wire';
 
-/** Takes the two notifications that come by the thousand. */
+/** Takes the notifications that are ours: two that come by the thousand, and those of which only the newest counts. */
 export interface Firehose {
   updates(batch: Update[]): void;
   frames(batch: Frame[]): void;
+  activity(params: ActivityParams): void;
+  models(snapshot: ModelsSnapshot): void;
 }
 
 /** The page is drawn no more often than this, in milliseconds. */
@@ -53,6 +55,14 @@ export function socketStream(socket: WebSocket, firehose: Firehose): Stream {
       updates.push({ params, seq: meta?.seq ?? 0, ts: meta?.ts ?? Date.now(), bytes });
     } else if (message['method'] === METHODS.frame) {
       frames.push(message['params'] as Frame);
+    } else if (message['method'] === METHODS.activity) {
+      // Behind the updates that came before it.
+      flush();
+      firehose.activity(message['params'] as ActivityParams);
+      return true;
+    } else if (message['method'] === METHODS.models) {
+      firehose.models(message['params'] as ModelsSnapshot);
+      return true;
     } else {
       return false;
     }

@@ -11,6 +11,8 @@ export const METHODS = {
   markdown: '_openagents/markdown',
   inspect: '_openagents/inspect',
   frame: '_openagents/frame',
+  activity: '_openagents/activity',
+  models: '_openagents/models',
 } as const;
 
 /** One numbered entry of a session's log, as it comes over the wire. */
@@ -40,6 +42,8 @@ export interface AttachResult {
   /** The newest entry of the log at this moment. */
   seq: number;
   running: boolean;
+  /** Which agent answers prompts. */
+  mode?: string;
 }
 
 export interface WorkspaceInfo {
@@ -132,6 +136,93 @@ export interface RecentWork {
   provider: string;
   session_id: string;
   updated_at: number | string;
+}
+
+/** What a model is doing; replaces the one before and is in no log. */
+export type Activity =
+  | { state: 'waiting' }
+  | { state: 'loading'; progress: number }
+  | { state: 'reading_prompt'; progress: number }
+  | { state: 'generating'; tokens: number; tokensPerSecond: number };
+
+export interface ActivityParams {
+  sessionId: string;
+  /** Null when nothing runs any more. */
+  activity: Activity | null;
+}
+
+/** Figures of one answer of a model: `_meta.openagents.usage` of its last chunk. */
+export interface Usage {
+  promptTokens: number;
+  cachedTokens: number;
+  tokens: number;
+  tokensPerSecond: number;
+  firstTokenMs: number;
+  memoryBytes: number;
+}
+
+/** How the local models stand. */
+export interface ModelsSnapshot {
+  models: ModelCard[];
+  settings: ModelSettings;
+  machine: { memoryBytes: number; freeMemoryBytes: number; freeDiskBytes: number };
+  /** Where downloads go. */
+  folder: string;
+}
+
+export interface ModelCard {
+  id: string;
+  name: string;
+  path: string | null;
+  sizeBytes: number | null;
+  status: ModelStatus;
+  /** It answers when a prompt goes to the local model. */
+  inUse: boolean;
+  /** One sentence each, worst first. */
+  warnings: string[];
+  memoryBytes: number | null;
+  contextTokens: number | null;
+  /** Milliseconds since the epoch. */
+  lastUsed: number | null;
+  usage: Usage | null;
+  /** Null for a file without a manifest. */
+  verified: boolean | null;
+  offer: DownloadOffer | null;
+}
+
+export interface DownloadOffer {
+  source: string;
+  licence: string;
+  licenceUrl: string;
+  licenceAccepted: boolean;
+}
+
+/** Sizes in bytes, progress from 0 to 1. */
+export type ModelStatus =
+  | { state: 'not_downloaded' }
+  | { state: 'downloading'; done: number; total: number; bytesPerSecond: number }
+  | { state: 'paused'; done: number; total: number }
+  | { state: 'verifying'; progress: number }
+  | { state: 'not_loaded' }
+  | { state: 'loading'; progress: number }
+  | { state: 'ready' }
+  | { state: 'generating' }
+  | { state: 'error'; reason: string };
+
+export type Effort = 'low' | 'medium' | 'high';
+
+export interface ModelSettings {
+  temperature: number;
+  topP: number;
+  /** Null for no limit. */
+  maxTokens: number | null;
+  effort: Effort;
+  /** 0 for never. */
+  idleMinutes: number;
+  preload: boolean;
+  /** Id of the model in use; null for the default one. */
+  model: string | null;
+  acceptedLicences: string[];
 }
 
 /** `_meta.openagents.summary` of the last message of an exploration. */

@@ -1,4 +1,4 @@
-import { openagents, type SessionUpdate, type Summary, type ToolMeta, type Update } from '../connection/wire';
+import { openagents, type SessionUpdate, type Summary, type ToolMeta, type Update, type Usage } from '../connection/wire';
 import { planView, stilled, type PlanView } from '../plan/plan';
 import type { MessageRow, Row, ThoughtRow, ToolRow, ToolState } from '../timeline/rows';
 
@@ -181,18 +181,20 @@ function toolState(status: string | null | undefined): ToolState | undefined {
 const LAST_WORDS = /^(?:Cancelled before it began\.$|Exploration cancelled\.$|❌ )/u;
 
 function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
-  const { summary } = openagents<{ summary: Summary }>(body._meta);
+  const { summary, usage } = openagents<{ summary: Summary; usage: Usage }>(body._meta);
   const messageId = idOf(body);
   const said = text(body.content);
   const last = fold.rows.at(-1);
-  const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined;
+  const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined;
   if (goesOn && !LAST_WORDS.test(last.text) && !LAST_WORDS.test(said)) {
     const joined: MessageRow = { ...last, text: last.text + said, seqs: [...last.seqs, at.seq] };
     if (summary !== undefined) joined.summary = summary;
+    if (usage !== undefined) joined.usage = usage;
     fold.rows[fold.rows.length - 1] = joined;
-  } else {
+  } else if (said !== '' || summary !== undefined) {
     const row: MessageRow = { kind: 'message', key: `m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId };
     if (summary !== undefined) row.summary = summary;
+    if (usage !== undefined) row.usage = usage;
     fold.rows.push(row);
   }
   // An exploration ends with its one final message, which comes after the plan's last word.

@@ -1,4 +1,4 @@
-import type { AttachResult, Update } from '../connection/wire';
+import type { Activity, AttachResult, Update } from '../connection/wire';
 import type { PlanView } from '../plan/plan';
 import type { Row } from '../timeline/rows';
 import { apply, emptyFold, settle, type Fold } from './fold';
@@ -21,6 +21,10 @@ export class Session {
   plan = $state.raw<PlanView | null>(null);
   updates = $state(0);
   working = $state(false);
+  /** Which agent answers prompts here. */
+  mode = $state('default_mode');
+  /** What the model that answers is doing; null when none does. */
+  activity = $state.raw<Activity | null>(null);
   /** False while older entries of the log are still on their way. */
   caughtUp = $state(true);
   /** The prompts that are sent and not in the log yet, oldest first. */
@@ -73,16 +77,25 @@ export class Session {
       if (applied !== 'taken') continue;
       this.#log.set(update.seq, update);
       const body = update.params.update;
+      if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
       if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '');
-      else if (body.sessionUpdate !== 'session_info_update') this.waitingSince = null;
+      else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update') this.waitingSince = null;
     }
     this.#publish();
     return whole;
   }
 
+  /** A model says what it is doing, or that it is done. */
+  doing(activity: Activity | null): void {
+    this.activity = activity;
+    this.#publish();
+  }
+
   /** The bridge's answer to `attach`: how far the log goes and whether a turn runs. */
   attached(answer: AttachResult): void {
     this.#known = answer;
+    if (answer.mode !== undefined) this.mode = answer.mode;
+    if (!answer.running) this.activity = null;
     if (answer.seq < this.#fold.seq) {
       // The log is shorter than what this page has seen: another data folder. Begin again.
       this.#fold = emptyFold();
@@ -112,6 +125,7 @@ export class Session {
   ended(sent: Sent): void {
     this.#forget(sent);
     if (this.#sent.length === 0) {
+      this.activity = null;
       this.#fold.working = false;
       this.waitingSince = null;
     }
@@ -132,6 +146,7 @@ export class Session {
     sent.adrift = true;
     this.#known = null;
     this.waitingSince = null;
+    this.activity = null;
     if (sent.logged) this.#forget(sent);
     this.#publish();
   }
@@ -183,7 +198,7 @@ export class Session {
     this.plan = fold.plan;
     this.title = fold.title ?? this.title;
     this.updates = fold.updates;
-    this.working = fold.working || this.#sent.some((sent) => !sent.adrift);
+    this.working = fold.working || this.activity !== null || this.#sent.some((sent) => !sent.adrift);
     this.pending = this.#sent.filter((sent) => !sent.logged).map((sent) => sent.text);
     this.touchedAt = Date.now();
   }

@@ -1,7 +1,7 @@
 import type { ListSessionsResponse } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/link.svelte';
-import { METHODS, openagents, type AttachResult, type ExploreResult, type SessionInfo, type SessionMeta, type Update } from '../connection/wire';
+import { METHODS, openagents, type ActivityParams, type AttachResult, type ExploreResult, type SessionInfo, type SessionMeta, type Update } from '../connection/wire';
 import { Session } from './session.svelte';
 
 /** A line of the sidebar. */
@@ -75,6 +75,23 @@ export class Sessions {
       const whole = session.take(updates);
       if (!whole && session.attachedOn === this.#connection) void this.#attach(session);
       if (session.title !== before.title || session.working !== before.working) void this.refresh();
+    }
+  }
+
+  doing({ sessionId, activity }: ActivityParams): void {
+    this.#known.get(sessionId)?.doing(activity);
+  }
+
+  /** Chooses which agent answers from the next prompt on. */
+  async setMode(session: Session, modeId: string): Promise<void> {
+    const before = session.mode;
+    session.mode = modeId;
+    session.problem = null;
+    try {
+      await this.#link().request('session/set_mode', { sessionId: session.id, modeId });
+    } catch (error) {
+      session.mode = before;
+      session.problem = `The mode stays as it was: ${sentence(error)}`;
     }
   }
 

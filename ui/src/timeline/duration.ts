@@ -15,9 +15,10 @@ export function elapsed(ms: number): string {
   return ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : duration(ms);
 }
 
-/** `512 B`, `1.2 kB`, `3.4 MB`. */
+/** `512 B`, `1.2 kB`, `3.4 MB`, `12.1 GB`. */
 export function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   if (bytes < 1_000_000) return `${(bytes / 1000).toFixed(1)} kB`;
-  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (bytes < 1_000_000_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;
+  return `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }

@@ -1,4 +1,4 @@
-import type { Summary } from '../connection/wire';
+import type { Summary, Usage } from '../connection/wire';
 
 interface RowBase {
   /** Unique in the session and the same for ever. */
@@ -34,6 +34,8 @@ export interface MessageRow extends RowBase {
   text: string;
   messageId: string | null;
   summary?: Summary;
+  /** What a model's answer cost; it is whole then. */
+  usage?: Usage;
 }
 
 export interface ThoughtRow extends RowBase {

@@ -1,0 +1,102 @@
+import type { Activity, ModelStatus, Usage } from '../connection/wire';
+
+/** The id of the local model as a mode. */
+export const LOCAL_MODE = 'gptoss_20b';
+
+export const percent = (progress: number): string => `${Math.floor(Math.min(1, Math.max(0, progress)) * 100)} %`;
+
+/** What a model is doing, in one or two words. */
+export function statusWords(status: ModelStatus): string {
+  switch (status.state) {
+    case 'not_downloaded':
+      return 'Not downloaded';
+    case 'downloading':
+      return 'Downloading';
+    case 'paused':
+      return 'Paused';
+    case 'verifying':
+      return 'Verifying';
+    case 'not_loaded':
+      return 'Not loaded';
+    case 'loading':
+      return 'Loading';
+    case 'ready':
+      return 'Ready';
+    case 'generating':
+      return 'Answering';
+    case 'error':
+      return 'Needs attention';
+  }
+}
+
+export function statusTone(status: ModelStatus): 'ok' | 'busy' | 'off' | 'bad' {
+  switch (status.state) {
+    case 'ready':
+    case 'generating':
+      return 'ok';
+    case 'downloading':
+    case 'verifying':
+    case 'loading':
+      return 'busy';
+    case 'error':
+      return 'bad';
+    default:
+      return 'off';
+  }
+}
+
+/** Why a model cannot answer a prompt now; null when it can, loading included. */
+export function unavailable(status: ModelStatus): string | null {
+  switch (status.state) {
+    case 'not_downloaded':
+    case 'downloading':
+    case 'paused':
+    case 'verifying':
+    case 'error':
+      return statusWords(status).toLowerCase();
+    default:
+      return null;
+  }
+}
+
+/** The line at the end of a timeline: `Loading GPTOSS 20B… 43 %`. */
+export function activityWords(activity: Activity, model: string): string {
+  switch (activity.state) {
+    case 'waiting':
+      return 'Waiting for another answer';
+    case 'loading':
+      return `Loading ${model}… ${percent(activity.progress)}`;
+    case 'reading_prompt':
+      return `Reading prompt ${percent(activity.progress)}`;
+    case 'generating':
+      return `${tokens(activity.tokens)} · ${rate(activity.tokensPerSecond)}`;
+  }
+}
+
+/** `312 tokens · 24 tokens/s · first token 640 ms`. */
+export function usageWords(usage: Usage): string {
+  const parts = [tokens(usage.tokens), `first token ${wait(usage.firstTokenMs)}`];
+  if (usage.tokensPerSecond > 0) parts.splice(1, 0, rate(usage.tokensPerSecond));
+  return parts.join(' · ');
+}
+
+/** What is left of a download: `4 min left`. Empty while nobody can know. */
+export function timeLeft(done: number, total: number, bytesPerSecond: number): string {
+  if (total <= done || bytesPerSecond <= 0) return '';
+  const seconds = (total - done) / bytesPerSecond;
+  if (seconds < 90) return `${Math.ceil(seconds)} s left`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min left`;
+  return `${Math.round(seconds / 3600)} h left`;
+}
+
+function tokens(n: number): string {
+  return `${n.toLocaleString('en-US')} ${n === 1 ? 'token' : 'tokens'}`;
+}
+
+function rate(perSecond: number): string {
+  return `${perSecond < 9.95 ? perSecond.toFixed(1) : Math.round(perSecond)} tokens/s`;
+}
+
+function wait(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
