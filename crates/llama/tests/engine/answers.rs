@@ -42,7 +42,7 @@ fn a_real_model_is_loaded_and_answers_and_is_unloaded() {
 
 #[test]
 fn a_second_turn_reads_only_what_is_new_and_says_the_same() {
-    let long = "The tide comes twice a day and leaves shells on the sand. ".repeat(40);
+    let long = "The tide comes twice a day and leaves shells on the sand. ".repeat(20);
     let mut first = ask("Where is the sand?", 24);
     first.instructions = long;
     for (name, engine) in engines() {
