@@ -7,7 +7,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PROGRAM = process.env.OPENAGENTS_BIN ?? `${process.env.CARGO_TARGET_DIR ?? `${ROOT}target`}/debug/openagents`;
+/** Where cargo puts programs. */
+export const BUILT = `${process.env.CARGO_TARGET_DIR ?? `${ROOT}target`}/debug`;
+const PROGRAM = process.env.OPENAGENTS_BIN ?? `${BUILT}/openagents`;
 
 export class Server {
   #child;
@@ -26,6 +28,7 @@ export class Server {
         OPENAGENTS_HOME: folders.home,
         CODEX_HOME: folders.codex,
         CLAUDE_CONFIG_DIR: folders.claude,
+        ...folders.env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

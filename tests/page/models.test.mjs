@@ -1,0 +1,186 @@
+// The local model as a person manages it and talks to it: the real server, the real engine, a small scripted gpt-oss.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { launch, SIZES, Tab, THEMES } from './browser.mjs';
+import { Fixture } from './fixture.mjs';
+import { Repository } from './repository.mjs';
+import { BUILT, Server } from './server.mjs';
+
+const ANSWER = 'This folder holds a small project.';
+const SECRET = /secret plan/i;
+
+let fixture, repository, server, browser, gguf;
+before(async () => {
+  fixture = await Fixture.create();
+  repository = await Repository.start(4_000_000, 2_000_000);
+  gguf = join(fixture.base, 'scripted.gguf');
+  fixture.env = { OPENAGENTS_MODELS_URL: repository.address, OPENAGENTS_LLAMA_MODEL: '' };
+  await promisify(execFile)(`${BUILT}/scripted-gptoss`, [gguf, 'explorer']);
+  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  repository?.stop();
+  await fixture?.remove();
+});
+
+async function settings(options) {
+  const tab = await Tab.open(browser, options);
+  await tab.page.goto(server.address);
+  await tab.live();
+  await tab.page.keyboard.press('Control+,');
+  await tab.page.getByRole('heading', { name: 'Models' }).waitFor();
+  return tab;
+}
+
+const offered = (page) => page.locator('[data-model="gpt-oss-20b"]');
+
+/** Waits until a field holds a value. The page's content policy forbids the evaluation that `waitForFunction` needs. */
+async function shows(page, label, value) {
+  const give = Date.now() + 20_000;
+  while ((await page.getByLabel(label).inputValue()) !== value) {
+    assert.ok(Date.now() < give, `${label} is not ${value}`);
+    await page.waitForTimeout(50);
+  }
+}
+
+/** Keeps a picture in every size and theme. */
+async function shootAll(tab, name) {
+  const { page } = tab;
+  const before = tab.name;
+  for (const [size, { viewport }] of Object.entries(SIZES)) {
+    await page.setViewportSize(viewport);
+    for (const theme of THEMES) {
+      await page.emulateMedia({ colorScheme: theme });
+      tab.name = `${size}-${theme}`;
+      await tab.shoot(name);
+    }
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.equal(overflow, 0, 'nothing reaches out of the window');
+  }
+  tab.name = before;
+  await page.setViewportSize(SIZES.desktop.viewport);
+}
+
+test('a model is downloaded: licence, progress, pause, resume, cancel', async () => {
+  const tab = await settings();
+  const { page } = tab;
+  const card = offered(page);
+  await page.locator('[data-status=not_downloaded]').waitFor();
+  await shootAll(tab, 'models-empty');
+  await card.getByRole('button', { name: /^Download/ }).click();
+  await card.getByRole('link', { name: 'Apache-2.0' }).waitFor();
+  const accept = card.getByRole('button', { name: 'Accept and download' });
+  assert.ok(await accept.isDisabled());
+  await card.getByLabel('I have read the licence and accept it').check();
+  await tab.shoot('models-licence');
+  await accept.click();
+  await card.getByText(/^[1-3]\.\d MB of 4\.0 MB · .*\/s · .* left$/).waitFor();
+  assert.ok(Number(await card.getByRole('progressbar').getAttribute('aria-valuenow')) > 0);
+  await shootAll(tab, 'models-downloading');
+  await card.getByRole('button', { name: 'Pause' }).click();
+  await page.locator('[data-status=paused]').waitFor();
+  await card.getByRole('button', { name: 'Cancel' }).click();
+  await card.getByText('Stop the download and delete what is there', { exact: false }).waitFor();
+  await card.getByRole('button', { name: 'Keep it' }).click();
+  repository.release();
+  await card.getByRole('button', { name: 'Resume' }).click();
+  await page.locator('[data-model="gpt-oss-20b"][data-status=not_loaded]').waitFor();
+  await card.getByText('verified', { exact: false }).waitFor();
+  await card.getByRole('button', { name: 'Remove' }).click();
+  await card.getByText(/^Delete 4\.0 MB at .*gpt-oss-20b-MXFP4\.gguf\?$/).waitFor();
+  await tab.shoot('models-remove');
+  await card.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.locator('[data-status=not_downloaded]').waitFor();
+  await tab.close();
+});
+
+test('settings are saved as they are typed, live on every page, and refused in a sentence', async () => {
+  const [one, two] = [await settings(), await settings({ size: 'phone' })];
+  const temperature = one.page.getByLabel('Temperature');
+  await temperature.fill('0.3');
+  await one.page.getByText('Saved', { exact: true }).waitFor();
+  await shows(two.page, 'Temperature', '0.3');
+  await two.page.getByLabel('Unload when idle').selectOption('60');
+  await shows(one.page, 'Unload when idle', '60');
+  assert.equal(await temperature.inputValue(), '0.3');
+  await temperature.fill('7');
+  await one.page.getByText('temperature is 7; it goes from 0 to 2').waitFor();
+  assert.equal(await temperature.inputValue(), '7');
+  assert.equal(await two.page.getByLabel('Temperature').inputValue(), '0.3');
+  await one.shoot('models-refused');
+  await one.page.reload();
+  await one.live();
+  await one.page.keyboard.press('Control+,');
+  await shows(one.page, 'Temperature', '0.3');
+  await one.page.getByRole('button', { name: 'Reset to defaults' }).click();
+  await shows(two.page, 'Temperature', '0.7');
+  await one.page.keyboard.press('Escape');
+  await one.page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
+  await one.close();
+  await two.close();
+});
+
+test('a file that is no model is refused beside the field', async () => {
+  const tab = await settings();
+  const { page } = tab;
+  await page.getByLabel('Add a GGUF file').fill(join(fixture.workspace, 'README.md'));
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  assert.match(await page.getByRole('alert').innerText(), /README\.md/);
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await page.getByRole('alert').waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('a prompt is answered by the local model: activity, stream, figures, Stop', async () => {
+  const tab = await settings();
+  const { page } = tab;
+  await page.getByLabel('Add a GGUF file').fill(gguf);
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  const card = page.locator('article', { hasText: 'scripted.gguf' });
+  const use = card.getByRole('button', { name: 'Use', exact: true });
+  await use.click();
+  await card.getByText('In use').waitFor();
+  await page.keyboard.press('Escape');
+  await tab.explore();
+  await page.getByText('LOCAL', { exact: true }).click();
+  await page.locator('input[value=gptoss_20b]:checked').waitFor({ state: 'attached' });
+  // What is doing is gone in a moment with so small a model: it is kept as it comes.
+  await page.evaluate(() => {
+    globalThis.activities = [];
+    new MutationObserver(() => {
+      const words = document.querySelector('[data-activity]')?.textContent;
+      if (words && globalThis.activities.at(-1) !== words) globalThis.activities.push(words);
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  await prompt.fill('What is in this folder?');
+  await prompt.press('Enter');
+  await page.getByText(ANSWER).waitFor();
+  await page.locator('[data-usage]').waitFor();
+  await tab.atRest();
+  assert.match(await page.locator('[data-usage]').last().innerText(), /^\d+ tokens · [\d.]+ tokens\/s · first token [\d.]+ m?s$/);
+  const activities = await page.evaluate(() => globalThis.activities);
+  assert.ok(activities.some((words) => /^(?:Loading .*… \d+ %|Reading prompt \d+ %|\d+ tokens? · [\d.]+ tokens\/s)$/.test(words)), activities.join('; '));
+  assert.doesNotMatch(await page.locator('body').innerText(), SECRET);
+  await shootAll(tab, 'models-answered');
+
+  await prompt.fill('Tell me, and loop');
+  await prompt.press('Enter');
+  await page.locator('[data-activity]', { hasText: /tokens\/s/ }).waitFor();
+  await shootAll(tab, 'models-generating');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await tab.atRest();
+  await page.locator('[data-activity]').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+,');
+  await card.getByText(/in memory/).waitFor();
+  await shootAll(tab, 'models-ready');
+  await card.getByRole('button', { name: 'Unload' }).click();
+  await page.locator('article[data-status=not_loaded]').waitFor();
+  await tab.close();
+});
