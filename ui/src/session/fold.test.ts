@@ -106,6 +106,13 @@ describe('messages', () => {
     expect(only(folded(said('x', { summary })))).toMatchObject({ summary });
   });
 
+  test('end with their figures, whose chunk may be empty', () => {
+    const usage = { promptTokens: 9, cachedTokens: 0, tokens: 2, tokensPerSecond: 3, firstTokenMs: 4, memoryBytes: 5 };
+    const rows = folded(said('one'), said('', { usage }), said('two')).rows;
+    expect(rows).toMatchObject([{ text: 'one', usage, seqs: [1, 2] }, { text: 'two' }]);
+    expect(folded(call('c'), said('', { usage })).rows.map((row) => row.kind)).toEqual(['tool']);
+  });
+
   test('of a person are one row each', () => {
     expect(folded(asked('a'), asked('b')).rows).toHaveLength(2);
   });

@@ -99,6 +99,22 @@ describe('prompts that queue', () => {
   });
 });
 
+test('a session whose model says what it does is at work, until it says that it is done', () => {
+  const one = session(asked('x'), said('This'));
+  one.doing({ state: 'generating', tokens: 3, tokensPerSecond: 9 });
+  expect(one.working).toBe(true);
+  one.doing(null);
+  expect(one.working).toBe(false);
+});
+
+test('the mode is what the bridge says, at the attach and in the log', () => {
+  const one = new Session('s');
+  one.attached({ sessionId: 's', seq: 0, running: false, mode: 'gptoss_20b' });
+  expect(one.mode).toBe('gptoss_20b');
+  one.take(numbered([{ sessionUpdate: 'current_mode_update', currentModeId: 'default_mode' }]));
+  expect(one.mode).toBe('default_mode');
+});
+
 describe('a log that ends in the middle of a turn', () => {
   test('stands still when the bridge says that nothing runs', () => {
     const one = session(asked('x'), plan, call);
