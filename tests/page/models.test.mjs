@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -140,9 +141,16 @@ test('a file that is no model is refused beside the field', async () => {
 test('a prompt is answered by the local model: activity, stream, figures, Stop', async () => {
   const tab = await settings();
   const { page } = tab;
-  await page.getByLabel('Add a GGUF file').fill(gguf);
-  await page.getByRole('button', { name: 'Add', exact: true }).click();
-  const card = page.locator('article', { hasText: 'scripted.gguf' });
+  const other = join(fixture.base, 'other.gguf');
+  await copyFile(gguf, other);
+  for (const path of [other, gguf]) {
+    await page.getByLabel('Add a GGUF file').fill(path);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.locator('article', { hasText: path }).waitFor();
+  }
+  // The first file there is answers at once; another one when a person says so.
+  await page.locator('article', { hasText: other }).getByText('In use').waitFor();
+  const card = page.locator('article', { hasText: gguf });
   const use = card.getByRole('button', { name: 'Use', exact: true });
   await use.click();
   await card.getByText('In use').waitFor();
@@ -181,6 +189,6 @@ test('a prompt is answered by the local model: activity, stream, figures, Stop',
   await card.getByText(/in memory/).waitFor();
   await shootAll(tab, 'models-ready');
   await card.getByRole('button', { name: 'Unload' }).click();
-  await page.locator('article[data-status=not_loaded]').waitFor();
+  await card.getByRole('button', { name: 'Load', exact: true }).waitFor();
   await tab.close();
 });
