@@ -181,6 +181,8 @@ test('a prompt is answered by the local model: activity, stream, figures, Stop',
   await prompt.fill('Tell me, and loop');
   await prompt.press('Enter');
   await page.locator('[data-activity]', { hasText: /tokens\/s/ }).waitFor();
+  // It is read while it is written.
+  await page.locator('.message', { hasText: 'tick tick' }).waitFor();
   await shootAll(tab, 'models-generating');
   await page.getByRole('button', { name: 'Stop' }).click();
   await tab.atRest();
