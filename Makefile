@@ -36,7 +36,7 @@ test: install-tests ## Run every test
 
 app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
-	cargo build --release --locked -p openagents-llama
+	cargo build --release --locked -p openagents-llama-helper
 	@scripts/bundle.sh release
 	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
@@ -53,8 +53,11 @@ bench-local-model: ui ## Measure the local model beside llama-server on the same
 	@scripts/install.sh tests
 	@scripts/test-models.sh
 	@scripts/llama-server.sh
-	CARGO_TARGET_DIR=$(TARGET)/native RUSTFLAGS="-Ctarget-cpu=native" cargo build --release --locked -p openagents-llama -p openagents-cli
-	OPENAGENTS_BIN=$(abspath $(TARGET))/native/release/openagents \
+	cargo build --release --locked -p openagents-cli
+	CARGO_TARGET_DIR=$(TARGET)/native RUSTFLAGS="-Ctarget-cpu=$(shell scripts/bench-cpu.sh)" \
+		cargo build --release --locked -p openagents-llama-helper
+	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents \
+		OPENAGENTS_LLAMA_HELPER=$(abspath $(TARGET))/native/release/openagents-llama \
 		OPENAGENTS_TEST_MODELS=$(abspath $(TARGET))/test-models \
 		LLAMA_SERVER=$(abspath $(TARGET))/llama-server/llama-server \
 		cargo bench --locked -p openagents-e2e --bench local_model

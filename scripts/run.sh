@@ -11,12 +11,12 @@ programs=${CARGO_TARGET_DIR:-target}/debug
 if [ "$(uname -s)" = Darwin ] || [ -n "${DISPLAY:-}" ] || [ -n "${WAYLAND_DISPLAY:-}" ]; then
     scripts/install.sh desktop
     make --silent ui
-    cargo build --locked -p openagents-desktop -p openagents-cli -p openagents-llama
+    cargo build --locked -p openagents-desktop -p openagents-cli -p openagents-llama-helper
     exec "$programs/openagents-desktop" "$folder"
 fi
 
 echo "There is no display here: serving the page instead. Open the address below in a browser on this machine." >&2
 scripts/install.sh build
 make --silent ui
-cargo build --locked -p openagents-cli -p openagents-llama
+cargo build --locked -p openagents-cli -p openagents-llama-helper
 exec "$programs/openagents" serve --root "$folder" --explore

@@ -114,10 +114,9 @@ async fn the_chain_of_thought_reaches_no_client_and_no_file() -> Result<()> {
     }
     let store = openagents_bridge::store::Store::open(&desk.folder("home"))?;
     let id = session.as_str().context("a session id")?;
-    let stored = serde_json::to_string(
-        &store.updates_after(id, 0, 10_000)?.iter().map(|row| &row.update).collect::<Vec<_>>(),
-    )?;
-    assert!(stored.contains(Script::explorer().answer) && !stored.contains(THOUGHT), "{stored}");
+    let rows = store.updates_after(id, 0, 10_000)?;
+    let stored = serde_json::to_string(&rows.iter().map(|row| &row.update).collect::<Vec<_>>())?;
+    assert!(stored.contains("small project") && !stored.contains(THOUGHT), "{stored}");
     Ok(())
 }
 
@@ -303,8 +302,11 @@ fn a_conversation_that_does_not_fit_and_an_answer_without_end_are_told() -> Resu
 #[cfg(target_os = "linux")]
 fn only_the_helper_links_the_engine() -> Result<()> {
     let links = |name: &str| -> Result<bool> {
-        let output = Command::new("ldd").arg(program(name)?).output()?;
-        Ok(String::from_utf8(output.stdout)?.contains("libstdc++"))
+        // What the program itself asks for; the libraries of the window ask for C++ too.
+        let output = Command::new("readelf").arg("--dynamic").arg(program(name)?).output()?;
+        let text = String::from_utf8(output.stdout)?;
+        ensure!(text.contains("libc.so"), "{name} cannot be read: {text}");
+        Ok(text.contains("libstdc++"))
     };
     assert!(links("openagents-llama")?);
     for name in ["openagents", "openagents-desktop"] {

@@ -3,7 +3,7 @@
 #
 # Debian's second Rust (rustc-web, cargo-web, rust-web-src) builds the standard library for the target. Build scripts
 # that compile C get a compiler that writes empty objects: a check never links. What it cannot see: clippy for that
-# target, anything at run time, and crates whose build script runs cmake: so llama.cpp, and the code that calls it, are left out.
+# target, anything at run time, and crates whose build script runs cmake: so the helper program of the local model is left out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 target=aarch64-apple-darwin
@@ -13,4 +13,4 @@ env -u RUSTUP_TOOLCHAIN PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=
     CXX_aarch64_apple_darwin="$here/bin/stubcc" \
     AR_aarch64_apple_darwin="$here/bin/stubar" \
     CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target/darwin-check}" \
-    /usr/bin/cargo check --workspace --all-targets --locked --no-default-features --features custom-protocol -Zbuild-std=std,panic_unwind --target "$target" "$@"
+    /usr/bin/cargo check --workspace --exclude openagents-llama-helper --all-targets --locked -Zbuild-std=std,panic_unwind --target "$target" "$@"

@@ -81,6 +81,12 @@ pub(crate) struct Agent {
     /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,
+    /// 0 for the likeliest answer, up to 2; otherwise as in the settings
+    #[arg(long, value_name = "T")]
+    pub(crate) temperature: Option<f32>,
+    /// Tokens of the answer at the most; otherwise as in the settings
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u32>,
 }
 
 #[derive(Debug, Args)]

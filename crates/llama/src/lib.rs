@@ -1,7 +1,7 @@
 //! gpt-oss, and other chat models in GGUF, through llama.cpp.
 //!
-//! The model runs in the helper program `openagents-llama`; everything here but [`engine`]'s inside talks to it, so
-//! that an assertion in C++ or a lost GPU is an error message and a restart. The way of a prompt: [`Local`] checks
+//! The model runs in the helper program `openagents-llama`, which has a crate of its own; everything here talks to it,
+//! so that an assertion in C++ or a lost GPU is an error message and a restart. The way of a prompt: [`Local`] checks
 //! the machine and the file, its [`Engine`] sends the messages to the helper, the helper renders them with [`chat`],
 //! runs them, and parses the tokens back into events.
 //!

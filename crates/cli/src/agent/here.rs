@@ -9,7 +9,7 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript},
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
-    model::{LOCAL_MODEL, LocalModels, SettingsStore},
+    model::{LOCAL_MODEL, LocalModels, ModelSettings, SettingsStore},
     tool::Toolbox,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
@@ -46,7 +46,7 @@ fn run(
             Told::Notice(text) => News::Notice(text),
         });
     };
-    let Asked { prompt, root, model } = asked;
+    let Asked { prompt, root, model, temperature, max_tokens } = asked;
     let record = Record::open(home, session_id.to_owned(), (&root, LOCAL_MODEL), &tell, cancel);
     let (index, settings): (Arc<dyn TranscriptIndex>, Arc<dyn SettingsStore>) = match &record.store {
         Some(store) => (store.transcript_index(), Arc::new(store.clone())),
@@ -63,9 +63,15 @@ fn run(
     record.add(SessionUpdate::UserMessage(UserMessage { text: prompt.clone(), connection: None }));
     let words = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     record.add(SessionUpdate::Title(Title { title: crate::output::first_words(&words, TITLE) }));
+    let kept = models.snapshot().settings;
+    let chosen = ModelSettings {
+        temperature: temperature.unwrap_or(kept.temperature),
+        max_tokens: max_tokens.or(kept.max_tokens),
+        ..kept
+    };
     let agent = AgentLoop {
         model: models.model(),
-        options: models.snapshot().settings.options(),
+        options: chosen.options(),
         tools: Toolbox::exploration(Arc::new(History::new(HistoryRoots::from_env(), index))),
         session_tools: Vec::new(),
     };

@@ -5,7 +5,12 @@ mod screen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
 use anyhow::Context;
-use openagents_core::{CancellationToken, agent::PromptOutcome, model::Activity, update::RunState};
+use openagents_core::{
+    CancellationToken,
+    agent::PromptOutcome,
+    model::{Activity, ModelSettings},
+    update::RunState,
+};
 use screen::Screen;
 use serde_json::{Value, json};
 use std::{io::Read, path::PathBuf, process::ExitCode};
@@ -31,6 +36,8 @@ struct Asked {
     root: PathBuf,
     /// Used instead of the model in use.
     model: Option<PathBuf>,
+    temperature: Option<f32>,
+    max_tokens: Option<u32>,
 }
 
 /// Updates wait here while the terminal is slow; the model waits with them.
@@ -44,11 +51,20 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
         prompt: prompt(&arguments.prompt)?,
         root: std::path::absolute(&arguments.root).unwrap_or_else(|_| arguments.root.clone()),
         model: arguments.model.clone(),
+        temperature: arguments.temperature,
+        max_tokens: arguments.max_tokens,
     };
     if let Some(model) = asked.model.as_ref().filter(|model| !model.is_file()) {
         let message = format!("--model {}: there is no such file", model.display());
         return Err(output::Usage(message).into());
     }
+    let defaults = ModelSettings::default();
+    let chosen = ModelSettings {
+        temperature: asked.temperature.unwrap_or(defaults.temperature),
+        max_tokens: asked.max_tokens,
+        ..defaults
+    };
+    chosen.check().map_err(output::Usage)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let code = runtime.block_on(ask(asked, arguments.json));
     // A tool that hangs on a dead file system must not hold the exit up.

@@ -282,11 +282,8 @@ impl Shared {
         while (&mut errors).take(LOG_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end();
-            if text.contains("ERROR") || text.contains("WARN") {
-                tracing::warn!(target: "openagents_llama::helper", "{text}");
-            } else {
-                tracing::debug!(target: "openagents_llama::helper", "{text}");
-            }
+            // What a person has to know comes as the error of a command.
+            tracing::debug!(target: "openagents_llama::helper", "{text}");
             lock(&self.log).push(text);
             line.clear();
         }

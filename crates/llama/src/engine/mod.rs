@@ -1,43 +1,9 @@
 //! What runs a model: the helper program, or the same code in this process for tests.
-//!
-//! In the helper one thread owns the model and its context (`worker`). It takes jobs one at a time: `model` loads a
-//! file, `answer` renders the messages, and `session` computes, token by token, on top of what it remembers from the
-//! turn before (`prefix`).
 
 pub mod memory;
-#[cfg(any(feature = "engine", test))]
-mod prefix;
 mod reports;
 
-#[cfg(feature = "engine")]
-mod answer;
-#[cfg(feature = "engine")]
-mod backend;
-#[cfg(feature = "engine")]
-mod in_process;
-#[cfg(feature = "engine")]
-mod load_log;
-#[cfg(feature = "engine")]
-mod model;
-#[cfg(feature = "engine")]
-mod sampler;
-#[cfg(feature = "engine")]
-mod serve;
-#[cfg(feature = "engine")]
-mod session;
-#[cfg(feature = "engine")]
-#[cfg(test)]
-mod traps;
-#[cfg(feature = "engine")]
-mod vocabulary;
-#[cfg(feature = "engine")]
-mod worker;
-
-#[cfg(feature = "engine")]
-pub use in_process::InProcess;
-pub(crate) use reports::{Next, next_report};
-#[cfg(feature = "engine")]
-pub use serve::serve;
+pub use reports::{Next, next_report};
 
 use openagents_core::{
     CancellationToken,

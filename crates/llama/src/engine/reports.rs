@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 /// What came first.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub enum Next {
     /// A report.
     Report(Report),
     /// Somebody cancelled.
@@ -16,7 +16,7 @@ pub(crate) enum Next {
 }
 
 /// Waits. Blocks this thread.
-pub(crate) fn next_report(reports: &mut mpsc::Receiver<Report>, cancel: &CancellationToken) -> Next {
+pub fn next_report(reports: &mut mpsc::Receiver<Report>, cancel: &CancellationToken) -> Next {
     futures::executor::block_on(async {
         tokio::select! {
             biased;

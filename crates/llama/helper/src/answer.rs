@@ -1,11 +1,14 @@
 //! One answer: messages into tokens, tokens into events, and figures at the end.
 
-use super::{memory::resident_bytes, sampler::sampler, session::Session};
-use crate::chat::{ChatFormat, Ending, Parsed, Vocabulary};
+use crate::{sampler::sampler, session::Session};
 use llama_cpp_2::token::LlamaToken;
 use openagents_core::{
     CancellationToken,
     model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason, Usage},
+};
+use openagents_llama::{
+    chat::{ChatFormat, Ending, Parsed, Vocabulary},
+    engine::memory::resident_bytes,
 };
 use std::time::{Duration, Instant};
 
@@ -16,16 +19,16 @@ const ATTEMPTS: u32 = 2;
 const TELL_SPEED: Duration = Duration::from_millis(250);
 
 /// A loaded model, ready to answer.
-pub(super) struct Speaker<'m> {
-    pub(super) session: Session<'m>,
-    pub(super) format: Box<dyn ChatFormat>,
-    pub(super) vocabulary: Box<dyn Vocabulary + 'm>,
+pub(crate) struct Speaker<'m> {
+    pub(crate) session: Session<'m>,
+    pub(crate) format: Box<dyn ChatFormat>,
+    pub(crate) vocabulary: Box<dyn Vocabulary + 'm>,
     /// The token that every prompt begins with, where the vocabulary asks for one.
-    pub(super) begin: Option<i32>,
+    pub(crate) begin: Option<i32>,
 }
 
 /// Where events go. Fails when nobody wants them any more; waits when they are not taken.
-pub(super) type Emit<'a> = &'a mut dyn FnMut(ModelEvent) -> Result<(), ModelError>;
+pub(crate) type Emit<'a> = &'a mut dyn FnMut(ModelEvent) -> Result<(), ModelError>;
 
 /// How an attempt went.
 struct Attempt {
@@ -37,7 +40,7 @@ struct Attempt {
 
 impl Speaker<'_> {
     /// Answers. `asked` is when the request came.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         request: &ModelRequest,
         asked: Instant,

@@ -1,11 +1,11 @@
 //! The helper program: commands on its standard input, reports on its standard output, its log on standard error.
 
-use super::{
+use crate::{
     backend,
     worker::{self, Job, WAITING_REPORTS, Work},
 };
-use crate::protocol::{Command, Line, Report, VERSION, read_line, write_line};
 use openagents_core::{CancellationToken, model::ModelError};
+use openagents_llama::protocol::{Command, Line, Report, VERSION, read_line, write_line};
 use serde::Deserialize;
 use std::{
     collections::HashMap,

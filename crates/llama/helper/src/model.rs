@@ -1,13 +1,6 @@
 //! Loads a GGUF file: model, context, vocabulary and chat format.
 
-use super::{
-    LoadRequest, Loaded, answer::Speaker, backend::backend, load_log::with_log, session::Session, vocabulary,
-};
-use crate::{
-    chat::{self, ChatFormat, TemplateFormat, Vocabulary},
-    gguf::Header,
-    harmony::Harmony,
-};
+use crate::{answer::Speaker, backend::backend, load_log::with_log, session::Session, vocabulary};
 use llama_cpp_2::{
     LlamaModelLoadError,
     context::params::LlamaContextParams,
@@ -15,6 +8,12 @@ use llama_cpp_2::{
     vocab::LlamaVocab,
 };
 use openagents_core::{CancellationToken, model::ModelError};
+use openagents_llama::{
+    LoadRequest, Loaded,
+    chat::{self, ChatFormat, TemplateFormat, Vocabulary},
+    gguf::Header,
+    harmony::Harmony,
+};
 use std::{num::NonZeroU32, path::Path};
 
 /// Layers that go to a graphics processor where there is one: all, whatever the model.
@@ -30,7 +29,7 @@ const THREADS: &str = "OPENAGENTS_LLAMA_THREADS";
 const MOST_THREADS: u32 = 512;
 
 /// Reads the file into memory. Ends soon after a cancel.
-pub(super) fn load(
+pub(crate) fn load(
     load: &LoadRequest,
     cancel: &CancellationToken,
     mut on_progress: impl FnMut(f32) + 'static,
@@ -55,7 +54,7 @@ pub(super) fn load(
 }
 
 /// Makes the context of a model.
-pub(super) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Session<'m>, ModelError> {
+pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Session<'m>, ModelError> {
     let backend = backend()?;
     let tokens = load.context_tokens.clamp(1, model.n_ctx_train().max(1));
     let named = std::env::var(THREADS).ok();
@@ -81,7 +80,7 @@ pub(super) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Sess
 }
 
 /// Makes a model ready to answer, and returns what its file says about itself.
-pub(super) fn speaker<'m>(
+pub(crate) fn speaker<'m>(
     model: &'m LlamaModel,
     load: &LoadRequest,
 ) -> Result<(Loaded, Speaker<'m>), ModelError> {
@@ -90,7 +89,7 @@ pub(super) fn speaker<'m>(
     let vocabulary: Box<dyn Vocabulary + 'm>;
     let format: Box<dyn ChatFormat>;
     if architecture == "gpt-oss" {
-        vocabulary = Box::new(vocabulary::HarmonyVocabulary::of(model.vocab()).map_err(not_loaded)?);
+        vocabulary = Box::new(vocabulary::harmony(&model.vocab()).map_err(not_loaded)?);
         format = Box::new(Harmony::new());
     } else {
         vocabulary = Box::new(vocabulary::FileVocabulary::of(model.vocab()));
@@ -149,7 +148,7 @@ fn refused(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> 
     let name = path.display();
     let reason = reason.unwrap_or_else(|| error.to_string());
     let architecture =
-        reason.strip_prefix("unknown model architecture: ").map(|name| name.trim_matches('\'').to_owned());
+        reason.split_once("unknown model architecture: ").map(|(_, name)| name.trim_matches('\''));
     ModelError::Load(match architecture {
         Some(architecture) => {
             format!(
@@ -207,7 +206,10 @@ mod tests {
     #[test]
     fn why_a_file_cannot_be_loaded_is_one_sentence_with_a_remedy() {
         let rows = [
-            ("unknown model architecture: 'mamba9'", "the architecture mamba9"),
+            (
+                "load_from_file: error loading model: unknown model architecture: 'mamba9'",
+                "the architecture mamba9,",
+            ),
             ("tensor 'x' data is not within the file bounds", "download it again"),
             ("unable to allocate Metal buffer", "choose a smaller model"),
             ("something new", "something new"),

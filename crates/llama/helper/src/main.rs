@@ -1,4 +1,4 @@
-//! The helper program that runs a model. See `openagents_llama`.
+//! The helper program that runs a model. See `openagents_llama_helper`.
 
 use tracing_subscriber::EnvFilter;
 
@@ -10,6 +10,6 @@ fn main() -> anyhow::Result<()> {
         .with_ansi(false)
         .without_time()
         .init();
-    openagents_llama::engine::serve()?;
+    openagents_llama_helper::serve()?;
     Ok(())
 }

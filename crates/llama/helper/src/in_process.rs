@@ -1,15 +1,17 @@
 //! The engine in this process, for tests: what the helper program runs, without the program.
 
-use super::{
-    Device, Engine, LoadRequest, Loaded, Next, backend,
-    memory::resident_bytes,
-    next_report,
+use crate::{
+    backend,
     worker::{self, Job, WAITING_REPORTS, Work},
 };
-use crate::protocol::Report;
 use openagents_core::{
     CancellationToken,
     model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason},
+};
+use openagents_llama::{
+    Engine, LoadRequest, Loaded,
+    engine::{Device, Next, memory::resident_bytes, next_report},
+    protocol::Report,
 };
 use std::{
     sync::{Mutex, PoisonError, mpsc},

@@ -1,14 +1,14 @@
 //! The traps of llama.cpp, each with a real model: every test fails without its remedy.
 
-use super::{
-    LoadRequest, model,
+use crate::{
+    model,
     session::Session,
-    vocabulary::{FileVocabulary, HarmonyVocabulary},
+    vocabulary::{self, FileVocabulary},
 };
-use crate::chat::Vocabulary;
 use llama_cpp_2::{model::LlamaModel, sampling::LlamaSampler, token::LlamaToken};
 use openagents_core::{CancellationToken, model::ModelError};
 use openagents_e2e::gptoss::{self, Script};
+use openagents_llama::{LoadRequest, chat::Vocabulary};
 use std::{path::PathBuf, sync::OnceLock};
 
 /// Returns a tiny gpt-oss: the real architecture and vocabulary, and an answer that never ends to ` loop`.
@@ -63,7 +63,7 @@ fn trap_special_tokens_typed_by_a_person_stay_text() {
     assert!(typed.iter().any(|token| specials.contains(&token.0)), "llama.cpp has become safe: simplify");
 
     let file = FileVocabulary::of(model.vocab());
-    let harmony = HarmonyVocabulary::of(model.vocab()).unwrap();
+    let harmony = vocabulary::harmony(&model.vocab()).unwrap();
     for vocabulary in [&file as &dyn Vocabulary, &harmony] {
         let tokens = vocabulary.text(text);
         assert!(!tokens.iter().any(|token| specials.contains(token)), "{tokens:?}");
@@ -77,7 +77,7 @@ fn trap_special_tokens_typed_by_a_person_stay_text() {
 #[test]
 fn trap_hindi_thai_and_khmer_are_split_as_the_model_has_learnt_them() {
     let model = loaded(&request(256));
-    let harmony = HarmonyVocabulary::of(model.vocab()).unwrap();
+    let harmony = vocabulary::harmony(&model.vocab()).unwrap();
     let reference = tiktoken_rs::o200k_harmony_singleton();
     let mut differ = 0;
     for text in ["नमस्ते दुनिया क्षत्रिय", "สวัสดีชาวโลก", "កាន់តែពិសេសអាច", "Hello, world!"]
@@ -94,7 +94,7 @@ fn trap_hindi_thai_and_khmer_are_split_as_the_model_has_learnt_them() {
 fn trap_going_far_back_gives_what_a_fresh_context_gives() {
     let request = request(2_048);
     let model = loaded(&request);
-    let harmony = HarmonyVocabulary::of(model.vocab()).unwrap();
+    let harmony = vocabulary::harmony(&model.vocab()).unwrap();
     // What the model says after `<|message|>` hangs on the token before it: it has to be remembered.
     let words = ["final", "analysis", "json", "assistant"].map(|word| LlamaToken(harmony.text(word)[0]));
     let first: Vec<LlamaToken> = words.into_iter().cycle().take(1_800).collect();

@@ -1,6 +1,6 @@
 //! A context and what it remembers: reads prompts, samples tokens.
 
-use super::prefix;
+use crate::prefix;
 use llama_cpp_2::{
     context::LlamaContext, llama_batch::LlamaBatch, sampling::LlamaSampler, token::LlamaToken,
 };
@@ -16,7 +16,7 @@ const SEQUENCE: i32 = 0;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Session<'m> {
+pub(crate) struct Session<'m> {
     context: LlamaContext<'m>,
     batch: LlamaBatch<'static>,
     /// The tokens that the context has computed, prompt and answer.
@@ -26,24 +26,24 @@ pub(super) struct Session<'m> {
 
 impl<'m> Session<'m> {
     /// Takes a fresh context.
-    pub(super) fn new(context: LlamaContext<'m>, gpu: bool) -> Self {
+    pub(crate) fn new(context: LlamaContext<'m>, gpu: bool) -> Self {
         let piece = if gpu { PIECE_ON_GPU } else { PIECE_ON_CPU }.min(context.n_batch() as usize).max(1);
         Self { batch: LlamaBatch::new(piece, 1), computed: Vec::new(), piece, context }
     }
 
     /// Returns how many tokens fit, prompt and answer.
-    pub(super) fn context_tokens(&self) -> u32 {
+    pub(crate) fn context_tokens(&self) -> u32 {
         self.context.n_ctx()
     }
 
     /// Returns how many more tokens fit.
-    pub(super) fn room(&self) -> u32 {
+    pub(crate) fn room(&self) -> u32 {
         self.context_tokens().saturating_sub(u32::try_from(self.computed.len()).unwrap_or(u32::MAX))
     }
 
     /// Reads a prompt and returns how many of its tokens were remembered. Tells the share that was read, 0.0 to 1.0,
     /// before each piece when there is more than one.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         prompt: &[LlamaToken],
         cancel: &CancellationToken,
@@ -71,17 +71,17 @@ impl<'m> Session<'m> {
 
     /// Returns how likely each token is to follow what was computed last.
     #[cfg(test)]
-    pub(super) fn logits(&self) -> &[f32] {
+    pub(crate) fn logits(&self) -> &[f32] {
         self.context.get_logits_ith(-1)
     }
 
     /// Chooses the token that follows what was computed last.
-    pub(super) fn sample(&self, sampler: &mut LlamaSampler) -> LlamaToken {
+    pub(crate) fn sample(&self, sampler: &mut LlamaSampler) -> LlamaToken {
         sampler.sample(&self.context, -1)
     }
 
     /// Computes one more token of the answer.
-    pub(super) fn append(&mut self, token: LlamaToken) -> Result<(), ModelError> {
+    pub(crate) fn append(&mut self, token: LlamaToken) -> Result<(), ModelError> {
         self.compute(&[token], true)
     }
 

@@ -4,102 +4,45 @@
 //! none; gpt-oss has its markup there. So gpt-oss text goes through OpenAI's own tokeniser, which also splits Hindi,
 //! Thai and Khmer as the model has learnt them, and the text of other models is cut inside each marker.
 
-use crate::chat::{ChatError, Vocabulary};
 use llama_cpp_2::{token::LlamaToken, token_type::LlamaTokenAttr, vocab::LlamaVocab};
+use openagents_llama::{
+    chat::{ChatError, Vocabulary},
+    harmony::HarmonyVocabulary,
+};
 use std::collections::BTreeSet;
-use tiktoken_rs::CoreBPE;
 
-/// Special tokens of Harmony, from the vocabulary `o200k_harmony`.
-const HARMONY: [(&str, i32); 9] = [
-    ("<|startoftext|>", 199_998),
-    ("<|endoftext|>", 199_999),
-    ("<|return|>", 200_002),
-    ("<|constrain|>", 200_003),
-    ("<|channel|>", 200_005),
-    ("<|start|>", 200_006),
-    ("<|end|>", 200_007),
-    ("<|message|>", 200_008),
-    ("<|call|>", 200_012),
-];
-const HARMONY_ENDS: [i32; 3] = [199_999, 200_002, 200_012];
+/// What prompts and answers of gpt-oss are made of.
+const HARMONY: [&str; 7] =
+    ["<|return|>", "<|constrain|>", "<|channel|>", "<|start|>", "<|end|>", "<|message|>", "<|call|>"];
 
 /// Ordinary tokens of `o200k_harmony`: 0 to this, without it.
 const ORDINARY: i32 = 199_998;
 
-/// The vocabulary of gpt-oss.
-#[derive(Debug)]
-pub(super) struct HarmonyVocabulary<'m> {
-    file: LlamaVocab<'m>,
-    tokenizer: Tokenizer,
-}
-
-/// Its own type has no `Debug`.
-struct Tokenizer(&'static CoreBPE);
-
-impl std::fmt::Debug for Tokenizer {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("o200k_harmony")
+/// Returns the vocabulary of gpt-oss, or fails when the file numbers its tokens in another way.
+pub(crate) fn harmony(file: &LlamaVocab<'_>) -> Result<HarmonyVocabulary, ChatError> {
+    let harmony = HarmonyVocabulary;
+    let fits = |token: i32| {
+        token < file.n_tokens() && file.token_to_piece(LlamaToken(token), true, None) == harmony.bytes(token)
+    };
+    if let Some(marker) = HARMONY.into_iter().find(|marker| !harmony.special(marker).is_some_and(fits)) {
+        return Err(ChatError::Vocabulary(marker.to_owned(), "Harmony"));
     }
-}
-
-impl<'m> HarmonyVocabulary<'m> {
-    /// Fails when the file numbers its tokens in another way.
-    pub(super) fn of(file: LlamaVocab<'m>) -> Result<Self, ChatError> {
-        let tokenizer = tiktoken_rs::o200k_harmony_singleton();
-        let piece = |token| file.token_to_piece(LlamaToken(token), true, None);
-        let fits = |marker: &str, token: i32| token < file.n_tokens() && piece(token) == marker.as_bytes();
-        // The first two say nothing in a prompt, and files differ in what they call them.
-        for (marker, token) in HARMONY.into_iter().skip(2) {
-            if !fits(marker, token) {
-                return Err(ChatError::Vocabulary(marker.to_owned(), "Harmony"));
-            }
-        }
-        // A sample tells another vocabulary well enough.
-        for token in (0..ORDINARY).step_by(997) {
-            let expected = u32::try_from(token).ok().and_then(|token| tokenizer.decode_bytes(&[token]).ok());
-            if token >= file.n_tokens() || expected.is_none_or(|expected| expected != piece(token)) {
-                return Err(ChatError::Vocabulary(format!("token {token} of o200k_harmony"), "Harmony"));
-            }
-        }
-        Ok(Self { file, tokenizer: Tokenizer(tokenizer) })
+    // A sample tells another vocabulary well enough.
+    if let Some(token) = (0..ORDINARY).step_by(997).find(|token| !fits(*token)) {
+        return Err(ChatError::Vocabulary(format!("token {token} of o200k_harmony"), "Harmony"));
     }
-}
-
-impl Vocabulary for HarmonyVocabulary<'_> {
-    fn markup(&self, text: &str) -> Vec<i32> {
-        ids(self.tokenizer.0.encode_with_special_tokens(text))
-    }
-
-    fn text(&self, text: &str) -> Vec<i32> {
-        ids(self.tokenizer.0.encode_ordinary(text))
-    }
-
-    fn special(&self, marker: &str) -> Option<i32> {
-        HARMONY.into_iter().find(|(name, _)| *name == marker).map(|(_, token)| token)
-    }
-
-    fn bytes(&self, token: i32) -> Vec<u8> {
-        self.file.token_to_piece(LlamaToken(token), true, None)
-    }
-
-    fn ends_answer(&self, token: i32) -> bool {
-        HARMONY_ENDS.contains(&token)
-    }
-}
-
-fn ids(tokens: Vec<u32>) -> Vec<i32> {
-    tokens.into_iter().filter_map(|token| i32::try_from(token).ok()).collect()
+    Ok(harmony)
 }
 
 /// The vocabulary of any other file.
 #[derive(Debug)]
-pub(super) struct FileVocabulary<'m> {
+pub(crate) struct FileVocabulary<'m> {
     file: LlamaVocab<'m>,
 }
 
 impl<'m> FileVocabulary<'m> {
     /// Takes the vocabulary of a model.
-    pub(super) fn of(file: LlamaVocab<'m>) -> Self {
+    pub(crate) fn of(file: LlamaVocab<'m>) -> Self {
         Self { file }
     }
 

@@ -1,15 +1,15 @@
 //! llama.cpp itself: one for each process, whatever is loaded.
 
-use super::Device;
 use llama_cpp_2::{
     LlamaBackendDevice, LlamaBackendDeviceType, LogOptions, list_llama_ggml_backend_devices,
     llama_backend::LlamaBackend, send_logs_to_tracing,
 };
 use openagents_core::model::ModelError;
+use openagents_llama::engine::Device;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Returns the backend; the first call starts it and sends its log to `tracing`.
-pub(super) fn backend() -> Result<&'static LlamaBackend, ModelError> {
+pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
     static BACKEND: OnceLock<LlamaBackend> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
     let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -23,20 +23,18 @@ pub(super) fn backend() -> Result<&'static LlamaBackend, ModelError> {
 }
 
 /// Returns what llama.cpp can compute on.
-pub(super) fn devices() -> Vec<Device> {
-    list_llama_ggml_backend_devices().into_iter().map(Device::from).collect()
+pub(crate) fn devices() -> Vec<Device> {
+    list_llama_ggml_backend_devices().into_iter().map(device).collect()
 }
 
-impl From<LlamaBackendDevice> for Device {
-    fn from(device: LlamaBackendDevice) -> Self {
-        let gpu =
-            matches!(device.device_type, LlamaBackendDeviceType::Gpu | LlamaBackendDeviceType::IntegratedGpu);
-        Self {
-            name: device.name,
-            description: device.description,
-            gpu,
-            memory_total: device.memory_total as u64,
-            memory_free: device.memory_free as u64,
-        }
+fn device(device: LlamaBackendDevice) -> Device {
+    let gpu =
+        matches!(device.device_type, LlamaBackendDeviceType::Gpu | LlamaBackendDeviceType::IntegratedGpu);
+    Device {
+        name: device.name,
+        description: device.description,
+        gpu,
+        memory_total: device.memory_total as u64,
+        memory_free: device.memory_free as u64,
     }
 }

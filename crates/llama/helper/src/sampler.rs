@@ -11,7 +11,7 @@ const TOP_K: i32 = 40;
 const AGAIN: f32 = 0.5;
 
 /// Returns the sampler of an attempt, 0 the first.
-pub(super) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
+pub(crate) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
     let temperature = if attempt == 0 { options.temperature } else { options.temperature.max(AGAIN) };
     // A chain keeps its list of candidates from token to token.
     if temperature.is_nan() || temperature <= 0.0 {

@@ -8,7 +8,7 @@ use tracing::Level;
 
 /// Runs `load` and returns the last error that it logged on this thread, if any. Everything that it logs is passed on
 /// to the log of the process afterwards.
-pub(super) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
+pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer({

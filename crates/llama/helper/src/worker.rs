@@ -1,34 +1,34 @@
 //! The thread that owns model and context: takes jobs one at a time.
 
-use super::{LoadRequest, model};
-use crate::protocol::Report;
+use crate::model;
 use llama_cpp_2::model::LlamaModel;
 use openagents_core::{
     CancellationToken,
     model::{Activity, ModelError, ModelEvent, ModelRequest},
 };
+use openagents_llama::{LoadRequest, protocol::Report};
 use std::{sync::mpsc::Receiver, time::Instant};
 use tokio::sync::mpsc;
 
 /// Reports that may wait until somebody takes them. After that the model stops to compute.
-pub(super) const WAITING_REPORTS: usize = 64;
+pub(crate) const WAITING_REPORTS: usize = 64;
 
 /// Something to do.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(crate) struct Job {
     /// For its reports.
-    pub(super) id: u64,
-    pub(super) work: Work,
-    pub(super) cancel: CancellationToken,
+    pub(crate) id: u64,
+    pub(crate) work: Work,
+    pub(crate) cancel: CancellationToken,
     /// Bounded: see [`WAITING_REPORTS`].
-    pub(super) reports: mpsc::Sender<Report>,
+    pub(crate) reports: mpsc::Sender<Report>,
     /// When it came.
-    pub(super) asked: Instant,
+    pub(crate) asked: Instant,
 }
 
 /// What to do.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(crate) enum Work {
     Load(LoadRequest),
     Generate(Box<ModelRequest>),
     Unload,
@@ -51,7 +51,7 @@ impl Job {
 }
 
 /// Does jobs until no more can come.
-pub(super) fn run(jobs: &Receiver<Job>) {
+pub(crate) fn run(jobs: &Receiver<Job>) {
     let mut next = jobs.recv().ok();
     while let Some(job) = next {
         next = match &job.work {

@@ -8,7 +8,8 @@ use openagents_core::{
     },
 };
 use openagents_e2e::gptoss::{self, Script};
-use openagents_llama::{Engine, LoadRequest, Loaded, client::Helper, engine::InProcess};
+use openagents_llama::{Engine, LoadRequest, Loaded, client::Helper};
+use openagents_llama_helper::InProcess;
 use std::{
     path::{Path, PathBuf},
     process::Command,
