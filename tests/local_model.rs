@@ -125,8 +125,11 @@ async fn one_session_goes_on_in_another_mode_and_back() -> Result<()> {
     let desk = desk()?;
     let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &small_model()?)?)?;
     let mut client = server.connect().await?;
+    let mut settings = client.request("_openagents/models/list", json!({})).await?["settings"].clone();
+    settings["temperature"] = json!(0);
+    client.request("_openagents/models/configure", json!({"settings": settings})).await?;
     let session = local_session(&mut client, &desk).await?;
-    let end = prompt(&mut client, &session, "What is the capital of France? Answer in one word.").await?;
+    let end = prompt(&mut client, &session, "What is the capital of France?").await?;
     assert_eq!(end["stopReason"], "end_turn");
     assert!(said(&client)?.contains("Paris"), "{}", said(&client)?);
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await?;
@@ -235,7 +238,7 @@ fn the_agent_command_answers_with_a_real_model() -> Result<()> {
     let model = model.to_str().context("a path in UTF-8")?;
     let question = "What is the capital of France? Answer in one word.";
     let output = desk
-        .openagents(&["agent", question, "--model", model, "--json"])?
+        .openagents(&["agent", question, "--model", model, "--temperature", "0", "--json"])?
         .env("OPENAGENTS_LLAMA_THREADS", "1")
         .output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -277,7 +280,8 @@ fn every_bad_model_file_is_told_in_one_sentence() -> Result<()> {
         assert!(told.contains(expected) && told.lines().count() == 1, "{name}: {told}");
     }
     let output = desk.run(&["agent", "hello", "--model", "nowhere.gguf"])?;
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr)?.contains("--model nowhere.gguf: there is no such file"));
     Ok(())
 }
 
