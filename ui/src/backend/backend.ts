@@ -5,6 +5,8 @@ export interface Backend {
   address(): Promise<Address>;
   /** Opens the system's folder dialog. Absent where there is none; resolves with null when it is dismissed. */
   pickFolder?: () => Promise<string | null>;
+  /** The same for the GGUF file of a model. */
+  pickModel?: () => Promise<string | null>;
   /** Hears what a person chose in the shell's menu, and folders that were opened from outside the page. */
   listen?: (commands: Commands) => void;
 }

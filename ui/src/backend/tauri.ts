@@ -18,6 +18,7 @@ export class TauriBackend implements Backend {
   }
 
   pickFolder = (): Promise<string | null> => invoke<string | null>('pick_folder');
+  pickModel = (): Promise<string | null> => invoke<string | null>('pick_model');
 
   listen = (commands: Commands): void => {
     void listen<string>('menu', (event) => commands.menu(event.payload));

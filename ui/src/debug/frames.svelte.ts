@@ -1,4 +1,6 @@
-import type { Frame } from '../connection/wire';
+import type { Link } from '../connection/link.svelte';
+import { sentence } from '../connection/link.svelte';
+import { METHODS, type Frame } from '../connection/wire';
 import { named, type NamedFrame } from './filter';
 
 /** As many as the bridge keeps. */
@@ -12,10 +14,24 @@ export class Frames {
   waiting = $state(0);
   problem = $state<string | null>(null);
 
+  readonly #link: () => Link;
   #all: Frame[] = [];
 
-  /** What the bridge remembers, at the start of a look or after a reconnect. */
-  remembered(frames: readonly Frame[]): void {
+  constructor(link: () => Link) {
+    this.#link = link;
+  }
+
+  /** Asks for what the bridge remembers, at the start of a look or after a reconnect. */
+  async read(): Promise<void> {
+    try {
+      this.#remembered((await this.#link().request<{ frames: Frame[] }>(METHODS.inspect, {})).frames);
+      this.problem = null;
+    } catch (error) {
+      this.problem = `The frames cannot be read: ${sentence(error)}`;
+    }
+  }
+
+  #remembered(frames: readonly Frame[]): void {
     const newest = frames.at(-1)?.n ?? 0;
     // Numbers go on within one run of the bridge; a lower one means that it was started again.
     const later = this.#all.filter((frame) => frame.n > newest && newest > 0 && frame.n - newest < KEPT);
