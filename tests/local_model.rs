@@ -125,9 +125,7 @@ async fn one_session_goes_on_in_another_mode_and_back() -> Result<()> {
     let desk = desk()?;
     let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &small_model()?)?)?;
     let mut client = server.connect().await?;
-    let mut settings = client.request("_openagents/models/list", json!({})).await?["settings"].clone();
-    settings["temperature"] = json!(0);
-    client.request("_openagents/models/configure", json!({"settings": settings})).await?;
+    client.request("_openagents/models/configure", json!({"settings": {"temperature": 0}})).await?;
     let session = local_session(&mut client, &desk).await?;
     let end = prompt(&mut client, &session, "What is the capital of France?").await?;
     assert_eq!(end["stopReason"], "end_turn");
@@ -171,13 +169,10 @@ async fn settings_are_the_same_for_every_client_and_after_a_restart() -> Result<
     let server = Server::start(with_model(&desk, &arguments, &model)?)?;
     let (mut one, mut two) = (server.connect().await?, server.connect().await?);
     two.request("_openagents/models/list", json!({"watch": true})).await?;
-    let mut settings = one.request("_openagents/models/list", json!({})).await?["settings"].clone();
-    settings["idleMinutes"] = json!(30);
-    settings["effort"] = json!("high");
-    one.request("_openagents/models/configure", json!({"settings": settings})).await?;
+    one.request("_openagents/models/configure", json!({"settings": {"idleMinutes": 30}})).await?;
     two.until("the news", |frame| frame["params"]["settings"]["idleMinutes"] == 30).await?;
-    settings["temperature"] = json!(9);
-    let refused = one.request("_openagents/models/configure", json!({"settings": settings})).await;
+    two.request("_openagents/models/configure", json!({"settings": {"effort": "high"}})).await?;
+    let refused = one.request("_openagents/models/configure", json!({"settings": {"temperature": 9}})).await;
     assert!(refused.unwrap_err().to_string().contains("temperature is 9"));
     drop(server);
     let server = Server::start(with_model(&desk, &arguments, &model)?)?;

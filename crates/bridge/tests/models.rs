@@ -71,11 +71,11 @@ impl LocalModels for Fake {
     }
     fn command(&self, command: ModelCommand) -> Result<(), LocalModelsError> {
         match command {
-            ModelCommand::Configure(settings) => {
-                settings.check().map_err(LocalModelsError::Refused)?;
-                let json = serde_json::to_value(settings.as_ref()).unwrap();
-                self.0.settings.set(MODEL_SETTINGS, json)?;
-                self.0.snapshot.lock().unwrap().settings = *settings;
+            ModelCommand::Configure(change) => {
+                let mut settings = self.0.snapshot.lock().unwrap().settings.clone();
+                settings.change(&change).map_err(LocalModelsError::Refused)?;
+                self.0.settings.set(MODEL_SETTINGS, serde_json::to_value(&settings).unwrap())?;
+                self.0.snapshot.lock().unwrap().settings = settings;
             }
             ModelCommand::Download { id, accept_licence: false } => {
                 let url = "https://www.apache.org/licenses/LICENSE-2.0".to_owned();

@@ -4,7 +4,7 @@
 //! Both get one thread, the same messages, greedy sampling and the same number of tokens, in turn. What both have read
 //! of the beginning of a prompt they remember; what is measured is the rest.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its table")]
+#![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
 mod ours;
 mod peer;
@@ -81,7 +81,7 @@ async fn in_turn(
     question: &str,
     tokens: u32,
 ) -> Result<(Run, Run)> {
-    if pair % 2 == 0 {
+    if pair.is_multiple_of(2) {
         let run = ours.run(question, tokens).await?;
         Ok((run, peer.run(question, tokens).await?))
     } else {

@@ -47,10 +47,7 @@ impl Ours {
 
     pub(crate) async fn run(&mut self, question: &str, tokens: u32) -> Result<Run> {
         let client = &mut self.client;
-        let listed = client.request("_openagents/models/list", json!({})).await?;
-        let mut settings = listed["settings"].clone();
-        settings["temperature"] = json!(0.0);
-        settings["maxTokens"] = json!(tokens);
+        let settings = json!({"temperature": 0.0, "maxTokens": tokens});
         client.request("_openagents/models/configure", json!({"settings": settings})).await?;
         let root = self._home.path().join("shelves");
         let session = client.request("session/new", json!({"cwd": root, "mcpServers": []})).await?;

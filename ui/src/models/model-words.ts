@@ -1,8 +1,5 @@
 import type { Activity, ModelStatus, Usage } from '../connection/wire';
 
-/** The id of the local model as a mode. */
-export const LOCAL_MODE = 'gptoss_20b';
-
 export const percent = (progress: number): string => `${Math.floor(Math.min(1, Math.max(0, progress)) * 100)} %`;
 
 /** What a model is doing, in one or two words. */

@@ -2,6 +2,7 @@ import { RequestError } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/link.svelte';
 import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from '../connection/wire';
+import { unavailable } from './model-words';
 
 /** What can be done with one model, or with the one in use. */
 export type Deed = 'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
@@ -34,6 +35,16 @@ export class Models {
 
   get inUse(): ModelCard | null {
     return this.snapshot?.models.find((card) => card.inUse) ?? null;
+  }
+
+  /** What the model in use is called. */
+  get name(): string {
+    return this.inUse?.name ?? 'GPTOSS 20B';
+  }
+
+  /** Why the local model cannot answer a prompt now; null when it can, loading included. */
+  get unavailable(): string | null {
+    return this.inUse === null ? 'not set up' : unavailable(this.inUse.status);
   }
 
   /** A connection is up: follow the models on it. */

@@ -1,4 +1,5 @@
 import type { Activity, AttachResult, Update } from '../connection/wire';
+import { EXPLORER_MODE } from '../models/modes';
 import type { PlanView } from '../plan/plan';
 import type { Row } from '../timeline/rows';
 import { apply, emptyFold, settle, type Fold } from './fold';
@@ -22,7 +23,7 @@ export class Session {
   updates = $state(0);
   working = $state(false);
   /** Which agent answers prompts here. */
-  mode = $state('default_mode');
+  mode = $state<string>(EXPLORER_MODE);
   /** What the model that answers is doing; null when none does. */
   activity = $state.raw<Activity | null>(null);
   /** False while older entries of the log are still on their way. */

@@ -1,7 +1,8 @@
-import type { ListSessionsResponse } from '@agentclientprotocol/sdk';
+import type { ListSessionsResponse, NewSessionResponse } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/link.svelte';
 import { METHODS, openagents, type ActivityParams, type AttachResult, type ExploreResult, type SessionInfo, type SessionMeta, type Update } from '../connection/wire';
+import { EXPLORER_MODE, type Mode } from '../models/modes';
 import { Session } from './session.svelte';
 
 /** A line of the sidebar. */
@@ -13,10 +14,10 @@ export interface SessionItem {
   running: boolean;
 }
 
-/** An exploration that has been asked for and has no session yet. */
+/** What has been asked for and has no session yet. */
 export interface Starting {
   root: string;
-  goals: string[];
+  mode: Mode;
   since: number;
   /** A person stopped it before its session had a name. */
   stopped: boolean;
@@ -32,7 +33,7 @@ export class Sessions {
   listed = $state(false);
   open = $state.raw<Session | null>(null);
   starting = $state.raw<Starting | null>(null);
-  /** What is written to the exploration that starts. */
+  /** What is written to the session that starts. */
   early = $state('');
   /** Why the last Start failed. */
   problem = $state<string | null>(null);
@@ -111,20 +112,41 @@ export class Sessions {
     if (session.attachedOn !== this.#connection) void this.#attach(session);
   }
 
-  /** Resolves with false when the exploration could not begin; `problem` says why. */
-  async start(root: string, goals: string[]): Promise<boolean> {
+  /** Explores a folder. Resolves with false when that could not begin; `problem` says why. */
+  explore(root: string, goals: string[]): Promise<boolean> {
+    const begin = async (): Promise<string> => (await this.#link().request<ExploreResult>(METHODS.explore, { root, goals })).sessionId;
+    return this.#start(root, EXPLORER_MODE, begin, (session, starting) => {
+      if (session.updates === 0) session.waitingSince = starting.since;
+      if (starting.stopped) this.cancel(session);
+    });
+  }
+
+  /** Begins a session in a mode with a prompt. Resolves with false when that could not begin; `problem` says why. */
+  ask(root: string, text: string, mode: Mode): Promise<boolean> {
+    const begin = async (): Promise<string> => {
+      const { sessionId } = await this.#link().request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
+      await this.#link().request('session/set_mode', { sessionId, modeId: mode });
+      return sessionId;
+    };
+    return this.#start(root, mode, begin, (session, starting) => {
+      if (starting.stopped) session.draft = text;
+      else void this.prompt(session, text);
+    });
+  }
+
+  async #start(root: string, mode: Mode, begin: () => Promise<string>, begun: (session: Session, starting: Starting) => void): Promise<boolean> {
     this.problem = null;
     this.open = null;
-    const starting: Starting = { root, goals, since: Date.now(), stopped: false };
+    const starting: Starting = { root, mode, since: Date.now(), stopped: false };
     this.starting = starting;
     this.early = '';
     try {
-      const answer = await this.#link().request<ExploreResult>(METHODS.explore, { root, goals });
-      const session = this.#known.get(answer.sessionId) ?? this.#keep(new Session(answer.sessionId));
+      const id = await begin();
+      const session = this.#known.get(id) ?? this.#keep(new Session(id));
       session.cwd = root;
+      session.mode = mode;
       session.attachedOn = this.#connection;
-      if (session.updates === 0) session.waitingSince = starting.since;
-      if (starting.stopped) this.cancel(session);
+      begun(session, starting);
       if (this.starting === starting) {
         this.open = session;
         if (session.draft === '') session.draft = this.early;
@@ -182,7 +204,7 @@ export class Sessions {
   }
 
   #reason(error: unknown): string {
-    return this.#link().state.name === 'live' ? sentence(error) : 'The link broke before the exploration began.';
+    return this.#link().state.name === 'live' ? sentence(error) : 'The link broke before the session began.';
   }
 
   async #list(): Promise<void> {

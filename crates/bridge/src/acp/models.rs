@@ -1,7 +1,7 @@
 //! `_openagents/models/*`: what a person can do with the local models.
 
 use crate::error::Fault;
-use openagents_core::model::{ModelCommand, ModelSettings};
+use openagents_core::model::{ModelCommand, SettingsChange};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ struct Add {
 
 #[derive(Deserialize)]
 struct Configure {
-    settings: ModelSettings,
+    settings: SettingsChange,
 }
 
 /// Reads the command that the last word of a method stands for.
@@ -57,7 +57,7 @@ pub(super) fn command(verb: &str, params: Value) -> Result<ModelCommand, Fault> 
         "add" => ModelCommand::Add { path: read::<Add>(params)?.path },
         "load" => ModelCommand::Load,
         "unload" => ModelCommand::Unload,
-        "configure" => ModelCommand::Configure(Box::new(read::<Configure>(params)?.settings)),
+        "configure" => ModelCommand::Configure(read::<Configure>(params)?.settings),
         _ => return Err(Fault::method_not_found(&format!("{PREFIX}{verb}"))),
     })
 }

@@ -172,6 +172,6 @@ fn on_the_wire(command: ModelCommand) -> anyhow::Result<(&'static str, Value)> {
         ModelCommand::Use { id } => ("use", json!({"id": id})),
         ModelCommand::Load => ("load", json!({})),
         ModelCommand::Unload => ("unload", json!({})),
-        ModelCommand::Configure(settings) => ("configure", json!({"settings": *settings})),
+        ModelCommand::Configure(change) => ("configure", json!({"settings": change})),
     })
 }

@@ -1,6 +1,6 @@
 //! The models on this machine as a person manages them: what a card shows, and what can be done.
 
-use super::{LanguageModel, ModelSettings, Usage};
+use super::{LanguageModel, ModelSettings, SettingsChange, Usage};
 use serde::Serialize;
 use std::{path::PathBuf, sync::Arc};
 
@@ -72,8 +72,8 @@ pub enum ModelCommand {
     Load,
     /// Give its memory back now.
     Unload,
-    /// Change the settings.
-    Configure(Box<ModelSettings>),
+    /// Change some settings.
+    Configure(SettingsChange),
 }
 
 /// How the models stand.

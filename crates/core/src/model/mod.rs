@@ -18,7 +18,9 @@ pub use local::{
 pub use request::{
     AssistantMessage, CallRequest, Message, ModelOptions, ModelRequest, ReasoningEffort, ToolSpec,
 };
-pub use settings::{IDLE_MINUTES, MODEL_SETTINGS, ModelSettings, SettingsError, SettingsStore};
+pub use settings::{
+    IDLE_MINUTES, MODEL_SETTINGS, ModelSettings, SettingsChange, SettingsError, SettingsStore,
+};
 
 use crate::CancellationToken;
 

@@ -1,7 +1,7 @@
 //! What a person chose for the local model. Kept in the store, the same for every client.
 
 use super::{ModelOptions, ReasoningEffort};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// The key of [`ModelSettings`] among the settings.
@@ -47,6 +47,36 @@ pub struct ModelSettings {
     pub accepted_licences: Vec<String>,
 }
 
+/// A change of some settings; what is absent stays as it is. So two clients that change different things at the same
+/// time do not undo each other's change. The model in use and the licences have commands of their own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SettingsChange {
+    /// See [`ModelSettings::temperature`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    /// See [`ModelSettings::top_p`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f32>,
+    /// See [`ModelSettings::max_tokens`]; `Some(None)`, `null` in JSON, takes the limit away.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<Option<u32>>,
+    /// See [`ModelSettings::effort`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<ReasoningEffort>,
+    /// See [`ModelSettings::idle_minutes`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_minutes: Option<u32>,
+    /// See [`ModelSettings::preload`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preload: Option<bool>,
+}
+
+/// A field that is there, be it `null`.
+fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u32>>, D::Error> {
+    Deserialize::deserialize(value).map(Some)
+}
+
 impl Default for ModelSettings {
     fn default() -> Self {
         let options = ModelOptions::default();
@@ -75,6 +105,22 @@ impl ModelSettings {
         }
     }
 
+    /// Makes a change, or fails as [`ModelSettings::check`] does and changes nothing.
+    pub fn change(&mut self, change: &SettingsChange) -> Result<(), String> {
+        let changed = Self {
+            temperature: change.temperature.unwrap_or(self.temperature),
+            top_p: change.top_p.unwrap_or(self.top_p),
+            max_tokens: change.max_tokens.unwrap_or(self.max_tokens),
+            effort: change.effort.unwrap_or(self.effort),
+            idle_minutes: change.idle_minutes.unwrap_or(self.idle_minutes),
+            preload: change.preload.unwrap_or(self.preload),
+            ..self.clone()
+        };
+        changed.check()?;
+        *self = changed;
+        Ok(())
+    }
+
     /// Fails with one sentence that names the field when a value is out of range.
     pub fn check(&self) -> Result<(), String> {
         if !(0.0..=2.0).contains(&self.temperature) {
@@ -101,6 +147,28 @@ mod tests {
     fn settings_of_another_version_are_read() {
         let read: ModelSettings = serde_json::from_str(r#"{"temperature":0.2,"fromTheFuture":[1]}"#).unwrap();
         assert_eq!(read, ModelSettings { temperature: 0.2, ..ModelSettings::default() });
+    }
+
+    #[test]
+    fn a_change_leaves_alone_what_it_does_not_name() {
+        let mut settings = ModelSettings { max_tokens: Some(9), preload: true, ..ModelSettings::default() };
+        let rows = [
+            (r#"{"temperature":0.2,"model":"x"}"#, (0.2, Some(9), None)),
+            (r#"{"maxTokens":null}"#, (0.2, None, None)),
+            (r#"{"maxTokens":4}"#, (0.2, Some(4), None)),
+        ];
+        for (json, expected) in rows {
+            settings.change(&serde_json::from_str(json).unwrap()).unwrap();
+            assert_eq!(
+                (settings.temperature, settings.max_tokens, settings.model.clone()),
+                expected,
+                "{json}"
+            );
+            assert!(settings.preload);
+        }
+        let wrong = SettingsChange { top_p: Some(2.0), preload: Some(false), ..SettingsChange::default() };
+        assert!(settings.change(&wrong).unwrap_err().contains("top-p"));
+        assert!(settings.preload);
     }
 
     #[test]

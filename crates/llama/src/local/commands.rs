@@ -1,7 +1,7 @@
 //! What a person asks for.
 
 use super::{
-    Inner,
+    Inner, lock,
     saved::{save_added, save_settings},
     state::State,
     status::{Run, Work},
@@ -12,7 +12,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    model::{LocalModelsError, ModelCommand, ModelSettings},
+    model::{LocalModelsError, ModelCommand, ModelSettings, SettingsChange},
 };
 use std::{
     io,
@@ -43,7 +43,7 @@ impl Inner {
             ModelCommand::Use { id } => self.use_model(&id),
             ModelCommand::Load => self.load_now(),
             ModelCommand::Unload => self.unload_now(),
-            ModelCommand::Configure(settings) => self.configure(*settings),
+            ModelCommand::Configure(change) => self.configure(&change),
         }
     }
 
@@ -168,20 +168,23 @@ impl Inner {
         }
     }
 
-    /// The model and the licences have commands of their own: a form that is reset does not change them.
-    fn configure(&self, settings: ModelSettings) -> Outcome {
-        settings.check().map_err(LocalModelsError::Refused)?;
-        self.save(|present| {
-            let (model, accepted_licences) =
-                (present.model.take(), std::mem::take(&mut present.accepted_licences));
-            *present = ModelSettings { model, accepted_licences, ..settings };
-        })
+    fn configure(&self, change: &SettingsChange) -> Outcome {
+        self.try_save(|settings| settings.change(change).map_err(LocalModelsError::Refused))
     }
 
     /// Changes the settings once they are on the disk.
     pub(super) fn save(&self, change: impl FnOnce(&mut ModelSettings)) -> Outcome {
+        self.try_save(|settings| {
+            change(settings);
+            Ok(())
+        })
+    }
+
+    /// One change after the other: each begins with what the one before left.
+    fn try_save(&self, change: impl FnOnce(&mut ModelSettings) -> Outcome) -> Outcome {
+        let _saving = lock(&self.saving);
         let mut settings = self.state().saved.settings.clone();
-        change(&mut settings);
+        change(&mut settings)?;
         save_settings(&*self.config.settings, &settings)?;
         self.change(|state| state.saved.settings = settings);
         Ok(())

@@ -36,6 +36,8 @@ struct Inner {
     config: LocalConfig,
     state: Mutex<State>,
     shelf: Mutex<Shelf>,
+    /// Held while settings are changed.
+    saving: Mutex<()>,
     /// Who has the engine.
     turns: Turns,
     watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
@@ -53,6 +55,7 @@ impl Local {
         let inner = Arc::new(Inner {
             state: Mutex::new(State::new(saved, config.clock.now())),
             shelf: Mutex::default(),
+            saving: Mutex::default(),
             turns: Turns::default(),
             watchers: Mutex::default(),
             bell: Arc::default(),

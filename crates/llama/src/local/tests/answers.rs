@@ -6,7 +6,7 @@ use openagents_core::{
     CancellationToken,
     model::{
         Activity, Availability, LanguageModel, LocalModels, ModelCommand, ModelError, ModelEvent,
-        ModelRequest, ModelSettings, ModelStatus, StopReason,
+        ModelRequest, ModelStatus, SettingsChange, StopReason,
     },
 };
 use std::{
@@ -206,8 +206,8 @@ fn an_idle_model_gives_its_memory_back() {
     assert_eq!(local.inner.look_after(minutes(10)), None);
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
     // Never, but the machine needs its memory.
-    let settings = ModelSettings { idle_minutes: 0, ..ModelSettings::default() };
-    local.command(ModelCommand::Configure(Box::new(settings))).unwrap();
+    let change = SettingsChange { idle_minutes: Some(0), ..SettingsChange::default() };
+    local.command(ModelCommand::Configure(change)).unwrap();
     assert!(ask(&local, &never()).1.is_ok());
     assert!(local.inner.look_after(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
@@ -226,16 +226,16 @@ fn idle_time_that_passes_is_noticed_without_being_asked() {
     assert!(ask(&local, &never()).1.is_ok());
     *skipped.lock().unwrap() = Duration::from_secs(700);
     // Anything that changes lets the thread look again.
-    let settings = Box::new(ModelSettings { temperature: 0.1, ..ModelSettings::default() });
-    local.command(ModelCommand::Configure(settings)).unwrap();
+    let change = SettingsChange { temperature: Some(0.1), ..SettingsChange::default() };
+    local.command(ModelCommand::Configure(change)).unwrap();
     until(&local, "tiny", |status| *status == ModelStatus::NotLoaded);
 }
 
 #[test]
 fn it_is_loaded_at_the_start_when_a_person_wants_that() {
     let stage = Stage::new().with_model("tiny.gguf");
-    let settings = Box::new(ModelSettings { preload: true, ..ModelSettings::default() });
-    stage.local_with("tiny").command(ModelCommand::Configure(settings)).unwrap();
+    let change = SettingsChange { preload: Some(true), ..SettingsChange::default() };
+    stage.local_with("tiny").command(ModelCommand::Configure(change)).unwrap();
     let local = stage.local();
     until(&local, "tiny", |status| *status == ModelStatus::Ready);
     assert!(local.capabilities().loaded && local.capabilities().tools);

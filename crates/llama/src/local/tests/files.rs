@@ -6,7 +6,7 @@ use crate::{
     gguf::testing::Draft,
     models::testing::{Manner, Server, Share},
 };
-use openagents_core::model::{LocalModels, LocalModelsError, ModelCommand, ModelSettings, ModelStatus};
+use openagents_core::model::{LocalModels, LocalModelsError, ModelCommand, ModelStatus, SettingsChange};
 use std::path::PathBuf;
 
 const GPT_OSS: &str = "gpt-oss-20b";
@@ -156,7 +156,7 @@ fn refusals_are_sentences() {
         ModelCommand::Repair { id: tiny() },
         ModelCommand::Load,
         ModelCommand::Add { path: PathBuf::from("/nowhere.gguf") },
-        ModelCommand::Configure(Box::new(ModelSettings { idle_minutes: 3, ..ModelSettings::default() })),
+        ModelCommand::Configure(SettingsChange { idle_minutes: Some(3), ..SettingsChange::default() }),
     ];
     let told: Vec<_> =
         commands.into_iter().map(|command| local.command(command).unwrap_err().to_string()).collect();
@@ -177,11 +177,15 @@ fn refusals_are_sentences() {
 }
 
 #[test]
-fn a_form_that_is_reset_changes_neither_the_model_nor_the_licences() {
+fn a_changed_setting_leaves_the_model_and_the_other_settings_alone() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
-    let settings = ModelSettings { temperature: 0.1, ..ModelSettings::default() };
-    local.command(ModelCommand::Configure(Box::new(settings))).unwrap();
+    for change in [
+        SettingsChange { temperature: Some(0.1), ..SettingsChange::default() },
+        SettingsChange { preload: Some(true), ..SettingsChange::default() },
+    ] {
+        local.command(ModelCommand::Configure(change)).unwrap();
+    }
     let kept = stage.local().snapshot().settings;
-    assert_eq!((kept.temperature, kept.model.as_deref()), (0.1, Some("tiny")));
+    assert_eq!((kept.temperature, kept.preload, kept.model.as_deref()), (0.1, true, Some("tiny")));
 }
