@@ -12,7 +12,7 @@ DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
 
 .DEFAULT_GOAL := help
-.PHONY: help run test app bench bench-exploration bench-local-model check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page
+.PHONY: help run agent test app bench bench-exploration bench-local-model check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -23,6 +23,9 @@ help: ## Explain the targets
 
 run: ## Build the app and open it on this folder (without a display: serve the page)
 	@scripts/run.sh "$(FOLDER)"
+
+agent: ## Ask a small local model: make agent PROMPT="Why is the sky blue?" [ARGS=--json] [MODEL=file.gguf]
+	@MODEL="$(MODEL)" scripts/agent.sh "$(or $(PROMPT),What is the capital of France?)" $(ARGS)
 
 test: install-tests ## Run every test
 	@$(STEP) "Format" cargo fmt --all --check

