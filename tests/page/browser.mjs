@@ -75,6 +75,23 @@ export class Tab {
     await this.page.setViewportSize(size);
   }
 
+  /** Keeps a picture in every size and theme, and sees that nothing reaches out of the window in any. */
+  async shootAll(name) {
+    const { page, name: before } = this;
+    for (const [size, { viewport }] of Object.entries(SIZES)) {
+      await page.setViewportSize(viewport);
+      for (const theme of THEMES) {
+        await page.emulateMedia({ colorScheme: theme });
+        this.name = `${size}-${theme}`;
+        await this.shoot(name);
+      }
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.equal(overflow, 0, 'nothing reaches out of the window');
+    }
+    this.name = before;
+    await page.setViewportSize(SIZES.desktop.viewport);
+  }
+
   async live() {
     await this.page.locator('[data-link=live]').waitFor();
   }
@@ -88,7 +105,7 @@ export class Tab {
 
   /** Waits until no turn runs. */
   async atRest() {
-    await this.page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
+    await this.page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' });
   }
 
   row(tool) {

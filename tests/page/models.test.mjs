@@ -1,46 +1,25 @@
 // The local model as a person manages it and talks to it: the real server, the real engine, a small scripted gpt-oss.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
-import { launch, SIZES, Tab, THEMES } from './browser.mjs';
-import { Fixture } from './fixture.mjs';
-import { Repository } from './repository.mjs';
-import { BUILT, Server } from './server.mjs';
+import { launch } from './browser.mjs';
+import { ModelsStage, offered } from './models-stage.mjs';
 
 const ANSWER = 'This folder holds a small project.';
 const SECRET = /secret plan/i;
 
-let fixture, repository, server, browser, gguf;
+let stage, browser;
 before(async () => {
-  fixture = await Fixture.create();
-  repository = await Repository.start(4_000_000, 2_000_000);
-  gguf = join(fixture.base, 'scripted.gguf');
-  fixture.env = { OPENAGENTS_MODELS_URL: repository.address, OPENAGENTS_LLAMA_MODEL: '' };
-  await promisify(execFile)(`${BUILT}/scripted-gptoss`, [gguf, 'explorer']);
-  [server, browser] = await Promise.all([Server.start(fixture), launch()]);
+  [stage, browser] = await Promise.all([ModelsStage.set(2_000_000), launch()]);
 });
 after(async () => {
   await browser?.close();
-  await server?.stop();
-  repository?.stop();
-  await fixture?.remove();
+  await stage?.strike();
 });
 
-async function settings(options) {
-  const tab = await Tab.open(browser, options);
-  await tab.page.goto(server.address);
-  await tab.live();
-  await tab.page.keyboard.press('Control+,');
-  await tab.page.getByRole('heading', { name: 'Models' }).waitFor();
-  return tab;
-}
-
-const offered = (page) => page.locator('[data-model="gpt-oss-20b"]');
-
+const settings = (options) => stage.settings(browser, options);
 /** Waits until a field holds a value. The page's content policy forbids the evaluation that `waitForFunction` needs. */
 async function shows(page, label, value) {
   const give = Date.now() + 20_000;
@@ -50,30 +29,12 @@ async function shows(page, label, value) {
   }
 }
 
-/** Keeps a picture in every size and theme. */
-async function shootAll(tab, name) {
-  const { page } = tab;
-  const before = tab.name;
-  for (const [size, { viewport }] of Object.entries(SIZES)) {
-    await page.setViewportSize(viewport);
-    for (const theme of THEMES) {
-      await page.emulateMedia({ colorScheme: theme });
-      tab.name = `${size}-${theme}`;
-      await tab.shoot(name);
-    }
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    assert.equal(overflow, 0, 'nothing reaches out of the window');
-  }
-  tab.name = before;
-  await page.setViewportSize(SIZES.desktop.viewport);
-}
-
 test('a model is downloaded: licence, progress, pause, resume, cancel', async () => {
   const tab = await settings();
   const { page } = tab;
   const card = offered(page);
   await page.locator('[data-status=not_downloaded]').waitFor();
-  await shootAll(tab, 'models-empty');
+  await tab.shootAll('models-empty');
   await card.getByRole('button', { name: /^Download/ }).click();
   await card.getByRole('link', { name: 'Apache-2.0' }).waitFor();
   const accept = card.getByRole('button', { name: 'Accept and download' });
@@ -83,13 +44,13 @@ test('a model is downloaded: licence, progress, pause, resume, cancel', async ()
   await accept.click();
   await card.getByText(/^[1-3]\.\d MB of 4\.0 MB · .*\/s · .* left$/).waitFor();
   assert.ok(Number(await card.getByRole('progressbar').getAttribute('aria-valuenow')) > 0);
-  await shootAll(tab, 'models-downloading');
+  await tab.shootAll('models-downloading');
   await card.getByRole('button', { name: 'Pause' }).click();
   await page.locator('[data-status=paused]').waitFor();
   await card.getByRole('button', { name: 'Cancel' }).click();
   await card.getByText('Stop the download and delete what is there', { exact: false }).waitFor();
   await card.getByRole('button', { name: 'Keep it' }).click();
-  repository.release();
+  stage.repository.release();
   await card.getByRole('button', { name: 'Resume' }).click();
   await page.locator('[data-model="gpt-oss-20b"][data-status=not_loaded]').waitFor();
   await card.getByText('verified', { exact: false }).waitFor();
@@ -130,7 +91,7 @@ test('settings are saved as they are typed, live on every page, and refused in a
 test('a file that is no model is refused beside the field', async () => {
   const tab = await settings();
   const { page } = tab;
-  await page.getByLabel('Add a GGUF file').fill(join(fixture.workspace, 'README.md'));
+  await page.getByLabel('Add a GGUF file').fill(join(stage.fixture.workspace, 'README.md'));
   await page.getByRole('button', { name: 'Add', exact: true }).click();
   assert.match(await page.getByRole('alert').innerText(), /README\.md/);
   await page.getByRole('button', { name: 'Dismiss' }).click();
@@ -141,7 +102,8 @@ test('a file that is no model is refused beside the field', async () => {
 test('a prompt is answered by the local model: activity, stream, figures, Stop', async () => {
   const tab = await settings();
   const { page } = tab;
-  const other = join(fixture.base, 'other.gguf');
+  const gguf = await stage.scripted();
+  const other = join(stage.fixture.base, 'other.gguf');
   await copyFile(gguf, other);
   for (const path of [other, gguf]) {
     await page.getByLabel('Add a GGUF file').fill(path);
@@ -176,20 +138,20 @@ test('a prompt is answered by the local model: activity, stream, figures, Stop',
   const activities = await page.evaluate(() => globalThis.activities);
   assert.ok(activities.some((words) => /^(?:Loading .*… \d+ %|Reading prompt \d+ %|\d+ tokens? · [\d.]+ tokens\/s)$/.test(words)), activities.join('; '));
   assert.doesNotMatch(await page.locator('body').innerText(), SECRET);
-  await shootAll(tab, 'models-answered');
+  await tab.shootAll('models-answered');
 
   await prompt.fill('Tell me, and loop');
   await prompt.press('Enter');
   await page.locator('[data-activity]', { hasText: /tokens\/s/ }).waitFor();
   // It is read while it is written.
   await page.locator('.message', { hasText: 'tick tick' }).waitFor();
-  await shootAll(tab, 'models-generating');
-  await page.getByRole('button', { name: 'Stop' }).click();
+  await tab.shootAll('models-generating');
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await tab.atRest();
   await page.locator('[data-activity]').waitFor({ state: 'detached' });
   await page.keyboard.press('Control+,');
   await card.getByText(/in memory/).waitFor();
-  await shootAll(tab, 'models-ready');
+  await tab.shootAll('models-ready');
   await card.getByRole('button', { name: 'Unload' }).click();
   await card.getByRole('button', { name: 'Load', exact: true }).waitFor();
   await tab.close();

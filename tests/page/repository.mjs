@@ -31,6 +31,11 @@ export class Repository {
   #limit;
   #body;
   #server;
+  #drops = false;
+  /** Where each download of the file began, in bytes. */
+  starts = [];
+  /** Every address is unknown. */
+  missing = false;
 
   static async start(bytes, limit) {
     const repository = new Repository();
@@ -48,6 +53,11 @@ export class Repository {
     this.#limit = Infinity;
   }
 
+  /** Breaks the connection once, in the middle of the file, and goes on as if nothing had been. */
+  dropOnce() {
+    this.#drops = true;
+  }
+
   stop() {
     this.#server.closeAllConnections();
     this.#server.close();
@@ -55,6 +65,7 @@ export class Repository {
 
   async #answer(request, response) {
     const path = new URL(request.url, this.address).pathname;
+    if (this.missing) return response.writeHead(404).end();
     if (path.includes('/revision/')) return response.end(JSON.stringify({ sha: COMMIT }));
     if (path.includes('/tree/')) {
       const oid = createHash('sha256').update(this.#body).digest('hex');
@@ -62,6 +73,7 @@ export class Repository {
     }
     const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0);
     const all = this.#body.length;
+    this.starts.push(from);
     response.writeHead(from > 0 ? 206 : 200, {
       'content-length': all - from,
       etag: '"one"',
@@ -74,6 +86,11 @@ export class Repository {
       const end = Math.min(at + (held ? TRICKLE : PIECE), all);
       response.write(this.#body.subarray(at, end));
       at = end;
+      if (this.#drops && at > all / 2) {
+        this.#drops = false;
+        // What was written gets there before the connection breaks.
+        return response.write('', () => response.destroy());
+      }
     }
     response.end();
   }

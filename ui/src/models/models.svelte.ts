@@ -80,7 +80,7 @@ export class Models {
     if (gone !== undefined) this.problems = rest;
   }
 
-  /** Saves settings a moment after the last change. */
+  /** Saves settings a moment after the last change; what was not changed here is left to the other clients. */
   configure(change: Partial<ModelSettings>): void {
     this.changes = { ...this.changes, ...change };
     this.saving = 'saving';
@@ -89,11 +89,9 @@ export class Models {
   }
 
   async #save(): Promise<void> {
-    const now = this.snapshot?.settings;
     const sent = this.changes;
-    if (now === undefined) return;
     try {
-      this.take(await this.#ask('configure', { settings: { ...now, ...sent } }));
+      this.take(await this.#ask('configure', { settings: sent }));
       if (sent !== this.changes) return;
       this.changes = {};
       this.refused = null;

@@ -1,0 +1,71 @@
+// What tests of local models play on: a server of its own, a small repository to download from, a small model to ask.
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Tab } from './browser.mjs';
+import { Fixture } from './fixture.mjs';
+import { Repository } from './repository.mjs';
+import { BUILT, Server } from './server.mjs';
+
+/** Size of the file that can be downloaded, in bytes. */
+const SIZE = 4_000_000;
+
+/** The card of the model that can be downloaded. */
+export const offered = (page) => page.locator('[data-model="gpt-oss-20b"]');
+
+export class ModelsStage {
+  /** `held` is how many bytes the repository hands out before it is released. */
+  static async set(held = Infinity) {
+    const stage = new ModelsStage();
+    stage.repository = await Repository.start(SIZE, held);
+    stage.fixture = await Fixture.create();
+    stage.fixture.env = { OPENAGENTS_MODELS_URL: stage.repository.address, OPENAGENTS_LLAMA_MODEL: '' };
+    stage.server = await Server.start(stage.fixture);
+    return stage;
+  }
+
+  /** Where the download ends. */
+  get file() {
+    return join(this.fixture.home, 'models', 'gpt-oss-20b-MXFP4.gguf');
+  }
+
+  /** Writes a gpt-oss that says what the tests expect, and returns its path. */
+  async scripted() {
+    const path = join(this.fixture.base, 'scripted.gguf');
+    await promisify(execFile)(`${BUILT}/scripted-gptoss`, [path, 'explorer']);
+    return path;
+  }
+
+  /** Opens a tab on Settings → Models. */
+  async settings(browser, options) {
+    const tab = await Tab.open(browser, options);
+    await tab.page.goto(this.server.address);
+    await tab.live();
+    await tab.page.keyboard.press('Control+,');
+    await tab.page.getByRole('heading', { name: 'Models' }).waitFor();
+    return tab;
+  }
+
+  /** Adds a model file by its path; the first one answers at once. */
+  async add(page, path) {
+    await page.getByLabel('Add a GGUF file').fill(path);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.locator('article', { hasText: path }).waitFor();
+  }
+
+  /** Accepts the licence and begins to download. */
+  async download(page) {
+    const card = offered(page);
+    await card.getByRole('button', { name: /^Download/ }).click();
+    await card.getByLabel('I have read the licence and accept it').check();
+    await card.getByRole('button', { name: 'Accept and download' }).click();
+    return card;
+  }
+
+  async strike() {
+    await this.server?.stop();
+    this.repository?.stop();
+    await this.fixture?.remove();
+  }
+}
