@@ -105,3 +105,34 @@ async fn a_window_whose_bridge_has_gone_begins_one_of_its_own() -> anyhow::Resul
     drop(first);
     second.close(home.path()).await
 }
+
+/// The model answers in the window as it does for every other client: the helper lies beside the program.
+#[tokio::test]
+async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
+    let (home, project) = (tempfile::tempdir()?, project()?);
+    let program = desktop::build()?;
+    let model = home.path().join("scripted.gguf");
+    openagents_e2e::gptoss::write(&model, &openagents_e2e::gptoss::Script::explorer())?;
+    let added = std::process::Command::new(program.with_file_name("openagents"))
+        .args(["models", "add"])
+        .arg(&model)
+        .env("HOME", home.path())
+        .env("OPENAGENTS_HOME", home.path().join(desktop::DATA))
+        .output()?;
+    assert!(added.status.success(), "{added:?}");
+
+    let desktop = Desktop::start(&program, home.path(), Some(project.path())).await?;
+    desktop.until("the end of the plan", COMPLETE).await?;
+    let page = &desktop.page;
+    page.execute("document.querySelector('input[name=mode][value=gptoss_20b]').click()", Vec::new()).await?;
+    let prompt = page.find(Locator::Css("textarea[aria-label=Prompt]")).await?;
+    prompt.send_keys("What is in this folder?").await?;
+    page.find(Locator::Css("button[aria-label=Send]")).await?.click().await?;
+    desktop.until("the answer", &shows("main", "This folder holds a small project.")).await?;
+    desktop.until("its figures", &shows("main", "tokens/s")).await?;
+    let secret =
+        desktop.page.execute("return document.body.innerText.includes('secret')", Vec::new()).await?;
+    assert_eq!(secret, serde_json::json!(false));
+    desktop.shoot("answered").await?;
+    desktop.close(home.path()).await
+}
