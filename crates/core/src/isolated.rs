@@ -53,7 +53,7 @@ where
         // Nobody listens any more once the stage was given up.
         let _ = sender.send(Word::Done(result));
     };
-    let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(stage);
+    let spawned = std::thread::Builder::new().name(thread_name(name)).spawn(stage);
     spawned.map_err(|error| Lost::NoThread(name.to_owned(), error.to_string()))?;
     let give_up = Instant::now() + limit;
     loop {
@@ -69,5 +69,21 @@ where
         if Instant::now() >= give_up {
             return Err(Lost::NoAnswer(name.to_owned(), limit));
         }
+    }
+}
+
+/// A name may be a model's own text, and a thread's may have no NUL.
+fn thread_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_thread_may_have_costs_nothing() {
+        let ran = run("rm\0 -rf\n", FILES, &CancellationToken::new(), |_| 7, |()| ());
+        assert_eq!(ran, Ok(7));
     }
 }

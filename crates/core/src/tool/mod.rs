@@ -8,6 +8,7 @@ mod toolbox;
 pub use context::{Budget, Progress, ToolContext};
 pub use limits::Limits;
 pub use registry::Registry;
+pub(crate) use registry::shown_name;
 pub use toolbox::Toolbox;
 
 use crate::update::Cut;

@@ -4,6 +4,14 @@ use super::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
+/// Bytes of a tool's name that is shown.
+const NAME: usize = 100;
+
+/// Returns as much of a name as people are shown: a model may make one up, of any length.
+pub(crate) fn shown_name(name: &str) -> &str {
+    &name[..name.floor_char_boundary(NAME)]
+}
+
 /// The one place where a name becomes a tool.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
@@ -41,7 +49,7 @@ impl Registry {
     ) -> Result<ToolOutput, ToolError> {
         let tool = self.get(name).ok_or_else(|| {
             let names = self.tools.keys().copied().collect::<Vec<_>>().join(", ");
-            ToolError::InvalidParameters(format!("no tool named {name}; there are {names}"))
+            ToolError::InvalidParameters(format!("no tool named {}; there are {names}", shown_name(name)))
         })?;
         tool.call(context, arguments)
     }
