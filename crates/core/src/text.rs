@@ -11,6 +11,14 @@ pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
     format!("{}…", kept.trim_end_matches(|c: char| c.is_whitespace() || ",;:-–".contains(c)))
 }
 
+/// Joins the lines of a text: a name with a line break in it must not look like two.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::cut_at_word;

@@ -53,6 +53,22 @@ pub struct AgentMessage {
     /// Set on the last chunk of a model's answer, whose text may be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Set on the last message of a turn: nothing more of that turn comes after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended: bool,
+}
+
+/// What turns said last that a person stopped, in logs that are older than [`AgentMessage::ended`].
+const LAST_WORDS: [&str; 3] = ["Cancelled.", "Exploration cancelled.", "Cancelled before it began."];
+
+impl AgentMessage {
+    /// Returns whether a turn ends with this message. A later chunk with the same id says otherwise.
+    pub fn ends_turn(&self) -> bool {
+        self.ended
+            || self.usage.is_some()
+            || self.summary.is_some()
+            || LAST_WORDS.contains(&self.text.as_str())
+    }
 }
 
 /// See [`SessionUpdate::AgentThought`].

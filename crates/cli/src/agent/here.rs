@@ -57,7 +57,7 @@ fn run(
         Err(error) => {
             let text = format!("❌ {error:#}");
             tell(Told::Notice(text.clone()));
-            return PromptOutcome { state: RunState::Failed, text, usage: None };
+            return PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false };
         }
     };
     record.add(SessionUpdate::UserMessage(UserMessage { text: prompt.clone(), connection: None }));

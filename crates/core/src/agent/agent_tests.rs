@@ -138,8 +138,8 @@ fn an_answer_that_reached_its_limit_says_so_below_it() {
     agent.options.max_tokens = Some(7);
     let told = run(&agent, &request(&bench));
     insta::assert_snapshot!(story(&told.updates), @r"
-    message Once upon⏱
-    message The answer was cut off: the limit of 7 tokens was reached.
+    message Once upon
+    message The answer was cut off: the limit of 7 tokens was reached.⏱
     ");
 }
 
@@ -262,4 +262,134 @@ fn what_does_not_fit_any_more_is_forgotten_from_the_beginning() {
     assert_eq!(asked[0].messages.len(), 21);
     let last = asked.last().unwrap();
     assert_eq!(last.messages[0], Message::User { text: "prompt 9".to_owned() });
+}
+
+/// A transcript pairs prompts with answers by this mark.
+#[test]
+fn every_turn_says_once_that_it_is_over_and_says_it_last() {
+    let bench = Bench::with(&[]);
+    let answers: [Answer; 8] = [
+        |_, _, on_event| {
+            on_event(speak("No figures."));
+            Ok(StopReason::EndTurn)
+        },
+        |_, _, on_event| {
+            on_event(speak("Figures."));
+            on_event(figures());
+            Ok(StopReason::EndTurn)
+        },
+        |_, _, on_event| {
+            on_event(ModelEvent::Reasoning(Reasoning::new("For ever and")));
+            on_event(figures());
+            Ok(StopReason::MaxTokens)
+        },
+        |_, _, on_event| {
+            on_event(ask("fs.list_dir", json!({})));
+            on_event(figures());
+            Ok(StopReason::MaxTokens)
+        },
+        |_, cancel, on_event| {
+            while !cancel.is_cancelled() {
+                on_event(speak(&"long ".repeat(10_000)));
+            }
+            Err(ModelError::Cancelled)
+        },
+        |_, _, on_event| {
+            on_event(figures());
+            Ok(StopReason::EndTurn)
+        },
+        |_, _, on_event| {
+            on_event(speak("Half"));
+            Err(ModelError::Malformed)
+        },
+        |_, _, on_event| {
+            on_event(speak("Half"));
+            Err(ModelError::Cancelled)
+        },
+    ];
+    for (number, answer) in answers.into_iter().enumerate() {
+        let told = run(&agent(script(&[answer])), &request(&bench));
+        let ends = told.updates.iter().map(|update| match update {
+            SessionUpdate::AgentMessage(message) => message.ends_turn(),
+            _ => false,
+        });
+        let ends: Vec<bool> = ends.collect();
+        assert_eq!(ends.iter().filter(|ends| **ends).count(), 1, "answer {number}");
+        assert_eq!(ends.last(), Some(&true), "answer {number}");
+    }
+}
+
+#[test]
+fn a_tool_whose_name_no_thread_may_have_is_an_error_and_no_panic() {
+    let bench = Bench::with(&[]);
+    let model = script(&[
+        |_, _, on_event| {
+            on_event(ask("rm\0", json!({})));
+            on_event(ask(&"x".repeat(64 << 10), json!({})));
+            Ok(StopReason::ToolCalls)
+        },
+        |_, _, on_event| {
+            on_event(speak("Well."));
+            Ok(StopReason::EndTurn)
+        },
+    ]);
+    let told = run(&agent(model.clone()), &request(&bench));
+    assert_eq!(told.outcome.state, RunState::Complete, "{}", told.outcome.text);
+    let asked = model.asked.lock().unwrap();
+    for message in &asked[1].messages {
+        if let Message::Tool { text, .. } = message {
+            assert!(text.contains("no tool named") && text.len() < 500, "{} bytes", text.len());
+        }
+    }
+}
+
+#[test]
+fn large_results_of_a_turn_are_shortened_when_they_do_not_fit() {
+    let long = "x".repeat(12_000);
+    let bench = Bench::with(&[("a", &long), ("b", &long)]);
+    let model = script(&[
+        |_, _, on_event| {
+            on_event(ask("content.get_span", json!({"path": "a", "start_line": 1, "end_line": 2})));
+            on_event(ask("content.get_span", json!({"path": "b", "start_line": 1, "end_line": 2})));
+            Ok(StopReason::ToolCalls)
+        },
+        |request, _, on_event| {
+            let chars = |message: &Message| match message {
+                Message::Tool { text, .. } => text.len(),
+                _ => 0,
+            };
+            let sizes: Vec<usize> = request.messages.iter().map(chars).filter(|chars| *chars > 0).collect();
+            if sizes.iter().sum::<usize>() > sizes[1] + 1_000 {
+                return Err(ModelError::ContextOverflow { needed: 9, context: 8 });
+            }
+            on_event(speak("Both are x."));
+            Ok(StopReason::EndTurn)
+        },
+    ]);
+    let told = run(&agent(model.clone()), &request(&bench));
+    assert_eq!(told.outcome.text, "Both are x.");
+    assert_eq!(model.asked.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn what_a_model_can_do_is_asked_again_when_it_is_loaded() {
+    let bench = Bench::with(&[]);
+    let model = Arc::new(Scripted {
+        answers: vec![
+            |_, _, on_event| {
+                on_event(ask("fs.list_dir", json!({})));
+                Ok(StopReason::ToolCalls)
+            },
+            |_, _, on_event| {
+                on_event(speak("Done."));
+                Ok(StopReason::EndTurn)
+            },
+        ],
+        no_tools_once_asked: true,
+        ..Scripted::default()
+    });
+    run(&agent(model.clone()), &request(&bench));
+    let asked = model.asked.lock().unwrap();
+    assert_eq!([asked[0].tools.len(), asked[1].tools.len()], [7, 0]);
+    assert!(!asked[1].instructions.contains("tools"));
 }

@@ -71,7 +71,7 @@ pub(super) fn ask(
             return Err(reader.broken(ModelError::Cancelled));
         }
         if now >= deadline {
-            reader.flush(None);
+            reader.flush(false);
             return Err(Broken::OutOfTime);
         }
         let wait = reader.deltas.due().map_or(POLL, |due| due.saturating_duration_since(now).min(POLL));
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
     fn push(&mut self, voice: Voice, text: &str) {
         self.bytes += text.len();
         for piece in self.deltas.push(Instant::now(), voice, text) {
-            self.tell(piece, None);
+            self.tell(piece, false);
         }
     }
 
@@ -176,44 +176,46 @@ impl<'a> Reader<'a> {
 
     fn tick(&mut self, now: Instant) {
         if let Some(piece) = self.deltas.ripe(now) {
-            self.tell(piece, None);
+            self.tell(piece, false);
         }
     }
 
-    /// Tells what waits. With figures, the last chunk of the answer carries them, an empty one if need be.
-    fn flush(&mut self, usage: Option<Usage>) {
-        let answered = !self.message.text.is_empty();
-        let last = self.deltas.flush(Instant::now());
-        let carries = last.as_ref().is_some_and(|piece| piece.voice == Voice::Answer);
-        if let Some(piece) = last {
-            self.tell(piece, usage.filter(|_| carries));
+    /// Tells what waits. The last chunk of a turn's last answer says so and carries the figures; it is empty if need be.
+    fn flush(&mut self, is_last: bool) {
+        let waiting = self.deltas.flush(Instant::now());
+        let carries = is_last && waiting.as_ref().is_some_and(|piece| piece.voice == Voice::Answer);
+        if let Some(piece) = waiting {
+            self.tell(piece, carries);
         }
-        if usage.is_some() && answered && !carries {
-            self.tell(Piece { voice: Voice::Answer, text: String::new() }, usage);
+        if is_last && !carries {
+            self.tell(Piece { voice: Voice::Answer, text: String::new() }, true);
         }
     }
 
-    fn tell(&self, piece: Piece, usage: Option<Usage>) {
+    fn tell(&self, piece: Piece, is_last: bool) {
         let Piece { voice, text } = piece;
         (self.emit)(AgentEvent::Update(match voice {
             Voice::Preamble => SessionUpdate::AgentThought(AgentThought { text }),
             Voice::Answer => SessionUpdate::AgentMessage(AgentMessage {
                 text,
                 message_id: Some(self.message_id.clone()),
-                usage,
+                usage: self.usage.filter(|_| is_last),
+                ended: is_last,
                 ..AgentMessage::default()
             }),
         }));
     }
 
     fn end(mut self, stop: StopReason) -> Answer {
-        // An answer that asks for tools is not the last one of its turn.
-        self.flush(self.usage.filter(|_| self.message.calls.is_empty()));
+        // An answer that asks for tools is not the last of its turn, and one that says nothing or was cut off is followed
+        // by a word about that.
+        let is_whole = stop != StopReason::MaxTokens && !self.message.text.trim().is_empty();
+        self.flush(is_whole && self.message.calls.is_empty());
         Answer { message: self.message, stop, usage: self.usage }
     }
 
     fn broken(mut self, error: ModelError) -> Broken {
-        self.flush(None);
+        self.flush(false);
         Broken::Model(error)
     }
 }

@@ -4,6 +4,7 @@ use super::{
     AgentEvent, SessionContext, SessionTool,
     answer::{self, Answer, Broken},
     end_call,
+    instructions::quotable,
 };
 use crate::{
     model::{
@@ -143,7 +144,8 @@ impl Generate {
         // The figures stand in the row.
         let stream = |event| match event {
             AgentEvent::Update(SessionUpdate::AgentMessage(mut message)) => {
-                message.usage = None;
+                // Its end is not the end of the turn that called.
+                (message.usage, message.ended) = (None, false);
                 if !message.text.is_empty() {
                     (context.emit)(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
                 }
@@ -189,7 +191,8 @@ impl Generate {
             folder = format!("{folder}/{}", Workspace::shown(&path)).trim_end_matches("/.").to_owned();
         }
         let task = arguments.task_type.map(TaskType::instruction).unwrap_or_default();
-        let about = format!("The work is about the folder \"{folder}\". Answer in Markdown. {task}");
+        let about =
+            format!("The work is about the folder \"{}\". Answer in Markdown. {task}", quotable(&folder));
         let options = ModelOptions {
             temperature: arguments.temperature.unwrap_or(self.options.temperature),
             max_tokens: arguments.max_tokens.or(self.options.max_tokens),

@@ -73,6 +73,8 @@ pub struct PromptOutcome {
     pub text: String,
     /// Figures of the last answer.
     pub usage: Option<Usage>,
+    /// The answer reached a limit before its end.
+    pub cut_off: bool,
 }
 
 /// The last word of a turn that a person stopped.
@@ -93,10 +95,11 @@ impl AgentLoop {
 /// How the postscript to an answer begins that reached a limit.
 const CUT_OFF: &str = "The answer was cut off";
 
-/// Says something on its own: without an id of its own, clients would add it to the message before.
-fn say(emit: &(dyn Fn(AgentEvent) + Sync), text: &str) {
+/// Says the last word of a turn: without an id of its own, clients would add it to the message before.
+fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), text: &str, usage: Option<Usage>) {
     let message_id = Some(uuid::Uuid::new_v4().to_string());
-    let message = AgentMessage { text: text.to_owned(), message_id, ..AgentMessage::default() };
+    let message =
+        AgentMessage { text: text.to_owned(), message_id, usage, ended: true, ..AgentMessage::default() };
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
 }
 

@@ -3,12 +3,12 @@
 use super::{
     AgentEvent, AgentLoop, CANCELLED, CUT_OFF, PromptOutcome, PromptRequest, SessionContext, SessionTool,
     answer::{self, Answer, Broken},
-    end_call, instructions, say, tools,
+    end_call, instructions, say_last, tools,
 };
 use crate::{
     CancellationToken, isolated,
-    model::{AssistantMessage, CallRequest, Message, ModelError, ModelRequest, StopReason, ToolSpec, Usage},
-    tool::{ToolError, ToolOutput},
+    model::{AssistantMessage, CallRequest, Message, ModelError, ModelRequest, StopReason, Usage},
+    tool::{ToolError, ToolOutput, shown_name},
     update::{RunState, SessionUpdate, ToolCall, ToolCallStatus},
     workspace::Workspace,
 };
@@ -36,8 +36,8 @@ const TOKEN_CHARS: usize = 3;
 /// Characters of one result.
 const RESULT: std::ops::RangeInclusive<usize> = 1_000..=16_000;
 
-/// Bytes of a tool's name that is shown.
-const NAME: usize = 100;
+/// Characters that are left of a result of this turn when the conversation fits no more.
+const SHORTENED: usize = 500;
 
 type Emit<'a> = &'a (dyn Fn(AgentEvent) + Sync);
 
@@ -47,13 +47,12 @@ pub(super) struct Run<'a> {
     cancel: &'a CancellationToken,
     emit: Emit<'a>,
     deadline: Instant,
-    specs: Vec<ToolSpec>,
-    session_tools: Vec<Arc<dyn SessionTool>>,
     /// What was said before this turn.
     earlier: Vec<Message>,
     /// The prompt, and what came of it so far.
     turn: Vec<Message>,
     usage: Option<Usage>,
+    cut_off: bool,
 }
 
 /// Why a turn ends without an answer.
@@ -69,23 +68,19 @@ impl<'a> Run<'a> {
         cancel: &'a CancellationToken,
         emit: Emit<'a>,
     ) -> Self {
-        let has_tools = agent.model.capabilities().tools;
-        let offered = |tool: &&Arc<dyn SessionTool>| has_tools && tool.is_offered_to(agent.model.as_ref());
-        let session_tools: Vec<_> = agent.session_tools.iter().filter(offered).cloned().collect();
-        let specs = if has_tools { tools::specs(&agent.tools.registry, &session_tools) } else { Vec::new() };
-        let room = conversation(agent).saturating_sub(request.text.chars().count());
+        // Half of the room is for this turn; more, if the prompt is that long.
+        let all = conversation(agent);
+        let room = (all / 2).min(all.saturating_sub(request.text.chars().count()));
         Self {
             agent,
             request,
             cancel,
             emit,
             deadline: Instant::now() + TURN,
-            specs,
-            session_tools,
-            // Half of the room is for this turn.
-            earlier: request.transcript.messages(room / 2),
+            earlier: request.transcript.messages(room),
             turn: vec![Message::User { text: request.text.clone() }],
             usage: None,
+            cut_off: false,
         }
     }
 
@@ -98,9 +93,9 @@ impl<'a> Run<'a> {
             Err(Stop::Failed(reason)) => (RunState::Failed, format!("❌ {reason}")),
         };
         if state != RunState::Complete {
-            say(self.emit, &text);
+            say_last(self.emit, &text, None);
         }
-        PromptOutcome { state, text, usage: self.usage }
+        PromptOutcome { state, text, usage: self.usage, cut_off: self.cut_off }
     }
 
     fn run(&mut self) -> Result<String, Stop> {
@@ -111,7 +106,8 @@ impl<'a> Run<'a> {
             let AssistantMessage { text, calls, .. } = message.clone();
             self.turn.push(Message::Assistant(message));
             if stop == StopReason::MaxTokens {
-                say(self.emit, &self.cut_off(usage));
+                self.cut_off = true;
+                say_last(self.emit, &self.postscript(usage), usage);
                 return Ok(text);
             }
             if calls.is_empty() {
@@ -146,13 +142,21 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Asks the model. Where the conversation does not fit, its older half is left out, as often as it takes.
+    /// Asks the model. Where the conversation does not fit, its older half is left out, as often as it takes; then the
+    /// oldest results of this turn are shortened.
     fn ask(&mut self, workspace: &Workspace) -> Result<Answer, Stop> {
         loop {
+            // Asked anew each time: what a model can do is known for certain only once it is loaded.
+            let has_tools = self.agent.model.capabilities().tools;
+            let tools = if has_tools {
+                tools::specs(&self.agent.tools.registry, &self.session_tools())
+            } else {
+                Vec::new()
+            };
             let request = ModelRequest {
-                instructions: instructions(workspace.name(), !self.specs.is_empty()),
+                instructions: instructions(workspace.name(), has_tools),
                 messages: self.earlier.iter().chain(&self.turn).cloned().collect(),
-                tools: self.specs.clone(),
+                tools,
                 options: self.agent.options,
             };
             match answer::ask(&self.agent.model, request, self.deadline, self.cancel, self.emit) {
@@ -160,6 +164,7 @@ impl<'a> Run<'a> {
                 Err(Broken::Model(ModelError::ContextOverflow { .. })) if !self.earlier.is_empty() => {
                     self.forget();
                 }
+                Err(Broken::Model(ModelError::ContextOverflow { .. })) if self.shorten_a_result() => {}
                 Err(Broken::Model(ModelError::Cancelled)) => return Err(Stop::Cancelled),
                 Err(Broken::Model(error)) => return Err(Stop::Failed(error.to_string())),
                 Err(Broken::OutOfTime) => {
@@ -178,12 +183,27 @@ impl<'a> Run<'a> {
         self.earlier.drain(..kept.map_or(self.earlier.len(), |more| half + more));
     }
 
+    /// Shortens the oldest result of this turn that is long. Returns whether there was one.
+    fn shorten_a_result(&mut self) -> bool {
+        let is_long = |text: &str| text.chars().nth(2 * SHORTENED).is_some();
+        let oldest = self.turn.iter_mut().find_map(|message| match message {
+            Message::Tool { text, .. } if is_long(text) => Some(text),
+            _ => None,
+        });
+        oldest.map(|text| *text = tools::shorten(text, SHORTENED)).is_some()
+    }
+
+    fn session_tools(&self) -> Vec<Arc<dyn SessionTool>> {
+        let model = self.agent.model.as_ref();
+        self.agent.session_tools.iter().filter(|tool| tool.is_offered_to(model)).cloned().collect()
+    }
+
     /// Runs a call and returns what goes back to the model. Only a cancel ends the turn.
     fn call(&self, workspace: &Arc<Workspace>, call: &CallRequest, number: usize) -> Result<String, Stop> {
         let room = (conversation(self.agent) / 4).clamp(*RESULT.start(), *RESULT.end());
         // Two calls may have one id when a model, or whatever parsed it, is careless; a row may not.
         let row = uuid::Uuid::new_v4().to_string();
-        let own = self.session_tools.iter().find(|tool| tool.name() == call.name);
+        let own = self.session_tools().into_iter().find(|tool| tool.name() == call.name);
         let result = match own {
             Some(tool) if number < CALLS => {
                 let context =
@@ -209,7 +229,7 @@ impl<'a> Run<'a> {
         let arguments = call.arguments.as_object().cloned();
         (self.emit)(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
             call_id: row.to_owned(),
-            name: call.name[..call.name.floor_char_boundary(NAME)].to_owned(),
+            name: shown_name(&call.name).to_owned(),
             arguments: arguments.clone().unwrap_or_else(Map::new),
             op_hash: None,
             stage: None,
@@ -231,7 +251,7 @@ impl<'a> Run<'a> {
         result
     }
 
-    fn cut_off(&self, usage: Option<Usage>) -> String {
+    fn postscript(&self, usage: Option<Usage>) -> String {
         let limit = self.agent.options.max_tokens;
         match limit.filter(|limit| usage.is_none_or(|usage| usage.tokens >= *limit)) {
             Some(limit) => format!("{CUT_OFF}: the limit of {limit} tokens was reached."),

@@ -20,6 +20,8 @@ pub(super) struct Scripted {
     pub(super) answers: Vec<Answer>,
     pub(super) asked: Mutex<Vec<ModelRequest>>,
     pub(super) unavailable: Option<&'static str>,
+    /// The load shows that it cannot ask for tools.
+    pub(super) no_tools_once_asked: bool,
 }
 
 impl LanguageModel for Scripted {
@@ -30,7 +32,8 @@ impl LanguageModel for Scripted {
         "The script".to_owned()
     }
     fn capabilities(&self) -> Capabilities {
-        Capabilities { tools: true, local: true, loaded: true }
+        let tools = !self.no_tools_once_asked || self.asked.lock().unwrap().is_empty();
+        Capabilities { tools, local: true, loaded: true }
     }
     fn availability(&self) -> Availability {
         self.unavailable.map_or(Availability::Ready, |reason| Availability::Unavailable(reason.to_owned()))

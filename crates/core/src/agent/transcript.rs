@@ -1,9 +1,9 @@
 //! The log of a session as the messages that a model reads, so that a session can change its mode and go on.
 
-use super::{CUT_OFF, GENERATE, tools};
+use super::{GENERATE, tools};
 use crate::{
     model::{AssistantMessage, CallRequest, Message},
-    update::{AgentMessage, SessionUpdate, ToolCall, ToolCallStatus},
+    update::{AgentMessage, PlanSnapshot, SessionUpdate, ToolCall, ToolCallStatus},
 };
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -24,11 +24,15 @@ pub struct Transcript {
     waiting: VecDeque<String>,
     /// The last turn is over.
     over: bool,
+    /// Characters of the turns that were dropped.
+    dropped: usize,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Turn {
     prompt: String,
+    /// The exploration that this is, if it is one.
+    plan_id: Option<String>,
     parts: Vec<Part>,
     chars: usize,
 }
@@ -45,13 +49,7 @@ impl Transcript {
         match update {
             SessionUpdate::UserMessage(message) => self.waiting.push_back(message.text.clone()),
             SessionUpdate::AgentMessage(message) => self.say(message),
-            // Of an exploration that was asked for by name, the plan is the first that says what for.
-            SessionUpdate::Plan(plan) => {
-                if self.over || self.turns.is_empty() {
-                    let goals = plan.goals.join("\n");
-                    self.begin(&format!("Explore this workspace. {goals}"));
-                }
-            }
+            SessionUpdate::Plan(plan) => self.plan(plan),
             SessionUpdate::ToolCall(call) => self.call(call),
             SessionUpdate::ToolCallUpdate(update) => self.end_call(&update.call_id, &update.status),
             SessionUpdate::AgentThought(_) => drop(self.turn()),
@@ -61,15 +59,19 @@ impl Transcript {
 
     /// Returns the messages of the newest turns that fit into `room` characters, oldest first. Prompts without an
     /// answer are not among them.
+    ///
+    /// Old turns go in steps of a quarter of the room: between two steps the beginning stays what it was, and a model
+    /// that remembers it need not read it again.
     pub fn messages(&self, room: usize) -> Vec<Message> {
-        let mut left = room;
-        let fits = |turn: &&Turn| {
-            let fits = turn.chars <= left;
-            left = left.saturating_sub(turn.chars);
-            fits
+        let all = self.dropped + self.turns.iter().map(|turn| turn.chars).sum::<usize>();
+        let from = all.saturating_sub(room).next_multiple_of((room / 4).max(1));
+        let mut at = self.dropped;
+        let is_kept = |turn: &&Turn| {
+            let begins = at;
+            at += turn.chars;
+            begins >= from
         };
-        let kept: Vec<&Turn> = self.turns.iter().rev().take_while(fits).collect();
-        kept.into_iter().rev().flat_map(Turn::messages).collect()
+        self.turns.iter().filter(is_kept).flat_map(Turn::messages).collect()
     }
 
     /// Returns the turn that an update belongs to: the next prompt's, when the last one is over.
@@ -83,25 +85,46 @@ impl Transcript {
     fn begin(&mut self, without_prompt: &str) {
         let prompt = self.waiting.pop_front().unwrap_or_else(|| without_prompt.trim().to_owned());
         let chars = prompt.chars().count();
-        self.turns.push_back(Turn { prompt, parts: Vec::new(), chars });
+        self.turns.push_back(Turn { prompt, chars, ..Turn::default() });
         self.over = false;
         let mut all: usize = self.turns.iter().map(|turn| turn.chars).sum();
         while all > KEPT && self.turns.len() > 1 {
-            all -= self.turns.pop_front().map_or(0, |turn| turn.chars);
+            let oldest = self.turns.pop_front().map_or(0, |turn| turn.chars);
+            all -= oldest;
+            self.dropped += oldest;
+        }
+    }
+
+    /// An exploration is a turn of its own. Of one that was asked for by name, the plan is the first that says what for.
+    fn plan(&mut self, plan: &PlanSnapshot) {
+        let known = self.turns.back().and_then(|turn| turn.plan_id.as_ref());
+        if known != Some(&plan.plan_id) {
+            self.begin(&format!("Explore this workspace. {}", plan.goals.join("\n")));
+            if let Some(turn) = self.turns.back_mut() {
+                turn.plan_id = Some(plan.plan_id.clone());
+            }
         }
     }
 
     fn say(&mut self, message: &AgentMessage) {
-        let ends = ends_a_turn(message);
-        // The app's own postscript to an answer.
-        let is_postscript = message.text.starts_with(CUT_OFF);
-        let turn = if is_postscript { self.turns.back_mut() } else { self.turn() };
-        let Some(turn) = turn else { return };
+        // More of what was said last, whoever else waits by now: its beginning was not the end, even if it sounded so.
+        if let Some(turn) = self.turns.back_mut()
+            && let Some(Part::Said { id: Some(id), text }) = turn.parts.last_mut()
+            && message.message_id.as_ref() == Some(id)
+        {
+            text.push_str(&message.text);
+            turn.chars += message.text.chars().count();
+            self.over = message.ends_turn();
+            return;
+        }
+        if is_aside(message) {
+            return;
+        }
+        let Some(turn) = self.turn() else { return };
+        let ends = message.ends_turn() || turn.plan_id.is_some() || turn.is_refused(message);
         turn.chars += message.text.chars().count();
-        match turn.parts.last_mut() {
-            Some(Part::Said { id, text }) if *id == message.message_id => text.push_str(&message.text),
-            _ if message.text.is_empty() => {}
-            _ => turn.parts.push(Part::Said { id: message.message_id.clone(), text: message.text.clone() }),
+        if !message.text.is_empty() {
+            turn.parts.push(Part::Said { id: message.message_id.clone(), text: message.text.clone() });
         }
         self.over |= ends;
     }
@@ -139,14 +162,17 @@ impl Transcript {
     }
 }
 
-/// Figures, a summary or a word of the app stand at the end of a turn. Where a model goes on after them, its words count
-/// to the same turn as long as no prompt waits.
-fn ends_a_turn(message: &AgentMessage) -> bool {
-    let word = message.text.starts_with('❌') || message.text.contains("ancelled");
-    message.usage.is_some() || message.summary.is_some() || word
+/// A prompt that was never taken on got a word of its own, between those of others.
+fn is_aside(message: &AgentMessage) -> bool {
+    message.message_id.is_none() && !message.ends_turn() && message.text.starts_with("❌ ")
 }
 
 impl Turn {
+    /// A turn that consists of a refusal, in logs that are older than [`AgentMessage::ended`].
+    fn is_refused(&self, message: &AgentMessage) -> bool {
+        self.parts.is_empty() && message.text.starts_with("❌ ")
+    }
+
     fn messages(&self) -> Vec<Message> {
         let mut messages = vec![Message::User { text: self.prompt.clone() }];
         for part in &self.parts {
@@ -159,9 +185,18 @@ impl Turn {
                 }
                 // A call without an end has one that says so: a template wants every call answered.
                 Part::Called { call, result } => {
-                    let calls = vec![call.clone()];
-                    messages
-                        .push(Message::Assistant(AssistantMessage { calls, ..AssistantMessage::default() }));
+                    // What was said right before it belongs to the same answer. Of several calls each is an answer of
+                    // its own, as the models ask that are known today: one at a time.
+                    match messages.last_mut() {
+                        Some(Message::Assistant(said)) if said.calls.is_empty() => {
+                            said.calls.push(call.clone());
+                        }
+                        _ => {
+                            let calls = vec![call.clone()];
+                            let asked = AssistantMessage { calls, ..AssistantMessage::default() };
+                            messages.push(Message::Assistant(asked));
+                        }
+                    }
                     messages.push(Message::Tool {
                         call_id: call.id.clone(),
                         name: call.name.clone(),

@@ -107,6 +107,12 @@ fn an_exploration_is_its_last_message() {
     ");
 }
 
+fn last(id: &str, text: &str) -> SessionUpdate {
+    let message_id = Some(id.to_owned());
+    let message = AgentMessage { text: text.to_owned(), message_id, ended: true, ..AgentMessage::default() };
+    SessionUpdate::AgentMessage(message)
+}
+
 #[test]
 fn prompts_that_waited_stand_before_their_own_answers() {
     let log = vec![
@@ -114,16 +120,79 @@ fn prompts_that_waited_stand_before_their_own_answers() {
         prompt("two"),
         prompt("three"),
         answer("first"),
-        chunk("p", "The answer was cut off: the limit of 7 tokens was reached."),
+        // In a log of before: no mark says that it is the last word.
         chunk("w", "Cancelled before it began."),
+        chunk("m", "Once"),
+        last("p", "The answer was cut off: the limit of 7 tokens was reached."),
+        last("q", "❌ and so on"),
     ];
     insta::assert_snapshot!(read(log, 10_000), @r"
     user one
     assistant first
-    assistant The answer was cut off: the limit of 7 tokens was reached.
     user two
     assistant Cancelled before it began.
+    user three
+    assistant Once
+    assistant The answer was cut off: the limit of 7 tokens was reached.
+    assistant ❌ and so on
     ");
+}
+
+#[test]
+fn a_turn_that_was_cut_off_while_it_thought_keeps_its_prompt() {
+    let cut = "The answer was cut off: the limit of 7 tokens was reached.";
+    let log =
+        vec![prompt("one"), answer("first"), prompt("two"), last("p", cut), prompt("three"), answer("third")];
+    insta::assert_snapshot!(read(log, 10_000), @r"
+    user one
+    assistant first
+    user two
+    assistant The answer was cut off: the limit of 7 tokens was reached.
+    user three
+    assistant third
+    ");
+}
+
+#[test]
+fn words_of_a_model_do_not_end_its_turn() {
+    for said in ["❌ Tests fail", "The order was cancelled", "Cancelled.", "The answer was cut off"] {
+        let log = vec![
+            prompt("one"),
+            chunk("m", said),
+            prompt("two"),
+            chunk("m", " by me"),
+            called("c", "search.grep"),
+            answer(""),
+            answer("second"),
+        ];
+        let expected = format!(
+            "user one\nassistant {said} by mesearch.grep\ntool search.grep (no result)\nuser two\nassistant second"
+        );
+        assert_eq!(read(log, 10_000), expected);
+    }
+}
+
+#[test]
+fn a_prompt_that_was_refused_takes_no_answer_from_the_others() {
+    let aside = SessionUpdate::AgentMessage(AgentMessage {
+        text: "❌ 8 prompts are waiting already".to_owned(),
+        ..AgentMessage::default()
+    });
+    let log = vec![prompt("one"), aside, answer("first"), prompt("two"), answer("second")];
+    assert_eq!(read(log, 10_000), "user one\nassistant first\nuser two\nassistant second");
+}
+
+/// Else the model reads everything again in every turn of a long session.
+#[test]
+fn old_turns_are_forgotten_in_steps() {
+    let log = |turns| (0..turns).flat_map(|n| [prompt(&format!("{n}")), answer("012345678")]).collect();
+    let first = |turns| read(log(turns), 100).lines().next().map(str::to_owned);
+    let begins: Vec<_> = (8..18).map(first).map(Option::unwrap_or_default).collect();
+    let mut distinct = begins.clone();
+    distinct.dedup();
+    assert!(distinct.len() <= 5, "{begins:?}");
+    assert_eq!(begins[0], "user 0");
+    assert_ne!(begins[9], "user 0");
 }
 
 #[test]

@@ -169,6 +169,7 @@ impl<'a> Run<'a> {
         self.send(SessionUpdate::AgentMessage(AgentMessage {
             text: message.clone(),
             summary: Some(summary.clone()),
+            ended: true,
             ..AgentMessage::default()
         }));
         ExploreOutcome { state: RunState::Complete, summary, ops, message }
@@ -202,7 +203,7 @@ impl<'a> Run<'a> {
     }
 
     fn say(&self, text: &str) {
-        let message = AgentMessage { text: text.to_owned(), ..AgentMessage::default() };
+        let message = AgentMessage { text: text.to_owned(), ended: true, ..AgentMessage::default() };
         self.send(SessionUpdate::AgentMessage(message));
     }
 

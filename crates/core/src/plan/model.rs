@@ -4,7 +4,7 @@ use super::{OpKind, PlanError, PlanRequest, Planner, heuristic::recent_titles, p
 use crate::{
     model::{Availability, LanguageModel, complete},
     repository::top_names,
-    text::cut_at_word,
+    text::{cut_at_word, one_line},
 };
 use std::sync::Arc;
 
@@ -58,12 +58,4 @@ fn prompt(request: &PlanRequest<'_>) -> String {
     format!(
         "What to find out:\n{goals}\n\nFiles and folders at the top:\n{names}\n\nPast sessions:\n{titles}\n\nThe steps:"
     )
-}
-
-/// A name with a line break in it must not look like two.
-fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
