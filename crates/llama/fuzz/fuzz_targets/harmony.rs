@@ -25,5 +25,5 @@ fuzz_target!(|data: &[u8]| {
             byte => parser.push(i32::from(*byte), &[*byte], &mut out),
         }
     }
-    let _ = parser.finish(&mut out);
+    let _ = parser.finish(None, &mut out);
 });

@@ -13,5 +13,5 @@ fuzz_target!(|data: (&str, Vec<&[u8]>)| {
     for bytes in answer {
         parser.push(0, bytes, &mut out);
     }
-    let _ = parser.finish(&mut out);
+    let _ = parser.finish(None, &mut out);
 });

@@ -109,7 +109,7 @@ impl Speaker<'_> {
         emit_speed(said.emit, 0, Duration::ZERO)?;
         let mut first_token = asked.elapsed();
         let mut tokens = 0;
-        let mut ended = false;
+        let mut end = None;
         while tokens < limit {
             if cancel.is_cancelled() {
                 return Err(ModelError::Cancelled);
@@ -119,12 +119,12 @@ impl Speaker<'_> {
             if tokens == 1 {
                 first_token = asked.elapsed();
             }
-            ended = self.vocabulary.ends_answer(token.0);
-            parser.push(token.0, &self.vocabulary.bytes(token.0), &mut parsed);
-            said.all(&mut parsed)?;
-            if ended {
+            if self.vocabulary.ends_answer(token.0) {
+                end = Some(token.0);
                 break;
             }
+            parser.push(token.0, &self.vocabulary.bytes(token.0), &mut parsed);
+            said.all(&mut parsed)?;
             if told.elapsed() >= TELL_SPEED {
                 told = Instant::now();
                 emit_speed(said.emit, tokens, started.elapsed())?;
@@ -134,15 +134,15 @@ impl Speaker<'_> {
                 self.session.append(token)?;
             }
         }
-        let ending = parser.finish(&mut parsed);
+        let ending = parser.finish(end, &mut parsed);
         said.all(&mut parsed)?;
         Ok(Attempt {
-            stop: match (ended, said.called) {
+            stop: match (end.is_some(), said.called) {
                 (false, _) => StopReason::MaxTokens,
                 (true, true) => StopReason::ToolCalls,
                 (true, false) => StopReason::EndTurn,
             },
-            malformed: ended && ending == Ending::Malformed && !said.spoke && !said.called,
+            malformed: end.is_some() && ending == Ending::Malformed && !said.spoke && !said.called,
             usage: Usage {
                 prompt_tokens: count(prompt.len()),
                 cached_tokens: count(cached),

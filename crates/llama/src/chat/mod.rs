@@ -13,6 +13,7 @@ mod tagged;
 mod template;
 #[cfg(test)]
 mod template_tests;
+mod thoughts;
 
 pub(crate) use joined::Joined;
 pub use template::{TemplateFormat, chatml};
@@ -51,11 +52,12 @@ pub trait ChatFormat: Send + Sync + std::fmt::Debug {
 
 /// Parses one answer, token by token. However the tokens come, the sum of the pieces is the same.
 pub trait AnswerParser: Send {
-    /// Takes the next token.
+    /// Takes the next token, of those that do not end an answer.
     fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<Parsed>);
 
-    /// Says that no more tokens come, and how the answer ended.
-    fn finish(&mut self, out: &mut Vec<Parsed>) -> Ending;
+    /// Says that no more tokens come, and returns how the answer ended. `end` is the token that ended it: one of those
+    /// of [`Vocabulary::ends_answer`], or none when it was cut off.
+    fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending;
 }
 
 /// What an answer says.

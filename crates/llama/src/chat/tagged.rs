@@ -1,17 +1,20 @@
-//! Parses answers of models whose templates have tags: `<think>…</think>` is a thought, `<tool_call>{…}</tool_call>` a
-//! call (as Hermes and Qwen write it), and the rest is text.
+//! Parses answers of models whose templates have tags: `<think>…</think>` and its like are a thought,
+//! `<tool_call>{…}</tool_call>` a call (as Hermes and Qwen write it), and the rest is text.
+//!
+//! An answer can speak of tags as well: a thought stands before all text, and a call that cannot be read is text.
 
-use super::{AnswerParser, Ending, Joined, Parsed, arguments};
+use super::{AnswerParser, Ending, Joined, Parsed, arguments, thoughts};
 use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
 use serde_json::Value;
 
-const THINK: &str = "<think>";
-const THINK_END: &str = "</think>";
 const CALL: &str = "<tool_call>";
 const CALL_END: &str = "</tool_call>";
 
 /// A call that is longer is none.
 const LENGTH: usize = 1024 * 1024;
+
+/// How much is held back at the most until it is clear whether it is a thought, in bytes.
+const UNDECIDED: usize = 32 * 1024;
 
 /// Special tokens whose text has another form than `<|…|>`.
 const MARKERS: [&str; 12] = [
@@ -35,42 +38,52 @@ pub(super) struct TaggedParser {
     tools: bool,
     /// The markers of this vocabulary for the beginning and the end of a text.
     ends: [String; 2],
+    /// What ends a thought whose beginning is in the prompt or nowhere.
+    closings: Vec<&'static str>,
     joined: Joined,
     mode: Mode,
-    /// What cannot be told yet: the beginning of a tag perhaps, or a call.
+    /// What cannot be told yet: the beginning of a tag perhaps, a thought or a call.
     held: String,
+    /// A thought may still end that never began.
+    undecided: bool,
     spoke: bool,
     called: bool,
-    broken: bool,
-    ended: bool,
+    /// Calls that cannot be read, before any text: said together with it, or not at all.
+    unread: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
+    /// Before any text.
+    Begin,
+    /// A thought, if it ends like one.
+    Undecided,
+    /// A thought with this end.
+    Think(&'static str),
     Text,
-    Think,
     Call,
 }
 
 impl TaggedParser {
-    pub(super) fn new(tools: &[ToolSpec], thinks_first: bool, ends: [&str; 2]) -> Self {
+    pub(super) fn new(tools: &[ToolSpec], thoughts: &thoughts::Thoughts, ends: [&str; 2]) -> Self {
         Self {
             tools: !tools.is_empty(),
             ends: ends.map(str::to_owned),
+            closings: thoughts.closings.clone(),
             joined: Joined::default(),
-            mode: if thinks_first { Mode::Think } else { Mode::Text },
+            mode: thoughts.begun.map_or(Mode::Begin, Mode::Think),
             held: String::new(),
+            undecided: !thoughts.closings.is_empty(),
             spoke: false,
             called: false,
-            broken: false,
-            ended: false,
+            unread: String::new(),
         }
     }
 
     /// Whether a token is markup of its own. Text has `<|` and `|>` in several tokens.
     fn is_marker(&self, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
-        if [THINK, THINK_END, CALL, CALL_END].contains(&text) {
+        if thoughts::is_tag(text) {
             return false;
         }
         let wrapped = |begin, end| text.len() > 4 && text.starts_with(begin) && text.ends_with(end);
@@ -82,69 +95,150 @@ impl TaggedParser {
 
     fn read(&mut self, text: &str, out: &mut Vec<Parsed>) {
         self.held.push_str(text);
-        loop {
-            let tags: &[(&str, Mode)] = match self.mode {
-                Mode::Text if self.tools => {
-                    &[(THINK, Mode::Think), (THINK_END, Mode::Text), (CALL, Mode::Call)]
+        while self.step(out) {}
+    }
+
+    /// Goes on as far as the next tag; returns whether there may be more.
+    fn step(&mut self, out: &mut Vec<Parsed>) -> bool {
+        match self.mode {
+            Mode::Begin => self.begin(),
+            Mode::Undecided => self.decide(out),
+            Mode::Think(end) => {
+                let found = self.say_until(end, out);
+                if found {
+                    self.end_thought(end);
                 }
-                Mode::Text => &[(THINK, Mode::Think), (THINK_END, Mode::Text)],
-                Mode::Think => &[(THINK_END, Mode::Text)],
-                Mode::Call => &[(CALL_END, Mode::Text)],
-            };
-            let found = tags.iter().filter_map(|(tag, mode)| Some((self.held.find(tag)?, *tag, *mode)));
-            let Some((at, tag, mode)) = found.min_by_key(|(at, ..)| *at) else {
-                let keep =
-                    if self.mode == Mode::Call { self.held.len() } else { tag_begun(&self.held, tags) };
-                if self.mode == Mode::Call && self.held.len() > LENGTH {
-                    self.held.truncate(0);
-                    self.broken = true;
-                }
-                if let Some(sure) = self.held.len().checked_sub(keep) {
-                    let rest = self.held.split_off(sure);
-                    let sure = std::mem::replace(&mut self.held, rest);
-                    self.say(sure, out);
-                }
-                return;
-            };
-            let rest = self.held.split_off(at + tag.len());
-            let mut before = std::mem::replace(&mut self.held, rest);
-            before.truncate(at);
-            match self.mode {
-                Mode::Call => self.call(&before, out),
-                Mode::Text | Mode::Think => self.say(before, out),
+                found
             }
-            self.mode = mode;
+            Mode::Text => {
+                let found = self.say_until(if self.tools { CALL } else { "" }, out);
+                if found {
+                    self.mode = Mode::Call;
+                }
+                found
+            }
+            Mode::Call => self.read_call(out),
         }
+    }
+
+    fn begin(&mut self) -> bool {
+        let text = self.held.trim_start();
+        if text.is_empty() {
+            self.held.clear();
+            return false;
+        }
+        let begun = thoughts::PAIRS.into_iter().find(|(opening, _)| text.starts_with(opening));
+        let ended = self.closings.iter().find(|closing| text.starts_with(**closing));
+        let (tag, mode) = match (begun, ended) {
+            (Some((opening, closing)), _) => (opening, Mode::Think(closing)),
+            (None, Some(closing)) => (*closing, Mode::Begin),
+            (None, None) => {
+                let openings = thoughts::PAIRS.iter().map(|(opening, _)| opening);
+                if openings.chain(&self.closings).any(|tag| tag.starts_with(text)) {
+                    return false;
+                }
+                ("", if self.undecided { Mode::Undecided } else { Mode::Text })
+            }
+        };
+        self.held = text[tag.len()..].to_owned();
+        self.mode = mode;
+        true
+    }
+
+    fn decide(&mut self, out: &mut Vec<Parsed>) -> bool {
+        let found = self.closings.iter().filter_map(|closing| Some((self.held.find(closing)?, *closing)));
+        let found = found.min().filter(|(at, _)| *at <= UNDECIDED);
+        if let Some((at, closing)) = found {
+            self.mode = Mode::Think(closing);
+            let thought = self.cut(at, closing);
+            self.say(thought, out);
+            self.end_thought(closing);
+            return true;
+        }
+        let longest = self.closings.iter().map(|closing| closing.len()).max().unwrap_or_default();
+        let long = self.held.len() > UNDECIDED + longest;
+        if long {
+            self.mode = Mode::Text;
+        }
+        long
+    }
+
+    fn end_thought(&mut self, closing: &'static str) {
+        self.undecided = false;
+        self.closings.push(closing);
+        self.mode = Mode::Begin;
+    }
+
+    /// Says what stands before a tag and takes both away. Without the tag it says all that cannot be its beginning.
+    fn say_until(&mut self, tag: &str, out: &mut Vec<Parsed>) -> bool {
+        let found = self.held.find(tag).filter(|_| !tag.is_empty());
+        let sure = match found {
+            Some(at) => self.cut(at, tag),
+            None => self.cut(self.held.len() - tag_begun(&self.held, tag), ""),
+        };
+        self.say(sure, out);
+        found.is_some()
+    }
+
+    /// Takes away what is held back up to here, with the tag behind it, and returns it without the tag.
+    fn cut(&mut self, at: usize, tag: &str) -> String {
+        let rest = self.held.split_off(at + tag.len());
+        let mut before = std::mem::replace(&mut self.held, rest);
+        before.truncate(at);
+        before
+    }
+
+    fn read_call(&mut self, out: &mut Vec<Parsed>) -> bool {
+        // An answer that goes on in another way speaks of calls.
+        if self.spoke && !may_be_call(&self.held) {
+            self.mode = Mode::Text;
+            self.say(CALL.to_owned(), out);
+            return true;
+        }
+        let end = self.held.find(CALL_END);
+        if end.is_none() && self.held.len() <= LENGTH {
+            return false;
+        }
+        let (at, tag) = end.map_or((self.held.len(), ""), |at| (at, CALL_END));
+        let call = self.cut(at, tag);
+        self.call(&call, tag, out);
+        true
     }
 
     fn say(&mut self, text: String, out: &mut Vec<Parsed>) {
-        match self.mode {
-            Mode::Think if !text.is_empty() => out.push(Parsed::Reasoning(Reasoning::new(text))),
-            Mode::Text => {
-                // Blank lines between a thought and the answer belong to neither.
-                let text = if self.spoke { &text } else { text.trim_start() };
-                if !text.is_empty() {
-                    self.spoke = true;
-                    out.push(Parsed::Text(text.to_owned()));
-                }
-            }
-            Mode::Think | Mode::Call => {}
+        if text.is_empty() {
+            return;
         }
+        if let Mode::Think(_) = self.mode {
+            out.push(Parsed::Reasoning(Reasoning::new(text)));
+            return;
+        }
+        if !self.spoke && text.trim().is_empty() {
+            // Blank lines between a thought and the answer belong to neither.
+            if !self.unread.is_empty() {
+                self.unread.push_str(&text);
+            }
+            return;
+        }
+        let text = match std::mem::take(&mut self.unread) {
+            unread if !unread.is_empty() => unread + &text,
+            _ if self.spoke => text,
+            _ => text.trim_start().to_owned(),
+        };
+        self.spoke = true;
+        out.push(Parsed::Text(text));
     }
 
-    fn call(&mut self, text: &str, out: &mut Vec<Parsed>) {
-        let call = arguments::parse(text).and_then(|mut call| {
-            let name = call.get("name")?.as_str()?.to_owned();
-            let arguments = match call.remove("arguments").or_else(|| call.remove("parameters")) {
-                Some(Value::String(text)) => arguments::parse(&text)?,
-                Some(Value::Object(arguments)) => arguments,
-                Some(_) => return None,
-                None => serde_json::Map::new(),
-            };
-            Some((name, Value::Object(arguments)))
-        });
-        let Some((name, arguments)) = call else {
-            self.broken = true;
+    /// Ends a call, with this tag behind it.
+    fn call(&mut self, text: &str, tag: &str, out: &mut Vec<Parsed>) {
+        self.mode = Mode::Text;
+        let Some((name, arguments)) = parse(text) else {
+            let unread = format!("{CALL}{text}{tag}");
+            if self.spoke {
+                self.say(unread, out);
+            } else {
+                self.unread.push_str(&unread);
+            }
             return;
         };
         self.called = true;
@@ -155,32 +249,58 @@ impl TaggedParser {
 
 impl AnswerParser for TaggedParser {
     fn push(&mut self, _token: i32, bytes: &[u8], out: &mut Vec<Parsed>) {
-        self.ended = self.is_marker(bytes);
-        if !self.ended {
+        if !self.is_marker(bytes) {
             let text = self.joined.push(bytes);
             self.read(&text, out);
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<Parsed>) -> Ending {
+    fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending {
         let rest = self.joined.finish();
         self.read(&rest, out);
-        let held = std::mem::take(&mut self.held);
-        match self.mode {
-            Mode::Call if self.ended => self.call(&held, out),
-            Mode::Call => {}
-            Mode::Text | Mode::Think => self.say(held, out),
+        if matches!(self.mode, Mode::Begin | Mode::Undecided) {
+            self.mode = Mode::Text;
+            self.read("", out);
         }
-        match (self.ended, self.spoke || self.called) {
-            (false, _) => Ending::CutOff,
-            (true, true) => Ending::Whole,
-            (true, false) => Ending::Malformed,
+        let held = std::mem::take(&mut self.held);
+        match (self.mode, end) {
+            (Mode::Call, Some(_)) => self.call(&held, "", out),
+            // Half a call is none.
+            (Mode::Call, None) if may_be_call(&held) => {}
+            (Mode::Call, None) => {
+                self.mode = Mode::Text;
+                self.say(format!("{CALL}{held}"), out);
+            }
+            _ => self.say(held, out),
+        }
+        match (end, self.spoke || self.called) {
+            (None, _) => Ending::CutOff,
+            (Some(_), true) => Ending::Whole,
+            (Some(_), false) => Ending::Malformed,
         }
     }
 }
 
+/// Whether what follows `<tool_call>` may become a call.
+fn may_be_call(text: &str) -> bool {
+    let text = text.trim_start();
+    ["{", "```", "json"].iter().any(|begin| text.starts_with(begin) || begin.starts_with(text))
+}
+
+fn parse(text: &str) -> Option<(String, Value)> {
+    let mut call = arguments::parse(text)?;
+    let name = call.get("name")?.as_str()?.to_owned();
+    let arguments = match call.remove("arguments").or_else(|| call.remove("parameters")) {
+        Some(Value::String(text)) => arguments::parse(&text)?,
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return None,
+        None => serde_json::Map::new(),
+    };
+    Some((name, Value::Object(arguments)))
+}
+
 /// How many bytes at the end may be the beginning of a tag.
-fn tag_begun(text: &str, tags: &[(&str, Mode)]) -> usize {
-    let begun = |tag: &str| (1..tag.len()).rev().find(|length| text.ends_with(&tag[..*length])).unwrap_or(0);
-    tags.iter().map(|(tag, _)| begun(tag)).max().unwrap_or(0)
+fn tag_begun(text: &str, tag: &str) -> usize {
+    let begun = |length: &usize| text.as_bytes().ends_with(&tag.as_bytes()[..*length]);
+    (1..tag.len()).rev().find(begun).unwrap_or(0)
 }

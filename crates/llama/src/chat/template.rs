@@ -4,6 +4,7 @@ use super::{
     AnswerParser, ChatError, ChatFormat, Vocabulary, conversation, jinja,
     shield::{Piece, Shield},
     tagged::TaggedParser,
+    thoughts::Thoughts,
 };
 use minijinja::{context, value::Value};
 use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
@@ -25,8 +26,7 @@ pub struct TemplateFormat {
     begin: String,
     end: String,
     tools: bool,
-    /// Prompts end within a thought: the answer goes on with it.
-    thinks_first: bool,
+    thoughts: Thoughts,
 }
 
 /// Returns the format for files without a template.
@@ -36,7 +36,7 @@ pub fn chatml() -> TemplateFormat {
         begin: String::new(),
         end: "<|im_end|>".to_owned(),
         tools: false,
-        thinks_first: false,
+        thoughts: Thoughts::default(),
     }
 }
 
@@ -49,13 +49,14 @@ impl TemplateFormat {
             begin: begin.to_owned(),
             end: end.to_owned(),
             tools: false,
-            thinks_first: false,
+            thoughts: Thoughts::default(),
         };
         let prompt = format.pieces(&conversation())?;
-        format.thinks_first = match prompt.last() {
-            Some(Piece::Markup(markup)) => markup.trim_end().ends_with("<think>"),
-            _ => false,
+        let end = match prompt.last() {
+            Some(Piece::Markup(markup)) => markup,
+            _ => "",
         };
+        format.thoughts = Thoughts::of(source, end);
         format.tools = format.offers_tools();
         Ok(format)
     }
@@ -136,7 +137,7 @@ impl ChatFormat for TemplateFormat {
 
     fn parser(&self, request: &ModelRequest) -> Box<dyn AnswerParser> {
         let tools: &[ToolSpec] = if self.tools { &request.tools } else { &[] };
-        Box::new(TaggedParser::new(tools, self.thinks_first, [&self.begin, &self.end]))
+        Box::new(TaggedParser::new(tools, &self.thoughts, [&self.begin, &self.end]))
     }
 }
 

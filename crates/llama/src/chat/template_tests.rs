@@ -1,6 +1,8 @@
 use super::{
     AnswerParser, ChatError, ChatFormat, Ending, Parsed, TemplateFormat, Vocabulary, arguments, chatml,
-    nasty::NASTY, tagged::TaggedParser,
+    nasty::NASTY,
+    tagged::TaggedParser,
+    thoughts::{PAIRS, Thoughts},
 };
 use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelRequest, Reasoning, ToolSpec};
 use proptest::prelude::*;
@@ -182,11 +184,22 @@ fn what_a_template_cannot_do_is_said_in_one_sentence() {
 fn read(format: &TemplateFormat, tokens: &[&[u8]]) -> String {
     let mut parser = format.parser(&request("x"));
     let mut out = Vec::new();
+    let (end, tokens) = match tokens {
+        [tokens @ .., b"<|im_end|>"] => (Some(0), tokens),
+        tokens => (None, tokens),
+    };
     for bytes in tokens {
         parser.push(0, bytes, &mut out);
     }
-    let ending = parser.finish(&mut out);
+    let ending = parser.finish(end, &mut out);
     told(&out, ending)
+}
+
+/// An answer of one token a character.
+fn read_slowly(format: &TemplateFormat, answer: &str) -> String {
+    let mut tokens: Vec<&[u8]> = answer.as_bytes().chunks(1).collect();
+    tokens.push(b"<|im_end|>");
+    read(format, &tokens)
 }
 
 fn told(out: &[Parsed], ending: Ending) -> String {
@@ -235,6 +248,87 @@ fn answers_are_parsed() {
     }
 }
 
+#[test]
+fn thoughts_in_other_tags_than_think_were_shown() {
+    let format = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
+    for (opening, closing) in PAIRS {
+        let answer = format!("\n{opening}Hm{closing}\n\nHi");
+        assert_eq!(read_slowly(&format, &answer), "[Hm]Hi Whole", "{answer}");
+        let tokens: [&[u8]; 5] = [opening.as_bytes(), b"Hm", closing.as_bytes(), b"Hi", b"<|im_end|>"];
+        assert_eq!(read(&format, &tokens), "[Hm]Hi Whole", "{answer}");
+        let begun = TemplateFormat::new(&format!("{TOOLS}{{{{- '{opening}\n' }}}}"), "", "").unwrap();
+        assert_eq!(read_slowly(&begun, &format!("Hm{closing}Hi")), "[Hm]Hi Whole", "{answer}");
+    }
+}
+
+#[test]
+fn a_thought_without_its_beginning_was_shown() {
+    let mentions =
+        |closing: &str| TemplateFormat::new(&format!("{TOOLS}{{# {closing} #}}"), "", "<|im_end|>").unwrap();
+    for (_, closing) in PAIRS {
+        let answer = format!("Hm, <tool_call> perhaps?{closing}\n\nHi");
+        assert_eq!(read_slowly(&mentions(closing), &answer), "[Hm, <tool_call> perhaps?]Hi Whole");
+    }
+    let format = mentions("</think>");
+    let rows = [
+        ("Hi", "Hi Whole"),
+        ("</think>Hi", "Hi Whole"),
+        ("<think>Hm</think>`</think>` ends it", "[Hm]`</think>` ends it Whole"),
+        ("Hi</reasoning>", "Hi</reasoning> Whole"),
+        (r#"<tool_call>{"name": "x"}</tool_call>"#, " x{} Whole"),
+    ];
+    for (answer, expected) in rows {
+        assert_eq!(read_slowly(&format, answer), expected, "{answer}");
+    }
+    // A text that is long is passed on.
+    let mut parser = format.parser(&request("x"));
+    let mut out = Vec::new();
+    parser.push(0, "Long. ".repeat(10_000).as_bytes(), &mut out);
+    assert!(matches!(&out[..], [Parsed::Text(_)]), "{out:?}");
+    // And so is one after a thought that the prompt has had already.
+    let over = format!("{TOOLS}{{{{- '<think>\n\n</think>\n\n' }}}}");
+    let mut parser = TemplateFormat::new(&over, "", "").unwrap().parser(&request("x"));
+    let mut out = Vec::new();
+    parser.push(0, b"Hi", &mut out);
+    assert_eq!(out, [Parsed::Text("Hi".to_owned())]);
+}
+
+#[test]
+fn an_answer_about_tags_lost_what_followed_them() {
+    let format = TemplateFormat::new(TOOLS, "", "<|im_end|>").unwrap();
+    let answers = [
+        "The `<think>` tag begins a thought, and `</think>` ends it.",
+        "A [THINK] and a <reasoning> too.",
+        "The `<tool_call>` tag begins a call.",
+        "Write <tool_call>{your call}</tool_call> there.",
+        "Write <tool_call>\n{\"nome\": 1}\n</tool_call> there.",
+        "It ends with <tool_call>",
+        "It ends with <tool_call>{",
+    ];
+    for answer in answers {
+        assert_eq!(read_slowly(&format, answer), format!("{answer} Whole"));
+    }
+    // Before any text it is malformed when nothing else is said, and else text.
+    let unread = "<tool_call>nonsense</tool_call>";
+    assert_eq!(read_slowly(&format, unread), " Malformed");
+    assert_eq!(read_slowly(&format, &format!("{unread} is wrong.")), format!("{unread} is wrong. Whole"));
+    // What was cut off is said up to there, unless it is half a call.
+    let cut_off = |answer: &str| read(&format, &[answer.as_bytes()]);
+    assert_eq!(cut_off("<tool_call> begins"), "<tool_call> begins CutOff");
+    assert_eq!(cut_off("Look: <tool_call>{\"name\": "), "Look:  CutOff");
+}
+
+#[test]
+fn an_ending_token_in_no_list_was_shown() {
+    let format = TemplateFormat::new(TOOLS, "", "").unwrap();
+    let mut parser = format.parser(&request("x"));
+    let mut out = Vec::new();
+    parser.push(0, b"Hi", &mut out);
+    // What the vocabulary calls this token is nobody's business.
+    assert_eq!(parser.finish(Some(7), &mut out), Ending::Whole);
+    assert_eq!(out, [Parsed::Text("Hi".to_owned())]);
+}
+
 proptest! {
     #[test]
     fn no_split_changes_what_an_answer_says(
@@ -246,18 +340,23 @@ proptest! {
             0..16,
         ),
         cuts in prop::collection::vec(1..4usize, 1..16),
-        thinks in any::<bool>(),
+        begun in any::<bool>(),
+        closes in any::<bool>(),
+        ended in any::<bool>(),
     ) {
+        let thoughts = Thoughts {
+            begun: begun.then_some("</think>"),
+            closings: if closes { vec!["</think>"] } else { Vec::new() },
+        };
         let tools = request("x").tools;
         let whole = parts.concat();
         let read = |pieces: Vec<&[u8]>| {
-            let mut parser = TaggedParser::new(&tools, thinks, ["", "</s>"]);
+            let mut parser = TaggedParser::new(&tools, &thoughts, ["", "</s>"]);
             let mut out = Vec::new();
             for piece in pieces {
                 parser.push(0, piece, &mut out);
             }
-            parser.push(1, b"</s>", &mut out);
-            let ending = parser.finish(&mut out);
+            let ending = parser.finish(ended.then_some(1), &mut out);
             told(&out, ending)
         };
         let mut pieces = Vec::new();

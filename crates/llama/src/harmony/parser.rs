@@ -164,6 +164,14 @@ impl Parser {
         }
     }
 
+    /// Ends the answer; what comes behind its end does not count.
+    fn end(&mut self, token: i32, out: &mut Vec<Parsed>) {
+        if !self.ended {
+            self.close(token, out);
+            self.ended = true;
+        }
+    }
+
     fn guess(&mut self, text: &str, evidence: Evidence, out: &mut Vec<Parsed>) {
         match unaddressed::call(text, evidence, &self.tools, &self.names) {
             Some((name, arguments)) => self.call(name, arguments, out),
@@ -205,10 +213,7 @@ impl AnswerParser for Parser {
                 }
             }
             (END, _) => self.close(END, out),
-            (RETURN | CALL | END_OF_TEXT, _) => {
-                self.close(token, out);
-                self.ended = true;
-            }
+            (RETURN | CALL | END_OF_TEXT, _) => self.end(token, out),
             // Within a body these mean nothing, nor do tokens that have no meaning yet.
             (TEXT_TOKENS.., _) => {}
             (_, State::Header(header)) => header.push(bytes),
@@ -219,7 +224,10 @@ impl AnswerParser for Parser {
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<Parsed>) -> Ending {
+    fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending {
+        if let Some(token) = end {
+            self.end(token, out);
+        }
         let [text, preamble, _] = self.spoke;
         if self.ended {
             let shown = text || self.called || preamble && !self.broken;

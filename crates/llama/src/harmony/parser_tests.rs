@@ -42,7 +42,7 @@ fn parse(tokens: &[(i32, Vec<u8>)], tools: &[ToolSpec]) -> (Vec<Parsed>, Ending)
     for (token, bytes) in tokens {
         parser.push(*token, bytes, &mut out);
     }
-    let ending = parser.finish(&mut out);
+    let ending = parser.finish(None, &mut out);
     (out, ending)
 }
 
