@@ -109,7 +109,7 @@ impl Engine for InProcess {
         resident_bytes(std::process::id())
     }
 
-    fn devices(&self) -> Vec<Device> {
-        backend::backend().map(|_| backend::devices()).unwrap_or_default()
+    fn devices(&self, _cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
+        backend::backend().map(|_| backend::devices())
     }
 }

@@ -1,6 +1,12 @@
 //! Why a helper program ended, in words.
 
-use std::{collections::VecDeque, process::ExitStatus};
+use super::lock;
+use std::{
+    collections::VecDeque,
+    fmt,
+    process::ExitStatus,
+    sync::{Arc, Mutex},
+};
 
 /// Lines of the helper's log that are kept for the message of a crash.
 const KEPT_LINES: usize = 40;
@@ -17,11 +23,40 @@ impl Log {
         self.0.push_back(line.to_owned());
     }
 
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Returns the line that tells most: the last error, assertion or panic, else the last line.
     fn telling(&self) -> Option<&str> {
         let tells =
             |line: &&String| ["ERROR", "ASSERT", "panicked", "error:"].iter().any(|word| line.contains(word));
         self.0.iter().rev().find(tells).or(self.0.back()).map(|line| line.trim())
+    }
+}
+
+/// Who wants to hear that a helper has ended. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct Listener(Arc<Mutex<Option<Told>>>);
+
+type Told = Arc<dyn Fn() + Send + Sync>;
+
+impl Listener {
+    pub(super) fn set(&self, told: Told) {
+        *lock(&self.0) = Some(told);
+    }
+
+    pub(super) fn tell(&self) {
+        let told = lock(&self.0).clone();
+        if let Some(told) = told {
+            told();
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Listener").finish_non_exhaustive()
     }
 }
 
@@ -41,6 +76,10 @@ fn exit(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return match name(signal) {
+            // It was not us: a system that has no memory left chooses the largest process.
+            Some(name) if signal == libc::SIGKILL => {
+                format!("signal {signal} ({name}), perhaps because memory ran out")
+            }
             Some(name) => format!("signal {signal} ({name})"),
             None => format!("signal {signal}"),
         };
@@ -75,6 +114,8 @@ mod tests {
         assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT)");
         log.push(" INFO loaded");
         assert_eq!(describe(Some(ExitStatus::from_raw(0x100)), &log), "exit code 1: INFO loaded");
+        let killed = Some(ExitStatus::from_raw(9));
+        assert!(describe(killed, &log).contains("(SIGKILL), perhaps because memory ran out: "));
         log.push("GGML_ASSERT(n <= n_batch) failed");
         (0..KEPT_LINES - 1).for_each(|_| log.push("frame"));
         assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): GGML_ASSERT(n <= n_batch) failed");

@@ -6,6 +6,8 @@
 mod ending;
 mod process;
 mod program;
+#[cfg(all(test, unix))]
+mod tests;
 
 pub use program::HELPER_VARIABLE;
 
@@ -30,6 +32,7 @@ pub struct Helper {
     program: Option<PathBuf>,
     process: Mutex<Option<Arc<Process>>>,
     loaded: Mutex<Option<Loaded>>,
+    listener: ending::Listener,
     /// Held while a command is done.
     turn: Mutex<()>,
 }
@@ -56,8 +59,9 @@ impl Helper {
         process.is_running().then_some(process)
     }
 
-    /// Returns the process, started when there is none.
+    /// Returns the process once it has nothing to do, started when there is none.
     fn started(&self, cancel: &CancellationToken) -> Result<Arc<Process>, ModelError> {
+        self.settle(cancel)?;
         if let Some(process) = self.running() {
             return Ok(process);
         }
@@ -66,7 +70,7 @@ impl Helper {
             Some(program) => program.clone(),
             None => program::find()?,
         };
-        let process = Arc::new(Process::start(&program)?);
+        let process = Arc::new(Process::start(&program, self.listener.clone())?);
         *lock(&self.process) = Some(process.clone());
         if let Err(error) = process.greet(cancel) {
             process.end();
@@ -86,7 +90,11 @@ impl Helper {
         loop {
             match next_report(&mut reports, cancel) {
                 Next::Report(Report::Event { event, .. }) => on_event(event),
-                Next::Report(Report::Failed { error, .. }) => return Err(error),
+                Next::Report(Report::Failed { error, .. }) => {
+                    // One that failed here, because it could not be read, still runs there.
+                    process.cancel(id);
+                    return Err(error);
+                }
                 Next::Report(report) => return Ok(report),
                 Next::Cancelled => {
                     drop(reports);
@@ -127,6 +135,7 @@ impl Engine for Helper {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
         let _turn = lock(&self.turn);
+        self.settle(cancel)?;
         let Some(process) = self.running() else {
             return Err(ModelError::Failed("no model is loaded; load one first".to_owned()));
         };
@@ -156,15 +165,20 @@ impl Engine for Helper {
         resident_bytes(self.process_id()?)
     }
 
-    fn devices(&self) -> Vec<Device> {
+    fn settle(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
+        self.running().map_or(Ok(()), |process| process.settle(cancel))
+    }
+
+    fn devices(&self, cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
         if let Some(process) = self.running() {
-            return process.devices();
+            return Ok(process.devices());
         }
         let _turn = lock(&self.turn);
-        self.started(&CancellationToken::new()).map(|process| process.devices()).unwrap_or_else(|error| {
-            tracing::warn!("{error}");
-            Vec::new()
-        })
+        Ok(self.started(cancel)?.devices())
+    }
+
+    fn on_end(&self, told: Arc<dyn Fn() + Send + Sync>) {
+        self.listener.set(told);
     }
 }
 

@@ -6,8 +6,9 @@ use crate::{
     protocol::{Command, Line, MAX_LINE, Report, VERSION, read_line},
 };
 use openagents_core::{CancellationToken, model::ModelError};
+use serde::Deserialize;
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio},
     sync::{
@@ -52,6 +53,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     log: Mutex<ending::Log>,
+    listener: ending::Listener,
     /// Reports are dropped from now on, whoever waits for them.
     abandoned: CancellationToken,
 }
@@ -75,22 +77,25 @@ struct State {
 }
 
 impl Process {
-    /// Starts the program.
-    pub(super) fn start(program: &Path) -> Result<Self, ModelError> {
+    /// Starts the program; `listener` hears of its end.
+    pub(super) fn start(program: &Path, listener: ending::Listener) -> Result<Self, ModelError> {
         let cannot = |why: String| {
             ModelError::Unavailable(format!(
                 "the helper program {} cannot be started: {why}; install it again",
                 program.display()
             ))
         };
-        let mut child = std::process::Command::new(program)
+        let mut command = std::process::Command::new(program);
+        command
             // Else an assertion calls a debugger first.
             .env("GGML_NO_BACKTRACE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| cannot(error.to_string()))?;
+            .stderr(Stdio::piped());
+        // Ctrl-C in a terminal is for this program, which may only stop an answer.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| cannot(error.to_string()))?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(cannot("it has no streams".to_owned()));
@@ -101,21 +106,27 @@ impl Process {
             state: Mutex::default(),
             changed: Condvar::new(),
             log: Mutex::default(),
+            listener,
             abandoned: CancellationToken::new(),
         });
         let (input, lines) = channel();
-        thread::spawn(move || write(stdin, &lines));
-        let log = thread::spawn({
-            let shared = shared.clone();
-            move || shared.read_log(stderr)
-        });
-        thread::spawn({
-            let shared = shared.clone();
-            move || {
-                shared.read_reports(stdout);
-                shared.wait_for_end(log);
-            }
-        });
+        let threads = || {
+            spawn("helper-input", move || write(stdin, &lines))?;
+            let log = spawn("helper-log", {
+                let shared = shared.clone();
+                move || shared.read_log(stderr)
+            })?;
+            let reading = shared.clone();
+            spawn("helper-reports", move || {
+                reading.read_reports(stdout);
+                reading.wait_for_end(log);
+            })
+        };
+        if let Err(error) = threads() {
+            let mut child = lock(&shared.child);
+            let _ = child.kill().and_then(|()| child.wait());
+            return Err(ModelError::Failed(format!("no thread for the helper program: {error}; try again")));
+        }
         Ok(Self { program: program.to_owned(), id, input: Mutex::new(Some(input)), shared })
     }
 
@@ -162,6 +173,8 @@ impl Process {
         command: impl FnOnce(u64) -> Command,
     ) -> Result<(u64, mpsc::Receiver<Report>), ModelError> {
         let (sender, reports) = mpsc::channel(WAITING_REPORTS);
+        // What an earlier command has logged tells nothing about this one.
+        lock(&self.shared.log).clear();
         let id = {
             let mut state = lock(&self.shared.state);
             state.last += 1;
@@ -169,16 +182,37 @@ impl Process {
             state.waiting = state.ended.is_none().then_some((state.last, sender));
             state.last
         };
-        self.write(&command(id))?;
+        if let Err(error) = self.write(&command(id)) {
+            self.shared.note_end_of(id);
+            return Err(error);
+        }
         Ok((id, reports))
     }
 
-    /// Tells the helper to stop a command, and ends it when it does not listen. Returns at once.
+    /// Waits until all commands have ended, cancelled ones too, or the program has.
+    pub(super) fn settle(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
+        let idle = |state: &State| state.ended_commands >= state.last || state.ended.is_some();
+        while !self.shared.wait_until(Duration::from_millis(20), idle) {
+            if cancel.is_cancelled() {
+                return Err(ModelError::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the helper to stop a command that runs, and ends it when it does not listen. Returns at once.
     pub(super) fn cancel(&self, id: u64) {
+        if lock(&self.shared.state).ended_commands >= id {
+            return;
+        }
         // A helper that is gone does nothing any more.
         let _ = self.write(&Command::Cancel { id });
         let shared = self.shared.clone();
-        thread::spawn(move || shared.kill_unless(CANCEL, |state| state.ended_commands >= id));
+        let kill = move || shared.kill_unless(CANCEL, |state| state.ended_commands >= id);
+        if let Err(error) = spawn("helper-cancel", kill) {
+            tracing::warn!("no thread that waits for the helper program: {error}");
+            self.shared.kill();
+        }
     }
 
     /// Ends the program and waits for its end, [`END`] and a moment at most.
@@ -237,9 +271,9 @@ impl Shared {
             match read_line(&mut output, &mut line) {
                 Ok(Line::Read) => match serde_json::from_slice(&line) {
                     Ok(report) => self.pass_on(report),
-                    Err(error) => tracing::warn!("the helper program said what cannot be read: {error}"),
+                    Err(error) => self.fail_unread(&line, &error.to_string()),
                 },
-                Ok(Line::TooLong) => tracing::warn!("the helper program said too much in one line"),
+                Ok(Line::TooLong) => self.fail_unread(&[], "the line is too long"),
                 Ok(Line::End) | Err(_) => return,
             }
         }
@@ -251,27 +285,55 @@ impl Shared {
             self.changed.notify_all();
             return;
         }
-        let id = report.id().unwrap_or(0);
-        let ends = report.ends_command();
-        let sender = {
-            let state = lock(&self.state);
-            state.waiting.as_ref().filter(|(waiting, _)| *waiting == id).map(|(_, sender)| sender.clone())
-        };
-        // Waits while the reports are not taken. When they are not wanted any more, they are dropped.
-        if let Some(sender) = sender {
-            futures::executor::block_on(async {
-                tokio::select! {
-                    biased;
-                    () = self.abandoned.cancelled() => (),
-                    _ = sender.send(report) => (),
-                }
-            });
+        let waiting = self.waiting(report.id());
+        if report.ends_command()
+            // A line that the helper did not understand can only be the command that waits for an answer.
+            && let Some(id) = report.id().or(waiting.as_ref().map(|(id, _)| *id))
+        {
+            self.note_end_of(id);
         }
-        if ends {
-            let mut state = lock(&self.state);
-            state.ended_commands = state.ended_commands.max(id);
-            self.changed.notify_all();
+        if let Some((_, sender)) = waiting {
+            self.hand_over(&sender, report);
         }
+    }
+
+    /// Fails the command that a line was about: nobody knows what is lost with it.
+    fn fail_unread(&self, line: &[u8], why: &str) {
+        #[derive(Deserialize)]
+        struct About {
+            id: Option<u64>,
+        }
+        tracing::warn!("the helper program said what cannot be read: {why}");
+        let about = serde_json::from_slice::<About>(line).ok().and_then(|about| about.id);
+        if let Some((id, sender)) = self.waiting(about) {
+            let error = ModelError::Failed(format!(
+                "the helper program said something that cannot be read ({why}); try again"
+            ));
+            self.hand_over(&sender, Report::Failed { id: Some(id), error });
+        }
+    }
+
+    /// Returns who waits for reports of this command, or of whatever runs.
+    fn waiting(&self, id: Option<u64>) -> Option<(u64, mpsc::Sender<Report>)> {
+        let state = lock(&self.state);
+        state.waiting.as_ref().filter(|(waiting, _)| id.is_none_or(|id| id == *waiting)).cloned()
+    }
+
+    /// Waits while the reports are not taken. When they are not wanted any more, they are dropped.
+    fn hand_over(&self, sender: &mpsc::Sender<Report>, report: Report) {
+        futures::executor::block_on(async {
+            tokio::select! {
+                biased;
+                () = self.abandoned.cancelled() => (),
+                _ = sender.send(report) => (),
+            }
+        });
+    }
+
+    fn note_end_of(&self, command: u64) {
+        let mut state = lock(&self.state);
+        state.ended_commands = state.ended_commands.max(command);
+        self.changed.notify_all();
     }
 
     /// Keeps the last lines and passes them on to the log of this process.
@@ -308,32 +370,37 @@ impl Shared {
         while !log.is_finished() && closed.elapsed() < END {
             thread::sleep(Duration::from_millis(2));
         }
-        let mut state = lock(&self.state);
-        state.ended = Some(status);
-        // Whoever waits for reports learns that none will come.
-        state.waiting = None;
-        self.changed.notify_all();
+        {
+            let mut state = lock(&self.state);
+            state.ended = Some(status);
+            // Whoever waits for reports learns that none will come.
+            state.waiting = None;
+            self.changed.notify_all();
+        }
+        self.listener.tell();
     }
 
     /// Kills the program unless `done` becomes true, or it ends, within `time`.
     fn kill_unless(&self, time: Duration, done: impl Fn(&State) -> bool) {
-        if !self.wait_until(time, |state| done(state) || state.ended.is_some()) {
-            self.kill();
-        }
-    }
-
-    fn kill(&self) {
         {
-            let mut state = lock(&self.state);
-            if state.ended.is_some() {
+            let state = lock(&self.state);
+            let go_on = |state: &mut State| !done(state) && state.ended.is_none();
+            let waited = self.changed.wait_timeout_while(state, time, go_on);
+            let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            if !waited.timed_out() {
                 return;
             }
+            // Under the same lock: from now on nobody sends it a command.
             state.killed = true;
         }
         tracing::warn!("the helper program does not answer; it is ended");
         if let Err(error) = lock(&self.child).kill() {
             tracing::warn!("the helper program cannot be ended: {error}");
         }
+    }
+
+    fn kill(&self) {
+        self.kill_unless(Duration::ZERO, |_| false);
     }
 
     /// Waits for something to become true, `time` at most, and returns whether it did.
@@ -351,6 +418,10 @@ impl Shared {
         };
         ending::describe(status, &lock(&self.log))
     }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
 /// Writes lines until there can be no more, and closes the stream.

@@ -26,7 +26,10 @@ pub(super) fn find() -> Result<PathBuf, ModelError> {
 
 fn beside(this: &Path) -> Option<PathBuf> {
     let name = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
-    this.ancestors().skip(1).take(2).map(|folder| folder.join(&name)).find(|program| program.is_file())
+    // A link to this program lies where the helper does not.
+    let real = std::fs::canonicalize(this).unwrap_or_else(|_| this.to_owned());
+    let folders = [this, &real].map(|this| this.ancestors().skip(1).take(2));
+    folders.into_iter().flatten().map(|folder| folder.join(&name)).find(|program| program.is_file())
 }
 
 #[cfg(test)]
@@ -43,5 +46,22 @@ mod tests {
         std::fs::write(&helper, "").unwrap();
         assert_eq!(beside(&deps.join("test")), Some(helper.clone()));
         assert_eq!(beside(&folder.path().join("openagents")), Some(helper));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_helper_of_a_program_behind_a_link_was_not_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let (installed, linked) = (folder.path().join("app/programs"), folder.path().join("user/bin"));
+        for made in [&installed, &linked] {
+            std::fs::create_dir_all(made).unwrap();
+        }
+        for program in ["openagents", NAME] {
+            std::fs::write(installed.join(program), "").unwrap();
+        }
+        let link = linked.join("openagents");
+        std::os::unix::fs::symlink(installed.join("openagents"), &link).unwrap();
+        let found = std::fs::canonicalize(beside(&link).unwrap()).unwrap();
+        assert_eq!(found, std::fs::canonicalize(installed.join(NAME)).unwrap());
     }
 }

@@ -10,7 +10,7 @@ use openagents_core::{
     model::{ModelError, ModelEvent, ModelRequest, StopReason},
 };
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// Loads one model at a time and lets it answer. Every method blocks.
 pub trait Engine: Send + Sync + std::fmt::Debug {
@@ -39,11 +39,20 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
     /// Returns the resident memory of the process that holds the model, in bytes.
     fn memory_bytes(&self) -> Option<u64>;
 
-    /// Returns what llama.cpp can compute on, and its free memory as it was when the process started; starts it when
-    /// it has to. Empty when that is impossible.
-    fn devices(&self) -> Vec<Device> {
-        Vec::new()
+    /// Waits until a command that was cancelled has ended, or the engine with it: then [`Engine::loaded`] is what the
+    /// next request finds.
+    fn settle(&self, _cancel: &CancellationToken) -> Result<(), ModelError> {
+        Ok(())
     }
+
+    /// Returns what llama.cpp can compute on, and its free memory as it was when the process started; starts it when
+    /// it has to.
+    fn devices(&self, _cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
+        Ok(Vec::new())
+    }
+
+    /// Calls `told` whenever what holds the model has ended, from any thread. It must not block.
+    fn on_end(&self, _told: Arc<dyn Fn() + Send + Sync>) {}
 }
 
 /// Something that llama.cpp computes on.

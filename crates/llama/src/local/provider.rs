@@ -198,7 +198,7 @@ impl Inner {
     /// What llama.cpp says about the GPU is better than what we suppose.
     fn facts_for_load(&self) -> MachineFacts {
         let machine = self.config.machine.facts();
-        let devices = self.config.engine.devices();
+        let devices = self.config.engine.devices(&CancellationToken::new()).unwrap_or_default();
         let gpu = devices.iter().filter(|device| device.gpu).map(|device| device.memory_free).max();
         MachineFacts { device_memory: gpu.filter(|free| *free > 0).or(machine.device_memory), ..machine }
     }

@@ -79,7 +79,7 @@ fn an_unload_while_it_answers_is_no_crash() {
 #[test]
 fn a_helper_says_what_it_can_compute_on() {
     let engine = helper();
-    let devices = engine.devices();
+    let devices = engine.devices(&CancellationToken::new()).unwrap();
     assert!(devices.iter().any(|device| device.memory_total > 0), "{devices:?}");
 }
 

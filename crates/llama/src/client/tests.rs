@@ -1,0 +1,150 @@
+//! The client with a helper that is a script: what it does when a helper does not behave.
+
+use super::Helper;
+use crate::{Engine, LoadRequest, Loaded, protocol::VERSION};
+use openagents_core::{
+    CancellationToken,
+    model::{ModelError, ModelEvent, ModelRequest, StopReason},
+};
+use std::{
+    path::Path,
+    process::Command,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// Only a test that hangs waits so long.
+const HANG: Duration = Duration::from_secs(60);
+
+/// Says hello and does what `load` and `generate` say; `$id` is the command's.
+fn helper(load: &str, generate: &str) -> (Helper, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        r#"#!/bin/sh
+say() {{ printf '%s\n' "$1"; }}
+loaded() {{
+    say "{{\"report\":\"loaded\",\"id\":$id,\"loaded\":{{\"path\":\"m\",\"name\":\"m\",\"architecture\":\"llama\",\"context_tokens\":9,\"tools\":false}}}}"
+}}
+text() {{ say "{{\"report\":\"event\",\"id\":$id,\"event\":{{\"text\":\"t\"}}}}"; }}
+done_() {{ say "{{\"report\":\"done\",\"id\":$id,\"stop\":\"end_turn\"}}"; }}
+say '{{"report":"hello","version":"{VERSION}","devices":[]}}'
+while read -r line; do
+    id=${{line#*'"id":'}}
+    id=${{id%%[,\}}]*}}
+    case $line in
+    *'"command":"load"'*) {load} ;;
+    *'"command":"generate"'*) {generate} ;;
+    esac
+done
+"#
+    );
+    (program(&folder, &script), folder)
+}
+
+/// Another process writes it: one that is open for writing anywhere in this one could not be started.
+fn program(folder: &TempDir, script: &str) -> Helper {
+    let (text, program) = (folder.path().join("text"), folder.path().join("helper"));
+    std::fs::write(&text, script).unwrap();
+    assert!(Command::new("install").args(["-m", "755"]).args([&text, &program]).status().unwrap().success());
+    Helper::at(program)
+}
+
+/// Never cancelled, but by a test that hangs.
+fn never() -> CancellationToken {
+    let cancel = CancellationToken::new();
+    let guard = cancel.clone();
+    thread::spawn(move || {
+        thread::sleep(HANG);
+        guard.cancel();
+    });
+    cancel
+}
+
+fn load(engine: &Helper) -> Result<Loaded, ModelError> {
+    let request = LoadRequest { path: Path::new("m").to_owned(), context_tokens: 9, threads: None };
+    engine.load(&request, &never(), &mut |_| ())
+}
+
+fn generate(engine: &Helper, cancel: &CancellationToken) -> Result<StopReason, ModelError> {
+    engine.generate(&ModelRequest::default(), cancel, &mut |event| {
+        if matches!(event, ModelEvent::Text(_)) {
+            cancel.cancel();
+        }
+    })
+}
+
+#[test]
+fn a_cancel_that_was_not_noticed_killed_the_next_request() {
+    let (engine, _folder) = helper("loaded", "text; exec sleep 120");
+    load(&engine).unwrap();
+    let first = engine.process_id();
+    assert_eq!(generate(&engine, &CancellationToken::new()), Err(ModelError::Cancelled));
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    assert_eq!(engine.settle(&cancelled), Err(ModelError::Cancelled), "who waits for it can be cancelled");
+    load(&engine).unwrap();
+    assert_ne!(engine.process_id(), first);
+    assert_eq!(generate(&engine, &CancellationToken::new()), Err(ModelError::Cancelled));
+    engine.settle(&never()).unwrap();
+    assert_eq!(engine.loaded(), None, "it is known before the next request");
+}
+
+#[test]
+fn a_report_that_cannot_be_read_left_its_command_waiting() {
+    for unreadable in [
+        r#"say "{\"report\":\"loaded\",\"id\":$id}""#,
+        "say noise",
+        "say '{\"report\":\"failed\",\"error\":\"malformed\"}'",
+    ] {
+        let (engine, _folder) = helper(&format!("{unreadable}; loaded"), "done_");
+        match load(&engine) {
+            Err(ModelError::Failed(why)) => assert!(why.contains("cannot be read"), "{why}"),
+            Err(ModelError::Malformed) => assert!(unreadable.contains("malformed")),
+            other => panic!("{unreadable}: {other:?}"),
+        }
+        assert!(load(&engine).is_err());
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_ended_the_helper() {
+    let (engine, _folder) = helper("loaded", "done_");
+    engine.devices(&never()).unwrap();
+    let process = engine.process_id().unwrap().to_string();
+    let group = Command::new("ps").args(["-o", "pgid=", "-p", &process]).output().unwrap();
+    assert_eq!(String::from_utf8(group.stdout).unwrap().trim(), process);
+}
+
+#[test]
+fn a_crash_quoted_what_an_earlier_command_had_logged() {
+    let (engine, _folder) = helper("echo 'ERROR of the load' >&2; sleep 0.2; loaded", "kill -9 $$");
+    load(&engine).unwrap();
+    let Err(ModelError::Crashed(why)) = generate(&engine, &never()) else { panic!("it has no memory left") };
+    assert_eq!(why, "signal 9 (SIGKILL), perhaps because memory ran out");
+}
+
+#[test]
+fn the_start_of_a_helper_could_not_be_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = program(&folder, "#!/bin/sh\nexec sleep 120\n");
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    assert_eq!(engine.devices(&cancel), Err(ModelError::Cancelled));
+    assert_eq!(engine.process_id(), None);
+}
+
+#[test]
+fn the_end_of_a_helper_with_nothing_to_do_was_not_told() {
+    let (engine, _folder) = helper("loaded", "done_");
+    let (tell, told) = mpsc::channel();
+    engine.on_end(Arc::new(move || {
+        let _ = tell.send(());
+    }));
+    load(&engine).unwrap();
+    let process = engine.process_id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
+    told.recv_timeout(HANG).unwrap();
+    assert_eq!(engine.loaded(), None);
+}
