@@ -20,6 +20,7 @@ after(async () => {
 });
 
 const settings = (options) => stage.settings(browser, options);
+
 /** Waits until a field holds a value. The page's content policy forbids the evaluation that `waitForFunction` needs. */
 async function shows(page, label, value) {
   const give = Date.now() + 20_000;
@@ -105,11 +106,7 @@ test('a prompt is answered by the local model: activity, stream, figures, Stop',
   const gguf = await stage.scripted();
   const other = join(stage.fixture.base, 'other.gguf');
   await copyFile(gguf, other);
-  for (const path of [other, gguf]) {
-    await page.getByLabel('Add a GGUF file').fill(path);
-    await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.locator('article', { hasText: path }).waitFor();
-  }
+  for (const path of [other, gguf]) await stage.add(page, path);
   // The first file there is answers at once; another one when a person says so.
   await page.locator('article', { hasText: other }).getByText('In use').waitFor();
   const card = page.locator('article', { hasText: gguf });

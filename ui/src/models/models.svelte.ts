@@ -2,7 +2,7 @@ import { RequestError } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/link.svelte';
 import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from '../connection/wire';
-import { unavailable } from './model-words';
+import { asSentence, unavailable } from './model-words';
 
 /** What can be done with one model, or with the one in use. */
 export type Deed = 'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
@@ -47,13 +47,19 @@ export class Models {
     return this.inUse === null ? 'not set up' : unavailable(this.inUse.status);
   }
 
+  /** It is worth a try to ask the local model: what failed to load is loaded again by the next prompt. */
+  get askable(): boolean {
+    const card = this.inUse;
+    return this.unavailable === null || (card?.status.state === 'error' && card.path !== null && card.verified !== false);
+  }
+
   /** A connection is up: follow the models on it. */
   connected(): void {
     void this.#ask('list', { watch: true }).then(
       (snapshot) => this.take(snapshot),
       (error: unknown) => {
         this.absent = error instanceof RequestError && error.code === UNKNOWN_METHOD;
-        if (!this.absent && this.#link().state.name === 'live') this.#say('', sentence(error));
+        if (!this.absent && this.#link().state.name === 'live') this.#say('', asSentence(sentence(error)));
       },
     );
   }
@@ -70,7 +76,7 @@ export class Models {
       this.take(await this.#ask(deed, params));
       return true;
     } catch (error) {
-      this.#say(card, sentence(error));
+      this.#say(card, asSentence(sentence(error)));
       return false;
     }
   }
@@ -98,7 +104,7 @@ export class Models {
       this.saving = 'saved';
     } catch (error) {
       if (sent !== this.changes) return;
-      this.refused = sentence(error);
+      this.refused = asSentence(sentence(error));
       this.saving = 'idle';
     }
   }

@@ -1,0 +1,133 @@
+// A session with the local model from its first word: the real server, the real engine, a small scripted gpt-oss.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, Tab } from './browser.mjs';
+import { ModelsStage } from './models-stage.mjs';
+
+const ANSWER = 'This folder holds a small project.';
+
+let stage, browser;
+before(async () => {
+  [stage, browser] = await Promise.all([ModelsStage.set(), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await stage?.strike();
+});
+
+async function opened() {
+  const tab = await Tab.open(browser);
+  await tab.page.goto(stage.server.address);
+  await tab.live();
+  return tab;
+}
+
+const local = (page) => page.locator('input[value=gptoss_20b]');
+const start = (page) => page.getByRole('button', { name: 'Start' });
+
+test('a model that is not there is no choice, and the way to it is', async () => {
+  const tab = await opened();
+  const { page } = tab;
+  const setup = page.getByRole('button', { name: /^GPTOSS 20B · not downloaded\s*Set up$/ });
+  await setup.waitFor();
+  assert.equal(await local(page).count(), 0);
+  await page.getByLabel('Goals').fill('one');
+  await tab.shootAll('start-not-downloaded');
+  await setup.click();
+  await page.getByRole('heading', { name: 'Models' }).waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await page.getByLabel('Goals').inputValue(), 'one');
+  // It was there when it was chosen, and is not any more.
+  await page.evaluate(() => localStorage.setItem('openagents.mode', 'gptoss_20b'));
+  await page.reload();
+  await page.getByRole('button', { name: /^not downloaded\s*Set up$/ }).waitFor();
+  assert.ok(await start(page).isDisabled());
+  await tab.shootAll('start-local-unavailable');
+  await page.getByRole('radio', { name: 'OpenAgents' }).check({ force: true });
+  await page.getByLabel('Goals').waitFor();
+  assert.ok(await start(page).isEnabled());
+  await tab.close();
+});
+
+test('the start page asks the local model, and remembers that it was chosen', async () => {
+  const tab = await stage.settings(browser);
+  const { page } = tab;
+  await stage.add(page, await stage.scripted());
+  await page.keyboard.press('Escape');
+  await page.getByText('LOCAL', { exact: true }).click();
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  await start(page).click();
+  await page.getByRole('alert').getByText('Write what the model is to answer.').waitFor();
+  assert.ok(await prompt.evaluate((field) => field === document.activeElement));
+  await prompt.fill('What is in this folder?');
+  await page.getByRole('alert').waitFor({ state: 'detached' });
+  await tab.shootAll('start-local');
+  await prompt.press('Control+Enter');
+  await page.getByText(ANSWER).waitFor();
+  await tab.atRest();
+  assert.equal(await page.locator('[data-row] p', { hasText: 'What is in this folder?' }).count(), 1, 'the prompt is shown once');
+  assert.ok(await local(page).isChecked());
+  assert.equal(await page.getByRole('region', { name: 'Plan' }).count(), 0, 'there is no plan where nothing is planned');
+  await tab.shootAll('local-answered');
+
+  await page.getByRole('button', { name: 'New exploration' }).click();
+  await page.locator('input[value=gptoss_20b]:checked').waitFor({ state: 'attached' });
+  assert.equal(await prompt.inputValue(), '');
+  await page.reload();
+  await page.locator('input[value=gptoss_20b]:checked').waitFor({ state: 'attached' });
+  await tab.close();
+});
+
+test('a folder that does not exist is refused in the form, and the prompt stays', async () => {
+  const tab = await opened();
+  const { page } = tab;
+  await page.getByText('LOCAL', { exact: true }).click();
+  await page.getByLabel('Workspace', { exact: true }).fill('/no/such/folder');
+  await page.getByLabel('Prompt', { exact: true }).fill('What is here?');
+  await start(page).click();
+  await page.getByRole('alert').getByText('Path does not exist').waitFor();
+  assert.equal(await page.getByLabel('Prompt', { exact: true }).inputValue(), 'What is here?');
+  await tab.close();
+});
+
+test('an answer is stopped where it is shown', async () => {
+  const tab = await opened();
+  const { page } = tab;
+  await page.getByText('LOCAL', { exact: true }).click();
+  await page.getByLabel('Prompt', { exact: true }).fill('Tell me, and loop');
+  await start(page).click();
+  await page.locator('[data-activity]', { hasText: /tokens\/s/ }).waitFor();
+  await page.locator('.message', { hasText: 'tick tick' }).waitFor();
+  await tab.shootAll('local-generating');
+  await page.getByRole('button', { name: 'Stop the answer' }).click();
+  await page.locator('[data-activity]').waitFor({ state: 'detached' });
+  await tab.atRest();
+  await tab.shootAll('local-stopped');
+  await tab.close();
+});
+
+test('what was chosen at another bridge does not matter at one without models', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  await page.addInitScript(() => localStorage.setItem('openagents.mode', 'gptoss_20b'));
+  await page.routeWebSocket(/\/acp$/, (client) => {
+    const upstream = client.connectToServer();
+    client.onMessage((message) => {
+      const { id, method } = JSON.parse(message);
+      if (!method?.startsWith('_openagents/models/')) return upstream.send(message);
+      client.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: `Method not found: ${method}` } }));
+    });
+  });
+  await page.goto(stage.server.address);
+  await tab.live();
+  await page.getByLabel('Goals').waitFor();
+  assert.equal(await page.getByText('Answered by').count(), 0);
+  await page.keyboard.press('Control+,');
+  await page.getByText('has no local models').waitFor();
+  await tab.shoot('models-absent');
+  await page.keyboard.press('Escape');
+  await tab.explore();
+  assert.equal(await local(page).count(), 0);
+  await tab.close();
+});

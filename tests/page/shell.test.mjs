@@ -1,0 +1,50 @@
+// What the desktop's shell adds to the page: items of its menu and dialogs of the system.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { launch, Tab } from './browser.mjs';
+import { ModelsStage } from './models-stage.mjs';
+
+let stage, browser;
+before(async () => {
+  [stage, browser] = await Promise.all([ModelsStage.set(), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await stage?.strike();
+});
+
+test('Settings open from the menu, and a model file is picked in a dialog', async () => {
+  const model = await stage.scripted();
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  // The shell's side of its commands and events, as Tauri's API calls it.
+  await page.addInitScript(
+    (answers) => {
+      const callbacks = [];
+      const listeners = {};
+      globalThis.isTauri = true;
+      globalThis.__TAURI_INTERNALS__ = {
+        transformCallback: (callback) => callbacks.push(callback) - 1,
+        invoke: async (command, given) => {
+          if (command === 'plugin:event|listen') listeners[given.event] = callbacks[given.handler];
+          return answers[command] ?? null;
+        },
+      };
+      globalThis.choose = (id) => listeners.menu({ event: 'menu', id: 0, payload: id });
+    },
+    { bridge_address: { port: stage.server.port, token: stage.server.token }, pick_model: model },
+  );
+  await page.goto(stage.server.origin);
+  await tab.live();
+  await page.evaluate(() => globalThis.choose('settings'));
+  await page.getByRole('heading', { name: 'Models' }).waitFor();
+  // Chosen once more, they stay.
+  await page.evaluate(() => globalThis.choose('settings'));
+  await page.getByRole('button', { name: 'Choose…' }).click();
+  await page.locator('article', { hasText: model }).getByText('In use').waitFor();
+  assert.equal(await page.getByLabel('Add a GGUF file').inputValue(), '');
+  await tab.shoot('shell-settings');
+  await tab.shootNarrow('shell-settings');
+  await tab.close();
+});
