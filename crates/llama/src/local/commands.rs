@@ -8,7 +8,12 @@ use super::{
 };
 use crate::{
     gguf::Header,
-    models::{catalog::GPT_OSS_20B, download, manifest::Manifest, shelf::Entry},
+    models::{
+        catalog::GPT_OSS_20B,
+        download::{self, DownloadError},
+        manifest::Manifest,
+        shelf::Entry,
+    },
 };
 use openagents_core::{
     CancellationToken,
@@ -65,10 +70,13 @@ impl Inner {
             let gone = |error: io::Error| refused(format!("{}: {error}", entry.path.display()));
             delete(&entry.path).map_err(gone)?;
             delete(&Manifest::path_of(&entry.path)).map_err(gone)?;
-            download::discard(&entry.path).map_err(gone)?;
         } else {
             let mut added = self.state().saved.added.clone();
             added.retain(|path| *path != entry.path);
+            if let Some(offer) = entry.offer {
+                let busy = |error: DownloadError| refused(error.to_string());
+                download::discard(offer, &self.config.folder).map_err(busy)?;
+            }
             save_added(&*self.config.settings, &added)?;
             self.state().saved.added = added;
         }

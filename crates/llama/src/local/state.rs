@@ -101,6 +101,18 @@ impl State {
         self.transfers.get(id).map(|transfer| transfer.work.clone()).unwrap_or_default()
     }
 
+    /// A transfer that failed is no matter any more once the file is whole, whoever made it so.
+    pub(super) fn forget_failures(&mut self) {
+        let whole: Vec<_> = self
+            .entries
+            .iter()
+            .filter(|entry| self.on_disk(entry) == OnDisk::Whole)
+            .map(|entry| &entry.id)
+            .collect();
+        self.transfers
+            .retain(|id, transfer| !(matches!(transfer.work, Work::Failed(_)) && whole.contains(&id)));
+    }
+
     /// What the engine does with this model.
     pub(super) fn run(&self, entry: &Entry) -> Run {
         if self.engine.path.as_ref() == Some(&entry.path) { self.engine.run.clone() } else { Run::Out }

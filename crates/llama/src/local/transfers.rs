@@ -2,15 +2,15 @@
 
 use super::{
     Inner,
-    commands::{delete, refused},
+    commands::refused,
     saved::save_verified,
     state::Transfer,
     status::{Run, Work},
 };
 use crate::models::{
     catalog::Offer,
-    download::{self, DownloadError, Progress},
-    manifest::{FileRecord, Manifest},
+    download::{self, Destination, DownloadError, Progress},
+    manifest::FileRecord,
     remote::Remote,
     shelf::Entry,
     verify::{self, VerifyError},
@@ -57,8 +57,10 @@ impl Inner {
             return Err(refused(format!("{} is not being downloaded", entry.name)));
         }
         self.stop_transfer(id);
-        let kept = |error| refused(format!("{}: {error}", entry.path.display()));
-        download::discard(&entry.path).map_err(kept)?;
+        if let Some(offer) = entry.offer {
+            let kept = |error: DownloadError| refused(error.to_string());
+            download::discard(offer, &self.config.folder).map_err(kept)?;
+        }
         self.refresh();
         Ok(())
     }
@@ -79,16 +81,16 @@ impl Inner {
             return Err(refused(format!("{} is being downloaded or verified; wait for it", entry.name)));
         }
         self.accept(offer, false)?;
+        if !matches!(self.state().run(&entry), Run::Out | Run::Failed(_)) {
+            return Err(refused(format!("{} is loaded; unload it first", entry.name)));
+        }
         match entry.file.as_ref().and_then(|file| file.record.clone()) {
-            Some(record) if self.state().run(&entry) == Run::Out => {
-                self.begin(id, Work::Verifying(0.0), move |inner, stop, number| {
-                    match inner.compare(&entry, &record, stop, number) {
-                        None => Work::None,
-                        Some(_) => inner.receive(&entry, offer, stop, number),
-                    }
-                })
-            }
-            Some(_) => Err(refused(format!("{} is loaded; unload it first", entry.name))),
+            Some(record) => self.begin(id, Work::Verifying(0.0), move |inner, stop, number| {
+                match inner.compare(&entry, &record, stop, number) {
+                    None => Work::None,
+                    Some(_) => inner.receive(&entry, offer, stop, number),
+                }
+            }),
             None => self.fetch(entry, offer),
         }
     }
@@ -128,12 +130,7 @@ impl Inner {
     }
 
     fn receive(&self, entry: &Entry, offer: &Offer, stop: &CancellationToken, number: u64) -> Work {
-        let folder = &self.config.folder;
-        if entry.file.is_some()
-            && let Err(error) = delete(&Manifest::path_of(&entry.path)).and_then(|()| delete(&entry.path))
-        {
-            return Work::Failed(format!("{}: {error}", entry.path.display()));
-        }
+        let to = Destination { folder: &self.config.folder, replace: entry.file.is_some() };
         let remote = match &self.config.server {
             Some(server) => Remote::new(server),
             None => Remote::from_env(),
@@ -146,7 +143,7 @@ impl Inner {
             self.report(&entry.id, number, work);
         };
         let outcome = remote.map_err(DownloadError::from).and_then(|remote| {
-            download::download(&remote, offer, folder, self.config.patience, stop, &mut report)
+            download::download(&remote, offer, to, self.config.patience, stop, &mut report)
         });
         match outcome {
             Ok(_) => {

@@ -44,13 +44,13 @@ pub enum DownloadError {
     /// Another program is at it.
     #[error("another OpenAgents program is downloading {0}; wait for it or stop it")]
     Busy(&'static str),
-    /// The disk is too full.
+    /// The disk is too full, or became full.
     #[error("{0}")]
     Disk(String),
     /// The server.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// The file is another one than at the beginning, and again after a second beginning.
+    /// What comes is not the file of the listing, even after the listing was read again.
     #[error("{0} changed on the server while it was downloaded; download it again later")]
     Changed(&'static str),
     /// What came is not what the listing said.
@@ -66,16 +66,31 @@ pub fn unfinished(whole: &Path) -> Option<(u64, u64)> {
     Partial::of(whole).found().map(|(origin, done)| (done, origin.file.size))
 }
 
-/// Deletes what an unfinished download has.
-pub fn discard(whole: &Path) -> io::Result<()> {
-    Partial::of(whole).discard()
+/// Deletes what an unfinished download has, unless another program is at it.
+pub fn discard(offer: &Offer, folder: &Path) -> Result<(), DownloadError> {
+    let partial = Partial::of(&folder.join(offer.file));
+    if !folder.exists() {
+        return Ok(());
+    }
+    let in_folder = |error: io::Error| DownloadError::Folder(partial.whole.clone(), error.to_string());
+    let _lock = partial.lock().map_err(in_folder)?.ok_or(DownloadError::Busy(offer.name))?;
+    partial.discard().map_err(in_folder)
 }
 
-/// Downloads a model into a folder; blocks. Returns the path of the file, whose hash was compared.
+/// Where a download goes, and what it finds there.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination<'a> {
+    /// The folder of the models.
+    pub folder: &'a Path,
+    /// A file that is there is known to be wrong. It stays until the new one was verified.
+    pub replace: bool,
+}
+
+/// Downloads a model; blocks. Returns the path of the file, whose hash was compared.
 pub fn download(
     remote: &Remote,
     offer: &Offer,
-    folder: &Path,
+    Destination { folder, replace }: Destination<'_>,
     patience: Patience,
     stop: &CancellationToken,
     on_progress: &mut dyn FnMut(Progress),
@@ -84,6 +99,9 @@ pub fn download(
     std::fs::create_dir_all(folder).map_err(in_folder)?;
     let partial = Partial::of(&folder.join(offer.file));
     let _lock = partial.lock().map_err(in_folder)?.ok_or(DownloadError::Busy(offer.name))?;
+    if !replace && partial.is_finished() {
+        return Ok(partial.whole);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(in_folder)?;
     let mut transfer =
         Transfer { remote, offer, partial: &partial, patience, stop, report: Report::new(on_progress) };
@@ -113,50 +131,59 @@ enum Step {
 
 impl Transfer<'_> {
     async fn run(&mut self) -> Result<RemoteFile, DownloadError> {
-        // A change is worth one new beginning.
-        for _ in 0..2 {
-            let resumed = self.done() > 0;
-            let origin = self.origin().await?;
-            self.check_disk(&origin)?;
-            match self.fetch(origin).await {
-                Ok((file, Step::Whole)) => return Ok(file),
-                Ok((_, Step::Changed)) => {}
-                // The commit that was begun with may be gone.
-                Err(DownloadError::Remote(RemoteError::Refused { .. })) if resumed => {}
-                Err(error) => {
-                    if error != DownloadError::Stopped && self.done() == 0 {
-                        self.discard()?;
-                    }
-                    return Err(error);
-                }
-            }
+        let outcome = self.attempt().await;
+        if outcome.as_ref().is_err_and(|error| *error != DownloadError::Stopped) && self.done() == 0 {
             self.discard()?;
         }
-        Err(DownloadError::Changed(self.offer.name))
+        outcome
     }
 
-    /// What was begun goes on; else the server is asked.
-    async fn origin(&mut self) -> Result<Origin, DownloadError> {
-        if let Some((origin, _)) = self.partial.found()
-            && self.remote.serves(&origin.file)
-        {
-            return Ok(origin);
-        }
-        let mut failures = 0;
+    async fn attempt(&mut self) -> Result<RemoteFile, DownloadError> {
+        let mut origin = match self.partial.found() {
+            Some((origin, _)) if self.remote.serves(&origin.file) => origin,
+            found => self.resolve(found.map(|(origin, _)| origin.file)).await?,
+        };
+        let mut resolved_again = false;
         loop {
+            self.check_disk(&origin)?;
+            let error = match self.fetch(&mut origin).await {
+                Ok(Step::Whole) => return Ok(origin.file),
+                Ok(Step::Changed) => DownloadError::Changed(self.offer.name),
+                Err(error) => error,
+            };
+            let may_be_outdated = match &error {
+                DownloadError::Changed(_) => true,
+                // The commit that was begun with may be gone.
+                DownloadError::Remote(RemoteError::Refused { .. }) => self.done() > 0,
+                _ => false,
+            };
+            if resolved_again || !may_be_outdated {
+                return Err(error);
+            }
+            resolved_again = true;
+            origin = self.resolve(Some(origin.file)).await?;
+        }
+    }
+
+    /// Asks the server what the file is now. Bytes of the same file are kept: their hash is compared at the end.
+    async fn resolve(&mut self, before: Option<RemoteFile>) -> Result<Origin, DownloadError> {
+        let mut failures = 0;
+        let file = loop {
             let answer = tokio::select! {
                 () = self.stop.cancelled() => return Err(DownloadError::Stopped),
                 answer = self.remote.resolve(self.offer) => answer,
             };
             match answer {
-                Ok(file) => {
-                    let origin = Origin { file, etag: None };
-                    self.partial.begin(&origin).map_err(|error| self.folder(&error))?;
-                    return Ok(origin);
-                }
+                Ok(file) => break file,
                 Err(error) => self.wait(error, &mut failures).await?,
             }
-        }
+        };
+        let is_same = before.is_some_and(|before| (before.size, &before.sha256) == (file.size, &file.sha256));
+        let origin = Origin { file, etag: None };
+        let written =
+            if is_same { self.partial.rename(&origin) } else { self.partial.begin(&origin).map(drop) };
+        written.map_err(|error| self.folder(&error))?;
+        Ok(origin)
     }
 
     fn check_disk(&self, origin: &Origin) -> Result<(), DownloadError> {
@@ -167,23 +194,23 @@ impl Transfer<'_> {
         refusal.map_or(Ok(()), |reason| Err(DownloadError::Disk(reason)))
     }
 
-    async fn fetch(&mut self, mut origin: Origin) -> Result<(RemoteFile, Step), DownloadError> {
+    async fn fetch(&mut self, origin: &mut Origin) -> Result<Step, DownloadError> {
         let mut failures = 0;
         loop {
             let before = self.done();
             if before == origin.file.size {
-                return Ok((origin.file, Step::Whole));
+                return Ok(Step::Whole);
             }
             let piece = tokio::select! {
                 () = self.stop.cancelled() => return Err(DownloadError::Stopped),
                 opened = self.remote.open(&origin.file, before, origin.etag.as_deref()) => opened,
             };
             let outcome = match piece {
-                Ok(response) => self.receive(response, before, &mut origin).await,
+                Ok(response) => self.receive(response, before, origin).await,
                 Err(error) => Err(error.into()),
             };
             match outcome {
-                Ok(step) => return Ok((origin.file, step)),
+                Ok(step) => return Ok(step),
                 Err(DownloadError::Remote(error)) => {
                     if self.done() > before {
                         failures = 0;
@@ -209,10 +236,11 @@ impl Transfer<'_> {
             return Ok(Step::Changed);
         }
         let size = origin.file.size;
+        let length = response.content_length();
         let mut done = match response.status() {
             StatusCode::PARTIAL_CONTENT if content_range(&response) == Some((from, size)) => from,
             // The server does not know ranges, or begins anew for a reason of its own.
-            StatusCode::OK if response.content_length().is_none_or(|length| length == size) => 0,
+            StatusCode::OK if length == Some(size) || (from == 0 && length.is_none()) => 0,
             _ => return Ok(Step::Changed),
         };
         let mut file = if done == 0 {

@@ -1,6 +1,6 @@
 use super::{
     catalog::GPT_OSS_20B,
-    download::{DownloadError, Patience, Progress, discard, download, unfinished},
+    download::{Destination, DownloadError, Patience, Progress, discard, download, unfinished},
     manifest::Manifest,
     partial::Partial,
     remote::{Remote, RemoteError},
@@ -35,7 +35,8 @@ impl Try {
     ) -> Result<Vec<u8>, DownloadError> {
         let remote = Remote::new(&self.server.url()).unwrap();
         let patience = Patience { attempts: 4, pause: Duration::from_millis(1) };
-        let path = download(&remote, &GPT_OSS_20B, self.folder.path(), patience, stop, on_progress)?;
+        let to = Destination { folder: self.folder.path(), replace: false };
+        let path = download(&remote, &GPT_OSS_20B, to, patience, stop, on_progress)?;
         assert_eq!(path, self.whole());
         Ok(std::fs::read(path).unwrap())
     }
@@ -117,7 +118,7 @@ fn a_stop_during_the_verification_keeps_everything() {
 fn a_cancelled_download_leaves_nothing() {
     let tried = Try::new([Manner::Hold(100_000)]);
     tried.pause();
-    discard(&tried.whole()).unwrap();
+    discard(&GPT_OSS_20B, tried.folder.path()).unwrap();
     assert_eq!(tried.files(), [""; 0]);
     assert_eq!(unfinished(&tried.whole()), None);
 }
@@ -148,14 +149,49 @@ fn a_commit_that_is_gone_is_no_dead_end() {
 }
 
 #[test]
+fn a_refusal_on_resume_throws_nothing_away() {
+    for refusal in [401, 403, 404] {
+        let refused = || Manner::Status(refusal);
+        let tried = Try::new([Manner::Hold(100_000), refused(), refused()]);
+        tried.pause();
+        let found = unfinished(&tried.whole());
+        let error = tried.download().unwrap_err().to_string();
+        assert!(error.contains(&refusal.to_string()), "{error}");
+        assert_eq!(unfinished(&tried.whole()), found);
+        let share = Share { commit: "f".repeat(40), ..Share::new(1, SIZE) };
+        tried.server.replace(share.clone());
+        assert_eq!(tried.download().unwrap(), share.body);
+        let done = found.map(|(done, _)| done);
+        assert_eq!(tried.starts(), [None, done, done, done]);
+    }
+}
+
+#[test]
+fn another_etag_for_the_same_file_throws_nothing_away() {
+    let tried = Try::new([Manner::Drop(100_000), Manner::Etag("\"x\"")]);
+    assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
+    assert_eq!(tried.starts(), [None, Some(100_000), Some(100_000)]);
+}
+
+#[test]
+fn another_server_with_the_same_file_goes_on() {
+    let tried = Try::new([Manner::Hold(100_000)]);
+    tried.pause();
+    let done = unfinished(&tried.whole()).map(|(done, _)| done);
+    let other = Try { folder: tried.folder, server: Server::start(Share::new(1, SIZE), []) };
+    assert_eq!(other.download().unwrap(), Share::new(1, SIZE).body);
+    assert_eq!(other.starts(), [done]);
+}
+
+#[test]
 fn what_goes_wrong_is_said_in_one_sentence() {
     let rows: [(&str, &[Manner], &[&str]); 8] = [
         (
-            "changes twice",
+            "other names for the same bytes",
             &[Manner::Drop(9), Manner::Etag("\"x\""), Manner::Drop(9), Manner::Etag("\"y\"")],
-            &[],
+            &["manifest.json"],
         ),
-        ("too much", &[Manner::Long(5), Manner::Long(5)], &[]),
+        ("too much", &[Manner::Long(5), Manner::Long(5)], &["partial", "partial.json"]),
         (
             "too little",
             &[Manner::Short(9), Manner::Short(0), Manner::Short(0), Manner::Short(0), Manner::Short(0)],
@@ -187,7 +223,7 @@ fn what_goes_wrong_is_said_in_one_sentence() {
         assert_eq!(endings, left, "{row}");
     }
     insta::assert_snapshot!(told.join("\n"), @"
-    changes twice: GPTOSS 20B changed on the server while it was downloaded; download it again later
+    other names for the same bytes: is downloaded
     too much: GPTOSS 20B changed on the server while it was downloaded; download it again later
     too little: the connection to 127.0.0.1 failed (it sent less than it promised); check the network and download again to go on
     not there: 127.0.0.1 answered 404 for ggml-org/gpt-oss-20b-GGUF/resolve/0000000000000000000000000000000000000001/gpt-oss-20b-mxfp4.gguf; check OPENAGENTS_MODELS_URL and the version of this program
@@ -239,6 +275,28 @@ fn two_programs_do_not_download_the_same_file() {
 }
 
 #[test]
+fn the_download_of_another_program_is_not_discarded() {
+    let tried = Try::new([Manner::Hold(100_000)]);
+    tried.pause();
+    let found = unfinished(&tried.whole());
+    let lock = Partial::of(&tried.whole()).lock().unwrap();
+    assert_eq!(discard(&GPT_OSS_20B, tried.folder.path()), Err(DownloadError::Busy("GPTOSS 20B")));
+    assert_eq!(unfinished(&tried.whole()), found);
+    drop(lock);
+    discard(&GPT_OSS_20B, tried.folder.path()).unwrap();
+    discard(&GPT_OSS_20B, &tried.folder.path().join("nowhere")).unwrap();
+}
+
+#[test]
+fn what_another_program_has_finished_is_not_downloaded_again() {
+    let tried = Try::new([]);
+    let share = Share::new(1, SIZE);
+    assert_eq!(tried.download().unwrap(), share.body);
+    assert_eq!(tried.download().unwrap(), share.body);
+    assert_eq!(tried.starts(), [None]);
+}
+
+#[test]
 fn a_damaged_state_begins_anew() {
     for (data, origin) in
         [("abc", "{"), ("abc", "{\"file\":{\"url\":\"\",\"commit\":\"\",\"size\":3,\"sha256\":\"\"}}")]
@@ -266,8 +324,8 @@ fn a_folder_that_cannot_be_made_is_named() {
     let server = Server::start(Share::new(1, 10), []);
     let remote = Remote::new(&server.url()).unwrap();
     let folder = Path::new("/dev/null/models");
+    let to = Destination { folder, replace: false };
     let stop = CancellationToken::new();
-    let refused =
-        download(&remote, &GPT_OSS_20B, folder, Patience::default(), &stop, &mut |_| {}).unwrap_err();
+    let refused = download(&remote, &GPT_OSS_20B, to, Patience::default(), &stop, &mut |_| {}).unwrap_err();
     assert!(refused.to_string().starts_with("/dev/null/models: "), "{refused}");
 }

@@ -49,6 +49,13 @@ impl Partial {
         }
     }
 
+    /// Returns whether the file is there with the manifest that is written after its hash was compared.
+    pub(super) fn is_finished(&self) -> bool {
+        let record = Manifest::record_of(&self.whole);
+        let bytes = std::fs::metadata(&self.whole).map(|about| about.len());
+        record.zip(bytes.ok()).is_some_and(|(record, bytes)| record.size_bytes == bytes)
+    }
+
     /// Returns what is there, and how many bytes of it.
     pub(super) fn found(&self) -> Option<(Origin, u64)> {
         let origin: Origin = read_json(&self.origin)?;
@@ -64,6 +71,11 @@ impl Partial {
         Ok(data)
     }
 
+    /// Keeps the bytes, which are a part of the same file under another name.
+    pub(super) fn rename(&self, origin: &Origin) -> io::Result<()> {
+        write_json(&self.origin, origin)
+    }
+
     /// Goes on behind what is there.
     pub(super) fn append(&self) -> io::Result<File> {
         OpenOptions::new().append(true).open(&self.data)
@@ -73,7 +85,7 @@ impl Partial {
         &self.data
     }
 
-    /// Deletes what is there.
+    /// Deletes what is there. Whoever calls this has the lock.
     pub(super) fn discard(&self) -> io::Result<()> {
         for path in [&self.data, &self.origin] {
             match std::fs::remove_file(path) {
@@ -84,7 +96,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Gives the file its name; its hash was compared.
+    /// Gives the file its name, in place of one that has it; its hash was compared.
     pub(super) fn finish(&self, manifest: &Manifest) -> io::Result<()> {
         File::open(&self.data)?.sync_all()?;
         manifest.write(&self.whole)?;

@@ -6,7 +6,9 @@ use crate::{
     gguf::testing::Draft,
     models::testing::{Manner, Server, Share},
 };
-use openagents_core::model::{LocalModels, LocalModelsError, ModelCommand, ModelStatus, SettingsChange};
+use openagents_core::model::{
+    Availability, LocalModels, LocalModelsError, ModelCommand, ModelStatus, SettingsChange,
+};
 use std::path::PathBuf;
 
 const GPT_OSS: &str = "gpt-oss-20b";
@@ -83,6 +85,44 @@ fn a_failed_download_says_why_and_can_be_tried_again() {
     assert!(matches!(failed, ModelStatus::Error { reason } if reason.contains("404")));
     download(&local).unwrap();
     until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+}
+
+#[test]
+fn a_failed_download_is_forgotten_once_another_program_has_finished_it() {
+    let (stage, _server) = stage_with(model(), [Manner::Hold(100_000)]);
+    let (app, cli) = (stage.local(), stage.local());
+    download(&cli).unwrap();
+    until(&cli, GPT_OSS, |status| matches!(status, ModelStatus::Downloading { done, .. } if *done > 0));
+    download(&app).unwrap();
+    let failed = until(&app, GPT_OSS, |status| matches!(status, ModelStatus::Error { .. }));
+    assert!(matches!(failed, ModelStatus::Error { reason } if reason.contains("another OpenAgents program")));
+    cli.command(ModelCommand::Pause { id: id() }).unwrap();
+    download(&cli).unwrap();
+    until(&cli, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    assert_eq!(app.model().availability(), Availability::Ready);
+    assert_eq!(card(&app, GPT_OSS).status, ModelStatus::NotLoaded);
+}
+
+#[test]
+fn a_repair_that_fails_leaves_a_file_of_a_person_where_it_is() {
+    let (stage, _server) = stage_with(model(), [Manner::Status(404), Manner::Drop(100_000)]);
+    let mut mine = model().body;
+    *mine.last_mut().unwrap() ^= 1;
+    std::fs::write(file(&stage), &mine).unwrap();
+    let local = stage.local();
+    let repair = || local.command(ModelCommand::Repair { id: id() });
+    assert!(matches!(repair(), Err(LocalModelsError::Licence { .. })));
+    local.inner.save(|settings| settings.accepted_licences.push(id())).unwrap();
+    repair().unwrap();
+    until(&local, GPT_OSS, |status| matches!(status, ModelStatus::Error { .. }));
+    assert_eq!(std::fs::read(file(&stage)).unwrap(), mine);
+    local.command(ModelCommand::Load).unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::Ready);
+    assert_eq!(repair().unwrap_err().to_string(), "GPTOSS 20B is loaded; unload it first");
+    local.command(ModelCommand::Unload).unwrap();
+    repair().unwrap();
+    until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
+    assert_eq!(std::fs::read(file(&stage)).unwrap(), model().body);
 }
 
 #[test]
