@@ -9,6 +9,9 @@ pub trait LocalModels: Send + Sync + std::fmt::Debug {
     /// Returns the model in use as a provider; the same object whatever model that is.
     fn model(&self) -> Arc<dyn LanguageModel>;
 
+    /// Looks at the files and the machine again, for the next snapshot. Reads files.
+    fn refresh(&self) {}
+
     /// Returns how everything stands. Cheap: reads no files.
     fn snapshot(&self) -> ModelsSnapshot;
 

@@ -60,23 +60,29 @@ impl Inner {
                 "{name} is the file that this program was started with; end it first"
             )));
         }
-        if self.state().run(&entry) != Run::Out {
-            let busy = || refused(format!("{name} is answering; stop the answer first"));
-            let _turn = self.turns.try_take().ok_or_else(busy)?;
-            self.unload();
+        let run = self.state().run(&entry);
+        // Until the file is deleted: else a prompt that comes now loads it again.
+        let turn = self.turns.try_take();
+        match (&turn, run) {
+            (_, Run::Out) => {}
+            (Some(_), _) => self.unload(),
+            (None, Run::Loading(_)) => {
+                return Err(refused(format!("{name} is being loaded; unload it first")));
+            }
+            (None, _) => return Err(refused(format!("{name} is answering; stop the answer first"))),
         }
         self.stop_transfer(id);
         if entry.path.parent() == Some(&self.config.folder) {
             let gone = |error: io::Error| refused(format!("{}: {error}", entry.path.display()));
+            if let Some(offer) = entry.offer {
+                let busy = |error: DownloadError| refused(error.to_string());
+                download::discard(offer, &self.config.folder).map_err(busy)?;
+            }
             delete(&entry.path).map_err(gone)?;
             delete(&Manifest::path_of(&entry.path)).map_err(gone)?;
         } else {
             let mut added = self.state().saved.added.clone();
             added.retain(|path| *path != entry.path);
-            if let Some(offer) = entry.offer {
-                let busy = |error: DownloadError| refused(error.to_string());
-                download::discard(offer, &self.config.folder).map_err(busy)?;
-            }
             save_added(&*self.config.settings, &added)?;
             self.state().saved.added = added;
         }
@@ -148,8 +154,9 @@ impl Inner {
         let load = move || {
             let cancel = CancellationToken::new();
             let Some(turn) = inner.turns.take(&cancel, || {}) else { return };
-            if let Err(error) = inner.load(&turn, &cancel, |_| {}) {
-                tracing::warn!("the model was not loaded: {error}");
+            match inner.load(&turn, &cancel, |_| {}) {
+                Ok(_) => inner.unload_unused(&turn),
+                Err(error) => tracing::warn!("the model was not loaded: {error}"),
             }
         };
         let spawned = std::thread::Builder::new().name("model-load".to_owned()).spawn(load);

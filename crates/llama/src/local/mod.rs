@@ -62,9 +62,11 @@ impl Local {
             config,
         });
         inner.refresh();
+        let bell = inner.bell.clone();
+        inner.config.engine.on_end(Arc::new(move || bell.ring()));
         rest::start(&inner);
         if preload && let Err(refusal) = inner.command(ModelCommand::Load) {
-            tracing::info!("the model is not loaded at the start: {refusal}");
+            inner.not_loaded(refusal.to_string());
         }
         Arc::new(Self { inner })
     }
@@ -73,6 +75,10 @@ impl Local {
 impl LocalModels for Local {
     fn model(&self) -> Arc<dyn LanguageModel> {
         Arc::new(self.clone())
+    }
+
+    fn refresh(&self) {
+        self.inner.refresh();
     }
 
     fn snapshot(&self) -> ModelsSnapshot {
@@ -100,27 +106,36 @@ impl Inner {
     /// Changes the state and tells the watchers.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let result = change(&mut self.state());
+        self.tell();
+        result
+    }
+
+    fn tell(&self) {
         self.bell.ring();
         let watchers = lock(&self.watchers).clone();
         watchers.iter().for_each(|on_change| on_change());
-        result
     }
 
     /// Looks at the files and the machine again.
     fn refresh(&self) {
-        let added = {
-            let state = self.state();
-            let pinned = self.config.model_file.iter();
-            pinned.chain(&state.saved.added).cloned().collect::<Vec<_>>()
-        };
-        let entries = lock(&self.shelf).entries(&self.config.folder, &added);
-        let machine = self.config.machine.facts();
-        let disk_free = crate::machine::disk_free(&self.config.folder).unwrap_or_default();
-        self.change(|state| {
+        {
+            // Until the change is made: who looked first must not have the last word.
+            let mut shelf = lock(&self.shelf);
+            let added = {
+                let state = self.state();
+                let pinned = self.config.model_file.iter();
+                pinned.chain(&state.saved.added).cloned().collect::<Vec<_>>()
+            };
+            let entries = shelf.entries(&self.config.folder, &added);
+            let machine = self.config.machine.facts();
+            let disk_free = crate::machine::disk_free(&self.config.folder).unwrap_or_default();
+            let mut state = self.state();
             state.entries = entries;
             state.machine = machine;
             state.disk_free = disk_free;
-        });
+            state.forget_failures();
+        }
+        self.tell();
     }
 }
 

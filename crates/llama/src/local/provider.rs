@@ -8,7 +8,7 @@ use super::{
     turns::Turn,
 };
 use crate::{
-    LoadRequest,
+    LoadRequest, Loaded,
     machine::{self, MachineFacts},
     models::{catalog::GPT_OSS_20B, shelf::Entry},
 };
@@ -67,7 +67,17 @@ impl LanguageModel for Local {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
         let asked = Instant::now();
-        let waiting = || on_event(ModelEvent::Activity(Activity::Waiting));
+        let mut told = None;
+        let waiting = || {
+            // Who has the turn may be loading the model that this one waits for.
+            let now = match self.inner.state().engine.run {
+                Run::Loading(progress) => Activity::Loading { progress },
+                _ => Activity::Waiting,
+            };
+            if told.replace(now) != Some(now) {
+                on_event(ModelEvent::Activity(now));
+            }
+        };
         let turn = self.inner.turns.take(cancel, waiting).ok_or(ModelError::Cancelled)?;
         self.inner.respond(&turn, request, cancel, asked, on_event)
     }
@@ -103,43 +113,43 @@ impl Inner {
             }
         });
         self.answered(&id, figures, result.as_ref().err());
+        self.unload_unused(turn);
         result
     }
 
     /// Loads the model in use unless it is loaded; returns its id.
     pub(super) fn load(
         &self,
-        _turn: &Turn<'_>,
+        turn: &Turn<'_>,
         cancel: &CancellationToken,
         mut on_progress: impl FnMut(f32),
     ) -> Result<String, ModelError> {
         self.refresh();
+        self.config.engine.settle(cancel)?;
+        self.unload_unused(turn);
         let loaded = self.config.engine.loaded();
-        let in_use = self.state().in_use(self.config.model_file.as_deref()).map(|entry| entry.path.clone());
-        if loaded.as_ref().is_some_and(|loaded| Some(&loaded.path) != in_use.as_ref()) {
-            // Another one is in use now, and the memory of this one counts as free.
-            self.unload();
-        }
         let entry = self.answerable().map_err(ModelError::Unavailable)?;
         if loaded.is_some_and(|loaded| loaded.path == entry.path) {
             return Ok(entry.id);
         }
-        let machine = self.facts_for_load();
-        self.check(&machine).map_err(ModelError::Unavailable)?;
-        let demand = demand(&entry).ok_or_else(|| ModelError::Unavailable("the file is gone".to_owned()))?;
-        let context_tokens = machine::context_tokens(&demand, &machine, self.config.context.as_deref());
         let stop = cancel.child_token();
         self.change(|state| {
+            if state.closed {
+                stop.cancel();
+            }
             state.engine.run = Run::Loading(0.0);
             state.engine.path = Some(entry.path.clone());
             state.engine.loading = stop.clone();
         });
         on_progress(0.0);
-        let load = LoadRequest { path: entry.path.clone(), context_tokens, threads: None };
-        let result = self.config.engine.load(&load, &stop, &mut |share| {
+        let result = self.load_file(&entry, &stop, &mut |share| {
             self.change(|state| state.engine.run = Run::Loading(share));
             on_progress(share);
         });
+        if result.is_err() {
+            // The process may be there, and even the model.
+            self.config.engine.unload();
+        }
         let memory_bytes = self.config.engine.memory_bytes();
         let now = self.config.clock.now();
         self.change(|state| {
@@ -158,6 +168,49 @@ impl Inner {
                 Err(ModelError::Failed(format!("{} was unloaded while it was loaded; try again", entry.name)))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    fn load_file(
+        &self,
+        entry: &Entry,
+        stop: &CancellationToken,
+        on_progress: &mut dyn FnMut(f32),
+    ) -> Result<Loaded, ModelError> {
+        let machine = self.facts_for_load(stop)?;
+        self.check(&machine).map_err(ModelError::Unavailable)?;
+        let demand = demand(entry).ok_or_else(|| ModelError::Unavailable("the file is gone".to_owned()))?;
+        let context_tokens = machine::context_tokens(&demand, &machine, self.config.context.as_deref());
+        let load = LoadRequest { path: entry.path.clone(), context_tokens, threads: None };
+        self.config.engine.load(&load, stop, on_progress)
+    }
+
+    /// Shows why a model that was to be loaded was not, unless its file tells it already.
+    pub(super) fn not_loaded(&self, reason: String) {
+        tracing::info!("the model is not loaded: {reason}");
+        self.change(|state| {
+            let entry = state.in_use(self.config.model_file.as_deref());
+            let path = entry.filter(|entry| state.on_disk(entry) == OnDisk::Whole).map(|entry| &entry.path);
+            if let Some(path) = path.cloned() {
+                state.engine.path = Some(path);
+                state.engine.run = Run::Failed(reason);
+            }
+        });
+    }
+
+    /// Gives the memory of a model back that is not in use any more, and notices one that is gone.
+    pub(super) fn unload_unused(&self, _turn: &Turn<'_>) {
+        let loaded = self.config.engine.loaded();
+        let unused = {
+            let state = self.state();
+            let in_use = state.in_use(self.config.model_file.as_deref()).map(|entry| &entry.path);
+            match loaded {
+                Some(loaded) => Some(&loaded.path) != in_use,
+                None => state.engine.run == Run::Ready,
+            }
+        };
+        if unused {
+            self.unload();
         }
     }
 
@@ -196,11 +249,11 @@ impl Inner {
     }
 
     /// What llama.cpp says about the GPU is better than what we suppose.
-    fn facts_for_load(&self) -> MachineFacts {
+    fn facts_for_load(&self, stop: &CancellationToken) -> Result<MachineFacts, ModelError> {
+        let devices = self.config.engine.devices(stop)?;
         let machine = self.config.machine.facts();
-        let devices = self.config.engine.devices(&CancellationToken::new()).unwrap_or_default();
         let gpu = devices.iter().filter(|device| device.gpu).map(|device| device.memory_free).max();
-        MachineFacts { device_memory: gpu.filter(|free| *free > 0).or(machine.device_memory), ..machine }
+        Ok(MachineFacts { device_memory: gpu.filter(|free| *free > 0).or(machine.device_memory), ..machine })
     }
 
     /// Returns why the model in use cannot answer: one sentence without a full stop.
@@ -210,8 +263,11 @@ impl Inner {
             return Ok(());
         }
         let demand = demand(&entry).ok_or_else(|| format!("{} has no file", entry.name))?;
-        let context = machine::context_tokens(&demand, machine, self.config.context.as_deref());
-        let refusal = machine::to_run(&demand, context, machine).refusal;
+        // Another model goes before this one is loaded.
+        let memory_free = machine.memory_free.saturating_add(self.state().engine.memory_bytes.unwrap_or(0));
+        let machine = MachineFacts { memory_free, ..*machine };
+        let context = machine::context_tokens(&demand, &machine, self.config.context.as_deref());
+        let refusal = machine::to_run(&demand, context, &machine).refusal;
         refusal.map_or(Ok(()), |reason| Err(format!("{} cannot run here now: {reason}", entry.name)))
     }
 

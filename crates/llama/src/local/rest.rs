@@ -1,6 +1,7 @@
 //! Gives the memory back when nobody needs the model, or when the machine needs the memory.
 
 use super::{Inner, lock, status::Run};
+use openagents_core::model::ModelError;
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError, Weak},
     time::{Duration, Instant},
@@ -90,6 +91,7 @@ fn watch(inner: &Weak<Inner>, bell: &Bell) {
 impl Inner {
     /// Unloads an idle model when it is time; returns when to look again, `None` for after the next change.
     pub(super) fn look_after(&self, now: Instant) -> Option<Duration> {
+        self.notice_end();
         let (idle, idle_minutes) = {
             let state = self.state();
             if state.engine.run != Run::Ready {
@@ -100,13 +102,31 @@ impl Inner {
         match rest(idle, idle_minutes, self.config.machine.facts().is_under_pressure()) {
             Rest::Look(after) => Some(after),
             Rest::Unload => {
-                // Somebody has come in the meantime: their end rings.
-                let _turn = self.turns.try_take()?;
+                // Somebody has come in the meantime. Their end need not ring: they may only have looked.
+                let Some(_turn) = self.turns.try_take() else { return Some(LOOK) };
                 if self.state().engine.run == Run::Ready {
                     self.unload();
                 }
                 None
             }
+        }
+    }
+
+    /// Shows that the process of an idle model is gone; one that answers tells it itself.
+    fn notice_end(&self) {
+        let gone = || self.state().engine.run == Run::Ready && self.config.engine.loaded().is_none();
+        if !gone() {
+            return;
+        }
+        // Who has the turn looks at this too.
+        let Some(_turn) = self.turns.try_take() else { return };
+        if gone() && !self.state().closed {
+            let error = ModelError::Crashed("while it had nothing to do".to_owned());
+            self.change(|state| {
+                state.engine.run = Run::Failed(error.to_string());
+                state.engine.memory_bytes = None;
+                state.engine.context_tokens = None;
+            });
         }
     }
 }

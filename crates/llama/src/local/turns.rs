@@ -32,10 +32,9 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turns {
-    /// Waits for a turn; `None` when cancelled. `on_wait` is called once when it is somebody else's.
-    pub(super) fn take(&self, cancel: &CancellationToken, on_wait: impl FnOnce()) -> Option<Turn<'_>> {
+    /// Waits for a turn; `None` when cancelled. `on_wait` is called again and again while it is somebody else's.
+    pub(super) fn take(&self, cancel: &CancellationToken, mut on_wait: impl FnMut()) -> Option<Turn<'_>> {
         let turn = self.enqueue();
-        let mut on_wait = Some(on_wait);
         loop {
             if cancel.is_cancelled() {
                 return None;
@@ -44,9 +43,7 @@ impl Turns {
                 return Some(turn);
             }
             // Not under the lock: it may block.
-            if let Some(on_wait) = on_wait.take() {
-                on_wait();
-            }
+            on_wait();
             let line = lock(&self.line);
             if line.tickets.front() != Some(&turn.ticket) {
                 drop(self.moved.wait_timeout(line, LOOK).unwrap_or_else(PoisonError::into_inner));

@@ -3,3 +3,4 @@
 mod answers;
 mod files;
 mod stage;
+mod upsets;

@@ -3,6 +3,7 @@
 use super::super::{Local, LocalConfig};
 use crate::{
     Engine, LoadRequest, Loaded,
+    engine::Device,
     gguf::testing::{Draft, Pair},
     machine::MachineFacts,
     models::download::Patience,
@@ -54,21 +55,62 @@ pub(super) enum Cue {
     Crash,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Acting {
+    /// The process is there, with a model or without.
+    running: bool,
     loaded: Option<Loaded>,
+    memory: Option<u64>,
     cues: VecDeque<Cue>,
+    /// What the next start of the process does.
+    starts: VecDeque<Cue>,
+    /// It is gone when the next request looks.
+    dies_before_next: bool,
+    on_end: Option<Arc<dyn Fn() + Send + Sync>>,
     loads: Vec<PathBuf>,
     go: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct ScriptedEngine {
     acting: Mutex<Acting>,
     changed: Condvar,
 }
 
+impl std::fmt::Debug for ScriptedEngine {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ScriptedEngine")
+    }
+}
+
 impl ScriptedEngine {
+    pub(super) fn cue_start(&self, cue: Cue) {
+        self.acting.lock().unwrap().starts.push_back(cue);
+    }
+
+    /// Models need so much memory from now on.
+    pub(super) fn needs(&self, bytes: u64) {
+        self.acting.lock().unwrap().memory = Some(bytes);
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.acting.lock().unwrap().running
+    }
+
+    /// Ends the process as a crash does.
+    pub(super) fn die(&self) {
+        let on_end = {
+            let mut acting = self.acting.lock().unwrap();
+            (acting.running, acting.loaded) = (false, None);
+            acting.on_end.clone()
+        };
+        on_end.unwrap()();
+    }
+
+    pub(super) fn die_before_next(&self) {
+        self.acting.lock().unwrap().dies_before_next = true;
+    }
+
     pub(super) fn cue(&self, cues: impl IntoIterator<Item = Cue>) {
         self.acting.lock().unwrap().cues.extend(cues);
     }
@@ -87,11 +129,16 @@ impl ScriptedEngine {
 
     fn play(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
         let cue = self.acting.lock().unwrap().cues.pop_front().unwrap_or(Cue::Well);
+        self.act(cue, cancel)
+    }
+
+    fn act(&self, cue: Cue, cancel: &CancellationToken) -> Result<(), ModelError> {
         match cue {
             Cue::Well => Ok(()),
             Cue::Fail(error) => Err(error),
             Cue::Crash => {
-                self.acting.lock().unwrap().loaded = None;
+                let mut acting = self.acting.lock().unwrap();
+                (acting.running, acting.loaded) = (false, None);
                 Err(ModelError::Crashed("signal 6".to_owned()))
             }
             Cue::Wait => {
@@ -116,7 +163,10 @@ impl Engine for ScriptedEngine {
         cancel: &CancellationToken,
         on_progress: &mut dyn FnMut(f32),
     ) -> Result<Loaded, ModelError> {
-        self.acting.lock().unwrap().loaded = None;
+        {
+            let mut acting = self.acting.lock().unwrap();
+            (acting.running, acting.loaded) = (true, None);
+        }
         on_progress(0.5);
         self.play(cancel)?;
         let loaded = Loaded {
@@ -147,7 +197,29 @@ impl Engine for ScriptedEngine {
     }
 
     fn unload(&self) {
-        self.acting.lock().unwrap().loaded = None;
+        let mut acting = self.acting.lock().unwrap();
+        (acting.running, acting.loaded) = (false, None);
+    }
+
+    fn settle(&self, _cancel: &CancellationToken) -> Result<(), ModelError> {
+        let mut acting = self.acting.lock().unwrap();
+        if std::mem::take(&mut acting.dies_before_next) {
+            (acting.running, acting.loaded) = (false, None);
+        }
+        Ok(())
+    }
+
+    fn devices(&self, cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
+        let cue = {
+            let mut acting = self.acting.lock().unwrap();
+            acting.running = true;
+            acting.starts.pop_front().unwrap_or(Cue::Well)
+        };
+        self.act(cue, cancel).map(|()| Vec::new())
+    }
+
+    fn on_end(&self, told: Arc<dyn Fn() + Send + Sync>) {
+        self.acting.lock().unwrap().on_end = Some(told);
     }
 
     fn loaded(&self) -> Option<Loaded> {
@@ -155,7 +227,7 @@ impl Engine for ScriptedEngine {
     }
 
     fn memory_bytes(&self) -> Option<u64> {
-        self.loaded().map(|_| 123)
+        self.loaded().map(|_| self.acting.lock().unwrap().memory.unwrap_or(123))
     }
 }
 
