@@ -2,6 +2,14 @@
 
 use serde_json::{Map, Value};
 
+/// Objects and lists within each other; deeper ones are no arguments of any tool, and nobody could pass them on.
+const DEPTH: usize = 64;
+
+/// Reads an object that is the whole text.
+pub(crate) fn strict(text: &str) -> Option<Map<String, Value>> {
+    shallow(serde_json::from_str(text).ok()?)
+}
+
 /// Reads an object, and repairs what can have been meant in one way only: no arguments at all, a fence or the word
 /// `json` around it, an object inside a string, something behind it that is no second object, and brackets that are
 /// not closed.
@@ -10,11 +18,24 @@ pub(crate) fn parse(text: &str) -> Option<Map<String, Value>> {
     if text.is_empty() {
         return Some(Map::new());
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Some(object),
-        Ok(Value::String(inner)) => serde_json::from_str(&inner).ok(),
-        Ok(_) => None,
-        Err(_) => first_object(text).or_else(|| closed(text)),
+    let object = match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => object,
+        Ok(Value::String(inner)) => serde_json::from_str(&inner).ok()?,
+        Ok(_) => return None,
+        Err(_) => first_object(text).or_else(|| closed(text))?,
+    };
+    shallow(object)
+}
+
+fn shallow(object: Map<String, Value>) -> Option<Map<String, Value>> {
+    object.values().all(|value| fits(value, DEPTH - 1)).then_some(object)
+}
+
+fn fits(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(values) => depth > 0 && values.iter().all(|value| fits(value, depth - 1)),
+        Value::Object(object) => depth > 0 && object.values().all(|value| fits(value, depth - 1)),
+        _ => true,
     }
 }
 
@@ -98,5 +119,26 @@ mod tests {
         }
         assert_eq!(parse(&"{\"a\":".repeat(100_000)), None);
         assert_eq!(parse(&format!("{}\"\"", "{\"a\":".repeat(100_000))), None);
+    }
+
+    #[test]
+    fn arguments_that_are_too_deep_to_be_passed_on_were_taken() {
+        let nested = |begin: &str, end: &str, depth: usize| {
+            format!("{{\"a\":{}1{}}}", begin.repeat(depth - 1), end.repeat(depth - 1))
+        };
+        for (begin, end) in [("[", "]"), ("{\"a\":", "}")] {
+            for (depth, taken) in [(1, true), (64, true), (65, false), (120, false)] {
+                let text = nested(begin, end, depth);
+                let readings = [
+                    strict(&text),
+                    parse(&text),
+                    parse(&format!("{text} there")),
+                    parse(&Value::String(text.clone()).to_string()),
+                ];
+                for arguments in readings {
+                    assert_eq!(arguments.is_some(), taken, "{depth} of {begin}");
+                }
+            }
+        }
     }
 }
