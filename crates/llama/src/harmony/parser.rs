@@ -25,7 +25,6 @@ pub(super) struct Parser {
     /// Which streams have had a message, so that the next one begins a paragraph.
     spoke: [bool; 3],
     called: bool,
-    broken: bool,
     ended: bool,
 }
 
@@ -68,7 +67,6 @@ impl Parser {
             joined: Joined::default(),
             spoke: [false; 3],
             called: false,
-            broken: false,
             ended: false,
         }
     }
@@ -137,14 +135,16 @@ impl Parser {
                 let said = header.unaddressed();
                 // Text that no channel was named for may be a thought. Between messages it is nothing at all.
                 if header.started && !said.is_empty() {
-                    self.guess(&said, Evidence::Call, out);
+                    let evidence = if marker == CALL { Evidence::Call } else { Evidence::Place };
+                    self.guess(&said, evidence, out);
                 }
             }
-            State::Hold { text, then: Held::Arguments(_) } if text.len() > ARGUMENTS => self.broken = true,
-            State::Hold { text, then: Held::Arguments(recipient) } => match arguments::parse(&text) {
-                Some(arguments) => self.call(self.names.ours(&recipient), Value::Object(arguments), out),
-                None => self.broken = true,
-            },
+            State::Hold { text, then: Held::Arguments(_) } if text.len() > ARGUMENTS => {}
+            State::Hold { text, then: Held::Arguments(recipient) } => {
+                if let Some(arguments) = arguments::parse(&text) {
+                    self.call(self.names.ours(&recipient), Value::Object(arguments), out);
+                }
+            }
             State::Hold { text, then: Held::Unaddressed } => {
                 self.guess(&text, Evidence::Call, out);
             }
@@ -153,7 +153,7 @@ impl Parser {
                 match unaddressed::call(&text, evidence, &self.tools, &self.names) {
                     Some((name, arguments)) => self.call(name, arguments, out),
                     // JSON that was meant for a tool is nothing for a person.
-                    None if marker == CALL => self.broken = true,
+                    None if marker == CALL => {}
                     None => {
                         self.begin(stream, out);
                         self.say(stream, text, out);
@@ -173,9 +173,8 @@ impl Parser {
     }
 
     fn guess(&mut self, text: &str, evidence: Evidence, out: &mut Vec<Parsed>) {
-        match unaddressed::call(text, evidence, &self.tools, &self.names) {
-            Some((name, arguments)) => self.call(name, arguments, out),
-            None => self.broken = true,
+        if let Some((name, arguments)) = unaddressed::call(text, evidence, &self.tools, &self.names) {
+            self.call(name, arguments, out);
         }
     }
 
@@ -228,10 +227,10 @@ impl AnswerParser for Parser {
         if let Some(token) = end {
             self.end(token, out);
         }
-        let [text, preamble, _] = self.spoke;
         if self.ended {
-            let shown = text || self.called || preamble && !self.broken;
-            return if shown { Ending::Whole } else { Ending::Malformed };
+            // A preamble alone announces what never came.
+            let answered = self.spoke[Stream::Text as usize] || self.called;
+            return if answered { Ending::Whole } else { Ending::Malformed };
         }
         let rest = self.joined.finish();
         self.body(rest, out);

@@ -189,9 +189,27 @@ fn what_cannot_be_understood_is_asked_again_and_never_shown() {
             "(Look) Malformed",
         ),
         ("<|start|>user<|message|>Hi<|end|><|return|>", "Malformed"),
+        ("{\"path\":\".\"} is what I say<|return|>", "Malformed"),
     ];
     for (text, expected) in rows {
         assert_eq!(answer(text, &tools()), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_answer_of_a_preamble_alone_counted_as_one() {
+    let text = "<|channel|>commentary<|message|>I look around.<|end|><|return|>";
+    assert_eq!(answer(text, &tools()), "(I look around.) Malformed");
+}
+
+#[test]
+fn an_answer_that_only_begins_like_a_call_was_lost() {
+    let call = r#"{"name":"grep","arguments":{"pattern":"x"}}"#;
+    for said in
+        [format!("{call} is how you call it."), format!("{call} }}"), call[..call.len() - 1].to_owned()]
+    {
+        let text = format!("<|channel|>final<|message|>{said}<|return|>");
+        assert_eq!(answer(&text, &tools()), format!("{said} Whole"));
     }
 }
 

@@ -8,10 +8,11 @@ use serde_json::{Map, Value};
 /// How sure it is that a call was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evidence {
-    /// It ended with `<|call|>`, was declared to be JSON, or stood where no answer can: the shape of the arguments may
-    /// tell the tool.
+    /// It ended with `<|call|>` or was declared to be JSON: the shape of the arguments may tell the tool.
     Call,
-    /// It could as well be an answer in JSON: it has to name the tool.
+    /// It stood where no answer can. As before, but it has to be JSON and nothing else.
+    Place,
+    /// It could as well be an answer in JSON: it has to be JSON and nothing else, and to name the tool.
     None,
 }
 
@@ -25,7 +26,11 @@ pub(super) fn call(
     tools: &[ToolSpec],
     names: &Names,
 ) -> Option<(String, Value)> {
-    let object = arguments::parse(text).filter(|object| !object.is_empty())?;
+    let object = match evidence {
+        Evidence::Call => arguments::parse(text),
+        Evidence::Place | Evidence::None => arguments::strict(text),
+    };
+    let object = object.filter(|object| !object.is_empty())?;
     if let Some(named) = named(&object, names) {
         return Some(named);
     }
@@ -99,6 +104,9 @@ mod tests {
         let rows = [
             (r#"{"path":"."}"#, Evidence::Call, Some(("fs.list_dir", json!({"path": "."})))),
             (r#"{"path":"."}"#, Evidence::None, None),
+            (r#"{"path":"."}"#, Evidence::Place, Some(("fs.list_dir", json!({"path": "."})))),
+            (r#"{"path":"."} there"#, Evidence::Place, None),
+            (r#"{"path":"."} there"#, Evidence::Call, Some(("fs.list_dir", json!({"path": "."})))),
             (r#"{"path":1}"#, Evidence::Call, None),
             (r#"{"depth":1.5}"#, Evidence::Call, None),
             (r#"{"pattern":"a"}"#, Evidence::Call, None),
