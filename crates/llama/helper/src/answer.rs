@@ -30,6 +30,15 @@ pub(crate) struct Speaker<'m> {
 /// Where events go. Fails when nobody wants them any more; waits when they are not taken.
 pub(crate) type Emit<'a> = &'a mut dyn FnMut(ModelEvent) -> Result<(), ModelError>;
 
+/// What every attempt has to answer.
+struct Question<'a> {
+    request: &'a ModelRequest,
+    prompt: Vec<LlamaToken>,
+    /// When it came.
+    asked: Instant,
+    cancel: &'a CancellationToken,
+}
+
 /// How an attempt went.
 struct Attempt {
     stop: StopReason,
@@ -47,11 +56,17 @@ impl Speaker<'_> {
         cancel: &CancellationToken,
         emit: Emit<'_>,
     ) -> Result<StopReason, ModelError> {
-        let prompt = self.prompt(request)?;
+        let question = Question { request, prompt: self.prompt(request)?, asked, cancel };
         let mut usage = Usage::default();
         let mut generating = Duration::ZERO;
+        let budget = request.options.max_tokens.unwrap_or(u32::MAX);
         for attempt in 0..ATTEMPTS {
-            let answered = self.attempt(request, &prompt, attempt, asked, cancel, emit)?;
+            // All attempts together stay within the limit.
+            let limit = budget.saturating_sub(usage.tokens);
+            if attempt > 0 && limit == 0 {
+                break;
+            }
+            let answered = self.attempt(&question, attempt, limit, emit)?;
             let before = usage;
             usage = answered.usage;
             usage.tokens += before.tokens;
@@ -89,20 +104,19 @@ impl Speaker<'_> {
 
     fn attempt(
         &mut self,
-        request: &ModelRequest,
-        prompt: &[LlamaToken],
+        question: &Question<'_>,
         attempt: u32,
-        asked: Instant,
-        cancel: &CancellationToken,
+        limit: u32,
         emit: Emit<'_>,
     ) -> Result<Attempt, ModelError> {
+        let Question { request, prompt, asked, cancel } = question;
         let cached = self.session.read(prompt, cancel, |progress| {
             emit(ModelEvent::Activity(Activity::ReadingPrompt { progress }))
         })?;
-        let limit = request.options.max_tokens.unwrap_or(u32::MAX).min(self.session.room());
+        let limit = limit.min(self.session.room());
         let mut sampler = sampler(&request.options, attempt);
         let mut parser = self.format.parser(request);
-        let mut said = Said { emit, spoke: false, called: false };
+        let mut said = Said::new(emit);
         let mut parsed = Vec::new();
         let started = Instant::now();
         let mut told = started;
@@ -136,13 +150,17 @@ impl Speaker<'_> {
         }
         let ending = parser.finish(end, &mut parsed);
         said.all(&mut parsed)?;
+        let malformed = end.is_some() && ending == Ending::Malformed && !said.accepted;
+        if !malformed {
+            said.accept()?;
+        }
         Ok(Attempt {
             stop: match (end.is_some(), said.called) {
                 (false, _) => StopReason::MaxTokens,
                 (true, true) => StopReason::ToolCalls,
                 (true, false) => StopReason::EndTurn,
             },
-            malformed: end.is_some() && ending == Ending::Malformed && !said.spoke && !said.called,
+            malformed,
             usage: Usage {
                 prompt_tokens: count(prompt.len()),
                 cached_tokens: count(cached),
@@ -155,29 +173,42 @@ impl Speaker<'_> {
     }
 }
 
-/// What a person or a tool has got of an answer: it cannot be taken back.
+/// What an attempt says. Its thoughts and preambles wait for its first text or call: of an attempt that makes no sense
+/// nothing is told, and what was told cannot be taken back.
 struct Said<'a> {
     emit: Emit<'a>,
-    spoke: bool,
+    /// No more than fits into the context.
+    waiting: Vec<ModelEvent>,
+    accepted: bool,
     called: bool,
 }
 
-impl Said<'_> {
+impl<'a> Said<'a> {
+    fn new(emit: Emit<'a>) -> Self {
+        Self { emit, waiting: Vec::new(), accepted: false, called: false }
+    }
+
     fn all(&mut self, parsed: &mut Vec<Parsed>) -> Result<(), ModelError> {
-        parsed.drain(..).try_for_each(|parsed| {
-            (self.emit)(match parsed {
-                Parsed::Text(text) => {
-                    self.spoke = true;
-                    ModelEvent::Text(text)
-                }
+        for parsed in parsed.drain(..) {
+            let sure = matches!(parsed, Parsed::Text(_) | Parsed::Call(_));
+            self.called |= matches!(parsed, Parsed::Call(_));
+            self.waiting.push(match parsed {
+                Parsed::Text(text) => ModelEvent::Text(text),
                 Parsed::Preamble(text) => ModelEvent::Preamble(text),
                 Parsed::Reasoning(reasoning) => ModelEvent::Reasoning(reasoning),
-                Parsed::Call(call) => {
-                    self.called = true;
-                    ModelEvent::ToolCall(call)
-                }
-            })
-        })
+                Parsed::Call(call) => ModelEvent::ToolCall(call),
+            });
+            if sure || self.accepted {
+                self.accept()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what has waited, and from now on everything at once.
+    fn accept(&mut self) -> Result<(), ModelError> {
+        self.accepted = true;
+        self.waiting.drain(..).try_for_each(&mut *self.emit)
     }
 }
 
@@ -193,4 +224,39 @@ fn per_second(tokens: u32, time: Duration) -> f32 {
 
 fn count(tokens: usize) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::model::{CallRequest, Reasoning};
+
+    /// How many events these pieces are.
+    fn told(pieces: Vec<Parsed>, accepted: bool) -> usize {
+        let mut events = 0;
+        let mut emit = |_| {
+            events += 1;
+            Ok(())
+        };
+        let mut said = Said::new(&mut emit);
+        for piece in pieces {
+            said.all(&mut vec![piece]).unwrap();
+        }
+        if accepted {
+            said.accept().unwrap();
+        }
+        events
+    }
+
+    #[test]
+    fn an_attempt_without_sense_left_its_thoughts_and_preamble_behind() {
+        let thought = || Parsed::Reasoning(Reasoning::new("Hm"));
+        let preamble = || Parsed::Preamble("I look.".to_owned());
+        let text = || Parsed::Text("Hi".to_owned());
+        let call = CallRequest { id: "1".into(), name: "x".into(), arguments: serde_json::json!({}) };
+        assert_eq!(told(vec![thought(), preamble()], false), 0);
+        assert_eq!(told(vec![thought(), preamble()], true), 2);
+        assert_eq!(told(vec![thought(), preamble(), Parsed::Call(call)], false), 3);
+        assert_eq!(told(vec![thought(), text(), thought(), text()], false), 4);
+    }
 }

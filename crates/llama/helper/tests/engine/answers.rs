@@ -162,7 +162,23 @@ fn an_answer_that_makes_no_sense_is_asked_for_once_more_and_then_an_error() {
     let mut said = Answer::default();
     let malformed = engine.generate(&request, &CancellationToken::new(), &mut |event| said.take(event));
     assert_eq!((malformed, said.text.as_str()), (Err(ModelError::Malformed), ""), "{said:?}");
+    assert_eq!(said.reasoning, "", "the thoughts of answers that make no sense");
     let attempts = |activity: &&Activity| matches!(activity, Activity::Generating { tokens: 0, .. });
     assert_eq!(said.activities.iter().filter(attempts).count(), 2, "{said:?}");
     assert!(answer(&engine, &ask("hello", 100)).text.contains("friend"));
+}
+
+#[test]
+fn an_answer_that_was_asked_for_again_was_twice_as_long_as_allowed() {
+    let engine = helper();
+    load(&engine, &scripted("malformed.gguf", &Script::malformed()), 4_096);
+    let ask = |limit| {
+        let mut request = ask("What is in this folder?", limit);
+        request.tools = vec![weather_tool()];
+        let mut said = Answer::default();
+        let stop = engine.generate(&request, &CancellationToken::new(), &mut |event| said.take(event));
+        (stop, said.usage.tokens)
+    };
+    let length = (1..100).find(|limit| ask(*limit).0 == Err(ModelError::Malformed)).unwrap();
+    assert_eq!(ask(length + 5), (Ok(StopReason::MaxTokens), length + 5));
 }
