@@ -1,8 +1,8 @@
 //! What a person asks for.
 
 use super::{
-    Inner, lock,
-    saved::{save_added, save_settings},
+    Inner,
+    saved::{ADDED, SETTINGS},
     state::State,
     status::{Run, Work},
 };
@@ -80,11 +80,13 @@ impl Inner {
             }
             delete(&entry.path).map_err(gone)?;
             delete(&Manifest::path_of(&entry.path)).map_err(gone)?;
-        } else {
-            let mut added = self.state().saved.added.clone();
-            added.retain(|path| *path != entry.path);
-            save_added(&*self.config.settings, &added)?;
-            self.state().saved.added = added;
+        }
+        // One that was added may lie in the folder by now.
+        if self.state().saved.added.contains(&entry.path) {
+            self.keep(&ADDED, |added| {
+                added.retain(|path| *path != entry.path);
+                Ok(())
+            })?;
         }
         if self.state().chosen() == id {
             self.save(|settings| settings.model = None)?;
@@ -104,10 +106,10 @@ impl Inner {
         let folder = std::fs::canonicalize(&self.config.folder);
         let in_folder = folder.is_ok_and(|folder| path.parent() == Some(&folder));
         if !in_folder && !self.state().saved.added.contains(&path) {
-            let mut added = self.state().saved.added.clone();
-            added.push(path.clone());
-            save_added(&*self.config.settings, &added)?;
-            self.state().saved.added = added;
+            self.keep(&ADDED, |added| {
+                added.push(path.clone());
+                Ok(())
+            })?;
         }
         self.refresh();
         // Who adds a file to a program that has none wants it to answer.
@@ -184,25 +186,15 @@ impl Inner {
     }
 
     fn configure(&self, change: &SettingsChange) -> Outcome {
-        self.try_save(|settings| settings.change(change).map_err(LocalModelsError::Refused))
+        self.keep(&SETTINGS, |settings| settings.change(change).map_err(LocalModelsError::Refused))
     }
 
     /// Changes the settings once they are on the disk.
     pub(super) fn save(&self, change: impl FnOnce(&mut ModelSettings)) -> Outcome {
-        self.try_save(|settings| {
+        self.keep(&SETTINGS, |settings| {
             change(settings);
             Ok(())
         })
-    }
-
-    /// One change after the other: each begins with what the one before left.
-    fn try_save(&self, change: impl FnOnce(&mut ModelSettings) -> Outcome) -> Outcome {
-        let _saving = lock(&self.saving);
-        let mut settings = self.state().saved.settings.clone();
-        change(&mut settings)?;
-        save_settings(&*self.config.settings, &settings)?;
-        self.change(|state| state.saved.settings = settings);
-        Ok(())
     }
 
     pub(super) fn shut_down(&self) {

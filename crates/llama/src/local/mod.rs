@@ -50,7 +50,8 @@ impl Local {
         // A file is known by its path, so that each has one.
         config.model_file = config.model_file.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
         config.folder = std::fs::canonicalize(&config.folder).unwrap_or(config.folder);
-        let saved = saved::Saved::read(&*config.settings);
+        let mut saved = saved::Saved::default();
+        saved.reread(&*config.settings);
         let preload = config.preload && saved.settings.preload;
         let inner = Arc::new(Inner {
             state: Mutex::new(State::new(saved, config.clock.now())),
@@ -118,6 +119,7 @@ impl Inner {
 
     /// Looks at the files and the machine again.
     fn refresh(&self) {
+        self.reread();
         {
             // Until the change is made: who looked first must not have the last word.
             let mut shelf = lock(&self.shelf);

@@ -2,7 +2,7 @@
 
 use super::{
     Inner, Local,
-    saved::save_last_used,
+    saved::LAST_USED,
     state::demand,
     status::{OnDisk, Run, Work},
     turns::Turn,
@@ -240,10 +240,12 @@ impl Inner {
             if let Some(usage) = figures {
                 state.usage.insert(id.to_owned(), usage);
             }
-            state.saved.last_used.insert(id.to_owned(), jiff::Timestamp::now().as_millisecond());
-            state.saved.last_used.clone()
         });
-        if let Err(error) = save_last_used(&*self.config.settings, &last_used) {
+        let kept = self.keep(&LAST_USED, |all| {
+            all.insert(id.to_owned(), jiff::Timestamp::now().as_millisecond());
+            Ok(())
+        });
+        if let Err(error) = kept {
             tracing::warn!("{error}");
         }
     }

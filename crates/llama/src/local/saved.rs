@@ -1,13 +1,22 @@
 //! What outlives the program: the settings, the files that were added, and when a model was last used.
+//!
+//! Several programs share it, so each change begins with what is there now.
 
-use openagents_core::model::{MODEL_SETTINGS, ModelSettings, SettingsError, SettingsStore};
+use super::{Inner, lock};
+use openagents_core::model::{LocalModelsError, MODEL_SETTINGS, ModelSettings, SettingsError, SettingsStore};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, path::PathBuf};
 
-const ADDED: &str = "local_model_files";
-const LAST_USED: &str = "local_model_last_used";
-const VERIFIED: &str = "local_model_verified";
+pub(super) const SETTINGS: Kept<ModelSettings> =
+    Kept { key: MODEL_SETTINGS, of: |saved| &mut saved.settings, sound };
+pub(super) const ADDED: Kept<Vec<PathBuf>> =
+    Kept { key: "local_model_files", of: |saved| &mut saved.added, sound: |added| added };
+pub(super) const LAST_USED: Kept<BTreeMap<String, i64>> =
+    Kept { key: "local_model_last_used", of: |saved| &mut saved.last_used, sound: |all| all };
+pub(super) const VERIFIED: Kept<BTreeMap<String, bool>> =
+    Kept { key: "local_model_verified", of: |saved| &mut saved.verified, sound: |all| all };
 
+/// Everything that is kept, as it was when it was last looked at.
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     pub(super) settings: ModelSettings,
@@ -19,66 +28,77 @@ pub(super) struct Saved {
     pub(super) verified: BTreeMap<String, bool>,
 }
 
+/// One thing that is kept.
+pub(super) struct Kept<T> {
+    key: &'static str,
+    of: fn(&mut Saved) -> &mut T,
+    /// Leaves out what cannot be.
+    sound: fn(T) -> T,
+}
+
 impl Saved {
-    /// What cannot be read has its default: a damaged setting must not keep the program from starting.
-    pub(super) fn read(store: &dyn SettingsStore) -> Self {
-        let settings: ModelSettings = read(store, MODEL_SETTINGS);
-        let settings = match settings.check() {
-            Ok(()) => settings,
-            Err(reason) => {
-                tracing::warn!("the saved settings of the local model are left out: {reason}");
-                let ModelSettings { model, accepted_licences, .. } = settings;
-                ModelSettings { model, accepted_licences, ..ModelSettings::default() }
-            }
-        };
-        Self {
-            settings,
-            added: read(store, ADDED),
-            last_used: read(store, LAST_USED),
-            verified: read(store, VERIFIED),
-        }
+    /// Looks at everything again. What cannot be read stays: a damaged setting must not keep the program from
+    /// starting.
+    pub(super) fn reread(&mut self, store: &dyn SettingsStore) {
+        SETTINGS.reread(store, self);
+        ADDED.reread(store, self);
+        LAST_USED.reread(store, self);
+        VERIFIED.reread(store, self);
     }
 }
 
-pub(super) fn save_settings(
-    store: &dyn SettingsStore,
-    settings: &ModelSettings,
-) -> Result<(), SettingsError> {
-    save(store, MODEL_SETTINGS, settings)
+impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
+    fn read(&self, store: &dyn SettingsStore) -> Result<T, SettingsError> {
+        let Some(value) = store.get(self.key)? else { return Ok(T::default()) };
+        let value = serde_json::from_value(value).unwrap_or_else(|error| {
+            tracing::warn!("the saved {} is left out: {error}", self.key);
+            T::default()
+        });
+        Ok((self.sound)(value))
+    }
+
+    fn reread(&self, store: &dyn SettingsStore, saved: &mut Saved) {
+        match self.read(store) {
+            Ok(value) => *(self.of)(saved) = value,
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
+
+    fn write(&self, store: &dyn SettingsStore, value: &T) -> Result<(), SettingsError> {
+        let value = serde_json::to_value(value);
+        store.set(self.key, value.map_err(|error| SettingsError(format!("{}: {error}", self.key)))?)
+    }
 }
 
-pub(super) fn save_added(store: &dyn SettingsStore, added: &[PathBuf]) -> Result<(), SettingsError> {
-    save(store, ADDED, added)
+fn sound(settings: ModelSettings) -> ModelSettings {
+    let Err(reason) = settings.check() else { return settings };
+    tracing::warn!("the saved settings of the local model are left out: {reason}");
+    let ModelSettings { model, accepted_licences, .. } = settings;
+    ModelSettings { model, accepted_licences, ..ModelSettings::default() }
 }
 
-pub(super) fn save_last_used(
-    store: &dyn SettingsStore,
-    last_used: &BTreeMap<String, i64>,
-) -> Result<(), SettingsError> {
-    save(store, LAST_USED, last_used)
-}
+impl Inner {
+    /// Makes one change after the other, each once it is on the disk.
+    pub(super) fn keep<T: Default + Serialize + DeserializeOwned>(
+        &self,
+        kept: &Kept<T>,
+        change: impl FnOnce(&mut T) -> Result<(), LocalModelsError>,
+    ) -> Result<(), LocalModelsError> {
+        {
+            let _saving = lock(&self.saving);
+            let store = &*self.config.settings;
+            let mut value = kept.read(store)?;
+            change(&mut value)?;
+            kept.write(store, &value)?;
+            *(kept.of)(&mut self.state().saved) = value;
+        }
+        self.tell();
+        Ok(())
+    }
 
-pub(super) fn save_verified(
-    store: &dyn SettingsStore,
-    verified: &BTreeMap<String, bool>,
-) -> Result<(), SettingsError> {
-    save(store, VERIFIED, verified)
-}
-
-fn read<T: DeserializeOwned + Default>(store: &dyn SettingsStore, key: &str) -> T {
-    let value = store.get(key).and_then(|value| {
-        let value = value.map(serde_json::from_value).transpose();
-        value.map_err(|error| SettingsError(format!("{key}: {error}")))
-    });
-    value
-        .unwrap_or_else(|error| {
-            tracing::warn!("{error}");
-            None
-        })
-        .unwrap_or_default()
-}
-
-fn save<T: Serialize + ?Sized>(store: &dyn SettingsStore, key: &str, value: &T) -> Result<(), SettingsError> {
-    let value = serde_json::to_value(value).map_err(|error| SettingsError(format!("{key}: {error}")))?;
-    store.set(key, value)
+    /// Looks at what other programs have changed.
+    pub(super) fn reread(&self) {
+        let _saving = lock(&self.saving);
+        self.state().saved.reread(&*self.config.settings);
+    }
 }

@@ -3,7 +3,7 @@
 use super::{
     Inner,
     commands::refused,
-    saved::save_verified,
+    saved::VERIFIED,
     state::Transfer,
     status::{Run, Work},
 };
@@ -239,14 +239,14 @@ impl Inner {
     }
 
     pub(super) fn note_verified(&self, id: &str, verified: Option<bool>) {
-        let all = self.change(|state| {
+        let kept = self.keep(&VERIFIED, |all| {
             match verified {
-                Some(verified) => state.saved.verified.insert(id.to_owned(), verified),
-                None => state.saved.verified.remove(id),
+                Some(verified) => all.insert(id.to_owned(), verified),
+                None => all.remove(id),
             };
-            state.saved.verified.clone()
+            Ok(())
         });
-        if let Err(error) = save_verified(&*self.config.settings, &all) {
+        if let Err(error) = kept {
             tracing::warn!("{error}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, card, until};
 use crate::{
-    Local,
+    Local, LocalConfig,
     gguf::testing::Draft,
     models::testing::{Manner, Server, Share},
 };
@@ -177,6 +177,42 @@ fn what_is_removed_is_deleted_here_and_forgotten_elsewhere() {
     assert_eq!(card(&local, GPT_OSS).status, ModelStatus::NotDownloaded);
     assert!(!file(&stage).exists());
     assert!(card(&local, GPT_OSS).in_use);
+}
+
+#[test]
+fn two_programs_do_not_undo_each_others_changes() {
+    let (stage, elsewhere) = (Stage::new(), Stage::new().with_model("one.gguf").with_model("two.gguf"));
+    let (app, cli) = (stage.local(), stage.local());
+    let add = |local: &Local, name: &str| {
+        local.command(ModelCommand::Add { path: elsewhere.folder.path().join(name) }).unwrap();
+    };
+    let configure = |local: &Local, change| local.command(ModelCommand::Configure(change)).unwrap();
+    add(&app, "one.gguf");
+    add(&cli, "two.gguf");
+    configure(&app, SettingsChange { temperature: Some(0.1), ..SettingsChange::default() });
+    configure(&cli, SettingsChange { preload: Some(true), ..SettingsChange::default() });
+    let ids = |local: &Local| local.snapshot().models.into_iter().map(|card| card.id).collect::<Vec<_>>();
+    for local in [&cli, &stage.local()] {
+        assert_eq!(ids(local), [GPT_OSS, "one", "two"]);
+        let settings = local.snapshot().settings;
+        assert_eq!((settings.temperature, settings.preload), (0.1, true));
+        assert!(card(local, "one").in_use);
+    }
+    app.command(ModelCommand::Remove { id: "two".to_owned() }).unwrap();
+    assert_eq!(ids(&stage.local()), [GPT_OSS, "one"]);
+}
+
+#[test]
+fn an_added_file_that_lies_in_the_folder_now_can_be_removed() {
+    let stage = Stage::new();
+    let path = stage.folder.path().join("inner").join("mine.gguf");
+    std::fs::create_dir(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, Draft::gpt_oss().bytes()).unwrap();
+    stage.local().command(ModelCommand::Add { path: path.clone() }).unwrap();
+    let inner = || Local::start(LocalConfig { folder: path.parent().unwrap().to_owned(), ..stage.config() });
+    inner().command(ModelCommand::Remove { id: "mine".to_owned() }).unwrap();
+    assert!(!path.exists());
+    assert_eq!(inner().snapshot().models.len(), 1);
 }
 
 #[test]
