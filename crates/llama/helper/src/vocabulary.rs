@@ -54,12 +54,13 @@ impl<'m> FileVocabulary<'m> {
     /// "user defined" in some files too, and are no markup.
     fn marker(&self, token: LlamaToken) -> Option<String> {
         let attributes = self.file.attr(token);
-        if !attributes.contains(LlamaTokenAttr::UserDefined) && !attributes.contains(LlamaTokenAttr::Control)
-        {
+        let control = attributes.contains(LlamaTokenAttr::Control) || self.file.is_eog(token);
+        if !control && !attributes.contains(LlamaTokenAttr::UserDefined) {
             return None;
         }
-        let marker = String::from_utf8(self.file.token_to_piece(token, true, None)).ok()?;
-        (marker.trim().chars().count() > 1).then_some(marker)
+        let marker = self.file.token_to_piece(token, true, None);
+        let marker = String::from_utf8_lossy(&marker).into_owned();
+        (control || marker.trim().chars().count() > 1).then_some(marker)
     }
 
     fn special_token(&self, marker: &str) -> Option<LlamaToken> {
@@ -77,9 +78,8 @@ impl Vocabulary for FileVocabulary<'_> {
 
     fn text(&self, text: &str) -> Vec<i32> {
         text_without_markup(text, |piece| {
-            let tokens = self.tokens(piece, false);
-            let markers = tokens.iter().filter_map(|token| self.marker(*token)).collect();
-            (tokens.into_iter().map(|token| token.0).collect(), markers)
+            let tokens = self.tokens(piece, false).into_iter();
+            tokens.map(|token| (token.0, self.marker(token))).collect()
         })
     }
 
@@ -96,19 +96,27 @@ impl Vocabulary for FileVocabulary<'_> {
     }
 }
 
-/// Tokenises `text`, and wherever `tokenize` says that markers came out, again with the text cut behind the first
-/// character of each of them.
-fn text_without_markup(text: &str, tokenize: impl Fn(&str) -> (Vec<i32>, BTreeSet<String>)) -> Vec<i32> {
+/// Tokenises `text`, and wherever `tokenize` says that a token is a marker, again with the text cut behind the first
+/// character of each of them. A file may spell a marker in another way than the text that gives it: where no cut helps,
+/// characters are tokenised one by one, and one that is a marker by itself is left out.
+fn text_without_markup(text: &str, tokenize: impl Fn(&str) -> Vec<(i32, Option<String>)>) -> Vec<i32> {
     let (mut tokens, mut pieces) = (Vec::new(), vec![text]);
     while let Some(piece) = pieces.pop() {
-        let (found, markers) = tokenize(piece);
-        let cuts: BTreeSet<usize> = markers
+        let found = tokenize(piece);
+        let markers: BTreeSet<&str> = found.iter().filter_map(|(_, marker)| marker.as_deref()).collect();
+        let letters = || piece.char_indices().map(|(at, _)| at).filter(|at| *at > 0);
+        let mut cuts: BTreeSet<usize> = markers
             .iter()
-            .flat_map(|marker| piece.match_indices(marker.as_str()))
+            .filter(|marker| !marker.is_empty())
+            .flat_map(|marker| piece.match_indices(marker))
             .filter_map(|(at, marker)| Some(at + marker.chars().next()?.len_utf8()))
+            .filter(|cut| *cut < piece.len())
             .collect();
+        if cuts.is_empty() && !markers.is_empty() {
+            cuts = letters().collect();
+        }
         if cuts.is_empty() {
-            tokens.extend(found);
+            tokens.extend(found.iter().filter(|(_, marker)| marker.is_none()).map(|(token, _)| token));
             continue;
         }
         // The last piece first: the first one is on top then.
@@ -125,19 +133,35 @@ fn text_without_markup(text: &str, tokenize: impl Fn(&str) -> (Vec<i32>, BTreeSe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model;
+    use openagents_core::CancellationToken;
+    use openagents_llama::LoadRequest;
     use proptest::prelude::*;
+    use std::{collections::BTreeMap, path::PathBuf};
 
     /// One token a character, but for the markers, which are found in any text: what llama.cpp does.
-    fn tokenize(text: &str) -> (Vec<i32>, BTreeSet<String>) {
-        let (mut tokens, mut found, mut rest) = (Vec::new(), BTreeSet::new(), text);
+    fn tokenize(text: &str) -> Vec<(i32, Option<String>)> {
+        let (mut tokens, mut rest) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {
-            let marker = ["<|im_start|>", "<a>", "ää"].into_iter().find(|marker| rest.starts_with(marker));
-            found.extend(marker.map(str::to_owned));
-            tokens.push(marker.map_or(first as i32, |_| -1));
-            rest = &rest[marker.map_or(first.len_utf8(), str::len)..];
+            let marker = MARKERS.into_iter().find(|(found, _)| rest.starts_with(found));
+            tokens
+                .push(marker.map_or((first as i32, None), |(_, spelled)| (MARKER, Some(spelled.to_owned()))));
+            rest = &rest[marker.map_or(first.len_utf8(), |(found, _)| found.len())..];
         }
-        (tokens, found)
+        tokens
     }
+
+    const MARKER: i32 = -1;
+
+    /// Markers as they are found in a text, and as the file spells them.
+    const MARKERS: [(&str, &str); 6] = [
+        ("<|im_start|>", "<|im_start|>"),
+        ("<a>", "<a>"),
+        ("ää", "ää"),
+        ("<B>", "<b>"),
+        ("<c>", ""),
+        ("§", "§"),
+    ];
 
     #[test]
     fn trap_special_tokens_that_a_person_types_stay_text() {
@@ -147,7 +171,50 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_marker_that_a_file_spells_in_another_way_came_out_of_a_text() {
+        for (text, plain) in [
+            ("<B>", "<B>"),
+            ("a<B>b<c>", "a<B>b<c>"),
+            ("<c>", "<c>"),
+            ("a§b", "ab"),
+            ("§", ""),
+            ("<a>§<B>", "<a><B>"),
+        ] {
+            let expected: Vec<i32> = plain.chars().map(|letter| letter as i32).collect();
+            assert_eq!(text_without_markup(text, tokenize), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_gives_a_special_token_of_a_real_file() {
+        let built = || std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("test-models");
+        let folder = std::env::var_os("OPENAGENTS_TEST_MODELS").map_or_else(built, PathBuf::from);
+        let path = folder.join("SmolLM2-135M-Instruct.gguf");
+        let request = LoadRequest { path, context_tokens: 64, threads: Some(1) };
+        let model = model::load(&request, &CancellationToken::new(), |_| ()).unwrap();
+        let vocabulary = FileVocabulary::of(model.vocab());
+        let special: BTreeMap<i32, String> = (0..model.vocab().n_tokens())
+            .filter_map(|token| Some((token, vocabulary.marker(LlamaToken(token))?)))
+            .collect();
+        assert!(special.len() > 10, "{special:?}");
+        let markers: Vec<String> = special.values().cloned().collect();
+        let part = prop_oneof![prop::sample::select(markers), "[<|>_a-z é\\n]{0,4}"];
+        proptest!(|(parts in prop::collection::vec(part, 0..12))| {
+            let text = parts.concat();
+            let tokens = vocabulary.text(&text);
+            prop_assert!(!tokens.iter().any(|token| special.contains_key(token)), "{:?}", tokens);
+            let bytes: Vec<u8> = tokens.iter().flat_map(|token| vocabulary.bytes(*token)).collect();
+            prop_assert_eq!(String::from_utf8(bytes).unwrap(), text);
+        });
+    }
+
     proptest! {
+        #[test]
+        fn no_marker_comes_out_of_a_text(text in "(<\\|im_start\\|>|<[aBbc]>|ä|<|>|§|x){0,20}") {
+            prop_assert!(!text_without_markup(&text, tokenize).contains(&MARKER));
+        }
+
         #[test]
         fn no_text_gives_a_special_token(text in "(<\\|im_start\\|>|<a>|ä|<|a|>|\\|){0,30}") {
             let expected: Vec<i32> = text.chars().map(|letter| letter as i32).collect();
