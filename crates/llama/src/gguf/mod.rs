@@ -53,10 +53,15 @@ impl Header {
     /// Reads the header and checks that the file has all its tensors.
     pub fn read(path: &Path) -> Result<Self, GgufError> {
         let unreadable = |error: std::io::Error| GgufError::Unreadable(path.to_owned(), error.to_string());
-        let file = File::open(path).map_err(unreadable)?;
+        let no_file = || GgufError::Unreadable(path.to_owned(), "it is not a file".to_owned());
+        // What is no file may do something when it is opened.
+        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(no_file());
+        }
+        let file = open(path).map_err(unreadable)?;
         let about = file.metadata().map_err(unreadable)?;
         if !about.is_file() {
-            return Err(GgufError::Unreadable(path.to_owned(), "it is not a file".to_owned()));
+            return Err(no_file());
         }
         Self::parse(BufReader::with_capacity(1 << 16, file), about.len())
             .map_err(|fault| fault.of(path, about.len()))
@@ -90,6 +95,15 @@ impl Header {
         }
         metadata.header(file_bytes)
     }
+}
+
+/// Does not wait for a writer, should a pipe have taken the file's place.
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    options.open(path)
 }
 
 /// Why a file cannot be used as a model: one sentence with the remedy.

@@ -143,3 +143,17 @@ proptest! {
         let _ = Header::parse(bytes.as_slice(), bytes.len() as u64);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_or_a_device_is_refused_without_a_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.gguf");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [pipe, "/dev/zero".into()] {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(Header::read(&path)));
+        let refused = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("it hangs");
+        assert!(matches!(refused, Err(GgufError::Unreadable(_, why)) if why == "it is not a file"));
+    }
+}

@@ -100,7 +100,7 @@ impl Inner {
         let unreadable = |error: io::Error| refused(format!("{}: {error}", path.display()));
         let path = std::fs::canonicalize(path).map_err(unreadable)?;
         if path.to_str().is_none() {
-            return Err(refused(format!("{}: give the file a name in UTF-8 first", path.display())));
+            return Err(refused(give_a_name(&path)));
         }
         Header::read(&path).map_err(|error| refused(error.to_string()))?;
         let folder = std::fs::canonicalize(&self.config.folder);
@@ -222,6 +222,11 @@ impl Inner {
 
 pub(super) fn refused(reason: impl Into<String>) -> LocalModelsError {
     LocalModelsError::Refused(reason.into())
+}
+
+/// For a file whose name cannot be told to a client.
+pub(super) fn give_a_name(path: &Path) -> String {
+    format!("{}: give the file a name in UTF-8 first", path.display())
 }
 
 pub(super) fn delete(path: &Path) -> io::Result<()> {

@@ -1,6 +1,10 @@
 //! What the local model is made of.
 
-use crate::{Engine, machine::MachineFacts, models::download::Patience};
+use crate::{
+    Engine,
+    machine::{self, MachineFacts},
+    models::download::Patience,
+};
 use openagents_core::model::SettingsStore;
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -24,8 +28,8 @@ pub struct LocalConfig {
     pub patience: Patience,
     /// Load the model in use at the start when the settings say so. Not for a program that ends at once.
     pub preload: bool,
-    /// The size of the context that a person asks for, as they wrote it.
-    pub context: Option<String>,
+    /// The tokens of the context that a person asks for.
+    pub context: Option<u32>,
     pub(super) machine: Machine,
     pub(super) clock: Clock,
 }
@@ -42,7 +46,10 @@ impl LocalConfig {
             server: None,
             patience: Patience::default(),
             preload: true,
-            context: std::env::var(crate::machine::CONTEXT_VARIABLE).ok(),
+            context: std::env::var(machine::CONTEXT_VARIABLE)
+                .ok()
+                .as_deref()
+                .and_then(machine::asked_context),
             machine: Machine(Arc::new(MachineFacts::read)),
             clock: Clock(Arc::new(Instant::now)),
         }

@@ -2,6 +2,7 @@
 
 use super::{
     Inner, Local,
+    commands::give_a_name,
     saved::LAST_USED,
     state::demand,
     status::{OnDisk, Run, Work},
@@ -180,7 +181,7 @@ impl Inner {
         let machine = self.facts_for_load(stop)?;
         self.check(&machine).map_err(ModelError::Unavailable)?;
         let demand = demand(entry).ok_or_else(|| ModelError::Unavailable("the file is gone".to_owned()))?;
-        let context_tokens = machine::context_tokens(&demand, &machine, self.config.context.as_deref());
+        let context_tokens = machine::context_tokens(&demand, &machine, self.config.context);
         let load = LoadRequest { path: entry.path.clone(), context_tokens, threads: None };
         self.config.engine.load(&load, stop, on_progress)
     }
@@ -228,7 +229,7 @@ impl Inner {
         let loaded = self.config.engine.loaded().is_some();
         let memory_bytes = self.config.engine.memory_bytes();
         let now = self.config.clock.now();
-        let last_used = self.change(|state| {
+        self.change(|state| {
             state.engine.since = now;
             state.engine.run = match error {
                 Some(error @ ModelError::Crashed(_)) => Run::Failed(error.to_string()),
@@ -268,7 +269,7 @@ impl Inner {
         // Another model goes before this one is loaded.
         let memory_free = machine.memory_free.saturating_add(self.state().engine.memory_bytes.unwrap_or(0));
         let machine = MachineFacts { memory_free, ..*machine };
-        let context = machine::context_tokens(&demand, &machine, self.config.context.as_deref());
+        let context = machine::context_tokens(&demand, &machine, self.config.context);
         let refusal = machine::to_run(&demand, context, &machine).refusal;
         refusal.map_or(Ok(()), |reason| Err(format!("{} cannot run here now: {reason}", entry.name)))
     }
@@ -279,7 +280,11 @@ impl Inner {
         if state.closed {
             return Err("the program is about to end".to_owned());
         }
-        let entry = state.in_use(self.config.model_file.as_deref()).ok_or_else(|| {
+        let pinned = self.config.model_file.as_deref();
+        let entry = state.in_use(pinned).ok_or_else(|| {
+            if let Some(pinned) = pinned.filter(|pinned| pinned.to_str().is_none()) {
+                return give_a_name(pinned);
+            }
             let chosen = state.chosen();
             format!("the model {chosen} is gone; choose another one with `openagents models use ID`")
         })?;

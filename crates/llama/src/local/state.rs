@@ -185,7 +185,7 @@ impl State {
 
     fn warnings(&self, entry: &Entry, config: &LocalConfig) -> Vec<String> {
         let Some(demand) = demand(entry) else { return Vec::new() };
-        let context = machine::context_tokens(&demand, &self.machine, config.context.as_deref());
+        let context = machine::context_tokens(&demand, &self.machine, config.context);
         let Verdict { refusal, warning } = machine::to_run(&demand, context, &self.machine);
         let disk = to_come(entry).filter(|_| entry.file.is_none()).map(|bytes| {
             let done = entry.unfinished.map_or(0, |(done, _)| done);

@@ -9,16 +9,22 @@ const LADDER: [u32; 5] = [32_768, 16_384, 8_192, 4_096, 2_048];
 /// What a person may ask for.
 const ASKED: std::ops::RangeInclusive<u32> = 256..=1 << 20;
 
+/// Returns the number of tokens that a person asks for in [`CONTEXT_VARIABLE`]; what makes no sense is told in the log
+/// and left out.
+pub fn asked_context(asked: &str) -> Option<u32> {
+    let asked = Some(asked.trim()).filter(|asked| !asked.is_empty())?;
+    let tokens = asked.parse().ok().filter(|tokens| ASKED.contains(tokens));
+    if tokens.is_none() {
+        tracing::warn!("{CONTEXT_VARIABLE} is {asked:?}; it is a number of tokens from 256 to 1048576");
+    }
+    tokens
+}
+
 /// Returns the largest context that fits beside the file, no more than the model was trained for, and the smallest
-/// one when none fits. `asked`, in [`CONTEXT_VARIABLE`]'s form, wins when it is a number that makes sense.
-pub fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<&str>) -> u32 {
-    if let Some(asked) = asked.filter(|asked| !asked.is_empty()) {
-        match asked.trim().parse() {
-            Ok(tokens) if ASKED.contains(&tokens) => return tokens,
-            _ => tracing::warn!(
-                "{CONTEXT_VARIABLE} is {asked:?}; it is a number of tokens from 256 to 1048576"
-            ),
-        }
+/// one when none fits. `asked` wins: see [`asked_context`].
+pub fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<u32>) -> u32 {
+    if let Some(asked) = asked {
+        return asked;
     }
     let trained = demand.context_length.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or(u32::MAX);
     let room = demand.room(machine);
@@ -65,10 +71,10 @@ mod tests {
     fn a_person_may_ask_for_another() {
         let machine = MachineFacts { memory_total: 1 << 36, memory_free: 1 << 36, device_memory: None };
         let small = demand(false, 1 << 30, 8_192);
-        for (asked, expected) in
-            [("512", 512), (" 16384 ", 16_384), ("", 8_192), ("many", 8_192), ("0", 8_192), ("-1", 8_192)]
-        {
-            assert_eq!(context_tokens(&small, &machine, Some(asked)), expected, "{asked:?}");
+        assert_eq!(context_tokens(&small, &machine, Some(512)), 512);
+        let rows = [("512", Some(512)), (" 16384 ", Some(16_384)), ("", None), ("many", None), ("0", None)];
+        for (asked, expected) in rows {
+            assert_eq!(asked_context(asked), expected, "{asked:?}");
         }
     }
 }
