@@ -4,8 +4,10 @@ use super::{
     catalog::{OFFERS, Offer},
     download,
     manifest::{FileRecord, Manifest},
+    verify::hex,
 };
 use crate::gguf::{GgufError, Header};
+use sha2::{Digest, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
@@ -62,6 +64,8 @@ impl ModelFile {
 #[derive(Debug, Default)]
 pub struct Shelf {
     headers: BTreeMap<PathBuf, (Stamp, Result<Header, GgufError>)>,
+    /// Files that nothing can be said about: each is told of once.
+    unnameable: BTreeSet<PathBuf>,
 }
 
 /// Size and time of the last change: a file that has the same is the same.
@@ -70,10 +74,8 @@ type Stamp = (u64, Option<SystemTime>);
 impl Shelf {
     /// Returns every model: those of the catalog first, then the others by name. `added` are files elsewhere.
     pub fn entries(&mut self, folder: &Path, added: &[PathBuf]) -> Vec<Entry> {
-        let mut ids = BTreeSet::new();
         let mut entries = Vec::new();
         for offer in &OFFERS {
-            ids.insert(offer.id.to_owned());
             let path = folder.join(offer.file);
             let unfinished = download::unfinished(&path);
             let (id, name) = (offer.id.to_owned(), offer.name.to_owned());
@@ -81,28 +83,35 @@ impl Shelf {
             entries.push(Entry { id, name, offer: Some(offer), path, file, unfinished });
         }
         let offered: BTreeSet<_> = entries.iter().map(|entry| entry.path.clone()).collect();
-        let found = gguf_files(folder).into_iter().filter(|path| !offered.contains(path));
-        let mut others = Vec::new();
-        for path in found.chain(added.iter().filter(|path| !offered.contains(*path)).cloned()) {
-            if others.iter().any(|other: &Entry| other.path == path) {
+        let mut paths = gguf_files(folder);
+        paths.extend(added.iter().cloned());
+        let mut others: Vec<Entry> = Vec::new();
+        for path in paths.into_iter().filter(|path| !offered.contains(path)) {
+            if others.iter().any(|other| other.path == path) || !self.can_be_named(&path) {
                 continue;
             }
             let file = self.file(&path);
-            let in_folder = path.parent() == Some(folder);
-            if in_folder && file.as_ref().is_some_and(is_part_of_another) {
-                continue;
-            }
             let stem = path.file_stem().map(OsStr::to_string_lossy).unwrap_or_default();
             let header = file.as_ref().and_then(|file| file.header.as_ref().ok());
             let name = header.and_then(|header| header.name.as_deref()).unwrap_or(&stem);
             let name = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
-            let id = unused(&id_of(&stem), &mut ids);
+            let id = id_of(&stem);
             others.push(Entry { id, name, offer: None, path, file, unfinished: None });
         }
+        tell_apart(&mut others);
         others.sort_by_cached_key(|entry| (entry.name.to_lowercase(), entry.id.clone()));
         entries.extend(others);
         self.headers.retain(|path, _| entries.iter().any(|entry| entry.path == *path));
         entries
+    }
+
+    /// Clients are told of files in JSON, which has no other names than those in UTF-8.
+    fn can_be_named(&mut self, path: &Path) -> bool {
+        let named = path.to_str().is_some();
+        if !named && self.unnameable.insert(path.to_owned()) {
+            tracing::warn!("{} is left out: its name is not UTF-8", path.display());
+        }
+        named
     }
 
     fn file(&mut self, path: &Path) -> Option<ModelFile> {
@@ -113,10 +122,6 @@ impl Shelf {
         self.headers.insert(path.to_owned(), (stamp, header.clone()));
         Some(ModelFile { bytes: stamp.0, header, record: Manifest::record_of(path) })
     }
-}
-
-fn is_part_of_another(file: &ModelFile) -> bool {
-    matches!(file.header, Err(GgufError::NoModel { .. }))
 }
 
 fn gguf_files(folder: &Path) -> Vec<PathBuf> {
@@ -136,17 +141,27 @@ fn id_of(stem: &str) -> String {
     if id.is_empty() { "model".to_owned() } else { id.to_owned() }
 }
 
-fn unused(id: &str, ids: &mut BTreeSet<String>) -> String {
-    let numbered = std::iter::once(id.to_owned()).chain((2..).map(|number| format!("{id}-{number}")));
-    let free = numbered.into_iter().find(|id| !ids.contains(id)).unwrap_or_default();
-    ids.insert(free.clone());
-    free
+/// Gives each of several files with the same id one of its own, made of its path: a file that comes or goes never
+/// hands its id to another one.
+fn tell_apart(entries: &mut [Entry]) {
+    let mut owners: BTreeMap<String, u32> = OFFERS.iter().map(|offer| (offer.id.to_owned(), 1)).collect();
+    for entry in entries.iter() {
+        *owners.entry(entry.id.clone()).or_default() += 1;
+    }
+    for entry in entries.iter_mut().filter(|entry| owners.get(&entry.id).is_some_and(|owners| *owners > 1)) {
+        let hash = hex(&Sha256::digest(entry.path.as_os_str().as_encoded_bytes()));
+        entry.id = format!("{}-{}", entry.id, hash.get(..8).unwrap_or_default());
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::gguf::testing::{Draft, Pair};
+
+    fn hash(path: &Path) -> String {
+        hex(&Sha256::digest(path.as_os_str().as_encoded_bytes()))[..8].to_owned()
+    }
 
     #[test]
     fn the_catalog_comes_first_then_files_by_name() {
@@ -167,22 +182,60 @@ mod tests {
         let told: Vec<_> = entries
             .iter()
             .map(|entry| {
+                let id = entry.id.strip_suffix(&hash(&entry.path)).map(|id| format!("{id}HASH"));
+                let id = id.as_ref().unwrap_or(&entry.id);
                 let file = match &entry.file {
                     None => "no file",
                     Some(file) if file.fault().is_some() => "cannot be used",
                     Some(_) => "whole",
                 };
-                format!("{} · {} · {file}", entry.id, entry.name)
+                format!("{id} · {} · {file}", entry.name)
             })
             .collect();
         insta::assert_snapshot!(told.join("\n"), @"
     gpt-oss-20b · GPTOSS 20B · no file
+    adapter · adapter · cannot be used
     gone · gone · no file
     notes · notes · cannot be used
-    tiny-chat.q4 · Small[2J one · whole
-    tiny-chat.q4-2 · Small[2J one · whole
+    tiny-chat.q4-HASH · Small[2J one · whole
+    tiny-chat.q4-HASH · Small[2J one · whole
     ");
         assert_eq!(shelf.entries(folder.path(), &added), entries);
+    }
+
+    #[test]
+    fn a_file_that_comes_does_not_take_the_id_of_another() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let added = ["b.gguf", "gpt-oss-20b.gguf"].map(|name| elsewhere.path().join(name));
+        let by_id = |path: &Path| {
+            let entries = Shelf::default().entries(folder.path(), &added);
+            entries.into_iter().find(|entry| entry.path == path).map(|entry| entry.id).unwrap()
+        };
+        assert_eq!(by_id(&added[0]), "b");
+        let reserved = by_id(&added[1]);
+        assert_eq!(reserved, format!("gpt-oss-20b-{}", hash(&added[1])));
+        let other = folder.path().join("B.gguf");
+        std::fs::write(&other, "text").unwrap();
+        let with_another = [by_id(&added[0]), by_id(&other)];
+        assert!(with_another.iter().all(|id| id != "b"), "{with_another:?}");
+        std::fs::write(folder.path().join("A b.gguf"), "text").unwrap();
+        assert_eq!([by_id(&added[0]), by_id(&other)], with_another);
+        assert_eq!(by_id(&added[1]), reserved);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_not_utf_8_hides_one_file_and_not_all() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join(OsStr::from_bytes(b"odd\xff.gguf"));
+        // Some file systems refuse such a name.
+        if std::fs::write(&odd, Draft::gpt_oss().bytes()).is_ok() {
+            std::fs::write(folder.path().join("b.gguf"), Draft::gpt_oss().bytes()).unwrap();
+            let entries = Shelf::default().entries(folder.path(), &[odd]);
+            let ids: Vec<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
+            assert_eq!(ids, ["gpt-oss-20b", "b"]);
+        }
     }
 
     #[test]

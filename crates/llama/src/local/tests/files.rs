@@ -215,6 +215,22 @@ fn an_added_file_that_lies_in_the_folder_now_can_be_removed() {
     assert_eq!(inner().snapshot().models.len(), 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pinned_file_without_a_name_in_utf_8_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let stage = Stage::new();
+    let odd = stage.folder.path().join(std::ffi::OsStr::from_bytes(b"odd\xff.gguf"));
+    // Some file systems refuse such a name.
+    if std::fs::write(&odd, Draft::gpt_oss().bytes()).is_ok() {
+        let local = Local::start(LocalConfig { model_file: Some(odd), ..stage.config() });
+        assert!(serde_json::to_value(local.snapshot()).is_ok());
+        let refused = local.model().availability();
+        let why = |reason: &str| reason.ends_with("give the file a name in UTF-8 first");
+        assert!(matches!(&refused, Availability::Unavailable(reason) if why(reason)), "{refused:?}");
+    }
+}
+
 #[test]
 fn refusals_are_sentences() {
     let stage = Stage::new().with_model("tiny.gguf");
