@@ -13,7 +13,7 @@ before(async () => {
 after(() => browser?.close());
 
 async function set(t, held) {
-  const stage = await ModelsStage.set(held);
+  const stage = await ModelsStage.set({ held });
   t.after(() => stage.strike());
   return [stage, await stage.settings(browser)];
 }

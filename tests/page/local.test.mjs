@@ -9,16 +9,16 @@ const ANSWER = 'This folder holds a small project.';
 
 let stage, browser;
 before(async () => {
-  [stage, browser] = await Promise.all([ModelsStage.set(), launch()]);
+  [stage, browser] = await Promise.all([ModelsStage.set({ ready: true }), launch()]);
 });
 after(async () => {
   await browser?.close();
   await stage?.strike();
 });
 
-async function opened() {
+async function opened({ server } = stage) {
   const tab = await Tab.open(browser);
-  await tab.page.goto(stage.server.address);
+  await tab.page.goto(server.address);
   await tab.live();
   return tab;
 }
@@ -26,8 +26,10 @@ async function opened() {
 const local = (page) => page.locator('input[value=gptoss_20b]');
 const start = (page) => page.getByRole('button', { name: 'Start' });
 
-test('a model that is not there is no choice, and the way to it is', async () => {
-  const tab = await opened();
+test('a model that is not there is no choice, and the way to it is', async (t) => {
+  const bare = await ModelsStage.set();
+  t.after(() => bare.strike());
+  const tab = await opened(bare);
   const { page } = tab;
   const setup = page.getByRole('button', { name: /^GPTOSS 20B · not downloaded\s*Set up$/ });
   await setup.waitFor();
@@ -51,10 +53,8 @@ test('a model that is not there is no choice, and the way to it is', async () =>
 });
 
 test('the start page asks the local model, and remembers that it was chosen', async () => {
-  const tab = await stage.settings(browser);
+  const tab = await opened();
   const { page } = tab;
-  await stage.add(page, await stage.scripted());
-  await page.keyboard.press('Escape');
   await page.getByText('LOCAL', { exact: true }).click();
   const prompt = page.getByLabel('Prompt', { exact: true });
   await start(page).click();
@@ -104,6 +104,28 @@ test('an answer is stopped where it is shown', async () => {
   await page.locator('[data-activity]').waitFor({ state: 'detached' });
   await tab.atRest();
   await tab.shootAll('local-stopped');
+  await tab.close();
+});
+
+test('the newest words of an answer go on in the line of those before them', async () => {
+  const tab = await opened();
+  const { page } = tab;
+  await page.getByText('LOCAL', { exact: true }).click();
+  await page.getByLabel('Prompt', { exact: true }).fill('Tell me, and loop');
+  // They stand behind the rendered ones for a moment only, again and again.
+  await page.evaluate(() => {
+    new MutationObserver(() => {
+      const tail = document.querySelector('.message p + .tail');
+      if (tail === null) return;
+      const beside = tail.getBoundingClientRect().top < tail.previousElementSibling.getBoundingClientRect().bottom;
+      document.documentElement.dataset.tail = beside ? 'beside' : 'below';
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+  await start(page).click();
+  await page.locator('html[data-tail]').waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.tail), 'beside');
+  await page.getByRole('button', { name: 'Stop the answer' }).click();
+  await tab.atRest();
   await tab.close();
 });
 

@@ -15,12 +15,12 @@ const SIZE = 4_000_000;
 export const offered = (page) => page.locator('[data-model="gpt-oss-20b"]');
 
 export class ModelsStage {
-  /** `held` is how many bytes the repository hands out before it is released. */
-  static async set(held = Infinity) {
+  /** `held` is how many bytes the repository hands out before it is released; `ready` says that a model can answer. */
+  static async set({ held = Infinity, ready = false } = {}) {
     const stage = new ModelsStage();
     stage.repository = await Repository.start(SIZE, held);
     stage.fixture = await Fixture.create();
-    stage.fixture.env = { OPENAGENTS_MODELS_URL: stage.repository.address, OPENAGENTS_LLAMA_MODEL: '' };
+    stage.fixture.env = { OPENAGENTS_MODELS_URL: stage.repository.address, OPENAGENTS_LLAMA_MODEL: ready ? await stage.scripted() : '' };
     stage.server = await Server.start(stage.fixture);
     return stage;
   }

@@ -12,7 +12,7 @@ const SECRET = /secret plan/i;
 
 let stage, browser;
 before(async () => {
-  [stage, browser] = await Promise.all([ModelsStage.set(2_000_000), launch()]);
+  [stage, browser] = await Promise.all([ModelsStage.set({ held: 2_000_000 }), launch()]);
 });
 after(async () => {
   await browser?.close();
