@@ -152,7 +152,7 @@ impl State {
     fn card(&self, entry: &Entry, in_use: Option<&str>, config: &LocalConfig) -> ModelCard {
         let run = self.run(entry);
         let loaded = matches!(run, Run::Ready | Run::Generating);
-        let offered = to_come(entry);
+        let offered = self.to_come(entry);
         let engine = loaded.then_some(&self.engine);
         ModelCard {
             id: entry.id.clone(),
@@ -183,12 +183,30 @@ impl State {
         Some(whole && self.saved.verified.get(&entry.id).copied().unwrap_or(true))
     }
 
+    /// The bytes of a file that can be downloaded: the server's word once it was asked.
+    fn to_come(&self, entry: &Entry) -> Option<u64> {
+        let total = self.unfinished(entry).map(|(_, total)| total);
+        total.or(entry.offer.map(|offer| offer.about_bytes))
+    }
+
+    /// A transfer knows more than the files did when they were last looked at.
+    fn unfinished(&self, entry: &Entry) -> Option<(u64, u64)> {
+        match self.work(&entry.id) {
+            Work::Downloading { done, total, .. } if total > 0 => Some((done, total)),
+            _ => entry.unfinished,
+        }
+    }
+
     fn warnings(&self, entry: &Entry, config: &LocalConfig) -> Vec<String> {
         let Some(demand) = demand(entry) else { return Vec::new() };
+        let to_come = self.to_come(entry);
+        // The offer says about how large the file is, and the server how large.
+        let file_bytes = to_come.filter(|_| entry.file.is_none()).unwrap_or(demand.file_bytes);
+        let demand = demand.of_size(file_bytes);
         let context = machine::context_tokens(&demand, &self.machine, config.context);
         let Verdict { refusal, warning } = machine::to_run(&demand, context, &self.machine);
-        let disk = to_come(entry).filter(|_| entry.file.is_none()).map(|bytes| {
-            let done = entry.unfinished.map_or(0, |(done, _)| done);
+        let disk = to_come.filter(|_| entry.file.is_none()).map(|bytes| {
+            let done = self.unfinished(entry).map_or(0, |(done, _)| done);
             machine::to_download(bytes, done, self.disk_free)
         });
         let sentence = |reason: String| {
@@ -200,12 +218,6 @@ impl State {
         };
         refusal.into_iter().chain(disk.flatten()).chain(warning).map(sentence).collect()
     }
-}
-
-/// The bytes of a file that can be downloaded: the server's word once it was asked.
-fn to_come(entry: &Entry) -> Option<u64> {
-    let total = entry.unfinished.map(|(_, total)| total);
-    total.or(entry.offer.map(|offer| offer.about_bytes))
 }
 
 /// What a model asks of the machine; for one that can be downloaded, what its makers say.

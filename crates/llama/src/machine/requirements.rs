@@ -41,6 +41,11 @@ impl Demand {
         }
     }
 
+    /// The same for a file of another size.
+    pub(crate) fn of_size(self, file_bytes: u64) -> Self {
+        Self { gpt_oss_20b: self.gpt_oss_20b && GPT_OSS_FILE.contains(&file_bytes), file_bytes, ..self }
+    }
+
     /// Returns the bytes that are left for the context on this machine.
     pub(super) fn room(&self, machine: &MachineFacts) -> u64 {
         let beside_the_file = |bytes: u64| bytes.saturating_sub(self.file_bytes);
@@ -118,6 +123,12 @@ pub fn to_download(file_bytes: u64, done: u64, disk_free: u64) -> Option<String>
     (disk_free < needed).then(|| {
         format!("the download needs {} of free disk and {} are free; delete something or set OPENAGENTS_HOME to another disk", gb(needed), gb(disk_free))
     })
+}
+
+/// Returns what to do when the disk is full and so many bytes are still to come.
+pub fn disk_full(missing: u64) -> String {
+    // A little more than enough, so that nobody is sent away twice.
+    format!("the disk is full; free {} and download again to go on", gb(missing.saturating_add(1 << 30)))
 }
 
 /// `4.0 GB`, in powers of ten as shops and the system's own settings have it.

@@ -5,7 +5,7 @@ use super::{
     catalog::Offer,
     manifest::{FileRecord, Manifest},
     partial::{Origin, Partial},
-    progress::Report,
+    progress::{REPORT, Report},
     remote::{Remote, RemoteError, RemoteFile},
     verify::{self, VerifyError},
 };
@@ -212,9 +212,11 @@ impl Transfer<'_> {
             match outcome {
                 Ok(step) => return Ok(step),
                 Err(DownloadError::Remote(error)) => {
-                    if self.done() > before {
+                    let done = self.done();
+                    if done > before {
                         failures = 0;
                     }
+                    self.report.bytes_at_rest(done, origin.file.size);
                     self.wait(error, &mut failures).await?;
                 }
                 Err(error) => return Err(error),
@@ -254,6 +256,10 @@ impl Transfer<'_> {
             let chunk = tokio::select! {
                 () = self.stop.cancelled() => return Err(DownloadError::Stopped),
                 chunk = response.chunk() => chunk.map_err(|error| self.remote.unreachable(&error))?,
+                () = tokio::time::sleep(REPORT) => {
+                    self.report.bytes(done, size);
+                    continue;
+                }
             };
             let Some(chunk) = chunk else { break };
             if done + chunk.len() as u64 > size {
@@ -321,6 +327,11 @@ impl Transfer<'_> {
     }
 
     fn folder(&self, error: &io::Error) -> DownloadError {
+        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            let missing =
+                self.partial.found().map_or(self.offer.about_bytes, |(origin, done)| origin.file.size - done);
+            return DownloadError::Disk(machine::disk_full(missing));
+        }
         DownloadError::Folder(self.partial.whole.clone(), error.to_string())
     }
 }

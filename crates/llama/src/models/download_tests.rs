@@ -100,6 +100,35 @@ fn a_paused_download_goes_on_after_a_restart() {
 }
 
 #[test]
+fn every_byte_is_told_before_a_server_falls_silent() {
+    let tried = Try::new([Manner::Drop(70_000), Manner::Hold(100_000)]);
+    let (stop, mut told) = (CancellationToken::new(), Vec::new());
+    let stopped = tried.download_until(&stop, &mut |progress| {
+        if let Progress::Bytes { done, .. } = progress {
+            told.push(done);
+            if done == 170_000 {
+                stop.cancel();
+            }
+        }
+    });
+    assert_eq!(stopped, Err(DownloadError::Stopped));
+    assert!(told.contains(&70_000), "{told:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_says_how_much_is_to_be_freed() {
+    let tried = Try::new([]);
+    std::os::unix::fs::symlink(
+        "/dev/full",
+        tried.folder.path().join(format!("{}.partial", GPT_OSS_20B.file)),
+    )
+    .unwrap();
+    let full = tried.download().unwrap_err().to_string();
+    assert_eq!(full, "the disk is full; free 1.0 GB and download again to go on");
+}
+
+#[test]
 fn a_stop_during_the_verification_keeps_everything() {
     let tried = Try::new([]);
     let stop = CancellationToken::new();

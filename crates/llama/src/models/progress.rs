@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Between two reports of how far it is.
-const REPORT: Duration = Duration::from_millis(250);
+pub(super) const REPORT: Duration = Duration::from_millis(250);
 /// What "lately" is for the speed.
 const WINDOW: Duration = Duration::from_secs(5);
 
@@ -40,9 +40,14 @@ impl<'a> Report<'a> {
 
     pub(super) fn bytes(&mut self, done: u64, total: u64) {
         if self.is_due() || done == total {
-            let per_second = self.rate.push(Instant::now(), done);
-            (self.on_progress)(Progress::Bytes { done, total, per_second });
+            self.bytes_at_rest(done, total);
         }
+    }
+
+    /// Before a wait, in which nothing else is told.
+    pub(super) fn bytes_at_rest(&mut self, done: u64, total: u64) {
+        let per_second = self.rate.push(Instant::now(), done);
+        (self.on_progress)(Progress::Bytes { done, total, per_second });
     }
 
     pub(super) fn verifying(&mut self, share: f32) {

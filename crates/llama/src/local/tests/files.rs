@@ -1,9 +1,10 @@
 //! Downloads, verification, adding and removing.
 
-use super::stage::{Stage, card, until};
+use super::stage::{ROOMY, Stage, card, until};
 use crate::{
     Local, LocalConfig,
     gguf::testing::Draft,
+    machine::MachineFacts,
     models::testing::{Manner, Server, Share},
 };
 use openagents_core::model::{
@@ -74,6 +75,22 @@ fn a_download_is_paused_resumed_after_a_restart_and_cancelled() {
     local.command(ModelCommand::CancelDownload { id: id() }).unwrap();
     assert_eq!(card(&local, GPT_OSS).status, ModelStatus::NotDownloaded);
     assert!(local.command(ModelCommand::CancelDownload { id: id() }).is_err());
+}
+
+#[test]
+fn what_a_download_needs_follows_the_size_that_the_server_tells() {
+    let (stage, _server) = stage_with(model(), [Manner::Hold(100_000)]);
+    // Enough for the small file of this server and not for the one that is offered.
+    let small = MachineFacts { memory_total: 8 << 30, ..ROOMY };
+    let local = Local::start(stage.config().with_machine(move || small));
+    assert!(!card(&local, GPT_OSS).warnings.is_empty());
+    download(&local).unwrap();
+    until(&local, GPT_OSS, |status| matches!(status, ModelStatus::Downloading { done, .. } if *done > 0));
+    let downloading = card(&local, GPT_OSS);
+    assert_eq!(downloading.size_bytes, Some(model().body.len() as u64));
+    assert_eq!(downloading.warnings, [""; 0]);
+    local.command(ModelCommand::Pause { id: id() }).unwrap();
+    assert_eq!(card(&local, GPT_OSS).warnings, [""; 0]);
 }
 
 #[test]
