@@ -9,6 +9,7 @@ mod backend;
 mod in_process;
 mod load_log;
 mod model;
+mod pace;
 mod prefix;
 mod sampler;
 mod serve;

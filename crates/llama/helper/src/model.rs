@@ -76,7 +76,7 @@ pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Sess
             "there is no room for a context of {tokens} tokens ({reason}); close other programs or choose a smaller model"
         ))
     })?;
-    Ok(Session::new(context, backend.supports_gpu_offload()))
+    Ok(Session::new(context))
 }
 
 /// Makes a model ready to answer, and returns what its file says about itself.

@@ -24,24 +24,29 @@ pub fn serve() -> Result<(), ModelError> {
     let (reports, outgoing) = tokio::sync::mpsc::channel(WAITING_REPORTS);
     let running = Running::default();
     let (jobs, work) = mpsc::channel();
-    let writer = thread::spawn({
-        let running = running.clone();
-        move || write(outgoing, &running)
-    });
+    let no_thread = |error: io::Error| {
+        ModelError::Unavailable(format!("no thread for the helper program: {error}; close other programs"))
+    };
+    let writing = running.clone();
+    let writer = thread::Builder::new().spawn(move || write(outgoing, &writing)).map_err(no_thread)?;
     backend::backend()?;
     let hello = Report::Hello { version: VERSION.to_owned(), devices: backend::devices() };
     let _ = reports.blocking_send(hello);
-    thread::spawn(move || {
+    let reading = move || {
         Reader { jobs, reports, running }.read();
         // The client is gone. The worker ends with the sender of its jobs; if it does not, it is ended: neither
         // a long computation nor what C++ does at the end of a program may keep this one alive.
         thread::sleep(GRACE);
-        thread::spawn(|| {
+        let last = thread::Builder::new().spawn(|| {
             thread::sleep(GRACE);
             std::process::abort();
         });
+        if last.is_err() {
+            std::process::abort();
+        }
         std::process::exit(0);
-    });
+    };
+    thread::Builder::new().spawn(reading).map_err(no_thread)?;
     worker::run(&work);
     // What the worker has said is written. A client that does not read cannot hold this up: see above.
     let _ = writer.join();

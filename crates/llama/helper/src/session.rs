@@ -1,15 +1,11 @@
 //! A context and what it remembers: reads prompts, samples tokens.
 
-use crate::prefix;
+use crate::{pace::Pace, prefix};
 use llama_cpp_2::{
     context::LlamaContext, llama_batch::LlamaBatch, sampling::LlamaSampler, token::LlamaToken,
 };
 use openagents_core::{CancellationToken, model::ModelError};
-
-/// Tokens of a prompt that are read between two looks at the cancel. A batch larger than the context's `n_batch` would
-/// be an assertion, and so the end of the process. A processor takes as long for few as a graphics processor for many.
-const PIECE_ON_GPU: usize = 256;
-const PIECE_ON_CPU: usize = 64;
+use std::time::Instant;
 
 /// The only sequence.
 const SEQUENCE: i32 = 0;
@@ -21,14 +17,21 @@ pub(crate) struct Session<'m> {
     batch: LlamaBatch<'static>,
     /// The tokens that the context has computed, prompt and answer.
     computed: Vec<LlamaToken>,
-    piece: usize,
+    pace: Pace,
 }
 
 impl<'m> Session<'m> {
     /// Takes a fresh context.
-    pub(crate) fn new(context: LlamaContext<'m>, gpu: bool) -> Self {
-        let piece = if gpu { PIECE_ON_GPU } else { PIECE_ON_CPU }.min(context.n_batch() as usize).max(1);
-        Self { batch: LlamaBatch::new(piece, 1), computed: Vec::new(), piece, context }
+    pub(crate) fn new(context: LlamaContext<'m>) -> Self {
+        // A batch larger than the context's would be an assertion, and so the end of the process.
+        let pace = Pace::new(context.n_batch() as usize);
+        Self { batch: LlamaBatch::new(pace.most(), 1), computed: Vec::new(), pace, context }
+    }
+
+    /// Computes in the same steps whatever time they take: llama.cpp rounds smaller batches in another way.
+    #[cfg(test)]
+    pub(crate) fn keep_pace(&mut self) {
+        self.pace = Pace::steady();
     }
 
     /// Returns how many tokens fit, prompt and answer.
@@ -54,7 +57,7 @@ impl<'m> Session<'m> {
             return Err(ModelError::ContextOverflow { needed, context: self.context_tokens() });
         }
         let remembered = self.go_back_to(prompt);
-        let told = prompt.len() - remembered > self.piece;
+        let told = prompt.len() - remembered > self.pace.piece();
         while self.computed.len() < prompt.len() {
             if cancel.is_cancelled() {
                 return Err(ModelError::Cancelled);
@@ -63,8 +66,10 @@ impl<'m> Session<'m> {
                 on_progress(self.computed.len() as f32 / prompt.len() as f32)?;
             }
             let from = self.computed.len();
-            let to = prompt.len().min(from + self.piece);
+            let to = prompt.len().min(from + self.pace.piece());
+            let began = Instant::now();
             self.compute(&prompt[from..to], to == prompt.len())?;
+            self.pace.learn(to - from, began.elapsed());
         }
         Ok(remembered)
     }

@@ -27,11 +27,11 @@ fn gpt_oss() -> PathBuf {
     written.clone()
 }
 
-fn request(context_tokens: u32) -> LoadRequest {
+pub(crate) fn request(context_tokens: u32) -> LoadRequest {
     LoadRequest { path: gpt_oss(), context_tokens, threads: Some(1) }
 }
 
-fn loaded(request: &LoadRequest) -> LlamaModel {
+pub(crate) fn loaded(request: &LoadRequest) -> LlamaModel {
     model::load(request, &CancellationToken::new(), |_| ()).unwrap()
 }
 
@@ -103,10 +103,12 @@ fn trap_going_far_back_gives_what_a_fresh_context_gives() {
         second.push(LlamaToken(200_008));
 
         let mut session = model::open(&model, &request).unwrap();
+        session.keep_pace();
         assert_eq!(read(&mut session, &first).unwrap(), 0);
         greedy(&mut session, 8);
         assert_eq!(read(&mut session, &second).unwrap(), cut);
         let mut fresh = model::open(&model, &request).unwrap();
+        fresh.keep_pace();
         assert_eq!(read(&mut fresh, &second).unwrap(), 0);
 
         let pairs = session.logits().iter().zip(fresh.logits());

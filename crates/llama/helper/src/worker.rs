@@ -52,29 +52,23 @@ impl Job {
 
 /// Does jobs until no more can come.
 pub(crate) fn run(jobs: &Receiver<Job>) {
-    let mut next = jobs.recv().ok();
-    while let Some(job) = next {
-        next = match &job.work {
-            _ if job.cancel.is_cancelled() => {
-                job.failed(ModelError::Cancelled);
-                jobs.recv().ok()
-            }
-            Work::Load(load) => match load_model(load, &job) {
-                Ok(model) => with_model(&model, load, &job, jobs),
-                Err(error) => {
-                    job.failed(error);
-                    jobs.recv().ok()
+    let mut next = None;
+    while let Some(job) = next.take().or_else(|| jobs.recv().ok()) {
+        match &job.work {
+            _ if job.cancel.is_cancelled() => job.failed(ModelError::Cancelled),
+            Work::Load(load) => {
+                // When it returns, the model is gone.
+                let done = load_model(load, &job).and_then(|model| with_model(&model, load, &job, jobs));
+                match done {
+                    Ok(other) => next = other,
+                    Err(error) => job.failed(error),
                 }
-            },
+            }
             Work::Generate(_) => {
                 job.failed(ModelError::Failed("no model is loaded; load one first".to_owned()));
-                jobs.recv().ok()
             }
-            Work::Unload => {
-                job.report(Report::Unloaded { id: job.id });
-                jobs.recv().ok()
-            }
-        };
+            Work::Unload => job.report(Report::Unloaded { id: job.id }),
+        }
     }
 }
 
@@ -91,21 +85,22 @@ fn load_model(load: &LoadRequest, job: &Job) -> Result<LlamaModel, ModelError> {
     })
 }
 
-/// Answers with `model` and returns the first job that is not for it.
-fn with_model(model: &LlamaModel, load: &LoadRequest, job: &Job, jobs: &Receiver<Job>) -> Option<Job> {
-    let mut speaker = match model::speaker(model, load) {
-        Ok((loaded, speaker)) => {
-            job.report(Report::Loaded { id: job.id, loaded });
-            speaker
-        }
-        Err(error) => {
-            job.failed(error);
-            return jobs.recv().ok();
-        }
-    };
+/// Answers with `model` and returns the first job that is not for it; `None` when no more can come.
+fn with_model(
+    model: &LlamaModel,
+    load: &LoadRequest,
+    job: &Job,
+    jobs: &Receiver<Job>,
+) -> Result<Option<Job>, ModelError> {
+    let (loaded, mut speaker) = model::speaker(model, load)?;
+    // The making of a context does not look at it, and a model that nobody waits for must not stay.
+    if job.cancel.is_cancelled() {
+        return Err(ModelError::Cancelled);
+    }
+    job.report(Report::Loaded { id: job.id, loaded });
     loop {
-        let job = jobs.recv().ok()?;
-        let Work::Generate(request) = &job.work else { return Some(job) };
+        let Ok(job) = jobs.recv() else { return Ok(None) };
+        let Work::Generate(request) = &job.work else { return Ok(Some(job)) };
         let answer = if job.cancel.is_cancelled() {
             Err(ModelError::Cancelled)
         } else {
@@ -115,5 +110,24 @@ fn with_model(model: &LlamaModel, load: &LoadRequest, job: &Job, jobs: &Receiver
             Ok(stop) => job.report(Report::Done { id: job.id, stop }),
             Err(error) => job.failed(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traps;
+
+    #[test]
+    fn a_load_that_was_cancelled_in_its_last_part_left_the_model_in_memory() {
+        let load = traps::request(256);
+        let model = traps::loaded(&load);
+        let (reports, mut said) = mpsc::channel(WAITING_REPORTS);
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let job = Job { id: 1, work: Work::Unload, cancel, reports, asked: Instant::now() };
+        let (_, jobs) = std::sync::mpsc::channel();
+        assert_eq!(with_model(&model, &load, &job, &jobs).unwrap_err(), ModelError::Cancelled);
+        assert!(said.try_recv().is_err(), "it is not said to be loaded");
     }
 }
