@@ -152,7 +152,7 @@ fn a_pipe_or_a_device_is_refused_without_a_wait() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for path in [pipe, "/dev/zero".into()] {
         let (sender, receiver) = std::sync::mpsc::channel();
-        std::thread::spawn(move || sender.send(Header::read(&path)));
+        std::thread::spawn(move || drop(sender.send(Header::read(&path))));
         let refused = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("it hangs");
         assert!(matches!(refused, Err(GgufError::Unreadable(_, why)) if why == "it is not a file"));
     }
