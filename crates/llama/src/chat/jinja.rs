@@ -16,7 +16,11 @@ const STEPS: u64 = 5_000_000;
 const DEPTH: usize = 64;
 
 /// The longest template that is compiled, in bytes; those in use have up to 20 KB.
-const LENGTH: usize = 512 * 1024;
+const LENGTH: usize = 256 * 1024;
+
+/// The longest prompt, in bytes, in which a word stands for each thing that was said. What a template keeps for itself
+/// is not counted: the program that runs it has a limit of its own.
+const PROMPT: usize = 16 * 1024 * 1024;
 
 /// Renders a template with the functions and filters that templates of chat models expect.
 pub(super) fn render(source: &str, context: &Value, shield: &Arc<Shield>) -> Result<String, ChatError> {
@@ -36,12 +40,36 @@ pub(super) fn render(source: &str, context: &Value, shield: &Arc<Shield>) -> Res
         .add_function("strftime_now", |format: String| jiff::Zoned::now().strftime(&format).to_string());
     let shield = Arc::clone(shield);
     environment.add_filter("tojson", move |value: Value, options: Kwargs| to_json(&shield, &value, &options));
-    environment.render_str(source, context).map_err(refused)
+    let mut prompt = Prompt(Vec::new());
+    let template = environment.template_from_str(source).map_err(refused)?;
+    template.render_captured_to(context, &mut prompt).map_err(refused)?;
+    // A template writes whole strings.
+    Ok(String::from_utf8_lossy(&prompt.0).into_owned())
+}
+
+/// What a template has said, up to [`PROMPT`].
+struct Prompt(Vec<u8>);
+
+impl io::Write for Prompt {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > PROMPT {
+            return Err(io::Error::other("its prompt has no end"));
+        }
+        self.0.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// One line: what is wrong, and where.
 fn refused(error: Error) -> ChatError {
-    let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    let what = match std::error::Error::source(&error) {
+        Some(source) if error.kind() == ErrorKind::WriteFailure => source.to_string(),
+        _ => error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
+    };
     let place = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
     ChatError::Template(what.lines().next().unwrap_or_default().to_owned() + &place)
 }

@@ -169,13 +169,14 @@ fn what_a_template_cannot_do_is_said_in_one_sentence() {
             "{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}",
             "engine ran out of fuel (line 1)",
         ),
+        ("{% for a in range(9999) %}{{ 'x' * 100000 }}{% endfor %}", "its prompt has no end"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion limit exceeded (line 1)"),
     ];
     for (source, reason) in rows {
         let refused = TemplateFormat::new(source, "", "").unwrap_err();
         assert_eq!(refused, ChatError::Template(reason.to_owned()), "{source}");
     }
-    assert!(TemplateFormat::new(&" ".repeat(600_000), "", "").is_err());
+    assert!(TemplateFormat::new(&" ".repeat(300_000), "", "").is_err());
     assert!(TemplateFormat::new(&"{% if true %}".repeat(10_000), "", "").is_err());
     assert!(TemplateFormat::new(&format!("{{{{ {}", "(".repeat(100_000)), "", "").is_err());
 }

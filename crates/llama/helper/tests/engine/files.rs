@@ -1,9 +1,11 @@
 //! Files that cannot be loaded, and messages that do not fit: one sentence each, and the engine lives on.
 
 use crate::support::{
-    answer, ask, engines, gpt_oss, load, other_architecture, small_model, try_answer, try_load,
+    answer, ask, engines, gpt_oss, helper, load, other_architecture, small_model, try_answer, try_load,
+    with_template,
 };
 use openagents_core::model::ModelError;
+use openagents_llama::Engine;
 use std::fs;
 
 #[test]
@@ -48,4 +50,19 @@ fn messages_that_do_not_fit_are_refused_with_both_numbers() {
         }
         assert!(answer(&*engine, &ask("hello", 5)).usage.tokens > 0, "{name}");
     }
+}
+
+#[test]
+fn a_template_that_doubles_a_text_took_all_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let doubles =
+        "{% set n = namespace(x='oh no oh') %}{% for i in range(28) %}{% set n.x = n.x ~ n.x %}{% endfor %}";
+    let says = "{% for message in messages %}{{ message.content }}{% endfor %}";
+    let path = with_template(folder.path(), &format!("{doubles}{says}"));
+    let engine = helper();
+    let refused = try_load(&engine, &path, 512).unwrap_err();
+    assert!(!refused.to_string().contains("\n"), "{refused}");
+    assert_eq!(engine.loaded(), None);
+    load(&engine, &small_model(), 512);
+    assert!(answer(&engine, &ask("hello", 5)).usage.tokens > 0);
 }

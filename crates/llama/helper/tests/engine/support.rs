@@ -142,6 +142,21 @@ pub(crate) fn effort(process: u32) -> (u64, u64) {
     (process.accumulated_cpu_time(), process.memory())
 }
 
+/// Returns the small model with another template, which may have 368 bytes.
+pub(crate) fn with_template(folder: &Path, template: &str) -> PathBuf {
+    let mut bytes = std::fs::read(small_model()).unwrap();
+    let key = b"tokenizer.chat_template";
+    // Behind the name stand the type, in four bytes, and the length, in eight.
+    let at = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + 4;
+    let length = usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap();
+    let padded = format!("{template:length$}");
+    assert_eq!(padded.len(), length);
+    bytes[at + 8..at + 8 + length].copy_from_slice(padded.as_bytes());
+    let path = folder.join("template.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
 /// Returns a copy of the tiny gpt-oss that says it is something else.
 pub(crate) fn other_architecture(folder: &Path) -> PathBuf {
     let mut bytes = std::fs::read(gpt_oss()).unwrap();
