@@ -77,10 +77,20 @@ test('settings are saved as they are typed, live on every page, and refused in a
   assert.equal(await temperature.inputValue(), '7');
   assert.equal(await two.page.getByLabel('Temperature').inputValue(), '0.3');
   await one.shoot('models-refused');
+  const configured = [];
+  one.page.on('websocket', (socket) => {
+    socket.on('framesent', ({ payload }) => {
+      const { method, params } = JSON.parse(payload);
+      if (method === '_openagents/models/configure') configured.push(params.settings);
+    });
+  });
   await one.page.reload();
   await one.live();
   await one.page.keyboard.press('Control+,');
   await shows(one.page, 'Temperature', '0.3');
+  await one.page.getByLabel('Top-p').fill('0.8');
+  await shows(two.page, 'Top-p', '0.8');
+  assert.deepEqual(configured, [{ topP: 0.8 }], 'what was not changed here is left to others');
   await one.page.getByRole('button', { name: 'Reset to defaults' }).click();
   await shows(two.page, 'Temperature', '0.7');
   await one.page.keyboard.press('Escape');
