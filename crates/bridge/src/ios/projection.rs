@@ -76,14 +76,18 @@ impl Projection {
     ) {
         let seq = stored.seq;
         match &stored.update {
-            // Some chunks only carry figures.
-            SessionUpdate::AgentMessage(message) if message.text.is_empty() => {}
             SessionUpdate::AgentMessage(message) => {
-                if message.summary.is_some() {
+                if message.text.is_empty() {
+                    // Some chunks only carry figures.
+                } else if message.summary.is_some() {
                     // Whole as it is: the app looks for heading and sentence in one text.
                     self.show(to_wire::chunk(Voice::Agent, &message.text), seq, out);
                 } else {
                     self.say(Voice::Agent, message.message_id.as_deref(), &message.text, seq, out);
+                }
+                // Another prompt may wait: its turn must not hold back the end of this one's answer.
+                if message.ends_turn() {
+                    self.flush_text(out);
                 }
             }
             SessionUpdate::AgentThought(thought) => self.say(Voice::Thought, None, &thought.text, seq, out),

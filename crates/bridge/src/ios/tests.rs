@@ -6,7 +6,7 @@ use super::{
     to_wire,
 };
 use crate::{prune, testing};
-use openagents_core::update::{EntryStatus::*, RunState, SessionUpdate};
+use openagents_core::update::{AgentMessage, EntryStatus::*, RunState, SessionUpdate};
 use serde_json::{Value, json};
 
 const LIVE: View = View { modes: true, progress: true };
@@ -358,5 +358,27 @@ fn no_frame_can_end_the_socket() {
     assert_eq!(shown.len(), 4);
     for update in updates(&shown) {
         assert!(update.to_string().len() < prune::IOS_ANSWER, "{}", update["sessionUpdate"]);
+    }
+}
+
+#[test]
+fn the_end_of_an_answer_is_shown_while_another_prompt_waits() {
+    let chunk = |text: &str, ended| {
+        SessionUpdate::AgentMessage(AgentMessage {
+            text: text.to_owned(),
+            message_id: Some("m".to_owned()),
+            ended,
+            ..AgentMessage::default()
+        })
+    };
+    for log in
+        [vec![chunk("All of", false), chunk(" it.", true)], vec![chunk("All of it.", false), chunk("", true)]]
+    {
+        let (mut projection, mut shown) = (Projection::default(), Vec::new());
+        for stored in testing::stored(log) {
+            projection.push(&stored, LIVE, &|_| false, &mut shown);
+        }
+        assert_eq!(texts(&shown), ["All of it."]);
+        assert_eq!(projection.held_back(), None);
     }
 }
