@@ -51,6 +51,13 @@ impl ModelsFeed {
         serde_json::to_value(self.models.snapshot()).unwrap_or_default()
     }
 
+    /// Looks at the files first: a person may have put one there.
+    pub(crate) async fn fresh_snapshot(&self) -> Value {
+        let models = self.models.clone();
+        beside(move || models.refresh()).await;
+        self.snapshot()
+    }
+
     /// Does what a person asked for and returns how everything stands then.
     pub(crate) async fn command(&self, command: ModelCommand) -> Result<Value, Fault> {
         let models = self.models.clone();
@@ -79,7 +86,14 @@ pub(crate) struct ModelsWatch {
 impl ModelsWatch {
     /// Begins to watch for a connection that has just been told `told`.
     pub(crate) fn begin(feed: Arc<ModelsFeed>, told: Value, wake: &Wake) -> Self {
-        feed.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(wake));
+        {
+            let mut watchers = feed.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            watchers.retain(|watcher| watcher.strong_count() > 0);
+            // A connection may ask again and again.
+            if !watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
+                watchers.push(Arc::downgrade(wake));
+            }
+        }
         // What changed since then is found at the first look.
         Self { feed, seen: 0, told, next: Instant::now() + EVERY }
     }
@@ -101,5 +115,41 @@ impl ModelsWatch {
         let text = rpc::notification("_openagents/models", &snapshot);
         self.told = snapshot;
         Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::model::{LanguageModel, LocalModelsError, ModelsSnapshot};
+
+    #[derive(Debug)]
+    struct NoModels;
+
+    impl LocalModels for NoModels {
+        fn model(&self) -> Arc<dyn LanguageModel> {
+            unreachable!("nobody asks")
+        }
+        fn snapshot(&self) -> ModelsSnapshot {
+            ModelsSnapshot::default()
+        }
+        fn watch(&self, _: Arc<dyn Fn() + Send + Sync>) {}
+        fn command(&self, _: ModelCommand) -> Result<(), LocalModelsError> {
+            Ok(())
+        }
+        fn shut_down(&self) {}
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_watches_again_is_woken_once() {
+        let feed = ModelsFeed::new(Arc::new(NoModels));
+        let (wake, other) = (Wake::default(), Wake::default());
+        for wake in [&wake, &other, &wake, &wake] {
+            ModelsWatch::begin(feed.clone(), feed.snapshot(), wake);
+        }
+        assert_eq!(feed.watchers.lock().unwrap().len(), 2);
+        drop(other);
+        ModelsWatch::begin(feed.clone(), feed.snapshot(), &wake);
+        assert_eq!(feed.watchers.lock().unwrap().len(), 1);
     }
 }
