@@ -8,7 +8,8 @@ use openagents_core::update::{
 };
 use std::sync::Arc;
 
-/// Updates that are looked at, from the end of the log. A turn has a few dozen.
+/// Updates at the end of the log that are looked at in full; before them only what people and agents said counts, for
+/// the prompts that still wait. A call without an end is not far from the end.
 const UPDATES: u64 = 1024;
 const PAGE: usize = 256;
 
@@ -20,18 +21,33 @@ pub(super) struct Unfinished {
     /// Calls without an end, in their order.
     calls: Vec<String>,
     /// A turn has shown something and said nothing final yet.
-    begun: bool,
+    turn: Option<Kind>,
     /// Prompts whose turn has not begun.
     waiting: usize,
-    /// The message that was said last: its other chunks say nothing new.
+    /// The message that was said last.
     message: Option<String>,
 }
 
+/// Who is at work in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Exploration,
+    Model,
+}
+
 impl Unfinished {
-    /// Reads the end of a session's log. Blocks.
+    /// Reads a session's log. Blocks.
     pub(super) fn read(store: &Store, id: &str, last_seq: u64) -> Result<Self, StoreError> {
         let mut found = Self::default();
-        let mut since = last_seq.saturating_sub(UPDATES);
+        let end_begins = last_seq.saturating_sub(UPDATES);
+        let mut since = 0;
+        while since < end_begins {
+            let page = store.messages_after(id, since, PAGE)?;
+            let Some(last) = page.last() else { break };
+            since = last.seq.min(end_begins);
+            page.iter().filter(|stored| stored.seq <= end_begins).for_each(|stored| found.push(stored));
+        }
+        since = end_begins;
         loop {
             let page = store.updates_after(id, since, PAGE)?;
             let Some(last) = page.last() else { return Ok(found) };
@@ -44,17 +60,18 @@ impl Unfinished {
         match &stored.update {
             SessionUpdate::UserMessage(_) => self.waiting += 1,
             // An exploration that was asked for by name begins its session with the title; later ones are only names.
-            SessionUpdate::Title(_) => self.begun |= stored.seq == 1,
+            SessionUpdate::Title(_) if stored.seq == 1 => self.turn = Some(Kind::Exploration),
             SessionUpdate::Plan(plan) => {
                 if self.plan.as_ref().is_none_or(|known| known.plan_id != plan.plan_id) {
                     self.waiting = self.waiting.saturating_sub(1);
                     self.calls.clear();
+                    self.turn = Some(Kind::Exploration);
                 }
-                self.begun = true;
                 self.plan = Some(plan.clone());
             }
             SessionUpdate::ToolCall(call) => {
-                self.begin();
+                let is_step = call.op_hash.is_some() || call.stage.is_some();
+                self.begin(if is_step { Kind::Exploration } else { Kind::Model });
                 self.calls.push(call.call_id.clone());
             }
             SessionUpdate::ToolCallUpdate(update) => {
@@ -62,41 +79,62 @@ impl Unfinished {
                     self.calls.retain(|id| *id != update.call_id);
                 }
             }
-            SessionUpdate::AgentMessage(message)
-                if message.message_id.is_some() && message.message_id == self.message => {}
-            SessionUpdate::AgentMessage(message) => {
-                self.message.clone_from(&message.message_id);
-                self.end();
-            }
-            SessionUpdate::AgentThought(_) => self.begin(),
-            SessionUpdate::Mode(_) => {}
+            SessionUpdate::AgentMessage(message) => self.say(message),
+            SessionUpdate::AgentThought(_) => self.begin(Kind::Model),
+            SessionUpdate::Title(_) | SessionUpdate::Mode(_) => {}
         }
     }
 
-    /// A model shows something before it answers: its prompt waits no longer.
-    fn begin(&mut self) {
-        if !std::mem::replace(&mut self.begun, true) {
+    /// Something is shown before the last word: its prompt waits no longer.
+    fn begin(&mut self, kind: Kind) {
+        if self.turn.is_none() {
+            self.turn = Some(kind);
             self.waiting = self.waiting.saturating_sub(1);
         }
     }
 
-    fn end(&mut self) {
-        // Said in the middle of a run, it is an aside: a refused prompt, say.
-        if self.is_running() {
+    fn say(&mut self, message: &AgentMessage) {
+        if message.message_id.is_some() && message.message_id == self.message {
+            // More of what was said last: its beginning was not the end, even if it sounded so.
+            self.turn = (!message.ends_turn()).then_some(self.turn.unwrap_or(Kind::Model));
             return;
         }
-        if !std::mem::take(&mut self.begun) {
-            self.waiting = self.waiting.saturating_sub(1);
+        // An aside: of a prompt that was refused, say.
+        let is_aside = message.message_id.is_none() && !message.ends_turn();
+        if is_aside && (self.is_running() || self.turn == Some(Kind::Model)) {
+            return;
+        }
+        self.message.clone_from(&message.message_id);
+        // Without the mark, in logs that are older: an exploration speaks once, and so does a turn that is refused.
+        let refuses = message.text.starts_with("❌ ") || message.message_id.is_none();
+        let ends = message.ends_turn()
+            || self.turn == Some(Kind::Exploration) && !self.is_running()
+            || self.turn.is_none() && refuses;
+        self.begin(Kind::Model);
+        if ends {
+            self.turn = None;
         }
     }
 
     /// Returns whether the log ends inside a turn.
     pub(super) fn is_inside_a_turn(&self) -> bool {
-        self.is_running() || self.begun || self.waiting > 0
+        self.is_running() || self.turn.is_some() || self.waiting > 0
     }
 
     fn is_running(&self) -> bool {
         !self.calls.is_empty() || self.plan.as_ref().is_some_and(|plan| plan.state == RunState::Running)
+    }
+
+    /// Returns a last word for each turn that has none.
+    fn last_words(&self) -> Vec<SessionUpdate> {
+        let begun = match self.turn {
+            Some(Kind::Model) => Some("❌ OpenAgents ended before this answer was done."),
+            Some(Kind::Exploration) => Some("❌ OpenAgents ended before this exploration was done."),
+            None if self.is_running() => Some("❌ OpenAgents ended before this exploration was done."),
+            None => None,
+        };
+        let waiting = std::iter::repeat_n("❌ OpenAgents ended before this was begun.", self.waiting);
+        begun.into_iter().chain(waiting).map(word).collect()
     }
 
     /// Returns what closes calls and plan; the final message is the caller's.
@@ -128,8 +166,9 @@ pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
     if !unfinished.is_inside_a_turn() {
         return Ok(Some(row));
     }
+    let words = unfinished.last_words();
     let mut closing = unfinished.closing("The app ended before this was done");
-    closing.push(word("❌ OpenAgents ended before this exploration was done."));
+    closing.extend(words);
     match store.append(id, closing) {
         Ok(_) => store.session(id),
         // On a full disk it can still be read; the next one who loads it tries again.
@@ -140,11 +179,12 @@ pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
     }
 }
 
-/// A message of its own: without an id, clients would add it to the one before.
+/// The last word of a turn. A message of its own: without an id, clients would add it to the one before.
 pub(super) fn word(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: text.to_owned(),
         message_id: Some(uuid::Uuid::new_v4().to_string()),
+        ended: true,
         ..AgentMessage::default()
     })
 }
@@ -172,6 +212,11 @@ mod tests {
             message_id,
             ..AgentMessage::default()
         })
+    }
+
+    fn last(id: &str) -> SessionUpdate {
+        let SessionUpdate::AgentMessage(message) = chunk(id) else { unreachable!() };
+        SessionUpdate::AgentMessage(AgentMessage { ended: true, ..message })
     }
 
     fn title() -> SessionUpdate {
@@ -212,8 +257,16 @@ mod tests {
                 completed("x".into()),
                 chunk("m1"),
                 user("b", "c"),
-                chunk("m1"),
-                chunk("m2"),
+                last("m1"),
+                last("m2"),
+            ],
+            // A log of before: no mark, but an exploration speaks once.
+            vec![
+                user("a", "c"),
+                plan(RunState::Complete, &[Completed]),
+                chunk("m"),
+                user("b", "c"),
+                text("❌ no"),
             ],
         ] {
             assert!(!end_of(updates.clone()).is_inside_a_turn(), "{updates:?}");
@@ -241,7 +294,7 @@ mod tests {
         assert!(end_of(vec![user("a", "c"), thought()]).is_inside_a_turn());
         let called = vec![user("a", "c"), call("c", "search.grep"), completed("x".into())];
         assert!(end_of(called).is_inside_a_turn());
-        let waits = vec![user("a", "c"), chunk("m1"), user("b", "c"), chunk("m1")];
+        let waits = vec![user("a", "c"), chunk("m1"), user("b", "c"), last("m1")];
         assert!(end_of(waits).is_inside_a_turn());
         // The first turn was answered; the prompt behind it never got its turn.
         let log = vec![
@@ -252,6 +305,45 @@ mod tests {
             text("done"),
         ];
         assert!(end_of(log).is_inside_a_turn());
+    }
+
+    /// What is said of each prompt; said once, the log is closed.
+    fn closed(mut updates: Vec<SessionUpdate>) -> Vec<String> {
+        let unfinished = end_of(updates.clone());
+        let words = unfinished.last_words();
+        updates.extend(unfinished.closing("over"));
+        updates.extend(words.clone());
+        assert!(!end_of(updates).is_inside_a_turn());
+        let text = |update| match update {
+            SessionUpdate::AgentMessage(message) => message.text,
+            other => panic!("{other:?}"),
+        };
+        words.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn an_answer_that_was_killed_in_the_middle_is_closed() {
+        let answer = "❌ OpenAgents ended before this answer was done.";
+        let prompt = "❌ OpenAgents ended before this was begun.";
+        assert_eq!(closed(vec![user("a", "c"), chunk("m")]), [answer]);
+        assert_eq!(closed(vec![user("a", "c"), chunk("m"), chunk("m"), user("b", "c")]), [answer, prompt]);
+        let log = vec![user("a", "c"), chunk("m"), user("b", "c"), call("c", "search.grep")];
+        assert_eq!(closed(log), [answer, prompt]);
+        assert_eq!(closed(vec![user("a", "c"), user("b", "c"), last("m"), user("c", "c")]), [prompt, prompt]);
+    }
+
+    #[test]
+    fn prompts_that_wait_behind_a_long_answer_are_not_forgotten() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path()).unwrap();
+        let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };
+        store.create_session(new).unwrap();
+        let mut log = vec![user("z", "c"), last("m0"), user("a", "c"), thought(), user("b", "c")];
+        log.extend([call("c", "search.grep"), completed("x".into())]);
+        log.extend((0..3 * UPDATES).map(|_| chunk("m")));
+        let last_seq = store.append("s", log).unwrap().rows.last().unwrap().seq;
+        let found = Unfinished::read(&store, "s", last_seq).unwrap();
+        assert_eq!((found.turn, found.waiting, found.calls.len()), (Some(Kind::Model), 1, 0));
     }
 
     #[test]

@@ -149,6 +149,16 @@ impl Store {
         self.readers.with(|reader| reader.updates_after(session_id, since, limit))
     }
 
+    /// Reads as [`Store::updates_after`], without tool calls and what came of them: they are most of a log's bytes.
+    pub(crate) fn messages_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.readers.with(|reader| reader.messages_after(session_id, since, limit))
+    }
+
     /// Returns a session. Blocks.
     pub fn session(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
         self.readers.with(|reader| reader.session(id))

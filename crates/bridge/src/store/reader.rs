@@ -74,6 +74,14 @@ impl Readers {
     }
 }
 
+fn read_update(row: &Row<'_>) -> rusqlite::Result<Arc<Stored>> {
+    let json = row.get_ref(2)?.as_str()?;
+    let update = serde_json::from_str(json).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
+    })?;
+    Ok(Arc::new(Stored { seq: row.get(0)?, ts: row.get(1)?, update }))
+}
+
 #[derive(Debug)]
 pub(super) struct Reader(Connection);
 
@@ -95,14 +103,21 @@ impl Reader {
         let mut statement = self.0.prepare_cached(
             "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
         )?;
-        let rows = statement.query_map(params![session_id, since, limit], |row| {
-            let json = row.get_ref(2)?.as_str()?;
-            let update = serde_json::from_str(json).map_err(|error| {
-                rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
-            })?;
-            Ok(Arc::new(Stored { seq: row.get(0)?, ts: row.get(1)?, update }))
-        })?;
-        rows.collect()
+        statement.query_map(params![session_id, since, limit], read_update)?.collect()
+    }
+
+    pub(super) fn messages_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Arc<Stored>>> {
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        let mut statement = self.0.prepare_cached(
+            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2
+             AND update_json NOT LIKE '{\"kind\":\"tool\\_call%' ESCAPE '\\' ORDER BY seq LIMIT ?3",
+        )?;
+        statement.query_map(params![session_id, since, limit], read_update)?.collect()
     }
 
     pub(super) fn session(&self, id: &str) -> rusqlite::Result<Option<SessionRow>> {

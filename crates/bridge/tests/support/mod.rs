@@ -75,9 +75,15 @@ pub fn text(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), ..AgentMessage::default() })
 }
 
+/// The last message of a turn.
+pub fn last(text: &str) -> SessionUpdate {
+    let message = AgentMessage { text: text.to_owned(), ended: true, ..AgentMessage::default() };
+    SessionUpdate::AgentMessage(message)
+}
+
 /// Says its goals, one message each.
 pub fn echo(request: &ExploreRequest, _: &CancellationToken, emit: Emit<'_>) -> RunState {
-    request.goals.iter().for_each(|goal| emit(text(goal)));
+    request.goals.iter().for_each(|goal| emit(last(goal)));
     RunState::Complete
 }
 
@@ -87,7 +93,7 @@ pub fn until_cancelled(_: &ExploreRequest, cancel: &CancellationToken, emit: Emi
     while !cancel.is_cancelled() {
         std::thread::yield_now();
     }
-    emit(text("cancelled"));
+    emit(last("cancelled"));
     RunState::Cancelled
 }
 
