@@ -380,7 +380,7 @@ async fn explorations_do_not_wait_without_end() {
     }
     assert!(phone.notes.is_empty(), "{:?}", phone.notes);
     phone.request("orchestrate.explore.start", json!({})).await;
-    phone.notes_until("❌ Too many explorations are waiting already").await;
+    phone.notes_until("❌ Too many sessions are at work already").await;
 }
 
 #[tokio::test]

@@ -454,3 +454,84 @@ async fn a_prompt_that_waits_keeps_its_mode() {
     let said = shown(&updates(&mut client));
     assert_eq!(said.last().map(String::as_str), Some("agent_message_chunk: three"));
 }
+
+#[tokio::test]
+async fn an_answer_that_was_cut_off_says_so_to_the_client() {
+    let (house, _) = house(|_, _, on_event| {
+        on_event(ModelEvent::Reasoning(Reasoning::new("on and on")));
+        on_event(ModelEvent::Usage(Usage { tokens: 5, ..Usage::default() }));
+        Ok(StopReason::MaxTokens)
+    })
+    .await;
+    let mut client = house.acp().await;
+    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let result = client.request("session/prompt", prompt(&session, "tell me everything")).await;
+    assert_eq!(result["stopReason"], "max_tokens");
+    let last = updates(&mut client).pop().unwrap();
+    assert!(last["update"]["content"]["text"].as_str().unwrap().starts_with("The answer was cut off"));
+    assert_eq!(last["update"]["_meta"]["openagents"]["usage"]["tokens"], 5);
+}
+
+/// Two turns that end in all ways: each answer stands behind its own prompt when the third is asked.
+#[tokio::test]
+async fn a_prompt_that_was_sent_while_another_was_cut_off_gets_its_own_answer() {
+    let released = Arc::new(AtomicBool::new(false));
+    let waits = released.clone();
+    let (house, fake) = house(move |request, _, on_event| {
+        while !waits.load(Ordering::SeqCst) {
+            std::thread::park_timeout(std::time::Duration::from_millis(1));
+        }
+        let Some(Message::User { text }) = request.messages.last() else { panic!("no prompt") };
+        if text == "one" {
+            return Ok(StopReason::MaxTokens);
+        }
+        on_event(say(&format!("answer to {text}")));
+        Ok(StopReason::EndTurn)
+    })
+    .await;
+    let mut client = house.acp().await;
+    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let mut ids = Vec::new();
+    for text in ["one", "two", "three"] {
+        ids.push(client.ask("session/prompt", prompt(&session, text)).await);
+    }
+    client.notes_until("three").await;
+    released.store(true, Ordering::SeqCst);
+    for id in ids {
+        client.answer(id).await;
+    }
+    let asked = fake.0.asked.lock().unwrap();
+    let texts: Vec<&str> = asked[2]
+        .messages
+        .iter()
+        .map(|message| match message {
+            Message::User { text } | Message::Tool { text, .. } => text.as_str(),
+            Message::Assistant(said) => &said.text,
+        })
+        .collect();
+    let cut = "The answer was cut off: the conversation fills the model's context.";
+    assert_eq!(texts, ["one", cut, "two", "answer to two", "three"]);
+}
+
+/// The app knows no such mode: it is told `default_mode`, and sends that back before every prompt.
+#[tokio::test]
+async fn a_phone_that_repeats_what_it_was_told_leaves_the_mode_alone() {
+    let (house, fake) = house(with_a_call).await;
+    let (mut client, mut phone) = (house.acp().await, house.phone().await);
+    let session = phone.request("session/new", json!({})).await["session_id"].clone();
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": LOCAL_MODEL})).await;
+    phone.request("session/set_mode", json!({"session_id": session, "mode_id": "default_mode"})).await;
+    phone
+        .request("session/prompt", json!({"session_id": session, "prompt": [{"type": "text", "text": "go"}]}))
+        .await;
+    phone.notes_until("There is a README.").await;
+    assert_eq!(fake.0.asked.lock().unwrap().len(), 2);
+    let attached = client.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    assert_eq!(attached["mode"], LOCAL_MODEL);
+    // Another of the modes that it knows is a wish.
+    phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
+    let loaded = client.request("session/load", json!({"sessionId": session})).await;
+    assert_eq!(loaded["modes"]["currentModeId"], "codex");
+    let available = loaded["modes"]["availableModes"].as_array().unwrap();
+    assert!(available.iter().any(|mode| mode["id"] == "codex"), "{available:?}");
+}

@@ -11,7 +11,7 @@ use crate::{
     models::ModelsFeed,
     outbox::{Out, Outbox},
     rpc::{self, Id},
-    sessions::{Session, Ticket, TurnRequest, beside},
+    sessions::{Session, Ticket, TurnEnd, TurnRequest, beside},
     shared::Shared,
 };
 use agent_client_protocol_schema::v1::{
@@ -129,7 +129,7 @@ impl Methods {
             Call::Workspaces => Ok(Answer::Now(requests::workspaces(hub).await)),
             Call::Models(list) => {
                 let feed = self.models()?;
-                let snapshot = feed.snapshot();
+                let snapshot = feed.fresh_snapshot().await;
                 Ok(if list.watch { Answer::AndWatchModels(snapshot, feed) } else { Answer::Now(snapshot) })
             }
             Call::Model(command) => Ok(Answer::Now(self.models()?.command(command).await?)),
@@ -149,7 +149,12 @@ impl Methods {
     }
 
     async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
-        let cwd = self.shared.hub.admit(&request.cwd).await?;
+        // Only the person at this machine has this door's token; a folder that they name on purpose is made known.
+        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let cwd = match ours.and_then(|ours| ours.get("open")) {
+            Some(Value::Bool(true)) => self.shared.hub.open_workspace(&request.cwd).await?,
+            _ => self.shared.hub.admit(&request.cwd).await?,
+        };
         let session = self.shared.hub.create(&cwd).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
         Ok(Answer::AndFollow(result, session, 0))
@@ -230,7 +235,10 @@ impl Methods {
                 Ok(end) => match end.failure {
                     Some(failure) => (end.seq, rpc::error(Some(&id), &Fault::internal(failure))),
                     None => {
-                        (end.seq, rpc::response(&id, &wire(&PromptResponse::new(stop_reason(end.state)))))
+                        // The protocol has no stop reason for a turn that failed.
+                        let ours = to_wire::meta(json!({"state": end.state.as_str()}));
+                        let response = PromptResponse::new(stop_reason(&end)).meta(ours);
+                        (end.seq, rpc::response(&id, &wire(&response)))
                     }
                 },
                 Err(_) => {
@@ -244,8 +252,9 @@ impl Methods {
     }
 }
 
-fn stop_reason(state: RunState) -> StopReason {
-    match state {
+fn stop_reason(end: &TurnEnd) -> StopReason {
+    match end.state {
+        RunState::Complete if end.cut_off => StopReason::MaxTokens,
         RunState::Cancelled => StopReason::Cancelled,
         RunState::Running | RunState::Complete | RunState::Failed => StopReason::EndTurn,
     }

@@ -174,11 +174,16 @@ fn add_cut(ours: &mut Map<String, Value>, cut: Cut) {
     }
 }
 
-/// Returns the mode of a session and those it can be in.
+/// Returns the mode of a session and those it can be in. Its own is always among them, even one that nobody serves here.
 pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
     let mode =
         |mode: &Mode| SessionMode::new(mode.id, mode.name.clone()).description(mode.description.to_owned());
-    SessionModeState::new(current.to_owned(), available.iter().map(mode).collect())
+    let mut modes: Vec<SessionMode> = available.iter().map(mode).collect();
+    if available.iter().all(|mode| mode.id != current) {
+        let explores = "Not served by this computer: prompts explore the folder".to_owned();
+        modes.push(SessionMode::new(current.to_owned(), current.to_owned()).description(explores));
+    }
+    SessionModeState::new(current.to_owned(), modes)
 }
 
 /// Returns a row of `session/list`.

@@ -132,6 +132,12 @@ impl Methods {
 
     async fn set_mode(&mut self, session: &Arc<Session>, mode: String) {
         self.phone.set_modes();
+        // The app knows few modes. One that it was told instead of the real one comes back before every prompt; that is
+        // no wish to leave the real one.
+        let real = session.mode();
+        if *real != *mode && to_wire::known_mode(&real) == mode {
+            return;
+        }
         let told = self.told.insert(session.id().clone(), mode.clone());
         // The last generation of the app sets the same mode before every prompt. Another client may have set another
         // one since.

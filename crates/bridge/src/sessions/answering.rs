@@ -3,10 +3,9 @@
 use super::session::Session;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentLoop, PromptRequest, Transcript},
+    agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript},
     model::LocalModels,
     tool::Toolbox,
-    update::RunState,
 };
 use std::{path::Path, sync::Arc};
 
@@ -17,8 +16,8 @@ pub(super) fn answer(
     (root, text): (&Path, &str),
     session: &Arc<Session>,
     cancel: &CancellationToken,
-) -> RunState {
-    let transcript = session.transcript().unwrap_or_else(|error| {
+) -> PromptOutcome {
+    let transcript = session.transcript(cancel).unwrap_or_else(|error| {
         tracing::warn!(%error, "the model answers without what was said before");
         Transcript::default()
     });
@@ -33,5 +32,5 @@ pub(super) fn answer(
         AgentEvent::Update(update) => session.append(vec![update]),
         AgentEvent::Activity(activity) => session.show(activity),
     };
-    agent.prompt(&request, cancel, &emit).state
+    agent.prompt(&request, cancel, &emit)
 }

@@ -221,7 +221,7 @@ impl Hub {
             return Err(Fault::busy("OpenAgents is shutting down."));
         }
         if self.turns.len() > BUSY_SESSIONS {
-            return Err(Fault::busy("Too many explorations are waiting already; cancel some or wait."));
+            return Err(Fault::busy("Too many sessions are at work already; cancel some or wait."));
         }
         let (turn, ticket, opening, title) = Turn::new(request);
         if let Some(first) = session.ask(turn, opening, title, &self.stopping).await? {

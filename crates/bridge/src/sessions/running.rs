@@ -63,15 +63,18 @@ impl Runner {
             session.append(vec![refusal(fault)]);
             RunState::Failed
         };
+        let mut cut_off = false;
         let state = match (work, &self.models) {
             (Ok(Work::Exploration(request)), _) => self.explore(request, session, cancel),
             (Ok(Work::Prompt { root, text }), Some(models)) => {
-                answering::answer(models.as_ref(), &self.tools, (root, text), session, cancel)
+                let outcome = answering::answer(models.as_ref(), &self.tools, (root, text), session, cancel);
+                cut_off = outcome.cut_off;
+                outcome.state
             }
             (Ok(Work::Prompt { .. }), None) => refused(&Fault::no_local_model()),
             (Err(fault), _) => refused(fault),
         };
-        ended(session, state)
+        TurnEnd { cut_off, ..ended(session, state) }
     }
 
     fn explore(
@@ -146,7 +149,7 @@ fn ended(session: &Arc<Session>, state: RunState) -> TurnEnd {
     let head = session.head();
     let failure = head.failure.map(|failure| failure.message);
     let state = if failure.is_some() { RunState::Failed } else { state };
-    TurnEnd { state, seq: head.seq, failure }
+    TurnEnd { state, cut_off: false, seq: head.seq, failure }
 }
 
 fn refusal(fault: &Fault) -> SessionUpdate {

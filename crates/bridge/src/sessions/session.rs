@@ -40,6 +40,8 @@ pub(crate) struct Session {
     state: Mutex<State>,
     /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
     asking: tokio::sync::Mutex<()>,
+    /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
+    setting_mode: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -92,7 +94,14 @@ impl Session {
             failure: None,
             failures: 0,
         };
-        Self { id: row.id.into(), cwd: row.cwd, store, state: Mutex::new(state), asking: Default::default() }
+        Self {
+            id: row.id.into(),
+            cwd: row.cwd,
+            store,
+            state: Mutex::new(state),
+            asking: Default::default(),
+            setting_mode: Mutex::default(),
+        }
     }
 
     pub(crate) fn id(&self) -> &Arc<str> {
@@ -115,6 +124,7 @@ impl Session {
 
     /// Sets who answers from the next prompt on. Blocks while the store is behind.
     pub(crate) fn set_mode(self: &Arc<Self>, mode: &str) {
+        let _order = self.setting_mode.lock().unwrap_or_else(PoisonError::into_inner);
         // At once, not when it is stored: the next prompt may be here before that.
         self.lock().mode = mode.into();
         self.append(vec![SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() })]);
@@ -216,16 +226,20 @@ impl Session {
         Unfinished::read(&self.store, &self.id, self.head().seq)
     }
 
-    /// Returns what was said so far, as a model reads it. Blocks.
-    pub(super) fn transcript(&self) -> Result<Transcript, StoreError> {
+    /// Returns what was said so far, as a model reads it; less when a cancel comes first. Blocks.
+    ///
+    /// From the beginning on, not backwards: what a model is reminded of must not shift with every turn.
+    pub(super) fn transcript(&self, cancel: &CancellationToken) -> Result<Transcript, StoreError> {
         let mut transcript = Transcript::default();
-        let mut since = self.head().seq.saturating_sub(TRANSCRIPT);
-        loop {
+        // In steps as well, for the same reason.
+        let mut since = self.head().seq.saturating_sub(TRANSCRIPT).next_multiple_of(TRANSCRIPT / 4);
+        while !cancel.is_cancelled() {
             let page = self.store.updates_after(&self.id, since, TAIL)?;
-            let Some(last) = page.last() else { return Ok(transcript) };
+            let Some(last) = page.last() else { break };
             since = last.seq;
             page.iter().for_each(|stored| transcript.push(&stored.update));
         }
+        Ok(transcript)
     }
 
     /// Returns whether a turn was ever asked for.

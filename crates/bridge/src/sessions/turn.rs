@@ -146,6 +146,8 @@ pub(crate) type Ticket = oneshot::Receiver<TurnEnd>;
 pub(crate) struct TurnEnd {
     /// `Complete`, `Failed` or `Cancelled`.
     pub(crate) state: RunState,
+    /// A model's answer reached a limit before its end.
+    pub(crate) cut_off: bool,
     /// Number of its last update.
     pub(crate) seq: u64,
     /// Set when its updates could not be stored.

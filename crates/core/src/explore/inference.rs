@@ -40,5 +40,6 @@ pub(super) fn infer(
     let said = complete(model, INSTRUCTIONS, prompt, cancel);
     let said = said.map_err(|error| tracing::warn!(%error, "the model inferred no intent")).ok()?;
     let sentence = first_prose(&said)?;
+    // Whatever model answered: the protocol has no other word for the one on this computer.
     Some(Intent { sentence: Some(sentence), source: IntentSource::Gptoss, evidence })
 }
