@@ -72,7 +72,7 @@ pub(crate) enum Planner {
 pub(crate) struct Agent {
     /// What to ask; `-` reads standard input
     pub(crate) prompt: String,
-    /// A GGUF file to answer with instead of the model in use
+    /// A GGUF file to answer with instead of the model in use; in this process, as with the two below
     #[arg(long, value_name = "PATH")]
     pub(crate) model: Option<PathBuf>,
     /// The workspace
@@ -81,10 +81,10 @@ pub(crate) struct Agent {
     /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,
-    /// 0 for the likeliest answer, up to 2; otherwise as in the settings
+    /// 0 for the likeliest answer, up to 2; otherwise as in the settings. In this process, even beside a running app
     #[arg(long, value_name = "T")]
     pub(crate) temperature: Option<f32>,
-    /// Tokens of the answer at the most; otherwise as in the settings
+    /// Tokens of the answer at the most; otherwise as in the settings. In this process, even beside a running app
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u32>,
 }

@@ -4,6 +4,7 @@
 
 mod agent;
 mod args;
+mod bridge;
 mod explore;
 mod local;
 mod models;

@@ -25,6 +25,13 @@ pub(crate) fn warn(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "openagents: {text}");
 }
 
+/// Prints a piece of an answer at once, with nothing in it that can steer a terminal.
+pub(crate) fn piece(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(steady(text).as_bytes())?;
+    out.flush()
+}
+
 /// Prints one JSON value on one line.
 pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(value)?;
@@ -37,6 +44,12 @@ pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
 pub(crate) fn json_pretty(value: &impl Serialize) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(value)?)?;
     Ok(())
+}
+
+/// The text with its lines and tabs, and with nothing in it that can steer a terminal.
+fn steady(text: &str) -> String {
+    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().map(|c| if harmless(c) { c } else { ' ' }).collect()
 }
 
 /// Returns `text` so that nothing in it can steer a terminal.
@@ -84,5 +97,10 @@ mod tests {
     #[test]
     fn a_title_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb\u{7}"), "a [2Jb ");
+    }
+
+    #[test]
+    fn an_answer_cannot_steer_the_terminal() {
+        assert_eq!(steady("a\tb\n\u{1b}[2Jc\r\u{9b}1m"), "a\tb\n [2Jc  1m");
     }
 }

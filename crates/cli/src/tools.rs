@@ -4,13 +4,20 @@ use crate::{args, local, output, surroundings, words};
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
-    agent::{GENERATE, Generate, SessionContext, SessionTool},
+    agent::{AgentEvent, GENERATE, Generate, SessionContext, SessionTool},
     model::LocalModels,
     tool::{Registry, ToolError},
+    update::{SessionUpdate, ToolCallStatus},
     workspace::Workspace,
 };
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 pub(crate) fn list(arguments: &args::Tools) -> anyhow::Result<ExitCode> {
     let registry = Registry::exploration();
@@ -72,23 +79,45 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// `gptoss.generate` without a session: the text is the result.
+/// `gptoss.generate` without a session: the text is the result, shown as it comes.
 fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
     let models = local::start(surroundings::settings(), None)?;
     let tool = Generate { model: models.model(), options: models.snapshot().settings.options() };
     let call_id = uuid::Uuid::new_v4().to_string();
+    let failed = AtomicBool::new(false);
+    let shown = Mutex::new(String::new());
+    let show = |event| match event {
+        AgentEvent::Update(SessionUpdate::AgentMessage(message)) => {
+            shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&message.text);
+            // Whoever reads no more is told nothing more; the answer is told again by its end.
+            let _ = output::piece(&message.text);
+        }
+        AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)) => {
+            failed.fetch_or(matches!(update.status, ToolCallStatus::Error { .. }), Ordering::SeqCst);
+        }
+        AgentEvent::Update(_) | AgentEvent::Activity(_) => {}
+    };
     let context = SessionContext {
         workspace: &workspace,
         call_id: &call_id,
         cancel: &CancellationToken::new(),
-        emit: &|_| (),
+        emit: &show,
     };
     let said = tool.call(&context, given);
     models.shut_down();
+    let shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if !shown.is_empty() && !shown.ends_with('\n') {
+        output::line("")?;
+    }
     match said {
+        Ok(reason) if failed.into_inner() => Err(anyhow::anyhow!(reason)),
         Ok(text) => {
-            output::json_pretty(&text)?;
+            // What the tool itself adds below an answer.
+            let added = text.strip_prefix(&shown).unwrap_or_default().trim();
+            if !added.is_empty() {
+                output::warn(added);
+            }
             Ok(ExitCode::SUCCESS)
         }
         Err(error @ ToolError::InvalidParameters(_)) => Err(output::Usage(error.to_string()).into()),

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use std::{
-    io::Write,
+    io::{BufRead, Write},
     process::{Command, Output, Stdio},
 };
 
@@ -29,9 +29,59 @@ fn openagents(arguments: &[&str], input: &str) -> Output {
 fn without_a_model_it_says_how_to_get_one() {
     let told = openagents(&["agent", "hello"], "");
     assert_eq!(told.status.code(), Some(1));
-    let said = String::from_utf8(told.stdout).unwrap();
-    assert!(said.starts_with("❌ ") && said.contains("openagents models download"), "{said}");
+    // A script that reads the answer must not take the reason for one.
+    assert_eq!(String::from_utf8(told.stdout).unwrap(), "");
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert!(said.starts_with("openagents: ") && said.contains("openagents models download"), "{said}");
     assert_eq!(said.lines().count(), 1);
+}
+
+#[test]
+fn a_prompt_that_is_cut_inside_a_character_is_named_by_its_size() {
+    let told = openagents(&["agent", "-"], &format!("x{}", "é".repeat(1 << 20)));
+    assert_eq!(told.status.code(), Some(2));
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert!(said.contains("a prompt may have 1048576 bytes at most"), "{said}");
+}
+
+/// Else a second model is loaded beside the one of the app.
+#[test]
+fn where_a_bridge_runs_its_model_is_asked() {
+    let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let workspace = folder.path().join("nobody-knows");
+    std::fs::create_dir(&workspace).unwrap();
+    let program = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_openagents"));
+        let home = home.path();
+        command.args(arguments).current_dir(&workspace).env("OPENAGENTS_HOME", home).env("HOME", home);
+        command.env_remove("OPENAGENTS_LLAMA_MODEL").stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(Stdio::piped());
+        command
+    };
+    let serve = ["serve", "--port", "0", "--json", "--root", home.path().to_str().unwrap()];
+    let mut bridge = program(&serve).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(bridge.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let through_the_bridge = |arguments: &[&str]| {
+        let told = program(arguments).output().unwrap();
+        assert_eq!(told.status.code(), Some(1), "{told:?}");
+        let lines: Vec<Value> = String::from_utf8(told.stdout)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let (last, updates) = lines.split_last().unwrap();
+        assert_eq!(last["final"]["status"], "failed");
+        assert!(last["final"]["message"].as_str().unwrap().contains("openagents models download"), "{last}");
+        let prompt = updates.iter().find(|line| line["update"]["sessionUpdate"] == "user_message_chunk");
+        // A bridge says whose prompt it is.
+        prompt.unwrap()["update"]["_meta"]["openagents"]["connection"].is_string()
+    };
+    let asked = through_the_bridge(&["agent", "hello", "--json"]);
+    let special = through_the_bridge(&["agent", "hello", "--json", "--max-tokens", "5"]);
+    bridge.kill().unwrap();
+    bridge.wait().unwrap();
+    assert!(asked && !special);
 }
 
 #[test]
@@ -73,10 +123,10 @@ fn bad_usage_is_named() {
 #[test]
 fn a_tool_that_cannot_run_tells_its_caller_to_answer_itself() {
     let told = openagents(&["tool", "gptoss.generate", r#"{"user_prompt": "x"}"#], "");
-    assert_eq!(told.status.code(), Some(0));
-    let said: String = serde_json::from_slice(&told.stdout).unwrap();
-    assert!(said.starts_with("gptoss.generate unavailable: "), "{said}");
-    assert!(said.ends_with(". Falling back to inline response."), "{said}");
+    assert_eq!((told.status.code(), told.stdout.as_slice()), (Some(1), b"".as_slice()));
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert!(said.starts_with("openagents: gptoss.generate unavailable: "), "{said}");
+    assert!(said.trim_end().ends_with(". Falling back to inline response."), "{said}");
 }
 
 #[test]

@@ -26,8 +26,9 @@ const TITLE: usize = 60;
 pub(super) fn start(home: PathBuf, asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) {
     tokio::task::spawn_blocking(move || {
         let session_id = Uuid::new_v4().to_string();
+        let _ = news.blocking_send(News::Started(session_id.clone()));
         let outcome = run(&home, &session_id, asked, &cancel, &news);
-        let _ = news.blocking_send(News::Ended(session_id, Box::new(outcome)));
+        let _ = news.blocking_send(News::Ended(Box::new(outcome)));
     });
 }
 
@@ -56,7 +57,6 @@ fn run(
         Ok(models) => models,
         Err(error) => {
             let text = format!("❌ {error:#}");
-            tell(Told::Notice(text.clone()));
             return PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false };
         }
     };

@@ -1,13 +1,14 @@
 //! `openagents agent`: the model on this computer answers a prompt, with the tools of an exploration.
 
 mod here;
+mod remote;
 mod screen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
-    agent::PromptOutcome,
+    agent::{CANCELLED, PromptOutcome},
     model::{Activity, ModelSettings},
     update::RunState,
 };
@@ -19,14 +20,16 @@ use tokio::sync::mpsc;
 /// What a run tells; the end comes last.
 #[derive(Debug)]
 enum News {
+    /// The id of the session.
+    Started(String),
     /// The params of a `session/update`.
     Update(Value),
     /// What the model is doing.
     Activity(Option<Activity>),
     /// Something that a person should know; goes to stderr.
     Notice(String),
-    /// The id of the session, and how the turn ended.
-    Ended(String, Box<PromptOutcome>),
+    /// How the turn ended.
+    Ended(Box<PromptOutcome>),
 }
 
 /// What is asked.
@@ -74,17 +77,19 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
 
 /// `-` reads standard input.
 fn prompt(given: &str) -> anyhow::Result<String> {
-    let mut text = given.to_owned();
+    let mut bytes = given.as_bytes().to_vec();
     if given == "-" {
-        text.clear();
-        std::io::stdin().take(PROMPT + 1).read_to_string(&mut text).context("cannot read standard input")?;
+        bytes.clear();
+        std::io::stdin().take(PROMPT + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
     }
+    // First: what is cut at its limit may end inside a character.
+    if bytes.len() as u64 > PROMPT {
+        return Err(output::Usage(format!("a prompt may have {PROMPT} bytes at most")).into());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| output::Usage("the prompt is not UTF-8".to_owned()))?;
     let text = text.trim().to_owned();
     if text.is_empty() {
         return Err(output::Usage("the prompt is empty".to_owned()).into());
-    }
-    if text.len() as u64 > PROMPT {
-        return Err(output::Usage(format!("a prompt may have {PROMPT} bytes at most")).into());
     }
     Ok(text)
 }
@@ -92,16 +97,17 @@ fn prompt(given: &str) -> anyhow::Result<String> {
 async fn ask(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let (sender, mut news) = mpsc::channel(QUEUE);
-    here::start(surroundings::data_folder()?, asked, cancel.clone(), sender);
+    start(asked, cancel.clone(), sender)?;
     let mut screen = (!json).then(Screen::new);
-    let (mut interrupts, mut ended) = (0, None);
+    let (mut interrupts, mut session_id, mut ended) = (0, None, None);
     let mut signals = Interrupts::listen()?;
     while ended.is_none() && interrupts < 2 {
         tokio::select! {
             heard = news.recv() => match (heard, &mut screen) {
                 (None, _) => break,
                 (Some(News::Notice(text)), _) => output::warn(&text),
-                (Some(News::Ended(session_id, outcome)), _) => ended = Some((session_id, outcome)),
+                (Some(News::Started(id)), _) => session_id = Some(id),
+                (Some(News::Ended(outcome)), _) => ended = Some(outcome),
                 (Some(News::Update(params)), Some(screen)) => screen.show(&params)?,
                 (Some(News::Update(params)), None) => output::json_line(&params)?,
                 (Some(News::Activity(activity)), Some(screen)) => screen.activity(activity),
@@ -113,20 +119,37 @@ async fn ask(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    let state = ended.as_ref().map_or(RunState::Cancelled, |(_, outcome)| outcome.state);
-    match (&mut screen, &ended) {
-        (Some(screen), _) => screen.end(ended.as_ref().and_then(|(_, outcome)| outcome.usage))?,
-        (None, Some((session_id, outcome))) => output::json_line(&json!({"final": {
+    // The second Ctrl-C does not wait for the end; it is told all the same.
+    let outcome = ended.map_or_else(interrupted, |outcome| *outcome);
+    let state = outcome.state;
+    match &mut screen {
+        Some(screen) => screen.end(&outcome)?,
+        None => output::json_line(&json!({"final": {
             "status": state.as_str(),
             "session_id": session_id,
             "message": outcome.text,
             "usage": outcome.usage,
         }}))?,
-        (None, None) => {}
     }
     Ok(match state {
         RunState::Complete => ExitCode::SUCCESS,
         _ if interrupts > 0 => ExitCode::from(130),
         _ => ExitCode::FAILURE,
     })
+}
+
+fn interrupted() -> PromptOutcome {
+    PromptOutcome { state: RunState::Cancelled, text: CANCELLED.to_owned(), usage: None, cut_off: false }
+}
+
+/// Starts the turn on the bridge of this data folder, so that its model is the only one in memory; in this process
+/// where none is running, or where something is asked for that a bridge has settings for.
+fn start(asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) -> anyhow::Result<()> {
+    let home = surroundings::data_folder()?;
+    let is_special = asked.model.is_some() || asked.temperature.is_some() || asked.max_tokens.is_some();
+    match openagents_bridge::running(&home).filter(|_| !is_special) {
+        Some(address) => remote::start(address, home, asked, cancel, news),
+        None => here::start(home, asked, cancel, news),
+    }
+    Ok(())
 }

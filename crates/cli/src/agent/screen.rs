@@ -3,7 +3,11 @@
 use crate::{output, words};
 use anstyle::{AnsiColor, Effects, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use openagents_core::model::{Activity, Usage};
+use openagents_core::{
+    agent::{CANCELLED, PromptOutcome},
+    model::{Activity, Usage},
+    update::RunState,
+};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -26,6 +30,10 @@ pub(super) struct Screen {
     message: Option<String>,
     /// The answer does not stand at the beginning of a line.
     inside_a_line: bool,
+    /// A thought is not at its end.
+    inside_a_thought: bool,
+    /// A message that may be the reason of a failure: that is no answer. Its id and its text.
+    held: Option<(Option<String>, String)>,
 }
 
 impl Screen {
@@ -36,6 +44,8 @@ impl Screen {
             calls: HashMap::new(),
             message: None,
             inside_a_line: false,
+            inside_a_thought: false,
+            held: None,
         }
     }
 
@@ -52,7 +62,7 @@ impl Screen {
             None => return self.clear(),
         };
         // Below half a line of the answer there is no room for it.
-        if !self.watched || self.inside_a_line {
+        if !self.watched || self.inside_a_line || self.inside_a_thought {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
@@ -71,10 +81,8 @@ impl Screen {
         let text = update["content"]["text"].as_str().unwrap_or_default();
         let id = update["toolCallId"].as_str().unwrap_or_default();
         match update["sessionUpdate"].as_str() {
-            Some("agent_message_chunk") => self.say(update["messageId"].as_str(), text)?,
-            Some("agent_thought_chunk") => {
-                self.beside(&format!("{FAINT}{}{FAINT:#}", output::printable(text)))
-            }
+            Some("agent_message_chunk") => self.hear(update["messageId"].as_str(), text)?,
+            Some("agent_thought_chunk") => self.think(text),
             Some("tool_call") => {
                 let name = output::printable(update["title"].as_str().unwrap_or_default());
                 let arguments = output::printable(&update["rawInput"].to_string());
@@ -99,11 +107,22 @@ impl Screen {
         Ok(())
     }
 
-    /// Ends the line of the answer and tells the figures.
-    pub(super) fn end(&mut self, usage: Option<Usage>) -> anyhow::Result<()> {
+    /// Ends the line of the answer and tells the figures, or why there is no answer.
+    pub(super) fn end(&mut self, outcome: &PromptOutcome) -> anyhow::Result<()> {
+        let held = self.held.take();
+        if outcome.state == RunState::Complete
+            && let Some((id, text)) = held
+        {
+            self.say(id.as_deref(), &text)?;
+        }
         self.clear();
+        self.end_thought();
         self.end_line()?;
-        if let Some(usage) = usage {
+        if outcome.state != RunState::Complete && !outcome.text.is_empty() {
+            let reason = outcome.text.strip_prefix("❌ ").unwrap_or(&outcome.text);
+            output::warn(&output::printable(reason));
+        }
+        if let Some(usage) = outcome.usage {
             let Usage { tokens, tokens_per_second, first_token_ms, .. } = usage;
             self.beside(&format!(
                 "{FAINT}{tokens} tokens, {tokens_per_second:.1} tokens/s, the first after {first_token_ms} ms{FAINT:#}"
@@ -112,18 +131,58 @@ impl Screen {
         Ok(())
     }
 
+    /// Says a chunk, unless it begins like the reason of a failure: only the end of the turn tells what it is.
+    fn hear(&mut self, message: Option<&str>, text: &str) -> anyhow::Result<()> {
+        if let Some((id, mut said)) = self.held.take() {
+            if id.as_deref() == message {
+                said.push_str(text);
+                return if text.is_empty() {
+                    self.held = Some((id, said));
+                    Ok(())
+                } else {
+                    self.say(message, &said)
+                };
+            }
+            self.say(id.as_deref(), &said)?;
+        }
+        let is_new = self.message.as_deref() != message;
+        if is_new && (text.starts_with("❌ ") || text == CANCELLED) {
+            self.held = Some((message.map(str::to_owned), text.to_owned()));
+            return Ok(());
+        }
+        self.say(message, text)
+    }
+
+    /// Goes on with a thought, for a person who watches. It comes in pieces, like an answer.
+    fn think(&mut self, text: &str) {
+        self.clear();
+        if self.watched {
+            let line_break = if std::mem::take(&mut self.inside_a_line) { "\n" } else { "" };
+            let text = output::printable(text);
+            let mut out = anstream::stderr().lock();
+            let _ = write!(out, "{line_break}{FAINT}{text}{FAINT:#}");
+            let _ = out.flush();
+            self.inside_a_thought = true;
+        }
+    }
+
+    fn end_thought(&mut self) {
+        if std::mem::take(&mut self.inside_a_thought) {
+            let _ = writeln!(anstream::stderr().lock());
+        }
+    }
+
     fn say(&mut self, message: Option<&str>, text: &str) -> anyhow::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
         self.clear();
+        self.end_thought();
         if self.message.as_deref() != message && self.message.is_some() {
             self.end_line()?;
         }
         self.message = message.map(str::to_owned);
-        let mut out = std::io::stdout().lock();
-        out.write_all(steady(text).as_bytes())?;
-        out.flush()?;
+        output::piece(text)?;
         self.inside_a_line = !text.ends_with('\n');
         Ok(())
     }
@@ -138,6 +197,7 @@ impl Screen {
     /// Tells a person who watches; in a script the answer is all.
     fn beside(&mut self, line: &str) {
         self.clear();
+        self.end_thought();
         if self.watched {
             let line_break = if std::mem::take(&mut self.inside_a_line) { "\n" } else { "" };
             let _ = writeln!(anstream::stderr().lock(), "{line_break}{line}");
@@ -148,21 +208,5 @@ impl Screen {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
-    }
-}
-
-/// The text with its lines and tabs, and with nothing in it that can steer a terminal.
-fn steady(text: &str) -> String {
-    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars().map(|c| if harmless(c) { c } else { ' ' }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::steady;
-
-    #[test]
-    fn an_answer_cannot_steer_the_terminal() {
-        assert_eq!(steady("a\tb\n\u{1b}[2Jc\r\u{9b}1m"), "a\tb\n [2Jc  1m");
     }
 }

@@ -1,20 +1,14 @@
-//! A run on the bridge that is running: an ACP client over WebSocket like every other.
+//! A run on the bridge that is running.
 
 use super::{Asked, News};
-use anyhow::Context;
-use futures::{SinkExt, StreamExt};
+use crate::bridge::{Connection, wire_path};
 use openagents_core::CancellationToken;
 use serde_json::{Value, json};
-use std::{net::SocketAddr, path::Path};
-use tokio::{net::TcpStream, sync::mpsc};
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
 };
-
-/// Ids of our requests.
-const INITIALIZE: u64 = 1;
-const EXPLORE: u64 = 2;
+use tokio::sync::mpsc;
 
 pub(super) fn start(
     address: SocketAddr,
@@ -23,17 +17,11 @@ pub(super) fn start(
     cancel: CancellationToken,
     news: mpsc::Sender<News>,
 ) -> anyhow::Result<()> {
-    let file = home.join(openagents_bridge::TOKEN_FILE);
-    let token = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let token = token.trim().to_owned();
     let Asked { root, goals, planner } = asked;
-    let root = root.into_os_string().into_string().map_err(|root| {
-        let shown = root.to_string_lossy();
-        anyhow::anyhow!("{shown}: the running bridge can only be told of a path that is UTF-8; stop it first")
-    })?;
-    let explore = json!({"root": root, "goals": goals, "planner": planner});
+    let explore = json!({"root": wire_path(root)?, "goals": goals, "planner": planner});
+    let home: PathBuf = home.to_owned();
     tokio::spawn(async move {
-        if let Err(error) = talk(address, &token, explore, cancel, &news).await {
+        if let Err(error) = talk(address, &home, explore, cancel, &news).await {
             let _ = news.send(News::Notice(format!("the bridge at http://{address}: {error:#}"))).await;
         }
     });
@@ -42,36 +30,23 @@ pub(super) fn start(
 
 async fn talk(
     address: SocketAddr,
-    token: &str,
+    home: &Path,
     explore: Value,
     cancel: CancellationToken,
     news: &mpsc::Sender<News>,
 ) -> anyhow::Result<()> {
-    let mut request = format!("ws://{address}/acp").into_client_request()?;
-    let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
-    request.headers_mut().insert("authorization", bearer);
-    let stream = TcpStream::connect(address).await?;
-    let (mut socket, _) = tokio_tungstenite::client_async(request, stream).await?;
-    let initialize = json!({"protocolVersion": 1, "clientCapabilities": {},
-        "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
-    ask(&mut socket, INITIALIZE, "initialize", initialize).await?;
-    ask(&mut socket, EXPLORE, "_openagents/explore", explore).await?;
+    let mut bridge = Connection::open(address, home).await?;
+    let asked = bridge.ask("_openagents/explore", explore).await?;
     let (mut session, mut cancelled) = (None, false);
     loop {
         tokio::select! {
             () = cancel.cancelled(), if !cancelled && session.is_some() => {
                 cancelled = true;
-                let params = json!({"sessionId": session});
-                send(&mut socket, &json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params})).await?;
+                bridge.notify("session/cancel", json!({"sessionId": session})).await?;
             }
-            frame = socket.next() => {
-                let Some(frame) = frame else { anyhow::bail!("the connection was closed") };
-                let Message::Text(text) = frame? else { continue };
-                let Ok(message) = serde_json::from_str::<Value>(&text) else { continue };
-                if let Some(error) = message.get("error") {
-                    anyhow::bail!("{}", error["message"].as_str().unwrap_or("an error without a message"));
-                }
-                if message["id"] == EXPLORE {
+            message = bridge.next() => {
+                let message = message?;
+                if message["id"] == asked {
                     let text = |key: &str| message["result"][key].as_str().unwrap_or_default().to_owned();
                     session = Some(text("sessionId"));
                     let begun = News::Started { session_id: text("sessionId"), plan_id: text("planId") };
@@ -87,17 +62,4 @@ async fn talk(
             }
         }
     }
-}
-
-async fn ask(
-    socket: &mut WebSocketStream<TcpStream>,
-    id: u64,
-    method: &str,
-    params: Value,
-) -> anyhow::Result<()> {
-    send(socket, &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await
-}
-
-async fn send(socket: &mut WebSocketStream<TcpStream>, message: &Value) -> anyhow::Result<()> {
-    Ok(socket.send(Message::text(message.to_string())).await?)
 }

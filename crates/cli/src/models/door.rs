@@ -1,20 +1,15 @@
 //! The models, through the bridge that runs or in this process. Both give the same snapshots.
 
-use crate::{signals::Interrupts, surroundings};
+use crate::{bridge::Connection, signals::Interrupts, surroundings};
 use anyhow::Context;
-use futures::{SinkExt, StreamExt};
 use openagents_core::{
     folders::models_folder,
     model::{LocalModels, ModelCommand},
 };
 use openagents_llama::{Local, LocalConfig, client::Helper};
 use serde_json::{Value, json};
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
-use tokio::{net::TcpStream, runtime::Runtime};
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
-};
+use std::{sync::Arc, time::Duration};
+use tokio::runtime::Runtime;
 
 pub(super) struct Door {
     runtime: Runtime,
@@ -24,11 +19,6 @@ pub(super) struct Door {
 enum Models {
     Here(Arc<dyn LocalModels>),
     Bridge(Box<Connection>),
-}
-
-struct Connection {
-    socket: WebSocketStream<TcpStream>,
-    requests: u64,
 }
 
 impl Door {
@@ -50,7 +40,9 @@ impl Door {
     pub(super) fn snapshot(&mut self) -> anyhow::Result<Value> {
         match &mut self.models {
             Models::Here(models) => Ok(serde_json::to_value(models.snapshot())?),
-            Models::Bridge(connection) => self.runtime.block_on(connection.ask("list", json!({}))),
+            Models::Bridge(connection) => {
+                self.runtime.block_on(connection.request("_openagents/models/list", json!({})))
+            }
         }
     }
 
@@ -63,7 +55,7 @@ impl Door {
             }
             Models::Bridge(connection) => {
                 let (verb, params) = on_the_wire(command)?;
-                self.runtime.block_on(connection.ask(verb, params))
+                self.runtime.block_on(connection.request(&format!("_openagents/models/{verb}"), params))
             }
         }
     }
@@ -108,47 +100,6 @@ fn here() -> anyhow::Result<Arc<dyn LocalModels>> {
     let mut config = LocalConfig::new(folder, surroundings::settings(), Arc::new(Helper::new()));
     config.preload = false;
     Ok(Local::start(config))
-}
-
-impl Connection {
-    async fn open(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
-        let file = home.join(openagents_bridge::TOKEN_FILE);
-        let token =
-            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let mut request = format!("ws://{address}/acp").into_client_request()?;
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.trim()))?;
-        request.headers_mut().insert("authorization", bearer);
-        let stream = TcpStream::connect(address).await?;
-        let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
-        let mut connection = Self { socket, requests: 0 };
-        let initialize = json!({"protocolVersion": 1, "clientCapabilities": {},
-            "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
-        connection.request("initialize", initialize).await?;
-        Ok(connection)
-    }
-
-    async fn ask(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
-        self.request(&format!("_openagents/models/{verb}"), params).await
-    }
-
-    async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
-        self.requests += 1;
-        let id = self.requests;
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.socket.send(Message::text(request.to_string())).await?;
-        while let Some(frame) = self.socket.next().await {
-            let Message::Text(text) = frame? else { continue };
-            let Ok(mut message) = serde_json::from_str::<Value>(&text) else { continue };
-            if message["id"] != id {
-                continue;
-            }
-            if let Some(error) = message.get("error") {
-                anyhow::bail!("{}", error["message"].as_str().unwrap_or("an error without a message"));
-            }
-            return Ok(message["result"].take());
-        }
-        anyhow::bail!("the connection was closed")
-    }
 }
 
 fn on_the_wire(command: ModelCommand) -> anyhow::Result<(&'static str, Value)> {

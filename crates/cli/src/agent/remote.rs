@@ -1,0 +1,122 @@
+//! A turn on the bridge that is running, so that no second model is loaded beside its own.
+
+use super::{Asked, News};
+use crate::bridge::{Connection, wire_path};
+use openagents_core::{
+    CancellationToken,
+    agent::PromptOutcome,
+    model::{Activity, LOCAL_MODEL, Usage},
+    update::RunState,
+};
+use serde_json::{Value, json};
+use std::{net::SocketAddr, path::PathBuf};
+use tokio::sync::mpsc;
+
+pub(super) fn start(
+    address: SocketAddr,
+    home: PathBuf,
+    asked: Asked,
+    cancel: CancellationToken,
+    news: mpsc::Sender<News>,
+) {
+    tokio::spawn(async move {
+        let mut turn = Turn::default();
+        let state = match turn.talk(address, &home, asked, &cancel, &news).await {
+            Ok(state) => state,
+            Err(error) => {
+                let _ = news.send(News::Notice(format!("the bridge at http://{address}: {error:#}"))).await;
+                RunState::Failed
+            }
+        };
+        let Turn { text, usage, cut_off, .. } = turn;
+        let outcome = PromptOutcome { state, text, usage, cut_off };
+        // The reader is gone after a second Ctrl-C.
+        let _ = news.send(News::Ended(Box::new(outcome))).await;
+    });
+}
+
+/// What was heard of the turn.
+#[derive(Default)]
+struct Turn {
+    message: Option<String>,
+    text: String,
+    usage: Option<Usage>,
+    cut_off: bool,
+}
+
+impl Turn {
+    async fn talk(
+        &mut self,
+        address: SocketAddr,
+        home: &std::path::Path,
+        asked: Asked,
+        cancel: &CancellationToken,
+        news: &mpsc::Sender<News>,
+    ) -> anyhow::Result<RunState> {
+        let mut bridge = Connection::open(address, home).await?;
+        // The person at this machine names the folder: that makes it known.
+        let new = json!({"cwd": wire_path(asked.root)?, "mcpServers": [],
+            "_meta": {"openagents": {"open": true}}});
+        let session = bridge.request("session/new", new).await?["sessionId"].clone();
+        let id = session.as_str().unwrap_or_default().to_owned();
+        news.send(News::Started(id)).await?;
+        let mode = json!({"sessionId": session, "modeId": LOCAL_MODEL});
+        bridge.request("session/set_mode", mode).await?;
+        let content = json!([{"type": "text", "text": asked.prompt}]);
+        let prompt = bridge.ask("session/prompt", json!({"sessionId": session, "prompt": content})).await?;
+        let mut cancelled = false;
+        loop {
+            tokio::select! {
+                () = cancel.cancelled(), if !cancelled => {
+                    cancelled = true;
+                    bridge.notify("session/cancel", json!({"sessionId": session})).await?;
+                }
+                message = bridge.next() => {
+                    let mut message = message?;
+                    let params = message["params"].take();
+                    if message["id"] == prompt {
+                        return Ok(self.end(&message["result"]));
+                    }
+                    if params["sessionId"] != session {
+                        continue;
+                    }
+                    match message["method"].as_str() {
+                        Some("session/update") => {
+                            self.hear(&params["update"]);
+                            news.send(News::Update(params)).await?;
+                        }
+                        Some("_openagents/activity") => {
+                            let activity: Option<Activity> =
+                                serde_json::from_value(params["activity"].clone()).unwrap_or_default();
+                            news.send(News::Activity(activity)).await?;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, update: &Value) {
+        if update["sessionUpdate"] != "agent_message_chunk" {
+            return;
+        }
+        let id = update["messageId"].as_str().map(str::to_owned);
+        if id != self.message {
+            self.message = id;
+            self.text.clear();
+        }
+        self.text.push_str(update["content"]["text"].as_str().unwrap_or_default());
+        let usage = &update["_meta"]["openagents"]["usage"];
+        self.usage = serde_json::from_value(usage.clone()).ok().or(self.usage);
+    }
+
+    fn end(&mut self, result: &Value) -> RunState {
+        self.cut_off = result["stopReason"] == "max_tokens";
+        match (result["stopReason"].as_str(), result["_meta"]["openagents"]["state"].as_str()) {
+            (Some("cancelled"), _) => RunState::Cancelled,
+            (_, Some("failed")) => RunState::Failed,
+            _ => RunState::Complete,
+        }
+    }
+}

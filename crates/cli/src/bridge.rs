@@ -1,0 +1,84 @@
+//! The bridge that runs on this data folder, as an ACP client over WebSocket like every other.
+
+use anyhow::Context;
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use std::{net::SocketAddr, path::Path};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
+};
+
+/// A connection that has introduced itself.
+pub(crate) struct Connection {
+    socket: WebSocketStream<TcpStream>,
+    requests: u64,
+}
+
+impl Connection {
+    /// Connects with the token of the data folder `home`.
+    pub(crate) async fn open(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
+        let file = home.join(openagents_bridge::TOKEN_FILE);
+        let token =
+            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let mut request = format!("ws://{address}/acp").into_client_request()?;
+        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.trim()))?;
+        request.headers_mut().insert("authorization", bearer);
+        let stream = TcpStream::connect(address).await?;
+        let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
+        let mut connection = Self { socket, requests: 0 };
+        let initialize = json!({"protocolVersion": 1, "clientCapabilities": {},
+            "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
+        connection.request("initialize", initialize).await?;
+        Ok(connection)
+    }
+
+    /// Sends a request and returns its id.
+    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<u64> {
+        self.requests += 1;
+        let id = self.requests;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await?;
+        Ok(id)
+    }
+
+    /// Sends a request and returns its result; what comes before it is not heard.
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
+        let id = self.ask(method, params).await?;
+        loop {
+            let mut message = self.next().await?;
+            if message["id"] == id {
+                return Ok(message["result"].take());
+            }
+        }
+    }
+
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) -> anyhow::Result<()> {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await
+    }
+
+    /// Returns what comes next: a result or a notification. An error fails. May be dropped and called again.
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Value> {
+        while let Some(frame) = self.socket.next().await {
+            let Message::Text(text) = frame? else { continue };
+            let Ok(message) = serde_json::from_str::<Value>(&text) else { continue };
+            if let Some(error) = message.get("error") {
+                anyhow::bail!("{}", error["message"].as_str().unwrap_or("an error without a message"));
+            }
+            return Ok(message);
+        }
+        anyhow::bail!("the connection was closed")
+    }
+
+    async fn send(&mut self, message: &Value) -> anyhow::Result<()> {
+        Ok(self.socket.send(Message::text(message.to_string())).await?)
+    }
+}
+
+/// Returns a path as the bridge can be told of it.
+pub(crate) fn wire_path(path: std::path::PathBuf) -> anyhow::Result<String> {
+    path.into_os_string().into_string().map_err(|path| {
+        let shown = path.to_string_lossy();
+        anyhow::anyhow!("{shown}: the running bridge can only be told of a path that is UTF-8; stop it first")
+    })
+}
