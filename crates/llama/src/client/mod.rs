@@ -115,7 +115,8 @@ impl Engine for Helper {
         on_progress: &mut dyn FnMut(f32),
     ) -> Result<Loaded, ModelError> {
         let _turn = lock(&self.turn);
-        let process = self.started(cancel)?;
+        // Whatever stops a load, nothing is loaded then.
+        let process = self.started(cancel).inspect_err(|_| self.unload())?;
         *lock(&self.loaded) = None;
         let command = |id| Command::Load { id, load: load.clone() };
         let report = Self::run(&process, command, cancel, &mut |event| {

@@ -84,6 +84,12 @@ fn a_cancel_that_was_not_noticed_killed_the_next_request() {
     let cancelled = CancellationToken::new();
     cancelled.cancel();
     assert_eq!(engine.settle(&cancelled), Err(ModelError::Cancelled), "who waits for it can be cancelled");
+    assert!(engine.loaded().is_some());
+    let request = LoadRequest { path: Path::new("m").to_owned(), context_tokens: 9, threads: None };
+    assert_eq!(engine.load(&request, &cancelled, &mut |_| ()), Err(ModelError::Cancelled));
+    assert_eq!(engine.loaded(), None);
+    load(&engine).unwrap();
+    assert_eq!(generate(&engine, &CancellationToken::new()), Err(ModelError::Cancelled));
     load(&engine).unwrap();
     assert_ne!(engine.process_id(), first);
     assert_eq!(generate(&engine, &CancellationToken::new()), Err(ModelError::Cancelled));

@@ -14,7 +14,7 @@ use std::{path::PathBuf, sync::Arc};
 
 /// Loads one model at a time and lets it answer. Every method blocks.
 pub trait Engine: Send + Sync + std::fmt::Debug {
-    /// Loads a model in place of the one before; tells the share that is loaded, 0.0 to 1.0.
+    /// Loads a model in place of the one before, which is gone even after an error; tells the share that is loaded, 0.0 to 1.0.
     fn load(
         &self,
         load: &LoadRequest,
