@@ -1,4 +1,8 @@
 //! Prompts as OpenAI's own renderer writes them: `crates/llama/oracle` made the texts.
+//!
+//! Three differences are meant, and so are in no case. That renderer writes `anyOf` as `any` and a list of words as
+//! `"a" | "b"[]`: ours says which types, and has brackets. And once a turn goes on with a call it keeps the thoughts of
+//! the turns before as well: ours drops them always, as the model's own template does.
 
 use super::{Harmony, HarmonyVocabulary};
 use crate::chat::{ChatFormat, Vocabulary};
