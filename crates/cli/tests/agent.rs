@@ -48,8 +48,9 @@ fn a_prompt_that_is_cut_inside_a_character_is_named_by_its_size() {
 #[test]
 fn where_a_bridge_runs_its_model_is_asked() {
     let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let workspace = folder.path().join("nobody-knows");
+    let [workspace, served] = ["nobody-knows", "served"].map(|name| folder.path().join(name));
     std::fs::create_dir(&workspace).unwrap();
+    std::fs::create_dir(&served).unwrap();
     let program = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_openagents"));
         let home = home.path();
@@ -58,10 +59,11 @@ fn where_a_bridge_runs_its_model_is_asked() {
         command.stderr(Stdio::piped());
         command
     };
-    let serve = ["serve", "--port", "0", "--json", "--root", home.path().to_str().unwrap()];
+    let serve = ["serve", "--port", "0", "--json", "--root", served.to_str().unwrap()];
     let mut bridge = program(&serve).spawn().unwrap();
     let mut line = String::new();
     std::io::BufReader::new(bridge.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("token_file"), "the bridge did not start");
     let through_the_bridge = |arguments: &[&str]| {
         let told = program(arguments).output().unwrap();
         assert_eq!(told.status.code(), Some(1), "{told:?}");
