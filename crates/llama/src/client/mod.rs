@@ -6,7 +6,8 @@
 mod ending;
 mod process;
 mod program;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 pub use program::HELPER_VARIABLE;
