@@ -31,7 +31,7 @@ impl<'m> Session<'m> {
     /// Computes in the same steps whatever time they take: llama.cpp rounds smaller batches in another way.
     #[cfg(test)]
     pub(crate) fn keep_pace(&mut self) {
-        self.pace = Pace::steady();
+        self.pace = Pace::new(64);
     }
 
     /// Returns how many tokens fit, prompt and answer.
