@@ -37,10 +37,7 @@ fn scripted(desk: &Desk) -> Result<PathBuf> {
 
 fn with_model(desk: &Desk, arguments: &[&str], model: &std::path::Path) -> Result<Command> {
     let mut command = desk.openagents(arguments)?;
-    command
-        .env("OPENAGENTS_LLAMA_MODEL", model)
-        .env("OPENAGENTS_LLAMA_THREADS", "1")
-        .env("OPENAGENTS_LLAMA_CONTEXT", "4096");
+    command.env("OPENAGENTS_LLAMA_MODEL", model).env("OPENAGENTS_LLAMA_CONTEXT", "4096");
     Ok(command)
 }
 
@@ -232,10 +229,8 @@ fn the_agent_command_answers_with_a_real_model() -> Result<()> {
     let model = small_model()?;
     let model = model.to_str().context("a path in UTF-8")?;
     let question = "What is the capital of France? Answer in one word.";
-    let output = desk
-        .openagents(&["agent", question, "--model", model, "--temperature", "0", "--json"])?
-        .env("OPENAGENTS_LLAMA_THREADS", "1")
-        .output()?;
+    let output =
+        desk.openagents(&["agent", question, "--model", model, "--temperature", "0", "--json"])?.output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = json_lines(&output.stdout)?;
     let last = &lines.last().context("it printed nothing")?["final"];

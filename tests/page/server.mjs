@@ -25,6 +25,8 @@ export class Server {
     const child = spawn(PROGRAM, ['serve', '--port', String(port), '--root', folders.workspace, '--json'], {
       env: {
         ...process.env,
+        // More threads than free cores make a model many times slower.
+        OPENAGENTS_LLAMA_THREADS: '1',
         OPENAGENTS_HOME: folders.home,
         CODEX_HOME: folders.codex,
         CLAUDE_CONFIG_DIR: folders.claude,

@@ -52,6 +52,8 @@ impl Desk {
             .args(arguments)
             .current_dir(&self.workspace)
             .env("HOME", self.keep.path())
+            // More threads than free cores make a model many times slower.
+            .env("OPENAGENTS_LLAMA_THREADS", "1")
             .env("OPENAGENTS_HOME", self.folder("home"))
             .env("CODEX_HOME", self.folder("codex"))
             .env("CLAUDE_CONFIG_DIR", self.folder("claude"));

@@ -71,6 +71,8 @@ impl Desktop {
             .env("DISPLAY", display.name())
             .env("GDK_BACKEND", "x11")
             .env("HOME", home)
+            // More threads than free cores make a model many times slower.
+            .env("OPENAGENTS_LLAMA_THREADS", "1")
             .env("OPENAGENTS_HOME", home.join(DATA))
             .env("OPENAGENTS_PORT", "0")
             .env("CODEX_HOME", home.join("codex"))
