@@ -54,6 +54,14 @@ async fn prompt(client: &mut Client, session: &Value, text: &str) -> Result<Valu
     client.request("session/prompt", params).await
 }
 
+/// Asks for an answer that never ends, waits for its first words, and returns the id of the request.
+async fn endless(client: &mut Client, session: &Value) -> Result<u64> {
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
+    let asked = client.send("session/prompt", params).await?;
+    client.until("text", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").await?;
+    Ok(asked)
+}
+
 /// Returns the updates of one kind that the client was sent.
 fn updates(client: &Client, kind: &str) -> Result<Vec<Value>> {
     let mut found = Vec::new();
@@ -144,9 +152,7 @@ async fn an_answer_without_end_is_stopped_and_the_next_one_comes() -> Result<()>
     let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
     let mut client = server.connect().await?;
     let session = local_session(&mut client, &desk).await?;
-    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
-    let asked = client.send("session/prompt", params).await?;
-    client.until("text", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").await?;
+    let asked = endless(&mut client, &session).await?;
     client.notify("session/cancel", json!({"sessionId": session})).await?;
     let end = client.until("the end of the turn", |frame| frame["id"] == json!(asked)).await?;
     assert_eq!(end["result"]["stopReason"], "cancelled");
@@ -189,9 +195,7 @@ async fn a_kill_9_of_the_server_ends_the_helper() -> Result<()> {
     let mut server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
     let mut client = server.connect().await?;
     let session = local_session(&mut client, &desk).await?;
-    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
-    client.send("session/prompt", params).await?;
-    client.until("text", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").await?;
+    endless(&mut client, &session).await?;
     let helper = child_of(server.child.id())?.context("no helper runs")?;
     server.child.kill()?;
     server.child.wait()?;
@@ -209,9 +213,7 @@ async fn a_helper_that_dies_is_told_and_replaced() -> Result<()> {
     let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
     let mut client = server.connect().await?;
     let session = local_session(&mut client, &desk).await?;
-    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "please loop"}]});
-    let asked = client.send("session/prompt", params).await?;
-    client.until("text", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk").await?;
+    let asked = endless(&mut client, &session).await?;
     let helper = child_of(server.child.id())?.context("no helper runs")?;
     Command::new("kill").args(["-9", &helper.to_string()]).status()?;
     client.until("the end of the turn", |frame| frame["id"] == json!(asked)).await?;
