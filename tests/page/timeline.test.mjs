@@ -91,3 +91,27 @@ test('fifty thousand rows: few of them are drawn, all of them are reached', asyn
   await tab.shoot('fifty-thousand');
   await tab.close();
 });
+
+test('a timeline that goes away just as it is about to scroll to its end says nothing', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  await page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  await tab.atRest();
+  // The scroll waits for the page to be drawn; how many promises that takes is the framework's business.
+  for (let promises = 0; promises < 12; promises += 1) {
+    await page.locator('[data-summary]').first().waitFor();
+    await page.evaluate(async (count) => {
+      const prompt = document.querySelector('textarea');
+      prompt.value = 'Where is the entry point?';
+      prompt.dispatchEvent(new Event('input', { bubbles: true }));
+      document.querySelector('button[aria-label="Send"]').click();
+      for (let i = 0; i < count; i += 1) await null;
+      document.querySelector('aside button.new').click();
+    }, promises);
+    await page.getByRole('button', { name: 'Start' }).waitFor();
+    await page.locator('aside button.item').first().click();
+  }
+  await tab.close();
+});
