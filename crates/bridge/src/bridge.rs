@@ -13,9 +13,10 @@ use crate::{
     store::Store,
 };
 use openagents_core::{
+    agent::Agents,
     explore::Explorer,
     history::History,
-    model::{LocalModels, SettingsStore},
+    model::{LanguageModel, LocalModels, SettingsStore},
 };
 use std::{
     io,
@@ -46,6 +47,10 @@ pub struct Providers {
     pub explorer: Arc<dyn Explore>,
     /// The models on this machine; with them comes the mode `gptoss_20b`.
     pub models: Option<Arc<dyn LocalModels>>,
+    /// The agents of this machine; with them come their modes, and the choice between them.
+    pub agents: Option<Arc<dyn Agents>>,
+    /// The model that answers in a moment and decides unclear cases: Foundation Models, where there are any.
+    pub foundation: Option<Arc<dyn LanguageModel>>,
 }
 
 /// How long clients have for the last words.
@@ -54,13 +59,18 @@ const GOOD_BYE: Duration = Duration::from_secs(5);
 impl Providers {
     /// Explores by rules; no model answers.
     pub fn rules(history: Arc<History>) -> Self {
-        Self { explorer: Arc::new(Explorer::heuristic(history)), models: None }
+        Self {
+            explorer: Arc::new(Explorer::heuristic(history)),
+            models: None,
+            agents: None,
+            foundation: None,
+        }
     }
 
     /// The models on this machine answer, and plan explorations where that is asked for.
     pub fn local(history: Arc<History>, models: Arc<dyn LocalModels>) -> Self {
         let explorer = Explorer { model: Some(models.model()), ..Explorer::heuristic(history) };
-        Self { explorer: Arc::new(explorer), models: Some(models) }
+        Self { explorer: Arc::new(explorer), models: Some(models), agents: None, foundation: None }
     }
 }
 

@@ -29,11 +29,17 @@ pub(crate) fn call(id: &str, name: &str) -> SessionUpdate {
         arguments: Map::from_iter([("pattern".to_owned(), json!("TODO"))]),
         op_hash: Some(7),
         stage: None,
+        details: Default::default(),
     })
 }
 
 pub(crate) fn call_update(id: &str, status: ToolCallStatus) -> SessionUpdate {
-    SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id: id.to_owned(), status, late: false })
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+        call_id: id.to_owned(),
+        status,
+        late: false,
+        details: Default::default(),
+    })
 }
 
 pub(crate) fn started(id: &str, progress: f64) -> SessionUpdate {
@@ -88,6 +94,7 @@ pub(crate) fn every_update() -> Vec<SessionUpdate> {
             arguments: Map::new(),
             op_hash: None,
             stage: Some("summary".to_owned()),
+            details: Default::default(),
         }),
         call("c3", "delegate.run"),
         started("c2", 0.5),
@@ -100,8 +107,12 @@ pub(crate) fn every_update() -> Vec<SessionUpdate> {
             call_id: "c3".to_owned(),
             status: ToolCallStatus::Completed { output: json!(["src/"]), cut: Cut::default() },
             late: true,
+            details: Default::default(),
         }),
-        SessionUpdate::AgentThought(AgentThought { text: "Weighing options".to_owned() }),
+        SessionUpdate::AgentThought(AgentThought {
+            text: "Weighing options".to_owned(),
+            ..Default::default()
+        }),
         SessionUpdate::AgentMessage(AgentMessage {
             text: "A part".to_owned(),
             message_id: Some("m1".to_owned()),

@@ -279,7 +279,12 @@ async fn one_update_in_full_and_in_pages() {
     let whole = output.clone();
     let house = House::new(move |_, _, emit| {
         let status = ToolCallStatus::Completed { output: output.clone(), cut: Cut::default() };
-        emit(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id: "c".to_owned(), status, late: false }));
+        emit(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+            call_id: "c".to_owned(),
+            status,
+            late: false,
+            details: Default::default(),
+        }));
         RunState::Complete
     })
     .await;

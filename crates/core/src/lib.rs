@@ -5,6 +5,8 @@
 //! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
 
 pub mod agent;
+pub mod approval;
+pub mod delegate;
 pub mod explore;
 pub mod folders;
 pub mod history;
@@ -12,6 +14,7 @@ mod isolated;
 pub mod model;
 pub mod plan;
 pub mod repository;
+pub mod routing;
 mod text;
 pub mod tool;
 pub mod tools;

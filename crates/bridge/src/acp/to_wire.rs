@@ -5,14 +5,15 @@ use crate::{
     sessions::{Listed, Mode},
 };
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, CurrentModeUpdate, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
+    ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
     PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
-    SessionUpdate as Wire, TextContent, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
-    ToolKind,
+    SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use openagents_core::update::{
-    AgentMessage, Cut, EntryStatus, PlanEntry as Entry, PlanSnapshot, SessionUpdate, ToolCall as Call,
-    ToolCallStatus as Status, ToolCallUpdate as CallUpdate, UserMessage,
+    AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot, SessionUpdate,
+    ToolCall as Call, ToolCallDetails, ToolCallStatus as Status, ToolCallUpdate as CallUpdate, ToolContent,
+    ToolKind as Kind, UserMessage,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,7 +36,15 @@ pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
     notification(session_id, json!({"error": "store_failed"}), &update, usize::MAX)
 }
 
-fn notification(session_id: &str, ours: Value, update: &SessionUpdate, limit: usize) -> Value {
+fn notification(session_id: &str, mut ours: Value, update: &SessionUpdate, limit: usize) -> Value {
+    let update = match update {
+        SessionUpdate::Delegated(delegated) => {
+            ours["parentCallId"] = delegated.parent_call_id.as_str().into();
+            ours["childSessionId"] = delegated.child_session_id.as_str().into();
+            &*delegated.update
+        }
+        update => update,
+    };
     let id: std::sync::Arc<str> = session_id.into();
     let notification = SessionNotification::new(id, wire(update, limit)).meta(meta(ours));
     let mut value = serde_json::to_value(notification).unwrap_or_default();
@@ -53,7 +62,7 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
     match update {
         SessionUpdate::UserMessage(message) => Wire::UserMessageChunk(user_message(message)),
         SessionUpdate::AgentMessage(message) => Wire::AgentMessageChunk(agent_message(message)),
-        SessionUpdate::AgentThought(thought) => Wire::AgentThoughtChunk(chunk(&thought.text)),
+        SessionUpdate::AgentThought(thought) => Wire::AgentThoughtChunk(agent_thought(thought)),
         SessionUpdate::Plan(snapshot) => Wire::Plan(plan(snapshot)),
         SessionUpdate::ToolCall(call) => Wire::ToolCall(tool_call(call, limit)),
         SessionUpdate::ToolCallUpdate(update) => Wire::ToolCallUpdate(tool_call_update(update, limit)),
@@ -61,6 +70,15 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
         SessionUpdate::Title(title) => {
             Wire::SessionInfoUpdate(SessionInfoUpdate::new().title(title.title.clone()))
         }
+        SessionUpdate::Routed(decision) => {
+            Wire::SessionInfoUpdate(SessionInfoUpdate::new().meta(meta(json!({"routing": decision}))))
+        }
+        // The protocol has no word for it: it is news of the call that waits for it.
+        SessionUpdate::Approval(approval) => Wire::ToolCallUpdate(
+            ToolCallUpdate::new(approval.call_id.clone(), ToolCallUpdateFields::new())
+                .meta(meta(json!({"approval": approval}))),
+        ),
+        SessionUpdate::Delegated(delegated) => wire(&delegated.update, limit),
     }
 }
 
@@ -81,8 +99,16 @@ fn agent_message(message: &AgentMessage) -> ContentChunk {
     if let Some(usage) = &message.usage {
         ours.insert("usage".to_owned(), json!(usage));
     }
+    if message.late {
+        ours.insert("late".to_owned(), true.into());
+    }
     let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
     chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(ours)
+}
+
+fn agent_thought(thought: &AgentThought) -> ContentChunk {
+    let late = thought.late.then(|| meta(json!({"late": true})));
+    chunk(&thought.text).message_id(thought.message_id.clone().map(MessageId::new)).meta(late)
 }
 
 fn plan(snapshot: &PlanSnapshot) -> Plan {
@@ -115,10 +141,13 @@ fn tool_call(call: &Call, limit: usize) -> ToolCall {
     if let Some(stage) = &call.stage {
         ours.insert("stage".to_owned(), stage.as_str().into());
     }
-    ToolCall::new(call.call_id.clone(), call.name.clone())
+    let details = &call.details;
+    ToolCall::new(call.call_id.clone(), details.title.clone().unwrap_or_else(|| call.name.clone()))
         .name(call.name.clone())
-        .kind(kind(&call.name))
+        .kind(details.kind.map_or_else(|| kind(&call.name), kind_word))
         .raw_input(arguments)
+        .locations(locations(details))
+        .content(content(details))
         .meta((!ours.is_empty()).then(|| meta(Value::Object(ours))))
 }
 
@@ -126,15 +155,62 @@ fn kind(name: &str) -> ToolKind {
     match name {
         "search.grep" | "session.search" => ToolKind::Search,
         "fs.list_dir" | "content.get_span" | "session.list" | "session.read" => ToolKind::Read,
-        "session.analyze" | "fm.analysis" => ToolKind::Think,
+        "session.analyze" | "fm.analysis" | "gptoss.generate" => ToolKind::Think,
         _ => ToolKind::Other,
     }
 }
 
+fn kind_word(kind: Kind) -> ToolKind {
+    match kind {
+        Kind::Read => ToolKind::Read,
+        Kind::Edit => ToolKind::Edit,
+        Kind::Delete => ToolKind::Delete,
+        Kind::Move => ToolKind::Move,
+        Kind::Search => ToolKind::Search,
+        Kind::Execute => ToolKind::Execute,
+        Kind::Think => ToolKind::Think,
+        Kind::Fetch => ToolKind::Fetch,
+        Kind::SwitchMode => ToolKind::SwitchMode,
+        Kind::Other => ToolKind::Other,
+    }
+}
+
+fn locations(details: &ToolCallDetails) -> Vec<ToolCallLocation> {
+    let place = |place: &Location| ToolCallLocation::new(place.path.clone()).line(place.line);
+    details.locations.iter().map(place).collect()
+}
+
+fn content(details: &ToolCallDetails) -> Vec<ToolCallContent> {
+    let piece = |piece: &ToolContent| match piece {
+        ToolContent::Text { text } => ToolCallContent::from(ContentBlock::Text(TextContent::new(text))),
+        ToolContent::Diff { path, old_text, new_text } => {
+            Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone()).into()
+        }
+        // Its output has no place in the protocol: only whoever runs a terminal can see into it.
+        ToolContent::Terminal { terminal_id, command, output, truncated, exit_code, signal } => {
+            let ours = json!({"terminal": {"command": command, "output": output, "truncated": truncated,
+                "exitCode": exit_code, "signal": signal}});
+            ToolCallContent::Terminal(Terminal::new(terminal_id.clone()).meta(meta(ours)))
+        }
+    };
+    details.content.iter().map(piece).collect()
+}
+
 fn tool_call_update(update: &CallUpdate, limit: usize) -> ToolCallUpdate {
-    let mut fields = ToolCallUpdateFields::new();
+    let details = &update.details;
+    let mut fields = ToolCallUpdateFields::new()
+        .title(details.title.clone())
+        .kind(details.kind.map(kind_word))
+        .raw_input(details.raw_input.as_ref().map(|input| prune::to_fit(input, limit).0));
+    if !details.locations.is_empty() {
+        fields = fields.locations(locations(details));
+    }
+    if !details.content.is_empty() {
+        fields = fields.content(content(details));
+    }
     let mut ours = Map::new();
     match &update.status {
+        Status::Unchanged => {}
         Status::Started { progress, note } => {
             fields = fields.status(ToolCallStatus::InProgress);
             ours.insert("progress".to_owned(), (*progress).into());
@@ -144,7 +220,10 @@ fn tool_call_update(update: &CallUpdate, limit: usize) -> ToolCallUpdate {
         }
         Status::Completed { output, cut } => {
             let (output, pruned) = prune::to_fit(output, limit);
-            fields = fields.status(ToolCallStatus::Completed).raw_output(output);
+            fields = fields.status(ToolCallStatus::Completed);
+            if !output.is_null() {
+                fields = fields.raw_output(output);
+            }
             add_cut(&mut ours, *cut);
             if pruned {
                 // `_openagents/update` has the rest.

@@ -14,7 +14,7 @@ pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
             SessionUpdate::Plan(_) => !std::mem::replace(&mut plan_seen, true),
             SessionUpdate::ToolCallUpdate(update) => match update.status {
                 // The last news of a running call stays: it says that it runs.
-                ToolCallStatus::Started { .. } => ended.insert(&update.call_id),
+                ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged => ended.insert(&update.call_id),
                 ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. } => {
                     ended.insert(&update.call_id);
                     true
@@ -25,7 +25,10 @@ pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
             | SessionUpdate::AgentThought(_)
             | SessionUpdate::ToolCall(_)
             | SessionUpdate::Mode(_)
-            | SessionUpdate::Title(_) => true,
+            | SessionUpdate::Title(_)
+            | SessionUpdate::Routed(_)
+            | SessionUpdate::Approval(_)
+            | SessionUpdate::Delegated(_) => true,
         };
         if keep {
             kept.push(stored.clone());

@@ -105,7 +105,11 @@ impl Projection {
             }
             SessionUpdate::ToolCallUpdate(update) => self.tool_call_update(update, stored, view, out),
             SessionUpdate::Mode(mode) if view.modes => self.show(to_wire::mode(&mode.mode_id), seq, out),
-            SessionUpdate::Mode(_) | SessionUpdate::Title(_) => {}
+            SessionUpdate::Mode(_)
+            | SessionUpdate::Title(_)
+            | SessionUpdate::Routed(_)
+            | SessionUpdate::Approval(_)
+            | SessionUpdate::Delegated(_) => {}
         }
     }
 

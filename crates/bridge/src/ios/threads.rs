@@ -107,12 +107,18 @@ impl Typed {
                     arguments,
                     op_hash: None,
                     stage: None,
+                    details: Default::default(),
                 })
             }
             EventKind::ToolResult => {
                 let Some(call_id) = self.open.pop_front() else { return };
                 let status = ToolCallStatus::Completed { output: text.into(), cut: Cut::default() };
-                to_wire::tool_call_update(&ToolCallUpdate { call_id, status, late: false })
+                to_wire::tool_call_update(&ToolCallUpdate {
+                    call_id,
+                    status,
+                    late: false,
+                    details: Default::default(),
+                })
             }
             EventKind::FileChange | EventKind::Title(_) => return,
         };

@@ -77,6 +77,7 @@ pub(super) fn tool_call_update(update: &ToolCallUpdate) -> Value {
     let mut wire = json!({"call_id": update.call_id});
     let mut meta = Map::new();
     match &update.status {
+        ToolCallStatus::Unchanged => {}
         ToolCallStatus::Started { progress, note } => {
             wire["status"] = "started".into();
             meta.insert("progress".to_owned(), (*progress).into());

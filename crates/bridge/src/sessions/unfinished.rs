@@ -75,13 +75,17 @@ impl Unfinished {
                 self.calls.push(call.call_id.clone());
             }
             SessionUpdate::ToolCallUpdate(update) => {
-                if !matches!(update.status, ToolCallStatus::Started { .. }) {
+                if !matches!(update.status, ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged) {
                     self.calls.retain(|id| *id != update.call_id);
                 }
             }
             SessionUpdate::AgentMessage(message) => self.say(message),
             SessionUpdate::AgentThought(_) => self.begin(Kind::Model),
-            SessionUpdate::Title(_) | SessionUpdate::Mode(_) => {}
+            SessionUpdate::Title(_)
+            | SessionUpdate::Mode(_)
+            | SessionUpdate::Routed(_)
+            | SessionUpdate::Approval(_)
+            | SessionUpdate::Delegated(_) => {}
         }
     }
 
@@ -141,7 +145,12 @@ impl Unfinished {
     pub(super) fn closing(self, reason: &str) -> Vec<SessionUpdate> {
         let error = |call_id| {
             let status = ToolCallStatus::Error { message: reason.to_owned() };
-            SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late: false })
+            SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+                call_id,
+                status,
+                late: false,
+                details: Default::default(),
+            })
         };
         let mut closing: Vec<SessionUpdate> = self.calls.into_iter().map(error).collect();
         if let Some(mut plan) = self.plan.filter(|plan| plan.state == RunState::Running) {
@@ -202,7 +211,7 @@ mod tests {
     }
 
     fn thought() -> SessionUpdate {
-        SessionUpdate::AgentThought(AgentThought { text: "Hm".to_owned() })
+        SessionUpdate::AgentThought(AgentThought { text: "Hm".to_owned(), ..Default::default() })
     }
 
     fn chunk(id: &str) -> SessionUpdate {

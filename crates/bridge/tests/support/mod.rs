@@ -124,6 +124,7 @@ pub fn begun() -> Vec<SessionUpdate> {
         arguments: serde_json::Map::new(),
         op_hash: Some(7),
         stage: None,
+        details: Default::default(),
     };
     vec![SessionUpdate::Plan(plan), SessionUpdate::ToolCall(call)]
 }
@@ -193,6 +194,8 @@ pub async fn start(
     Bridge::start_with(config(home, workspace), |_| Providers {
         explorer: Arc::new(Scripted::new(script)),
         models: None,
+        agents: None,
+        foundation: None,
     })
     .await
 }

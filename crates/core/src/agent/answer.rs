@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
     fn tell(&self, piece: Piece, is_last: bool) {
         let Piece { voice, text } = piece;
         (self.emit)(AgentEvent::Update(match voice {
-            Voice::Preamble => SessionUpdate::AgentThought(AgentThought { text }),
+            Voice::Preamble => SessionUpdate::AgentThought(AgentThought { text, ..Default::default() }),
             Voice::Answer => SessionUpdate::AgentMessage(AgentMessage {
                 text,
                 message_id: Some(self.message_id.clone()),

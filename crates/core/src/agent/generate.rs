@@ -100,6 +100,7 @@ impl SessionTool for Generate {
             arguments: shown(&arguments),
             op_hash: None,
             stage: None,
+            details: Default::default(),
         })));
         let ended = self.generate(context, arguments);
         (context.emit)(AgentEvent::Activity(None));

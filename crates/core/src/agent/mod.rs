@@ -6,10 +6,12 @@
 //! ended that did not end with an answer. **Architecture invariant:** [`Reasoning`](crate::model::Reasoning) goes into
 //! the next request of the same turn and nowhere else.
 
+mod agents;
 mod answer;
 mod deltas;
 mod generate;
 mod instructions;
+mod provider;
 mod run;
 mod session_tool;
 #[cfg(test)]
@@ -17,8 +19,15 @@ mod testing;
 mod tools;
 mod transcript;
 
+pub use agents::{
+    AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
+    AgentsSnapshot, CustomAgent, CustomKind,
+};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
+pub use provider::{
+    AccessLimits, AgentHost, AgentProvider, AgentRequest, CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM,
+};
 pub use session_tool::{SessionContext, SessionTool};
 pub use transcript::Transcript;
 
@@ -104,7 +113,8 @@ fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), text: &str, usage: Option<Usage>
 }
 
 fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
-    let update = ToolCallUpdate { call_id: call_id.to_owned(), status, late: false };
+    let update =
+        ToolCallUpdate { call_id: call_id.to_owned(), status, late: false, details: Default::default() };
     emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));
 }
 

@@ -233,6 +233,7 @@ impl<'a> Run<'a> {
             arguments: arguments.clone().unwrap_or_else(Map::new),
             op_hash: None,
             stage: None,
+            details: Default::default(),
         })));
         let result = match arguments {
             _ if number >= CALLS => Err(ToolError::ExecutionFailed(format!(

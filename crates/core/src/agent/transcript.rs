@@ -48,12 +48,18 @@ impl Transcript {
     pub fn push(&mut self, update: &SessionUpdate) {
         match update {
             SessionUpdate::UserMessage(message) => self.waiting.push_back(message.text.clone()),
+            SessionUpdate::AgentMessage(message) if message.late => {}
             SessionUpdate::AgentMessage(message) => self.say(message),
             SessionUpdate::Plan(plan) => self.plan(plan),
             SessionUpdate::ToolCall(call) => self.call(call),
             SessionUpdate::ToolCallUpdate(update) => self.end_call(&update.call_id, &update.status),
             SessionUpdate::AgentThought(_) => drop(self.turn()),
-            SessionUpdate::Mode(_) | SessionUpdate::Title(_) => {}
+            // What a delegate did comes back as the result of the call.
+            SessionUpdate::Mode(_)
+            | SessionUpdate::Title(_)
+            | SessionUpdate::Routed(_)
+            | SessionUpdate::Approval(_)
+            | SessionUpdate::Delegated(_) => {}
         }
     }
 
@@ -144,7 +150,7 @@ impl Transcript {
 
     fn end_call(&mut self, id: &str, status: &ToolCallStatus) {
         let text = match status {
-            ToolCallStatus::Started { .. } => return,
+            ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged => return,
             ToolCallStatus::Completed { output, .. } => tools::shorten(&tools::as_text(output), RESULT),
             ToolCallStatus::Error { message } => tools::shorten(message, RESULT),
         };

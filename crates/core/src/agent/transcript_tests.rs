@@ -16,12 +16,18 @@ fn called(id: &str, name: &str) -> SessionUpdate {
         arguments: serde_json::Map::new(),
         op_hash: None,
         stage: None,
+        details: Default::default(),
     })
 }
 
 fn ended(id: &str, output: &str) -> SessionUpdate {
     let status = ToolCallStatus::Completed { output: output.into(), cut: crate::update::Cut::default() };
-    SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id: id.to_owned(), status, late: false })
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+        call_id: id.to_owned(),
+        status,
+        late: false,
+        details: Default::default(),
+    })
 }
 
 fn read(updates: Vec<SessionUpdate>, room: usize) -> String {
@@ -40,7 +46,10 @@ fn read(updates: Vec<SessionUpdate>, room: usize) -> String {
 
 #[test]
 fn a_log_becomes_a_conversation() {
-    let thought = SessionUpdate::AgentThought(crate::update::AgentThought { text: "hidden".to_owned() });
+    let thought = SessionUpdate::AgentThought(crate::update::AgentThought {
+        text: "hidden".to_owned(),
+        ..Default::default()
+    });
     let log = vec![
         prompt("one"),
         thought,

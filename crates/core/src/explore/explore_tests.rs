@@ -78,6 +78,7 @@ fn story(updates: &[SessionUpdate]) -> String {
                 }
                 ToolCallStatus::Completed { .. } => "completed".to_owned(),
                 ToolCallStatus::Error { message } => format!("error {message}"),
+                ToolCallStatus::Unchanged => "unchanged".to_owned(),
             };
             format!("update #{} {status}", id(&update.call_id))
         }

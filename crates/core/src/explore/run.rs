@@ -96,6 +96,7 @@ impl<'a> Run<'a> {
             arguments: op.kind.arguments(),
             op_hash: Some(op.kind.hash()),
             stage: None,
+            details: Default::default(),
         }));
         if takes_long(&op.kind) {
             self.send_call(&op.id, ToolCallStatus::Started { progress: 0.0, note: None });
@@ -132,6 +133,7 @@ impl<'a> Run<'a> {
             arguments: Map::new(),
             op_hash: None,
             stage: Some("summary".to_owned()),
+            details: Default::default(),
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
         let ops = done.len();
@@ -212,7 +214,8 @@ impl<'a> Run<'a> {
     }
 
     fn send_call(&self, call_id: &str, status: ToolCallStatus) {
-        let update = ToolCallUpdate { call_id: call_id.to_owned(), status, late: false };
+        let update =
+            ToolCallUpdate { call_id: call_id.to_owned(), status, late: false, details: Default::default() };
         self.send(SessionUpdate::ToolCallUpdate(update));
     }
 

@@ -1,0 +1,4 @@
+//! Apple's Foundation Models, as a language model of ours.
+//!
+//! The framework is linked by the helper program `openagents-apple` alone, so that everything else starts on any machine.
+//! What needs no framework is here and tested everywhere: tool schemas, the budget of 4,096 tokens, the protocol.
