@@ -120,7 +120,7 @@ async fn house(
         }));
         *keep.lock().unwrap() = Some(fake.clone());
         let explorer: Arc<dyn Explore> = Arc::new(Scripted::new(support::echo));
-        Providers { explorer, models: Some(Arc::new(fake)) }
+        Providers { explorer, models: Some(Arc::new(fake)), agents: None, foundation: None }
     })
     .await
     .unwrap();
