@@ -1,6 +1,7 @@
 //! The bridge behind the window: one in this process, or the one that runs on this data folder already.
 
 use crate::{folder, window};
+use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor, Providers, Surroundings};
 use openagents_core::{
     folders::{HOME_VARIABLE, data_folder, models_folder},
@@ -70,15 +71,18 @@ impl Backend {
     }
 }
 
-/// Who explores and answers: the models of this machine, wherever there is a place for them.
+/// Who explores and answers: the agents of this machine, and its models wherever there is a place for them.
 fn providers(around: Surroundings) -> Providers {
-    match models_folder() {
+    let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
+    let agents = LocalAgents::start(config);
+    let providers = match models_folder() {
         Some(folder) => {
             let config = LocalConfig::new(folder, around.settings, Arc::new(Helper::new()));
             Providers::local(around.history, Local::start(config))
         }
         None => Providers::rules(around.history),
-    }
+    };
+    Providers { agents: Some(agents), ..providers }
 }
 
 /// Starts the bridge and opens the window on it, or says in a dialog why that is impossible.

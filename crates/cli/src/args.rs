@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Agent(Agent),
     /// Serve the page, ACP clients and (if allowed) the iOS app until Ctrl-C
     Serve(Serve),
+    /// Be the agent of an editor: speak the Agent Client Protocol on standard input and output
+    Acp,
     /// List, show and search the past sessions of Codex and Claude Code
     #[command(subcommand)]
     Sessions(Sessions),

@@ -19,15 +19,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects with the token of the data folder `home`.
     pub(crate) async fn open(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
-        let file = home.join(openagents_bridge::TOKEN_FILE);
-        let token =
-            std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let mut request = format!("ws://{address}/acp").into_client_request()?;
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.trim()))?;
-        request.headers_mut().insert("authorization", bearer);
-        let stream = TcpStream::connect(address).await?;
-        let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
-        let mut connection = Self { socket, requests: 0 };
+        let mut connection = Self { socket: dial(address, home).await?, requests: 0 };
         let initialize = json!({"protocolVersion": 1, "clientCapabilities": {},
             "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
         connection.request("initialize", initialize).await?;
@@ -73,6 +65,18 @@ impl Connection {
     async fn send(&mut self, message: &Value) -> anyhow::Result<()> {
         Ok(self.socket.send(Message::text(message.to_string())).await?)
     }
+}
+
+/// Connects with the token of the data folder `home`.
+pub(crate) async fn dial(address: SocketAddr, home: &Path) -> anyhow::Result<WebSocketStream<TcpStream>> {
+    let file = home.join(openagents_bridge::TOKEN_FILE);
+    let token = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut request = format!("ws://{address}/acp").into_client_request()?;
+    let bearer = HeaderValue::from_str(&format!("Bearer {}", token.trim()))?;
+    request.headers_mut().insert("authorization", bearer);
+    let stream = TcpStream::connect(address).await?;
+    let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
+    Ok(socket)
 }
 
 /// Returns a path as the bridge can be told of it.

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C.
 
+mod acp;
 mod agent;
 mod args;
 mod bridge;
@@ -41,6 +42,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explore(explore) => explore::run(&explore),
         Command::Agent(agent) => agent::run(&agent),
         Command::Serve(serve) => serve::run(&serve),
+        Command::Acp => acp::run(),
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Models(models) => models::run(&models),
         Command::Tools(list) => tools::list(&list),

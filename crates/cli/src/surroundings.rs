@@ -2,6 +2,7 @@
 
 use crate::{local, output};
 use anyhow::Context;
+use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_bridge::{Providers, Surroundings, store::Store};
 use openagents_core::{
     CancellationToken,
@@ -38,16 +39,19 @@ pub(crate) fn settings() -> Arc<dyn SettingsStore> {
     }
 }
 
-/// Returns those who explore and answer for a bridge: with the models of this machine, wherever there is a place for
-/// them.
+/// Returns those who explore and answer for a bridge: with the agents of this machine, and its models wherever
+/// there is a place for them.
 pub(crate) fn providers(around: Surroundings) -> Providers {
-    match local::start(around.settings, None) {
+    let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
+    let agents = LocalAgents::start(config);
+    let providers = match local::start(around.settings, None) {
         Ok(models) => Providers::local(around.history, models),
         Err(error) => {
             output::warn(&format!("no local models: {error:#}"));
             Providers::rules(around.history)
         }
-    }
+    };
+    Providers { agents: Some(agents), ..providers }
 }
 
 /// Runs one tool to its end.
