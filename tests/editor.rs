@@ -1,0 +1,90 @@
+//! `openagents acp`: an editor starts OpenAgents as its agent and talks to it over standard input and output.
+
+#![cfg(unix)]
+
+use anyhow::{Context, Result, ensure};
+use openagents_e2e::{server::Server, terminal::Desk};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+};
+
+/// An editor's side of the pipe.
+struct Editor {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Editor {
+    fn start(desk: &Desk) -> Result<Self> {
+        let mut child = desk.openagents(&["acp"])?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().context("stdout")?);
+        Ok(Self { child, input, output })
+    }
+
+    fn ask(&mut self, id: u64, method: &str, params: Value) -> Result<()> {
+        let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        Ok(writeln!(self.input.as_mut().context("stdin")?, "{frame}")?)
+    }
+
+    /// Reads up to the answer to `id`; returns it and what came before.
+    fn answer(&mut self, id: u64) -> Result<(Value, Vec<Value>)> {
+        let mut before = Vec::new();
+        loop {
+            let mut line = String::new();
+            ensure!(self.output.read_line(&mut line)? > 0, "it ended before answering {id}: {before:?}");
+            let frame: Value = serde_json::from_str(&line)?;
+            if frame["id"] == id && frame.get("method").is_none() {
+                return Ok((frame, before));
+            }
+            before.push(frame);
+        }
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn talk(desk: &Desk) -> Result<()> {
+    let mut editor = Editor::start(desk)?;
+    editor.ask(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}))?;
+    let (initialized, _) = editor.answer(1)?;
+    assert_eq!(initialized["result"]["protocolVersion"], 1);
+    assert_eq!(initialized["result"]["agentInfo"]["name"], "openagents");
+    editor.ask(2, "session/new", json!({"cwd": desk.workspace, "mcpServers": []}))?;
+    let session = editor.answer(2)?.0["result"]["sessionId"].clone();
+    let prompt = json!([{"type": "text", "text": "What was I working on?"}]);
+    editor.ask(3, "session/prompt", json!({"sessionId": session, "prompt": prompt}))?;
+    let (ended, before) = editor.answer(3)?;
+    assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+    let said = |kind: &str| before.iter().any(|frame| frame["params"]["update"]["sessionUpdate"] == kind);
+    assert!(said("plan") && said("tool_call") && said("agent_message_chunk"), "{before:?}");
+    // An editor that closes the pipe wants it gone.
+    drop(editor.input.take());
+    assert_eq!(editor.child.wait()?.code(), Some(0));
+    Ok(())
+}
+
+#[test]
+fn an_editor_talks_to_a_bridge_of_its_own() -> Result<()> {
+    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+    talk(&desk)?;
+    assert!(!desk.folder("home").join("bridge.json").exists(), "its bridge has ended with it");
+    Ok(())
+}
+
+#[test]
+fn an_editor_joins_the_bridge_that_runs() -> Result<()> {
+    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+    let _server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
+    talk(&desk)?;
+    assert!(desk.folder("home").join("bridge.json").exists(), "the bridge goes on");
+    Ok(())
+}
