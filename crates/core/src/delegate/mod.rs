@@ -33,6 +33,8 @@ pub struct DelegateOrder {
 pub struct Candidate {
     /// Its id as in [`DelegateOrder::provider`].
     pub id: String,
+    /// The name that people read and write: `Claude Code`.
+    pub name: String,
     /// Nothing that it is told leaves this machine.
     pub local: bool,
     /// Whether it would answer now.
