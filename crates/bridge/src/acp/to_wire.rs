@@ -99,8 +99,10 @@ fn agent_message(message: &AgentMessage) -> ContentChunk {
     if let Some(usage) = &message.usage {
         ours.insert("usage".to_owned(), json!(usage));
     }
-    if message.late {
-        ours.insert("late".to_owned(), true.into());
+    for (name, value) in [("ended", message.ended), ("late", message.late)] {
+        if value {
+            ours.insert(name.to_owned(), true.into());
+        }
     }
     let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
     chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(ours)
