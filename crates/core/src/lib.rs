@@ -9,6 +9,7 @@ pub mod approval;
 pub mod delegate;
 pub mod explore;
 pub mod folders;
+pub mod helper;
 pub mod history;
 mod isolated;
 pub mod model;

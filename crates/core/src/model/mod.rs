@@ -23,6 +23,7 @@ pub use settings::{
 };
 
 use crate::CancellationToken;
+use serde::{Deserialize, Serialize};
 
 /// The id of the local model as a provider and as a mode.
 pub const LOCAL_MODEL: &str = "gptoss_20b";
@@ -79,7 +80,8 @@ pub enum Availability {
 }
 
 /// Why a model did not answer. One sentence each that names the operand and the remedy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ModelError {
     /// Somebody cancelled.
     #[error("Cancelled")]

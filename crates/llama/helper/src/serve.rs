@@ -5,7 +5,7 @@ use crate::{
     worker::{self, Job, WAITING_REPORTS, Work},
 };
 use openagents_core::{CancellationToken, model::ModelError};
-use openagents_llama::protocol::{Command, Line, Report, VERSION, read_line, write_line};
+use openagents_llama::protocol::{Command, Line, MAX_LINE, Report, VERSION, read_line, write_line};
 use serde::Deserialize;
 use std::{
     collections::HashMap,
@@ -75,7 +75,7 @@ impl Reader {
         let mut input = BufReader::new(io::stdin());
         let mut line = Vec::new();
         loop {
-            match read_line(&mut input, &mut line) {
+            match read_line(&mut input, &mut line, MAX_LINE) {
                 Ok(Line::Read) => self.line(&line),
                 Ok(Line::TooLong) => self.refuse(None, "the command is too long; shorten the conversation"),
                 Ok(Line::End) => break,

@@ -3,21 +3,18 @@
 //! The helper program is started when it is needed and ends with its standard input, so it never outlives this
 //! process, however that ends.
 
-mod ending;
+mod listener;
 mod process;
-mod program;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
-
-pub use program::HELPER_VARIABLE;
 
 use crate::{
     engine::{Device, Engine, LoadRequest, Loaded, Next, memory::resident_bytes, next_report},
     protocol::{Command, Report},
 };
 use openagents_core::{
-    CancellationToken,
+    CancellationToken, helper,
     model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason},
 };
 use process::Process;
@@ -26,14 +23,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+/// Names the helper program.
+pub const HELPER_VARIABLE: &str = "OPENAGENTS_LLAMA_HELPER";
+
 /// Runs models in the helper program. Requests of several threads wait for each other.
 #[derive(Debug, Default)]
 pub struct Helper {
-    /// The program; `None` for the one that [`program::find`] finds.
+    /// The program; `None` for the one that [`helper::find`] finds.
     program: Option<PathBuf>,
     process: Mutex<Option<Arc<Process>>>,
     loaded: Mutex<Option<Loaded>>,
-    listener: ending::Listener,
+    listener: listener::Listener,
     /// Held while a command is done.
     turn: Mutex<()>,
 }
@@ -69,7 +69,7 @@ impl Helper {
         *lock(&self.loaded) = None;
         let program = match &self.program {
             Some(program) => program.clone(),
-            None => program::find()?,
+            None => helper::find("openagents-llama", HELPER_VARIABLE).map_err(ModelError::Unavailable)?,
         };
         let process = Arc::new(Process::start(&program, self.listener.clone())?);
         *lock(&self.process) = Some(process.clone());

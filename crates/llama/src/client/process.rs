@@ -1,11 +1,11 @@
 //! One run of the helper program: its three streams, the command that it does, and its end.
 
-use super::{ending, lock};
+use super::{listener::Listener, lock};
 use crate::{
     engine::Device,
     protocol::{Command, Line, MAX_LINE, Report, VERSION, read_line},
 };
-use openagents_core::{CancellationToken, model::ModelError};
+use openagents_core::{CancellationToken, helper, model::ModelError};
 use serde::Deserialize;
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -52,8 +52,8 @@ struct Shared {
     child: Mutex<Child>,
     state: Mutex<State>,
     changed: Condvar,
-    log: Mutex<ending::Log>,
-    listener: ending::Listener,
+    log: Mutex<helper::Log>,
+    listener: Listener,
     /// Reports are dropped from now on, whoever waits for them.
     abandoned: CancellationToken,
 }
@@ -78,7 +78,7 @@ struct State {
 
 impl Process {
     /// Starts the program; `listener` hears of its end.
-    pub(super) fn start(program: &Path, listener: ending::Listener) -> Result<Self, ModelError> {
+    pub(super) fn start(program: &Path, listener: Listener) -> Result<Self, ModelError> {
         let cannot = |why: String| {
             ModelError::Unavailable(format!(
                 "the helper program {} cannot be started: {why}; install it again",
@@ -268,7 +268,7 @@ impl Shared {
         let mut output = BufReader::new(stdout);
         let mut line = Vec::new();
         loop {
-            match read_line(&mut output, &mut line) {
+            match read_line(&mut output, &mut line, MAX_LINE) {
                 Ok(Line::Read) => match serde_json::from_slice(&line) {
                     Ok(report) => self.pass_on(report),
                     Err(error) => self.fail_unread(&line, &error.to_string()),
@@ -416,7 +416,7 @@ impl Shared {
             let state = lock(&self.state);
             if state.killed { None } else { state.ended.flatten() }
         };
-        ending::describe(status, &lock(&self.log))
+        helper::describe(status, &lock(&self.log))
     }
 }
 

@@ -1,29 +1,25 @@
 //! Why a helper program ended, in words.
 
-use super::lock;
-use std::{
-    collections::VecDeque,
-    fmt,
-    process::ExitStatus,
-    sync::{Arc, Mutex},
-};
+use std::{collections::VecDeque, process::ExitStatus};
 
 /// Lines of the helper's log that are kept for the message of a crash.
 const KEPT_LINES: usize = 40;
 
 /// The last lines of a helper's log.
 #[derive(Debug, Default)]
-pub(super) struct Log(VecDeque<String>);
+pub struct Log(VecDeque<String>);
 
 impl Log {
-    pub(super) fn push(&mut self, line: &str) {
+    /// Adds a line; of many only the last are kept.
+    pub fn push(&mut self, line: &str) {
         if self.0.len() == KEPT_LINES {
             self.0.pop_front();
         }
         self.0.push_back(line.to_owned());
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Forgets all lines.
+    pub fn clear(&mut self) {
         self.0.clear();
     }
 
@@ -35,33 +31,8 @@ impl Log {
     }
 }
 
-/// Who wants to hear that a helper has ended. Clones are the same.
-#[derive(Clone, Default)]
-pub(super) struct Listener(Arc<Mutex<Option<Told>>>);
-
-type Told = Arc<dyn Fn() + Send + Sync>;
-
-impl Listener {
-    pub(super) fn set(&self, told: Told) {
-        *lock(&self.0) = Some(told);
-    }
-
-    pub(super) fn tell(&self) {
-        let told = lock(&self.0).clone();
-        if let Some(told) = told {
-            told();
-        }
-    }
-}
-
-impl fmt::Debug for Listener {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Listener").finish_non_exhaustive()
-    }
-}
-
 /// Says how a process ended and what it said last: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
-pub(super) fn describe(status: Option<ExitStatus>, log: &Log) -> String {
+pub fn describe(status: Option<ExitStatus>, log: &Log) -> String {
     let how = match status {
         None => "it did not answer and was ended".to_owned(),
         Some(status) => exit(status),

@@ -3,26 +3,19 @@
 use serde::Serialize;
 use std::io::{self, BufRead, Write};
 
-/// Bytes of the longest line. A conversation that fills the largest context has about 1 MB.
-pub const MAX_LINE: usize = 32 << 20;
-
 /// What was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     /// A line, without its end.
     Read,
-    /// A line longer than [`MAX_LINE`]; it was skipped.
+    /// A line longer than the limit; it was skipped.
     TooLong,
     /// The other side has closed.
     End,
 }
 
-/// Reads one line into `line`, which it empties first.
-pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
-    read_line_up_to(reader, line, MAX_LINE)
-}
-
-fn read_line_up_to(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
+/// Reads one line of at most `limit` bytes into `line`, which it empties first.
+pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
     line.clear();
     let (mut too_long, mut any) = (false, false);
     loop {
@@ -65,7 +58,7 @@ mod tests {
         let mut reader = BufReader::with_capacity(3, &b"12345678\n1234\n\nlast"[..]);
         let mut line = Vec::new();
         let mut read = || {
-            let kind = read_line_up_to(&mut reader, &mut line, 4).unwrap();
+            let kind = read_line(&mut reader, &mut line, 4).unwrap();
             (kind, String::from_utf8(line.clone()).unwrap())
         };
         assert_eq!(read().0, Line::TooLong);

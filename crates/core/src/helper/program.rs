@@ -1,31 +1,23 @@
 //! Where the helper program is.
 
-use openagents_core::model::ModelError;
 use std::path::{Path, PathBuf};
 
-/// Names the helper program.
-pub const HELPER_VARIABLE: &str = "OPENAGENTS_LLAMA_HELPER";
-
-const NAME: &str = "openagents-llama";
-
-/// Returns the helper program: the one that [`HELPER_VARIABLE`] names, else the one beside this program, or one folder
-/// up, where the programs that cargo builds are as a test sees it.
-pub(super) fn find() -> Result<PathBuf, ModelError> {
-    if let Some(named) = std::env::var_os(HELPER_VARIABLE).filter(|named| !named.is_empty()) {
+/// Returns the program `name`: the one that the environment variable names, else the one beside this program, or one
+/// folder up, where the programs that cargo builds are as a test sees it. An error is a sentence for people.
+pub fn find(name: &str, variable: &str) -> Result<PathBuf, String> {
+    if let Some(named) = std::env::var_os(variable).filter(|named| !named.is_empty()) {
         return Ok(PathBuf::from(named));
     }
-    let this = std::env::current_exe()
-        .map_err(|error| ModelError::Unavailable(format!("this program cannot find itself: {error}")))?;
-    beside(&this).ok_or_else(|| {
+    let this =
+        std::env::current_exe().map_err(|error| format!("this program cannot find itself: {error}"))?;
+    beside(&this, name).ok_or_else(|| {
         let folder = this.parent().unwrap_or(&this).display();
-        ModelError::Unavailable(format!(
-            "the helper program {NAME} is not in {folder}; install it there or name it with {HELPER_VARIABLE}"
-        ))
+        format!("the helper program {name} is not in {folder}; install it there or name it with {variable}")
     })
 }
 
-fn beside(this: &Path) -> Option<PathBuf> {
-    let name = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
+fn beside(this: &Path, name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     // A link to this program lies where the helper does not.
     let real = std::fs::canonicalize(this).unwrap_or_else(|_| this.to_owned());
     let folders = [this, &real].map(|this| this.ancestors().skip(1).take(2));
@@ -36,16 +28,18 @@ fn beside(this: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    const NAME: &str = "openagents-llama";
+
     #[test]
     fn the_helper_is_beside_this_program_or_one_folder_up() {
         let folder = tempfile::tempdir().unwrap();
         let deps = folder.path().join("deps");
         std::fs::create_dir(&deps).unwrap();
-        assert_eq!(beside(&deps.join("test")), None);
+        assert_eq!(beside(&deps.join("test"), NAME), None);
         let helper = folder.path().join(NAME);
         std::fs::write(&helper, "").unwrap();
-        assert_eq!(beside(&deps.join("test")), Some(helper.clone()));
-        assert_eq!(beside(&folder.path().join("openagents")), Some(helper));
+        assert_eq!(beside(&deps.join("test"), NAME), Some(helper.clone()));
+        assert_eq!(beside(&folder.path().join("openagents"), NAME), Some(helper));
     }
 
     #[cfg(unix)]
@@ -61,7 +55,7 @@ mod tests {
         }
         let link = linked.join("openagents");
         std::os::unix::fs::symlink(installed.join("openagents"), &link).unwrap();
-        let found = std::fs::canonicalize(beside(&link).unwrap()).unwrap();
+        let found = std::fs::canonicalize(beside(&link, NAME).unwrap()).unwrap();
         assert_eq!(found, std::fs::canonicalize(installed.join(NAME)).unwrap());
     }
 }

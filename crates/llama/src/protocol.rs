@@ -3,9 +3,7 @@
 //! Fields that one side does not know are ignored. A line that makes no sense is answered with [`Report::Failed`] and
 //! ends nothing.
 
-mod lines;
-
-pub use lines::{Line, MAX_LINE, read_line, write_line};
+pub use openagents_core::helper::{Line, read_line, write_line};
 
 use crate::{LoadRequest, Loaded, engine::Device};
 use openagents_core::model::{
@@ -15,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 /// The version of both sides: they are built and shipped together.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Bytes of the longest line. A conversation that fills the largest context has about 1 MB.
+pub const MAX_LINE: usize = 32 << 20;
 
 /// What the client wants. Commands are done one after the other, but for [`Command::Cancel`] and [`Command::Ping`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -94,7 +95,6 @@ pub enum Report {
         /// The command; `None` when the line did not even say that.
         id: Option<u64>,
         /// Why.
-        #[serde(with = "Failure")]
         error: ModelError,
     },
     /// An answer to a ping.
@@ -134,19 +134,6 @@ enum Event {
     Reasoning(Reasoning),
     ToolCall(CallRequest),
     Usage(Usage),
-}
-
-/// The wire form of [`ModelError`].
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "ModelError", rename_all = "snake_case")]
-enum Failure {
-    Cancelled,
-    Unavailable(String),
-    Load(String),
-    ContextOverflow { needed: u32, context: u32 },
-    Crashed(String),
-    Malformed,
-    Failed(String),
 }
 
 #[cfg(test)]
