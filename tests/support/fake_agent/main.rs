@@ -1,0 +1,163 @@
+//! An agent that speaks the Agent Client Protocol on its standard input and output, does what the words in a prompt
+//! say, and misbehaves when it is told to. No model, no network: `fake-agent`.
+//!
+//! A prompt is run word by word, from left to right; text outside of words is ignored. A prompt without a word is
+//! answered with `You said: …`. Where nothing was said at the end of a turn, it says `Done.`
+//!
+//! | word | what happens |
+//! |---|---|
+//! | `[[say TEXT]]`, `[[think TEXT]]` | a message, a thought, one chunk for each word of it |
+//! | `[[words N]]` | N words, 10 ms apart, until the turn is cancelled |
+//! | `[[plan]]` | a plan of three entries that advances |
+//! | `[[edit PATH]]` | a tool call with a diff, a permission, then the write (`fs/write_text_file` where it is offered) |
+//! | `[[edit-or-end PATH]]` | the same; a rejection ends the turn as `cancelled`, as Codex does |
+//! | `[[ask TITLE]]` | a permission for a call that was never announced |
+//! | `[[read PATH]]`, `[[write PATH TEXT]]` | through the client, offered or not, without asking |
+//! | `[[run COMMAND]]` | through the client's terminal, shown in a tool call |
+//! | `[[call TITLE]]` | a tool call that begins and ends well |
+//! | `[[open-call]]` | a tool call that never ends |
+//! | `[[no-tool-call]]` | updates of a call that was never announced |
+//! | `[[reuse-ids]]` | a tool call with the id `1`, each time |
+//! | `[[after-end]]` | a tool call, and news of it after its end |
+//! | `[[late]]` | begins a call, waits for the cancel, ends the turn, then goes on: text, and news of the call |
+//! | `[[silent]]` | nothing until the cancel |
+//! | `[[hang-after-cancel]]` | nothing, whatever happens |
+//! | `[[crash]]` | begins a call, writes to stderr, exits with code 3 |
+//! | `[[bad-frame]]`, `[[junk]]`, `[[long-line MB]]` | lines that are no JSON-RPC, bytes that are no text, a line of so many MB |
+//! | `[[junk-forever]]` | bad lines without end |
+//! | `[[flood N]]` | N chunks as fast as they are taken |
+//! | `[[unknown-response]]`, `[[duplicate-response]]` | answers that nobody asked for; the turn's answer twice |
+//! | `[[unknown-request]]` | asks for a method that does not exist and says the code of the error |
+//! | `[[close-stdout]]` | closes its output and stays alive |
+//! | `[[stop REASON]]`, `[[fail MESSAGE]]` | ends the turn with this stop reason, with an error |
+//! | `[[env NAME]]`, `[[session]]`, `[[cwd]]` | says a variable, its session and the number of prompts, its folder |
+//! | `[[leave-process]]` | starts `sleep 300` in its process group and says its id |
+//! | `[[wait MS]]` | waits, until the turn is cancelled |
+//!
+//! | variable | what happens |
+//! |---|---|
+//! | `FAKE_AGENT_SILENT` | `initialize` is never answered |
+//! | `FAKE_AGENT_EXIT` | it complains on stderr and exits with this code at once |
+//! | `FAKE_AGENT_AUTH` | sessions need a login |
+//! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays what was said; `fail`: it fails |
+//! | `FAKE_AGENT_RESUME` | `session/resume` is offered |
+//! | `FAKE_AGENT_BANNER` | it greets on its standard output, as no agent should |
+
+#![expect(clippy::print_stderr, reason = "what an agent says there is shown when it crashes")]
+
+mod peer;
+mod script;
+
+use peer::Peer;
+use serde_json::{Value, json};
+use std::{io::BufRead as _, sync::Arc};
+
+fn main() {
+    if let Ok(code) = std::env::var("FAKE_AGENT_EXIT") {
+        eprintln!("fake-agent: told to exit");
+        std::process::exit(code.parse().unwrap_or(1));
+    }
+    let peer = Arc::new(Peer::default());
+    if std::env::var_os("FAKE_AGENT_BANNER").is_some() {
+        peer.write_raw(b"Welcome to fake-agent!\n");
+    }
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let Ok(frame) = serde_json::from_str::<Value>(&line) else { continue };
+        match (frame["method"].as_str(), frame.get("id")) {
+            (Some(method), Some(id)) => request(&peer, method, id.clone(), &frame["params"]),
+            (Some("session/cancel"), None) => peer.cancel(),
+            (Some(_), None) => {}
+            (None, Some(_)) => peer.answered(frame),
+            (None, None) => {}
+        }
+    }
+    // Nobody listens any more: whoever started us is gone.
+    std::process::exit(0);
+}
+
+fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
+    let set = |name: &str| std::env::var(name).ok();
+    match method {
+        "initialize" if set("FAKE_AGENT_SILENT").is_some() => {}
+        "initialize" => {
+            peer.set_capabilities(params["clientCapabilities"].clone());
+            let mut sessions = json!({"close": {}});
+            if set("FAKE_AGENT_RESUME").is_some() {
+                sessions["resume"] = json!({});
+            }
+            peer.respond(
+                &id,
+                json!({
+                    "protocolVersion": 1,
+                    "agentInfo": {"name": "fake-agent", "title": "Fake Agent", "version": "1.0.0"},
+                    "agentCapabilities": {
+                        "loadSession": set("FAKE_AGENT_LOAD").is_some(),
+                        "promptCapabilities": {"embeddedContext": true},
+                        "sessionCapabilities": sessions,
+                    },
+                    "authMethods": [{"id": "login", "name": "Log in", "description": "Run `fake-agent login`"}],
+                }),
+            );
+        }
+        "session/new" if set("FAKE_AGENT_AUTH").is_some() => {
+            peer.fail(&id, -32000, "Authentication required")
+        }
+        "session/new" => {
+            let session = format!("fake-{}", std::process::id());
+            peer.open(&session, params["cwd"].as_str().unwrap_or("."));
+            peer.respond(
+                &id,
+                json!({"sessionId": session, "modes": modes(), "configOptions": options("fast")}),
+            );
+        }
+        "session/load" if set("FAKE_AGENT_LOAD").as_deref() == Some("fail") => {
+            peer.fail(&id, -32002, "Resource not found");
+        }
+        "session/load" | "session/resume" => {
+            let session = params["sessionId"].as_str().unwrap_or_default();
+            peer.open(session, params["cwd"].as_str().unwrap_or("."));
+            if method == "session/load" {
+                peer.update(json!({"sessionUpdate": "user_message_chunk",
+                    "content": {"type": "text", "text": "Replayed prompt"}}));
+                peer.update(
+                    json!({"sessionUpdate": "tool_call", "toolCallId": "replayed", "title": "Replayed call",
+                    "kind": "read", "status": "completed"}),
+                );
+                peer.update(json!({"sessionUpdate": "agent_message_chunk",
+                    "content": {"type": "text", "text": "Replayed answer"}}));
+            }
+            peer.respond(&id, json!({"modes": modes(), "configOptions": options("fast")}));
+        }
+        "session/set_mode" => peer.respond(&id, json!({})),
+        "session/set_config_option" => {
+            let value = params["value"].as_str().unwrap_or("fast");
+            peer.respond(&id, json!({"configOptions": options(value)}));
+        }
+        "session/close" => peer.respond(&id, json!({})),
+        "session/prompt" => {
+            let text: String = params["prompt"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|block| block["text"].as_str())
+                .collect();
+            let (peer, turn) = (peer.clone(), peer.begin());
+            std::thread::spawn(move || script::run(&peer, &turn, &id, &text));
+        }
+        _ => peer.fail(&id, -32601, &format!("Method not found: {method}")),
+    }
+}
+
+fn modes() -> Value {
+    json!({"currentModeId": "ask", "availableModes": [
+        {"id": "ask", "name": "Ask", "description": "Asks before each change"},
+        {"id": "auto", "name": "Auto"},
+    ]})
+}
+
+fn options(speed: &str) -> Value {
+    json!([{"id": "speed", "name": "Speed", "type": "select", "currentValue": speed, "options": [
+        {"value": "fast", "name": "Fast"}, {"value": "slow", "name": "Slow"},
+    ]}])
+}

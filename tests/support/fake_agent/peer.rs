@@ -1,0 +1,122 @@
+//! The wire: frames out, answers in, and the turn that runs.
+
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    io::Write as _,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+/// Told by the client that the turn is cancelled.
+pub(crate) type Turn = Arc<AtomicBool>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Peer {
+    session: Mutex<Session>,
+    turn: Mutex<Turn>,
+    waiting: Mutex<HashMap<String, mpsc::Sender<Value>>>,
+    last_id: AtomicU64,
+    /// Held for each frame, so that no two of them mix.
+    output: Mutex<()>,
+}
+
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Session {
+    pub id: String,
+    pub cwd: String,
+    pub prompts: u64,
+    pub capabilities: Value,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Peer {
+    pub(crate) fn set_capabilities(&self, capabilities: Value) {
+        lock(&self.session).capabilities = capabilities;
+    }
+
+    pub(crate) fn open(&self, id: &str, cwd: &str) {
+        let mut session = lock(&self.session);
+        (session.id, session.cwd) = (id.to_owned(), cwd.to_owned());
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        lock(&self.session).clone()
+    }
+
+    pub(crate) fn begin(&self) -> Turn {
+        lock(&self.session).prompts += 1;
+        let turn = Turn::default();
+        *lock(&self.turn) = turn.clone();
+        turn
+    }
+
+    pub(crate) fn cancel(&self) {
+        lock(&self.turn).store(true, Ordering::SeqCst);
+    }
+
+    /// Waits; returns whether the turn was cancelled meanwhile.
+    pub(crate) fn wait(turn: &Turn, limit: Duration) -> bool {
+        let end = Instant::now().checked_add(limit);
+        while end.is_none_or(|end| Instant::now() < end) {
+            if turn.load(Ordering::SeqCst) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        turn.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn write_raw(&self, bytes: &[u8]) {
+        let _one = lock(&self.output);
+        let mut output = std::io::stdout().lock();
+        // A client that is gone is noticed on the input.
+        let _ = output.write_all(bytes).and_then(|()| output.flush());
+    }
+
+    pub(crate) fn write(&self, mut frame: Value) {
+        frame["jsonrpc"] = "2.0".into();
+        self.write_raw(format!("{frame}\n").as_bytes());
+    }
+
+    pub(crate) fn respond(&self, id: &Value, result: Value) {
+        self.write(json!({"id": id, "result": result}));
+    }
+
+    pub(crate) fn fail(&self, id: &Value, code: i64, message: &str) {
+        self.write(json!({"id": id, "error": {"code": code, "message": message}}));
+    }
+
+    pub(crate) fn update(&self, update: Value) {
+        let session = self.session().id;
+        self.write(json!({"method": "session/update", "params": {"sessionId": session, "update": update}}));
+    }
+
+    pub(crate) fn say(&self, kind: &str, text: &str) {
+        self.update(json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}}));
+    }
+
+    /// Asks the client and waits for its answer, a whole response.
+    pub(crate) fn ask(&self, method: &str, mut params: Value) -> Value {
+        let id = format!("fake-{}", self.last_id.fetch_add(1, Ordering::SeqCst));
+        let (sender, answer) = mpsc::channel();
+        lock(&self.waiting).insert(id.clone(), sender);
+        params["sessionId"] = self.session().id.into();
+        self.write(json!({"id": id, "method": method, "params": params}));
+        answer.recv().unwrap_or_default()
+    }
+
+    pub(crate) fn answered(&self, frame: Value) {
+        let id = frame["id"].as_str().unwrap_or_default();
+        if let Some(sender) = lock(&self.waiting).remove(id) {
+            let _ = sender.send(frame);
+        }
+    }
+}
