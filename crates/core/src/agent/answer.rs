@@ -116,7 +116,7 @@ struct Reader<'a> {
     message: AssistantMessage,
     bytes: usize,
     usage: Option<Usage>,
-    deltas: Deltas,
+    deltas: Deltas<Voice>,
     activity: Option<(std::mem::Discriminant<Activity>, Instant)>,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn tell(&self, piece: Piece, is_last: bool) {
+    fn tell(&self, piece: Piece<Voice>, is_last: bool) {
         let Piece { voice, text } = piece;
         (self.emit)(AgentEvent::Update(match voice {
             Voice::Preamble => SessionUpdate::AgentThought(AgentThought { text, ..Default::default() }),

@@ -16,21 +16,29 @@ pub(super) enum Voice {
 
 /// Text that is ready to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) voice: Voice,
-    pub(super) text: String,
+pub struct Piece<V> {
+    /// Who says it.
+    pub voice: V,
+    /// What was pushed, joined.
+    pub text: String,
 }
 
-/// Knows no clock: whoever calls says what time it is.
-#[derive(Debug, Default)]
-pub(super) struct Deltas {
-    waiting: Option<Piece>,
+/// Joins text of one voice. Knows no clock: whoever calls says what time it is.
+#[derive(Debug)]
+pub struct Deltas<V> {
+    waiting: Option<Piece<V>>,
     told: Option<Instant>,
 }
 
-impl Deltas {
+impl<V> Default for Deltas<V> {
+    fn default() -> Self {
+        Self { waiting: None, told: None }
+    }
+}
+
+impl<V: PartialEq> Deltas<V> {
     /// Takes a piece and returns what is to be told now, oldest first.
-    pub(super) fn push(&mut self, now: Instant, voice: Voice, text: &str) -> Vec<Piece> {
+    pub fn push(&mut self, now: Instant, voice: V, text: &str) -> Vec<Piece<V>> {
         let mut ready = Vec::new();
         if text.is_empty() {
             return ready;
@@ -50,17 +58,17 @@ impl Deltas {
     }
 
     /// Returns when what waits has waited long enough.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub fn due(&self) -> Option<Instant> {
         self.waiting.as_ref().and(self.told).map(|told| told + TOGETHER)
     }
 
     /// Returns what waits if its time has come.
-    pub(super) fn ripe(&mut self, now: Instant) -> Option<Piece> {
+    pub fn ripe(&mut self, now: Instant) -> Option<Piece<V>> {
         if self.due().is_some_and(|due| now >= due) { self.flush(now) } else { None }
     }
 
     /// Returns what waits.
-    pub(super) fn flush(&mut self, now: Instant) -> Option<Piece> {
+    pub fn flush(&mut self, now: Instant) -> Option<Piece<V>> {
         let piece = self.waiting.take()?;
         self.told = Some(now);
         Some(piece)
@@ -78,7 +86,7 @@ mod tests {
         let (mut deltas, mut told) = (Deltas::default(), Vec::new());
         let end = pieces.last().map_or(0, |(ms, _, _)| *ms) + 30;
         for ms in 0..=end {
-            let line = |piece: Piece| format!("{ms} {:?} {}", piece.voice, piece.text);
+            let line = |piece: Piece<Voice>| format!("{ms} {:?} {}", piece.voice, piece.text);
             told.extend(deltas.ripe(at(ms)).map(line));
             for (_, voice, text) in pieces.iter().filter(|(when, _, _)| *when == ms) {
                 told.extend(deltas.push(at(ms), *voice, text).into_iter().map(line));

@@ -15,7 +15,7 @@ mod provider;
 mod run;
 mod session_tool;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod tools;
 mod transcript;
 
@@ -23,6 +23,7 @@ pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
     AgentsSnapshot, CustomAgent, CustomKind,
 };
+pub use deltas::{Deltas, Piece};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
 pub use provider::{

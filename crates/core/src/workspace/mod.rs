@@ -5,6 +5,7 @@
 
 mod alias;
 mod open;
+mod write;
 
 pub use open::BeneathFile;
 
