@@ -10,18 +10,18 @@ use crate::{
 use serde_json::Value;
 use std::sync::Mutex;
 
-pub(super) type Answer =
+pub(crate) type Answer =
     fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>;
 
 /// Gives its answers one after the other, and keeps what it was asked.
 #[derive(Debug, Default)]
-pub(super) struct Scripted {
-    pub(super) id: Option<&'static str>,
-    pub(super) answers: Vec<Answer>,
-    pub(super) asked: Mutex<Vec<ModelRequest>>,
-    pub(super) unavailable: Option<&'static str>,
+pub(crate) struct Scripted {
+    pub(crate) id: Option<&'static str>,
+    pub(crate) answers: Vec<Answer>,
+    pub(crate) asked: Mutex<Vec<ModelRequest>>,
+    pub(crate) unavailable: Option<&'static str>,
     /// The load shows that it cannot ask for tools.
-    pub(super) no_tools_once_asked: bool,
+    pub(crate) no_tools_once_asked: bool,
 }
 
 impl LanguageModel for Scripted {
@@ -54,23 +54,23 @@ impl LanguageModel for Scripted {
     }
 }
 
-pub(super) fn speak(text: &str) -> ModelEvent {
+pub(crate) fn speak(text: &str) -> ModelEvent {
     ModelEvent::Text(text.to_owned())
 }
 
-pub(super) fn ask(name: &str, arguments: Value) -> ModelEvent {
+pub(crate) fn ask(name: &str, arguments: Value) -> ModelEvent {
     ModelEvent::ToolCall(CallRequest { id: "call".to_owned(), name: name.to_owned(), arguments })
 }
 
-pub(super) fn figures() -> ModelEvent {
+pub(crate) fn figures() -> ModelEvent {
     ModelEvent::Usage(Usage { tokens: 7, tokens_per_second: 2.5, first_token_ms: 40, ..Usage::default() })
 }
 
-pub(super) fn script(answers: &[Answer]) -> Arc<Scripted> {
+pub(crate) fn script(answers: &[Answer]) -> Arc<Scripted> {
     Arc::new(Scripted { answers: answers.to_vec(), ..Scripted::default() })
 }
 
-pub(super) fn agent(model: Arc<Scripted>) -> AgentLoop {
+pub(crate) fn agent(model: Arc<Scripted>) -> AgentLoop {
     AgentLoop {
         model,
         options: ModelOptions::default(),
@@ -79,7 +79,7 @@ pub(super) fn agent(model: Arc<Scripted>) -> AgentLoop {
     }
 }
 
-pub(super) fn request(bench: &Bench) -> PromptRequest {
+pub(crate) fn request(bench: &Bench) -> PromptRequest {
     PromptRequest {
         root: bench.root().to_path_buf(),
         text: "What is this?".to_owned(),
@@ -87,20 +87,20 @@ pub(super) fn request(bench: &Bench) -> PromptRequest {
     }
 }
 
-pub(super) struct Told {
-    pub(super) outcome: PromptOutcome,
-    pub(super) updates: Vec<SessionUpdate>,
-    pub(super) activities: Vec<Option<Activity>>,
+pub(crate) struct Told {
+    pub(crate) outcome: PromptOutcome,
+    pub(crate) updates: Vec<SessionUpdate>,
+    pub(crate) activities: Vec<Option<Activity>>,
 }
 
-pub(super) fn run(agent: &AgentLoop, request: &PromptRequest) -> Told {
+pub(crate) fn run(agent: &AgentLoop, request: &PromptRequest) -> Told {
     let events = Mutex::new(Vec::new());
     let outcome =
         agent.prompt(request, &CancellationToken::new(), &|event| events.lock().unwrap().push(event));
     told(outcome, events.into_inner().unwrap())
 }
 
-pub(super) fn told(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Told {
+pub(crate) fn told(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Told {
     let (mut updates, mut activities) = (Vec::new(), Vec::new());
     for event in events {
         match event {
@@ -112,7 +112,7 @@ pub(super) fn told(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Told {
 }
 
 /// One line an update; chunks of one message are joined, whatever the clock made of them.
-pub(super) fn story(updates: &[SessionUpdate]) -> String {
+pub(crate) fn story(updates: &[SessionUpdate]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut message: Option<(Option<String>, String)> = None;
     let mut ids = std::collections::HashMap::new();
@@ -149,11 +149,11 @@ pub(super) fn story(updates: &[SessionUpdate]) -> String {
     lines.join("\n")
 }
 
-pub(super) fn prompt(text: &str) -> SessionUpdate {
+pub(crate) fn prompt(text: &str) -> SessionUpdate {
     SessionUpdate::UserMessage(UserMessage { text: text.to_owned(), connection: None })
 }
 
-pub(super) fn answer(text: &str) -> SessionUpdate {
+pub(crate) fn answer(text: &str) -> SessionUpdate {
     let usage = Some(Usage::default());
     SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), usage, ..AgentMessage::default() })
 }

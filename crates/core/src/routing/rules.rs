@@ -1,0 +1,78 @@
+//! What a prompt wants, by rules over its words alone.
+
+use super::{
+    Situation, Target, Topic, about_us,
+    explore::{is_about_the_past, is_about_the_present},
+    named::Names,
+    pattern::pattern,
+    prompt::Prompt,
+    work::{Work, work},
+};
+
+/// Words of a question that is answered in a few sentences.
+const SHORT: usize = 20;
+
+pattern!(
+    EXPLANATION: r"^(?:what|what's|whats|who is|define|meaning of|tell me|explain|describe|how (?:do|to|does|can)|when (?:do|should|to)|is it|difference)\b",
+    r"^show (?:me|us) (?:how|an example)\b",
+    r"^(?:was ist|was sind|was bedeutet|erkläre|qu'est-ce|que signifie|explique|qué es|qué significa|explica|o que é|cos'è)",
+);
+
+/// What a prompt wants, before anybody looks at who is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// This one was asked by name.
+    Named(Target),
+    /// A few words.
+    Talk(Topic),
+    /// What the tools find.
+    Explore(&'static str),
+    /// A model at work.
+    Work(Work),
+    /// The rules cannot tell.
+    Unclear,
+}
+
+/// Returns what a prompt wants.
+pub(super) fn wish(text: &str, situation: &Situation) -> Wish {
+    let prompt = Prompt::read(text);
+    let names = Names::of(situation);
+    if let Some(target) = names.asked(&prompt) {
+        return Wish::Named(target);
+    }
+    if is_about_the_past(&prompt) && !prompt.pasted {
+        return Wish::Explore("What was done here before is looked up in the past sessions.");
+    }
+    if let Some(topic) = about_us::topic(&prompt, &names) {
+        return Wish::Talk(topic);
+    }
+    // "How does ours work?" is an analysis; "where is it?" can be looked up.
+    if is_about_the_present(&prompt) && !prompt.pasted {
+        return Wish::Explore("What is in this folder is looked up there.");
+    }
+    if let Some(work) = work(&prompt) {
+        return Wish::Work(work);
+    }
+    let begins = prompt.sentences.first().is_some_and(|sentence| EXPLANATION.is_in(&sentence.request));
+    if begins && prompt.words <= SHORT {
+        return Wish::Talk(Topic::Explanation);
+    }
+    Wish::Unclear
+}
+
+impl Topic {
+    /// Returns why talk about this is answered here.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::Greeting | Self::Thanks => "A few kind words need nobody else.",
+            Self::Identity | Self::Capabilities => {
+                "Questions about OpenAgents are answered by OpenAgents itself."
+            }
+            Self::Delegates | Self::Agent(_) => {
+                "A question about agents is answered here; to name one is not to ask it."
+            }
+            Self::Title => "Titles and summaries are written here.",
+            Self::Explanation => "A short explanation needs nobody else.",
+        }
+    }
+}
