@@ -18,8 +18,14 @@ fn call_generate(generate: &Generate, arguments: Value) -> (Result<String, ToolE
     let bench = Bench::with(&[("src/a", "")]);
     let events = Mutex::new(Vec::new());
     let emit = |event| events.lock().unwrap().push(event);
-    let context =
-        SessionContext { workspace: &bench.workspace, call_id: "row", cancel: &bench.cancel, emit: &emit };
+    let context = SessionContext {
+        workspace: &bench.workspace,
+        call_id: "row",
+        prompt: "",
+        caller: None,
+        cancel: &bench.cancel,
+        emit: &emit,
+    };
     let result = generate.call(&context, arguments);
     let updates = events.into_inner().unwrap().into_iter().filter_map(|event| match event {
         AgentEvent::Update(update) => Some(update),

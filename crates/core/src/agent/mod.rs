@@ -113,7 +113,7 @@ fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), text: &str, usage: Option<Usage>
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
 }
 
-fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
+pub(crate) fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
     let update =
         ToolCallUpdate { call_id: call_id.to_owned(), status, late: false, details: Default::default() };
     emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));

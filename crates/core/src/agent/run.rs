@@ -206,8 +206,14 @@ impl<'a> Run<'a> {
         let own = self.session_tools().into_iter().find(|tool| tool.name() == call.name);
         let result = match own {
             Some(tool) if number < CALLS => {
-                let context =
-                    SessionContext { workspace, call_id: &row, cancel: self.cancel, emit: self.emit };
+                let context = SessionContext {
+                    workspace,
+                    call_id: &row,
+                    prompt: &self.request.text,
+                    caller: Some(self.agent.model.id()),
+                    cancel: self.cancel,
+                    emit: self.emit,
+                };
                 let said = tool.call(&context, call.arguments.clone());
                 said.map(|text| ToolOutput::whole(Value::String(text)))
             }

@@ -15,6 +15,11 @@ pub trait SessionTool: Send + Sync + std::fmt::Debug {
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> schemars::Schema;
 
+    /// Returns whether it changes nothing, so that it may run beside others.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// Returns whether `model` may ask for it.
     fn is_offered_to(&self, model: &dyn LanguageModel) -> bool;
 
@@ -31,6 +36,10 @@ pub struct SessionContext<'a> {
     pub workspace: &'a Workspace,
     /// Id of its row: unique for ever.
     pub call_id: &'a str,
+    /// What the person asked in this turn, in their own words.
+    pub prompt: &'a str,
+    /// Id of the model that asks for the tool; `None` when the person does.
+    pub caller: Option<&'a str>,
     /// Cancelled when nobody wants the result any more.
     pub cancel: &'a CancellationToken,
     /// Hears everything that belongs into the session.

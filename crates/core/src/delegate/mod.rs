@@ -1,5 +1,13 @@
 //! The tool `delegate.run`: a task is handed to another agent, which works in a session of its own.
 
+mod arguments;
+mod brief;
+mod provider;
+mod tool;
+
+pub use brief::brief;
+pub use tool::Delegate;
+
 use crate::{CancellationToken, agent::AccessLimits, model::Availability};
 use serde::Serialize;
 use std::{path::PathBuf, time::Duration};

@@ -48,7 +48,7 @@ fn named(target: Target, situation: &Situation) -> Decision {
 
 /// The local model; else an agent that a person added and that keeps everything on this machine; else, where the session
 /// allows it, Codex and Claude Code.
-pub(super) fn worker(situation: &Situation) -> Option<Target> {
+pub(crate) fn worker(situation: &Situation) -> Option<Target> {
     let is_ready = |target: &Target| situation.obstacle(target).is_none();
     let local = || {
         let added = situation.candidates.iter().filter(|candidate| candidate.local);

@@ -51,11 +51,20 @@ pub fn topic(prompt: &str, situation: &Situation) -> Option<Topic> {
     }
 }
 
-/// Returns who of those that are ready does a piece of work that nobody was named for.
-pub fn worker(situation: &Situation) -> Option<Target> {
-    choice::worker(situation)
+/// Returns whether a person's words give a task to `target`: they name it, and not only to talk about it.
+pub(crate) fn is_named(prompt: &str, target: &Target, situation: &Situation) -> bool {
+    rules::is_named(prompt, target, situation)
 }
 
+/// Returns who is asked by name to do something.
+pub(crate) fn asked(prompt: &str, situation: &Situation) -> Option<Target> {
+    match rules::wish(prompt, situation) {
+        Wish::Named(target) => Some(target),
+        _ => None,
+    }
+}
+
+pub(crate) use choice::worker;
 /// Who answers, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -88,6 +88,10 @@ impl Names {
         Self { names, regex }
     }
 
+    pub(super) fn is_in(&self, text: &str, target: &Target) -> bool {
+        self.all(text).any(|(named, ..)| named == *target)
+    }
+
     /// Returns who is named first.
     pub(super) fn first(&self, text: &str) -> Option<Target> {
         self.all(text).next().map(|(target, ..)| target)

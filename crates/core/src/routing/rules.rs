@@ -60,6 +60,12 @@ pub(super) fn wish(text: &str, situation: &Situation) -> Wish {
     Wish::Unclear
 }
 
+/// Returns whether a person's words name `target`, and not only to talk about it.
+pub(super) fn is_named(text: &str, target: &Target, situation: &Situation) -> bool {
+    let names = Names::of(situation);
+    names.is_in(&Prompt::read(text).text, target) && !matches!(wish(text, situation), Wish::Talk(_))
+}
+
 impl Topic {
     /// Returns why talk about this is answered here.
     pub(super) fn reason(&self) -> &'static str {

@@ -1,0 +1,270 @@
+//! The arguments of `delegate.run`: what may be said, what is checked, and how they become one text for the delegate.
+
+use crate::{
+    agent::AccessLimits,
+    text::one_line,
+    tool::{ToolError, parse_arguments},
+    workspace::Workspace,
+};
+use globset::Glob;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Globs of one task, and characters of one.
+const GLOBS: usize = 64;
+const GLOB: usize = 256;
+
+/// A day: no budget is longer.
+const TIME_BUDGET_MS: u64 = 24 * 60 * 60 * 1000;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(super) struct Arguments {
+    /// Who works: `auto` (whoever fits and is available), `codex`, `claude-code`, `gptoss`, `local_fm` or `custom:<id>`.
+    #[serde(default)]
+    pub(super) provider: Option<String>,
+    /// A short verb for what is wanted: `run`, `search`, `generate`.
+    #[serde(default)]
+    task: Option<String>,
+    /// One line for people.
+    #[serde(default)]
+    pub(super) description: Option<String>,
+    /// The instruction for the agent, with everything that it needs to know: it sees nothing of this session.
+    #[schemars(length(min = 1))]
+    pub(super) user_prompt: String,
+    /// The folder to work in: the session's, or one inside it.
+    #[serde(default)]
+    workspace_root: Option<String>,
+    /// The files to keep to, as globs relative to that folder: `src/**/*.rs`.
+    #[serde(default)]
+    files_include_glob: Option<Vec<String>>,
+    /// Ask for a short summary at the end.
+    #[serde(default)]
+    summarize: Option<bool>,
+    /// Files that may be read or changed at the most.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    max_files: Option<u32>,
+    /// Advice only.
+    #[serde(default)]
+    priority: Option<Priority>,
+    /// Milliseconds after which the work should be done; at twice of it the agent is stopped.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 86_400_000))]
+    time_budget_ms: Option<u64>,
+    /// Show what would be handed over and set nobody to work.
+    #[serde(default)]
+    pub(super) dry_run: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Priority {
+    Low,
+    Normal,
+    High,
+}
+
+/// A task whose arguments are all in order; who does it is still open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) provider: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) text: String,
+    pub(super) root: PathBuf,
+    pub(super) limits: AccessLimits,
+    pub(super) summarize: bool,
+    pub(super) time_budget: Option<Duration>,
+    pub(super) dry_run: bool,
+}
+
+impl Task {
+    pub(super) fn read(arguments: Value, workspace: &Workspace) -> Result<Self, ToolError> {
+        let arguments: Arguments = parse_arguments(arguments)?;
+        if arguments.user_prompt.trim().is_empty() {
+            return invalid("user_prompt is empty; say what is to be done");
+        }
+        if arguments.max_files == Some(0) {
+            return invalid("max_files is 0; leave it out for no limit");
+        }
+        if let Some(time) = arguments.time_budget_ms.filter(|time| !(1..=TIME_BUDGET_MS).contains(time)) {
+            return invalid(format!("time_budget_ms is {time}; it goes from 1 to {TIME_BUDGET_MS} (a day)"));
+        }
+        let include = globs(arguments.files_include_glob.as_deref().unwrap_or_default())?;
+        let root = folder(arguments.workspace_root.as_deref(), workspace)?;
+        let filled = |text: &Option<String>| text.as_deref().map(one_line).filter(|line| !line.is_empty());
+        Ok(Self {
+            provider: filled(&arguments.provider),
+            description: filled(&arguments.description),
+            text: compose(&arguments, &include),
+            root,
+            limits: AccessLimits { include, max_files: arguments.max_files },
+            summarize: arguments.summarize.unwrap_or_default(),
+            time_budget: arguments.time_budget_ms.map(Duration::from_millis),
+            dry_run: arguments.dry_run.unwrap_or_default(),
+        })
+    }
+}
+
+fn invalid<T>(reason: impl Into<String>) -> Result<T, ToolError> {
+    Err(ToolError::InvalidParameters(reason.into()))
+}
+
+fn globs(given: &[String]) -> Result<Vec<String>, ToolError> {
+    if given.len() > GLOBS {
+        return invalid(format!("files_include_glob has {} globs; {GLOBS} are allowed", given.len()));
+    }
+    for glob in given {
+        let shown: String = glob.chars().take(100).collect();
+        let leads_out = Path::new(glob).is_absolute() || glob.split(['/', '\\']).any(|part| part == "..");
+        if leads_out {
+            return invalid(format!(
+                "files_include_glob {shown} leads out of the workspace; globs are relative to it"
+            ));
+        }
+        if glob.trim().is_empty() || glob.chars().nth(GLOB).is_some() {
+            return invalid(format!(
+                "files_include_glob {shown:?} is empty or longer than {GLOB} characters"
+            ));
+        }
+        if let Err(error) = Glob::new(glob) {
+            return invalid(format!("files_include_glob {shown} is no glob: {}", error.kind()));
+        }
+    }
+    Ok(given.to_vec())
+}
+
+/// Returns the folder as it really is: a link in the workspace may lead out of it.
+fn folder(given: Option<&str>, workspace: &Workspace) -> Result<PathBuf, ToolError> {
+    let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else {
+        return Ok(workspace.root().to_path_buf());
+    };
+    let outside = || format!("workspace_root {given} is not in the workspace of this session");
+    let Ok(path) = workspace.resolve(given) else { return invalid(outside()) };
+    match std::fs::canonicalize(workspace.root().join(path)) {
+        Ok(real) if !real.starts_with(workspace.root()) => invalid(outside()),
+        Ok(real) if real.is_dir() => Ok(real),
+        _ => invalid(format!("workspace_root {given} is no folder")),
+    }
+}
+
+fn compose(arguments: &Arguments, include: &[String]) -> String {
+    let mut lines = Vec::new();
+    let mut say = |line: Option<String>| lines.extend(line);
+    say(arguments.description.as_deref().map(one_line).filter(|line| !line.is_empty()));
+    say(arguments
+        .task
+        .as_deref()
+        .map(one_line)
+        .filter(|line| !line.is_empty())
+        .map(|task| format!("Task: {task}")));
+    say((!include.is_empty()).then(|| format!("Keep to the files that match: {}", include.join(", "))));
+    say(arguments.max_files.map(|most| format!("Keep to {most} files at the most.")));
+    say(arguments.time_budget_ms.map(|time| format!("Keep to {} of time.", duration(time))));
+    say(arguments
+        .priority
+        .filter(|priority| *priority != Priority::Normal)
+        .map(|priority| format!("Priority: {}", if priority == Priority::High { "high" } else { "low" })));
+    let asks = arguments.summarize.unwrap_or_default();
+    say(asks.then(|| "End with a summary of what you did, in a few sentences.".to_owned()));
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.push(arguments.user_prompt.clone());
+    lines.join("\n")
+}
+
+fn duration(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..120_000 => format!("{} s", milliseconds / 1_000),
+        _ => format!("{} minutes", milliseconds / 60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::testing::Bench;
+    use serde_json::json;
+
+    #[test]
+    fn the_arguments_become_one_text() {
+        let bench = Bench::with(&[("src/a.rs", "")]);
+        let arguments = json!({
+            "provider": "codex", "task": "refactor", "description": "Tidy\nthe views", "user_prompt": "Extract subviews.\nKeep behaviour.",
+            "workspace_root": bench.root().join("src"), "files_include_glob": ["**/*.rs", "*.{md,txt}"], "summarize": true,
+            "max_files": 20, "priority": "high", "time_budget_ms": 120_000, "dry_run": false,
+        });
+        let task = Task::read(arguments, &bench.workspace).unwrap();
+        insta::assert_snapshot!(task.text, @r"
+        Tidy the views
+        Task: refactor
+        Keep to the files that match: **/*.rs, *.{md,txt}
+        Keep to 20 files at the most.
+        Keep to 2 minutes of time.
+        Priority: high
+        End with a summary of what you did, in a few sentences.
+
+        Extract subviews.
+        Keep behaviour.
+        ");
+        assert_eq!((task.root, task.limits.max_files), (bench.root().join("src"), Some(20)));
+        let bare = Task::read(json!({"user_prompt": "Count the TODOs", "provider": null}), &bench.workspace)
+            .unwrap();
+        assert_eq!(
+            (bare.text.as_str(), bare.root.as_path(), bare.provider),
+            ("Count the TODOs", bench.root(), None)
+        );
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_by_name() {
+        let bench = Bench::with(&[("a.rs", "")]);
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/usr", bench.root().join("out")).unwrap();
+        let rows = [
+            (json!({}), "missing field `user_prompt`"),
+            (json!({"user_prompt": " \n"}), "user_prompt is empty"),
+            (json!({"user_prompt": 7}), "expected a string"),
+            (
+                json!({"user_prompt": "x", "workspace_root": "/etc"}),
+                "workspace_root /etc is not in the workspace",
+            ),
+            (
+                json!({"user_prompt": "x", "workspace_root": "../.."}),
+                "workspace_root ../.. is not in the workspace",
+            ),
+            (
+                json!({"user_prompt": "x", "workspace_root": "out"}),
+                "workspace_root out is not in the workspace",
+            ),
+            (json!({"user_prompt": "x", "workspace_root": "a.rs"}), "workspace_root a.rs is no folder"),
+            (json!({"user_prompt": "x", "workspace_root": "gone"}), "workspace_root gone is no folder"),
+            (json!({"user_prompt": "x", "files_include_glob": ["a["]}), "files_include_glob a[ is no glob"),
+            (
+                json!({"user_prompt": "x", "files_include_glob": ["../*"]}),
+                "files_include_glob ../* leads out",
+            ),
+            (
+                json!({"user_prompt": "x", "files_include_glob": ["/etc/*"]}),
+                "files_include_glob /etc/* leads out",
+            ),
+            (json!({"user_prompt": "x", "files_include_glob": [""]}), "files_include_glob \"\" is empty"),
+            (json!({"user_prompt": "x", "files_include_glob": "*.rs"}), "expected a sequence"),
+            (json!({"user_prompt": "x", "max_files": 0}), "max_files is 0"),
+            (json!({"user_prompt": "x", "priority": "urgent"}), "unknown variant `urgent`"),
+            (json!({"user_prompt": "x", "time_budget_ms": 0}), "time_budget_ms is 0"),
+            (json!({"user_prompt": "x", "time_budget_ms": 90_000_000}), "time_budget_ms is 90000000"),
+        ];
+        for (arguments, part) in rows {
+            let error = Task::read(arguments.clone(), &bench.workspace).unwrap_err();
+            assert!(matches!(error, ToolError::InvalidParameters(_)), "{arguments}");
+            assert!(error.to_string().contains(part), "{arguments}: {error}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What was explored, as a task that can be handed over.
+
+use crate::{
+    text::one_line,
+    update::{Evidence, Summary},
+};
+use std::path::Path;
+
+/// Places that are named.
+const PLACES: usize = 8;
+
+/// Returns a text for a person to edit and an agent to work from: workspace, intent, evidence, acceptance.
+pub fn brief(summary: &Summary, root: &Path) -> String {
+    let intent = summary.intent.as_deref().map(one_line).filter(|intent| !intent.is_empty());
+    let mut text = format!("Workspace: {}\n", root.display());
+    text.push_str(&format!("\nIntent: {}\n", intent.as_deref().unwrap_or("(say what is to be done)")));
+    let mut places = places(summary);
+    if !places.is_empty() {
+        places.truncate(PLACES);
+        text.push_str(&format!("\nEvidence:\n{}\n", bullets(&places)));
+    }
+    let named = |path: &&String| !places.iter().any(|place| place.starts_with(&format!("{path}:")));
+    let files: Vec<String> = summary.top_files.iter().filter(named).cloned().collect();
+    if !files.is_empty() {
+        text.push_str(&format!("\nMost touched files:\n{}\n", bullets(&files)));
+    }
+    let acceptance = [
+        match intent {
+            Some(_) => "The intent is met, in the files above or those that belong to them.",
+            None => "What is asked is done, in the files above or those that belong to them.",
+        },
+        "The project builds and its tests pass.",
+        "Nothing else has changed.",
+    ];
+    text.push_str(&format!("\nAcceptance:\n{}\n", bullets(&acceptance.map(str::to_owned))));
+    text
+}
+
+fn places(summary: &Summary) -> Vec<String> {
+    let mut places = Vec::new();
+    for evidence in &summary.evidence {
+        let place = match evidence {
+            Evidence::File { path, line, text } => format!("{path}:{line}: {}", one_line(text)),
+            Evidence::Session { provider, text, .. } => {
+                format!("a past session of {provider}: {}", one_line(text))
+            }
+        };
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+fn bullets(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::IntentSource;
+
+    #[test]
+    fn an_exploration_becomes_a_task() {
+        let file = |path: &str, line| Evidence::File {
+            path: path.to_owned(),
+            line,
+            text: "let retry = 3;\n".to_owned(),
+        };
+        let session = Evidence::Session {
+            provider: "codex".to_owned(),
+            session_id: "s".to_owned(),
+            line: 4,
+            text: "The retry is wrong".to_owned(),
+        };
+        let summary = Summary {
+            repository: "app".to_owned(),
+            intent: Some("You were making the retry logic robust.".to_owned()),
+            source: IntentSource::SessionAnalyze,
+            evidence: vec![file("src/net.rs", 7), file("src/net.rs", 7), session],
+            top_files: vec!["src/net.rs".to_owned(), "src/lib.rs".to_owned()],
+            ..Summary::default()
+        };
+        insta::assert_snapshot!(brief(&summary, Path::new("/home/me/app")), @r"
+        Workspace: /home/me/app
+
+        Intent: You were making the retry logic robust.
+
+        Evidence:
+        - src/net.rs:7: let retry = 3;
+        - a past session of codex: The retry is wrong
+
+        Most touched files:
+        - src/lib.rs
+
+        Acceptance:
+        - The intent is met, in the files above or those that belong to them.
+        - The project builds and its tests pass.
+        - Nothing else has changed.
+        ");
+    }
+
+    #[test]
+    fn an_exploration_that_found_nothing_asks_for_the_intent() {
+        let text = brief(&Summary::default(), Path::new("/app"));
+        assert!(text.contains("Intent: (say what is to be done)") && !text.contains("Evidence"), "{text}");
+    }
+}

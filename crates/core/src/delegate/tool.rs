@@ -1,0 +1,147 @@
+//! `delegate.run` and `codex.run` as tools of a session.
+
+use super::{
+    CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator,
+    arguments::{Arguments, Task},
+    provider,
+};
+use crate::{
+    agent::{AgentEvent, CODEX, SessionContext, SessionTool, end_call},
+    model::LanguageModel,
+    text::{cut_at_word, one_line},
+    tool::ToolError,
+    update::{Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus},
+};
+use schemars::{Schema, schema_for};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Characters of a row's title.
+const TITLE: usize = 100;
+
+/// Hands tasks to other agents.
+#[derive(Debug, Clone)]
+pub struct Delegate {
+    delegator: Arc<dyn Delegator>,
+    is_codex: bool,
+}
+
+impl Delegate {
+    /// Returns `delegate.run`.
+    pub fn new(delegator: Arc<dyn Delegator>) -> Self {
+        Self { delegator, is_codex: false }
+    }
+
+    /// Returns `codex.run`.
+    pub fn to_codex(delegator: Arc<dyn Delegator>) -> Self {
+        Self { delegator, is_codex: true }
+    }
+}
+
+impl SessionTool for Delegate {
+    fn name(&self) -> &'static str {
+        if self.is_codex { CODEX_RUN } else { DELEGATE }
+    }
+
+    fn description(&self) -> &'static str {
+        if self.is_codex {
+            "Hands a coding task to Codex, which works on it in the workspace. Only when the person wants Codex to do it; \
+             not for questions about Codex or about what can be done."
+        } else {
+            "Hands a concrete task to another agent, which works on it in the workspace: changes of files, commands, long \
+             work. Not for questions about what can be done or who there is: answer those yourself."
+        }
+    }
+
+    fn schema(&self) -> Schema {
+        let mut schema = schema_for!(Arguments);
+        if self.is_codex
+            && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+        {
+            properties.remove("provider");
+        }
+        schema
+    }
+
+    fn is_offered_to(&self, model: &dyn LanguageModel) -> bool {
+        model.capabilities().tools
+    }
+
+    /// The text for the caller is the report as JSON, of a delegation that failed as well.
+    fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError> {
+        let mut arguments = arguments;
+        if let Some(members) = arguments.as_object_mut().filter(|_| self.is_codex) {
+            members.insert("provider".to_owned(), CODEX.into());
+        }
+        (context.emit)(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
+            call_id: context.call_id.to_owned(),
+            name: self.name().to_owned(),
+            arguments: arguments.as_object().cloned().unwrap_or_else(Map::new),
+            op_hash: None,
+            stage: None,
+            details: ToolCallDetails { title: title(&arguments), ..ToolCallDetails::default() },
+        })));
+        let ended = self.delegate(context, arguments);
+        let (status, result) = match ended {
+            _ if context.cancel.is_cancelled() => {
+                (ToolCallStatus::Error { message: "Cancelled".to_owned() }, Err(ToolError::Cancelled))
+            }
+            Ok(report) => {
+                let output = serde_json::to_value(&report).unwrap_or_default();
+                let text = output.to_string();
+                let status = match report.ok {
+                    true => ToolCallStatus::Completed { output, cut: Cut::default() },
+                    false => ToolCallStatus::Error { message: report.notes },
+                };
+                (status, Ok(text))
+            }
+            Err(error) => (ToolCallStatus::Error { message: error.to_string() }, Err(error)),
+        };
+        end_call(context.emit, context.call_id, status);
+        result
+    }
+}
+
+impl Delegate {
+    fn delegate(&self, context: &SessionContext<'_>, arguments: Value) -> Result<DelegateReport, ToolError> {
+        let task = Task::read(arguments, context.workspace)?;
+        let report = |ok: bool, provider: &str, notes: String| DelegateReport {
+            ok,
+            provider: provider.to_owned(),
+            dispatched: false,
+            session_id: None,
+            tool_call_id: context.call_id.to_owned(),
+            notes,
+        };
+        let wanted = task.provider.as_deref();
+        let chosen = match provider::choose(wanted, self.delegator.as_ref(), context) {
+            Ok(chosen) => chosen,
+            Err(reason) => return Ok(report(false, wanted.unwrap_or("auto"), format!("{reason}."))),
+        };
+        if task.dry_run {
+            let notes = format!("Dry run: {} would be set to work. Nobody was.", chosen.name);
+            return Ok(report(true, &chosen.id, notes));
+        }
+        let order = DelegateOrder {
+            provider: chosen.id,
+            description: task.description,
+            text: task.text,
+            root: task.root,
+            limits: task.limits,
+            summarize: task.summarize,
+            time_budget: task.time_budget,
+        };
+        Ok(self.delegator.run(&order, context.call_id, context.cancel))
+    }
+}
+
+/// What the row is about: the description, or the beginning of the prompt.
+fn title(arguments: &Value) -> Option<String> {
+    let text =
+        |key: &str| arguments.get(key).and_then(Value::as_str).map(one_line).filter(|line| !line.is_empty());
+    text("description").or_else(|| text("user_prompt")).map(|line| cut_at_word(&line, TITLE))
+}
+
+#[cfg(test)]
+#[path = "tool_tests.rs"]
+mod tests;
