@@ -101,6 +101,8 @@ fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let context = SessionContext {
         workspace: &workspace,
         call_id: &call_id,
+        prompt: "",
+        caller: None,
         cancel: &CancellationToken::new(),
         emit: &show,
     };

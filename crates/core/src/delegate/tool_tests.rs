@@ -129,7 +129,8 @@ fn who_does_it() {
     let open = || Office { allows_external: true, ..Office::default() };
     let without = |missing| Office { missing, ..Office::default() };
     let model = Some("gptoss_20b");
-    let rows: [(Office, Option<&str>, &str, &str, Result<&str, &str>); 17] = [
+    type Row = (Office, Option<&'static str>, &'static str, &'static str, Result<&'static str, &'static str>);
+    let rows: [Row; 17] = [
         (all(), None, "", "auto", Ok("gptoss_20b")),
         (all(), None, "", "gptoss", Ok("gptoss_20b")),
         (all(), None, "", "codex", Ok("codex")),

@@ -92,7 +92,7 @@ const LONG: usize = 60;
 /// Returns what sort of work a prompt asks for.
 pub(super) fn work(prompt: &Prompt) -> Option<Work> {
     let requests = || prompt.sentences.iter().map(|sentence| sentence.request.as_str());
-    let by_verb = requests().find_map(|request| by_verb(request, |list, word| is_one_of(list, word)));
+    let by_verb = requests().find_map(|request| by_verb(request, is_one_of));
     by_verb
         .or_else(|| requests().find_map(by_phrase))
         .or_else(|| (prompt.pasted || prompt.words >= LONG).then_some(Work::Long))
