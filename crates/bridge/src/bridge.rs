@@ -3,11 +3,12 @@
 use crate::{
     BridgeConfig, BridgeError,
     address::Tenancy,
+    agents::AgentsDesk,
     auth::{BackOff, Token},
     http,
     ios::Resumes,
     limits::{self, Limits},
-    models::ModelsFeed,
+    models::ModelsDesk,
     sessions::{Explore, Hub, beside},
     shared::Shared,
     store::Store,
@@ -114,12 +115,14 @@ impl Bridge {
         let around = Surroundings { history: history.clone(), settings: Arc::new(store.clone()) };
         let providers = beside(move || providers(around)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;
-        let models = providers.models.clone().map(ModelsFeed::new);
+        let models = providers.models.clone().map(ModelsDesk::new);
+        let agents = providers.agents.clone().map(AgentsDesk::new);
         let root = config.root.canonicalize().unwrap_or(config.root);
         let shared = Arc::new(Shared {
             hub: Hub::new(store.clone(), providers, history, root),
             inspector: Arc::default(),
             models,
+            agents,
             token,
             back_off: BackOff::default(),
             limits: Limits::default(),
@@ -168,6 +171,9 @@ impl Bridge {
             tracing::warn!(%error, "the listener ended badly");
         }
         self.shared.hub.stop().await;
+        if let Some(agents) = self.shared.agents.clone() {
+            beside(move || agents.shut_down()).await;
+        }
         if let Some(models) = self.shared.models.clone() {
             beside(move || models.shut_down()).await;
         }

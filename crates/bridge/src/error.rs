@@ -1,7 +1,7 @@
 //! Errors at the boundary: a code to switch on, one sentence to read, and a hint where there is something to do.
 
 use crate::store::StoreError;
-use openagents_core::model::LocalModelsError;
+use openagents_core::{agent::AgentsError, model::LocalModelsError};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -162,6 +162,16 @@ impl From<LocalModelsError> for Fault {
             LocalModelsError::Licence { .. } => ("licence", Self::busy),
             LocalModelsError::Unknown(_) => ("unknown_model", Self::not_found),
             LocalModelsError::Refused(_) => ("refused", Self::busy),
+        };
+        Self { kind: Some(kind), ..fault(error.to_string()) }
+    }
+}
+
+impl From<AgentsError> for Fault {
+    fn from(error: AgentsError) -> Self {
+        let (kind, fault): (_, fn(String) -> Self) = match &error {
+            AgentsError::Unknown(_) => ("unknown_agent", Self::not_found),
+            AgentsError::Refused(_) => ("refused", Self::busy),
         };
         Self { kind: Some(kind), ..fault(error.to_string()) }
     }

@@ -44,7 +44,8 @@ impl Line {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = crate::prune::head(client, 200).into();
     }
 
-    fn client(&self) -> Arc<str> {
+    /// Returns the name that the client gave.
+    pub(crate) fn client(&self) -> Arc<str> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

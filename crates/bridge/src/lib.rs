@@ -7,10 +7,12 @@
 //! (`sessions`) shows them once they are on disk, and each connection's `outbox` reads on from its own position.
 
 mod address;
+mod agents;
 mod auth;
 mod bridge;
 mod connection;
 mod error;
+mod feed;
 mod guard;
 mod http;
 mod inspect;
@@ -20,6 +22,7 @@ mod markdown;
 mod models;
 mod outbox;
 mod page;
+mod policy;
 mod prune;
 mod rpc;
 mod sessions;

@@ -5,14 +5,14 @@
 
 use crate::{
     inspect::{Direction, Inspector, Line},
-    models::{ModelsFeed, ModelsWatch},
+    feed::{Feed, Watch},
     rpc,
     sessions::{Session, Wake},
     socket::{Closing, Socket},
     store::{StoreError, Stored},
 };
 use futures::{SinkExt, stream::SplitSink};
-use openagents_core::model::Activity;
+use openagents_core::{approval::Approval, model::Activity};
 use serde_json::Value;
 use std::{
     convert::Infallible,
@@ -58,8 +58,8 @@ pub(crate) enum Out {
     After { session: Arc<Session>, seq: u64, text: String },
     /// From here on, every frame of every connection after number `since`.
     Inspect { since: u64 },
-    /// From here on, the local models whenever they differ from the snapshot that was just sent.
-    WatchModels(Arc<ModelsFeed>, Value),
+    /// From here on, what a feed tells whenever it differs from the snapshot that was just sent.
+    Watch(Arc<Feed>, Value),
     /// No more updates of the session.
     Leave(Arc<Session>),
     /// A question whether the other end is still there.
@@ -81,6 +81,9 @@ pub(crate) trait Dialect: Send {
 
     /// Says what a session is doing, if this door shows that.
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String>;
+
+    /// Asks for what somebody waits for in a session, and takes back what nobody waits for any more, if this door does.
+    fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String>;
 
     /// Says that the log could not be written.
     fn failed(&mut self, session: &Session, message: &str) -> String;
@@ -107,6 +110,8 @@ pub(crate) struct Follow {
     told: u64,
     /// The change of activity that the client knows of.
     activity: u64,
+    /// The change of the pending approvals that the client knows of.
+    approvals: u64,
 }
 
 /// Everything that the sending half works with.
@@ -148,7 +153,7 @@ impl<D: Dialect> Sender<D> {
             follows: Vec::new(),
             waiting: Vec::new(),
             inspected: None,
-            models: None,
+            watches: Vec::new(),
             next_ping: Instant::now() + PING_EVERY,
             pulse: Pulse::default(),
         };
@@ -167,7 +172,7 @@ struct Pump<D> {
     /// Responses that wait for an update of a session.
     waiting: Vec<(Arc<Session>, u64, String)>,
     inspected: Option<u64>,
-    models: Option<ModelsWatch>,
+    watches: Vec<Watch>,
     next_ping: Instant,
     pulse: Pulse,
 }
@@ -220,8 +225,8 @@ impl<D: Dialect> Pump<D> {
             if closing.is_cancelled() {
                 return Err(Some(Closing::going_away()));
             }
-            let models_due = self.models.as_ref().and_then(ModelsWatch::due);
-            let next = models_due.map_or(self.next_ping, |due| due.min(self.next_ping));
+            let due = self.watches.iter().filter_map(Watch::due).min();
+            let next = due.map_or(self.next_ping, |due| due.min(self.next_ping));
             let order = tokio::select! {
                 order = orders.recv() => order,
                 () = self.wake.notified() => None,
@@ -252,8 +257,9 @@ impl<D: Dialect> Pump<D> {
                 self.inspected = Some(since);
                 Ok(())
             }
-            Out::WatchModels(feed, told) => {
-                self.models = Some(ModelsWatch::begin(feed, told, &self.wake));
+            Out::Watch(feed, told) => {
+                self.watches.retain(|watch| !watch.is_of(&feed));
+                self.watches.push(Watch::begin(feed, told, &self.wake));
                 Ok(())
             }
             Out::Leave(session) => {
@@ -271,7 +277,7 @@ impl<D: Dialect> Pump<D> {
         // What is going on is told to whoever comes in the middle of it; that nothing is goes without saying.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
-        let follow = Follow { session, written: since, read: since, rested: false, told, activity };
+        let follow = Follow { session, written: since, read: since, rested: false, told, activity, approvals: 0 };
         match self.follows.iter_mut().find(|known| Arc::ptr_eq(&known.session, &follow.session)) {
             Some(known) => *known = follow,
             None => self.follows.push(follow),
@@ -285,8 +291,10 @@ impl<D: Dialect> Pump<D> {
             progress |= self.advance(index).await?;
         }
         self.answer().await?;
-        if let Some(text) = self.models.as_mut().and_then(ModelsWatch::news) {
-            self.write(text).await?;
+        for index in 0..self.watches.len() {
+            if let Some(text) = self.watches.get_mut(index).and_then(Watch::news) {
+                self.write(text).await?;
+            }
         }
         Ok(progress | self.show_frames().await?)
     }
@@ -314,6 +322,16 @@ impl<D: Dialect> Pump<D> {
             }
             if let Some(follow) = self.follows.get_mut(index) {
                 follow.activity = changes;
+            }
+            return Ok(true);
+        }
+        let (changes, pending) = session.approvals();
+        if changes != follow.approvals {
+            for text in self.sender.dialect.approvals(&session, &pending) {
+                self.write(text).await?;
+            }
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.approvals = changes;
             }
             return Ok(true);
         }

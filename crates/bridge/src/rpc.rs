@@ -11,8 +11,8 @@ pub(crate) enum Incoming {
     Request { id: Id, method: String, params: Value },
     /// Wants none.
     Notification { method: String, params: Value },
-    /// Answers something that was never asked: no door asks its clients anything yet.
-    Response,
+    /// Answers something that we asked; `result` is null for an error.
+    Response { id: Option<Id>, result: Value },
 }
 
 /// The id of a request as it came: `1` stays a number, `"1"` a string.
@@ -43,6 +43,8 @@ struct Envelope {
     method: Option<Value>,
     #[serde(default)]
     params: Option<Value>,
+    #[serde(default)]
+    result: Option<Value>,
 }
 
 /// Reads a frame.
@@ -73,7 +75,7 @@ pub(crate) fn parse(text: &str) -> Result<Incoming, Malformed> {
         (Some(Value::String(method)), Some(id)) => Ok(Incoming::Request { id, method, params }),
         (Some(Value::String(method)), None) => Ok(Incoming::Notification { method, params }),
         (Some(_), id) => Err(Malformed { id, fault: Fault::invalid_request("The method must be a string.") }),
-        (None, _) => Ok(Incoming::Response),
+        (None, id) => Ok(Incoming::Response { id, result: envelope.result.unwrap_or_default() }),
     }
 }
 
@@ -116,6 +118,12 @@ pub(crate) fn response(id: &Id, result: &Value) -> String {
 /// Writes an error response; with the id `null` where none could be read.
 pub(crate) fn error(id: Option<&Id>, fault: &Fault) -> String {
     Frame { id: Some(id), error: Some(fault.to_wire()), ..EMPTY }.write()
+}
+
+/// Writes a request of ours; its answer comes with the same id.
+pub(crate) fn request(id: &str, method: &str, params: &Value) -> String {
+    let id = serde_json::value::to_raw_value(id).map(Id).ok();
+    Frame { id: Some(id.as_ref()), method: Some(method), params: Some(params), ..EMPTY }.write()
 }
 
 /// Writes a notification.
@@ -176,7 +184,7 @@ mod tests {
             parse(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#),
             Ok(Incoming::Notification { .. })
         ));
-        assert!(matches!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Incoming::Response)));
+        assert!(matches!(parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Ok(Incoming::Response { .. })));
         assert!(matches!(
             parse(r#" {"jsonrpc": "2.0", "id": 1, "method": "x"} "#),
             Ok(Incoming::Request { .. })

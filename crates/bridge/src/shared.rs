@@ -2,11 +2,12 @@
 
 use crate::{
     IosDoor,
+    agents::AgentsDesk,
     auth::{BackOff, Token},
     inspect::Inspector,
     ios::Resumes,
     limits::Limits,
-    models::ModelsFeed,
+    models::ModelsDesk,
     sessions::Hub,
 };
 use std::sync::Arc;
@@ -18,7 +19,9 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     pub(crate) inspector: Arc<Inspector>,
     /// The local models, where there are any.
-    pub(crate) models: Option<Arc<ModelsFeed>>,
+    pub(crate) models: Option<Arc<ModelsDesk>>,
+    /// The agents of this machine, where they are looked for.
+    pub(crate) agents: Option<Arc<AgentsDesk>>,
     pub(crate) token: Token,
     pub(crate) back_off: BackOff,
     pub(crate) limits: Limits,

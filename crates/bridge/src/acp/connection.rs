@@ -1,6 +1,7 @@
 //! One ACP connection: its frames in, its sessions out.
 
 use super::{
+    approvals::Requests,
     from_wire::{self, INSPECT},
     methods::Methods,
     to_wire,
@@ -17,7 +18,7 @@ use crate::{
     store::Stored,
 };
 use hyper::upgrade::OnUpgrade;
-use openagents_core::model::Activity;
+use openagents_core::{approval::Approval, model::Activity};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -27,9 +28,11 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade) {
     let line = Line::new("acp");
     let manner =
         Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false, lifeline: Arc::default() };
-    connection::serve(&shared, socket, manner, Acp, |outbox| AcpDoor {
+    let requests = Arc::new(Requests::default());
+    let dialect = Acp { requests: requests.clone() };
+    connection::serve(&shared, socket, manner, dialect, |outbox| AcpDoor {
         line: line.clone(),
-        methods: Methods::new(shared.clone(), line, outbox),
+        methods: Methods::new(shared.clone(), line, outbox, requests),
     })
     .await;
 }
@@ -61,7 +64,11 @@ impl Door for AcpDoor {
         match parsed {
             Ok(Incoming::Request { id, method, params }) => self.methods.request(id, &method, params).await,
             Ok(Incoming::Notification { method, params }) => self.methods.notification(&method, params).await,
-            Ok(Incoming::Response) => {}
+            Ok(Incoming::Response { id, result }) => {
+                if let Some(id) = id {
+                    self.methods.response(&id, result).await;
+                }
+            }
             Err(malformed) => {
                 let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
                 self.methods.send(Out::Text(text)).await;
@@ -72,7 +79,9 @@ impl Door for AcpDoor {
 }
 
 /// Shows every update as it is.
-struct Acp;
+struct Acp {
+    requests: Arc<Requests>,
+}
 
 impl Dialect for Acp {
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Projected> {
@@ -94,6 +103,10 @@ impl Dialect for Acp {
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {
         let params = json!({"sessionId": session.id(), "activity": activity});
         Some(rpc::notification("_openagents/activity", &params))
+    }
+
+    fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String> {
+        self.requests.update(session.id(), pending)
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {

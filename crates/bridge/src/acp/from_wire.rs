@@ -1,12 +1,12 @@
 //! ACP's words into calls: the one table of what may be asked, with which params, and by whom.
 
-use super::models;
-use crate::error::Fault;
+use super::{agents, approvals, models};
+use crate::{error::Fault, policy::Policy};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, ContentBlock, EmbeddedResourceResource, InitializeRequest,
     ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PromptRequest, SetSessionModeRequest,
 };
-use openagents_core::{explore::PlannerChoice, model::ModelCommand};
+use openagents_core::{agent::AgentCommand, explore::PlannerChoice, model::ModelCommand};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -17,6 +17,8 @@ pub(crate) enum Scope {
     View,
     /// Start and stop turns.
     Prompt,
+    /// Answer what agents ask for.
+    Approve,
     /// Every frame of everybody.
     Admin,
 }
@@ -39,6 +41,12 @@ pub(crate) enum Call {
     Workspaces,
     Models(models::List),
     Model(ModelCommand),
+    Agents(agents::List),
+    Agent(AgentCommand),
+    Decisions,
+    AnswerApproval(approvals::Answer),
+    ResumeApproval(approvals::Resume),
+    Delegate(Delegate),
 }
 
 /// Params of `_openagents/explore`.
@@ -53,14 +61,6 @@ pub(crate) struct Explore {
     /// Accepted, and without effect: an exploration uses no network and no model of others.
     #[serde(default, rename = "policy")]
     _policy: Policy,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Policy {
-    #[serde(default, rename = "allow_network", alias = "allowNetwork")]
-    _allow_network: bool,
-    #[serde(default, rename = "allow_external_llms", alias = "allowExternalLlms")]
-    _allow_external_llms: bool,
 }
 
 /// Params of `_openagents/attach`.
@@ -84,6 +84,15 @@ pub(crate) struct Update {
     pub(crate) limit: Option<usize>,
 }
 
+/// Params of `_openagents/delegate`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Delegate {
+    pub(crate) session_id: String,
+    /// Those of the tool `delegate.run`.
+    pub(crate) arguments: Value,
+}
+
 /// Params of `_openagents/markdown`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Markdown {
@@ -105,6 +114,9 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/attach", Scope::View, |params| Ok(Call::Attach(read(params)?))),
     ("_openagents/update", Scope::View, |params| Ok(Call::Update(read(params)?))),
     ("_openagents/markdown", Scope::View, |params| Ok(Call::Markdown(read(params)?))),
+    ("_openagents/approvals/answer", Scope::Approve, |params| Ok(Call::AnswerApproval(read(params)?))),
+    ("_openagents/approvals/resume", Scope::Prompt, |params| Ok(Call::ResumeApproval(read(params)?))),
+    ("_openagents/delegate", Scope::Prompt, |params| Ok(Call::Delegate(read(params)?))),
     ("_openagents/workspaces", Scope::View, |_| Ok(Call::Workspaces)),
     (INSPECT, Scope::Admin, |_| Ok(Call::Inspect)),
 ];
@@ -115,11 +127,15 @@ pub(crate) const INSPECT: &str = "_openagents/inspect";
 /// Reads a call that somebody with `scope` makes.
 pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
     let params = if params.is_null() { Value::Object(Default::default()) } else { params };
-    if let Some(verb) = method.strip_prefix(models::PREFIX) {
-        let needed = if verb == "list" { Scope::View } else { Scope::Admin };
+    // What is there is for everybody to see; to change it is for the person at this machine.
+    let managed: Option<(&str, fn(&str, Value) -> Result<Call, Fault>)> = method
+        .strip_prefix(models::PREFIX)
+        .map(|verb| (verb, models::call as fn(&str, Value) -> _))
+        .or_else(|| method.strip_prefix(agents::PREFIX).map(|verb| (verb, agents::call as _)));
+    if let Some((verb, read)) = managed {
+        let needed = if matches!(verb, "list" | "decisions") { Scope::View } else { Scope::Admin };
         return match scope >= needed {
-            true if verb == "list" => read(params).map(Call::Models),
-            true => models::command(verb, params).map(Call::Model),
+            true => read(verb, params),
             false => Err(Fault::invalid_request(format!("This device may not call {method}."))),
         };
     }
@@ -140,7 +156,7 @@ pub(crate) fn cancelled(method: &str, params: Value) -> Option<String> {
     Some(cancel.session_id.0.to_string())
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
 }
 
@@ -159,6 +175,12 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
         members.entry(key).or_insert(default);
     }
     params
+}
+
+/// Returns what a client allows in the session that it creates.
+pub(super) fn policy(ours: Option<&Value>) -> Policy {
+    let policy = ours.and_then(|ours| ours.get("policy")).cloned();
+    policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default()
 }
 
 /// Returns the text of a prompt; what is linked appears by its address.

@@ -1,14 +1,17 @@
 //! Runs the calls of one ACP connection, one after the other.
 
 use super::{
+    approvals::{Answer as Answered, Requests},
     from_wire::{self, Call, Scope},
     requests, to_wire,
 };
 use crate::{
+    agents::AgentsDesk,
     error::Fault,
+    feed::Feed,
     inspect::Line,
     markdown,
-    models::ModelsFeed,
+    models::ModelsDesk,
     outbox::{Out, Outbox},
     rpc::{self, Id},
     sessions::{Session, Ticket, TurnEnd, TurnRequest, beside},
@@ -31,6 +34,7 @@ pub(super) struct Methods {
     shared: Arc<Shared>,
     line: Arc<Line>,
     outbox: Outbox,
+    requests: Arc<Requests>,
     follows: HashSet<Arc<str>>,
 }
 
@@ -43,15 +47,20 @@ enum Answer {
     After(Value, Arc<Session>, u64),
     /// When a turn is over.
     AtEnd(Arc<Session>, Ticket),
-    /// Then the local models whenever they change.
-    AndWatchModels(Value, Arc<ModelsFeed>),
+    /// Then what a feed tells whenever it changes.
+    AndWatch(Value, Arc<Feed>),
     /// Not shown to the inspector; then every frame after a number.
     AndInspect(Value, u64),
 }
 
 impl Methods {
-    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, outbox: Outbox) -> Self {
-        Self { shared, line, outbox, follows: HashSet::new() }
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        line: Arc<Line>,
+        outbox: Outbox,
+        requests: Arc<Requests>,
+    ) -> Self {
+        Self { shared, line, outbox, requests, follows: HashSet::new() }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -72,9 +81,29 @@ impl Methods {
         }
     }
 
+    /// Takes a client's answer to a request of ours. One that came too late changes nothing.
+    pub(super) async fn response(&mut self, id: &Id, result: Value) {
+        if let Some(answer) = self.requests.answer(id, result)
+            && let Err(fault) = self.answer_approval(answer).await
+        {
+            tracing::warn!(%fault, "a client's answer was not taken");
+        }
+    }
+
+    async fn answer_approval(&self, answer: Answered) -> Result<Value, Fault> {
+        let Answered { session_id, approval_id, option_id } = answer;
+        let client = self.line.client();
+        let by = if client.is_empty() { "a client without a name" } else { &*client };
+        let approval = self.shared.hub.answer(&session_id, &approval_id, &option_id, by).await?;
+        Ok(wire(&approval))
+    }
+
     pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
         let answer = match from_wire::call(method, params, Scope::Admin) {
             Ok(Call::Models(_) | Call::Model(_)) if self.shared.models.is_none() => {
+                Err(Fault::method_not_found(method))
+            }
+            Ok(Call::Agents(_) | Call::Agent(_) | Call::Decisions) if self.shared.agents.is_none() => {
                 Err(Fault::method_not_found(method))
             }
             Ok(call) => self.run(call).await,
@@ -91,9 +120,9 @@ impl Methods {
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
-            Ok(Answer::AndWatchModels(result, feed)) => {
+            Ok(Answer::AndWatch(result, feed)) => {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
-                self.send(Out::WatchModels(feed, result)).await;
+                self.send(Out::Watch(feed, result)).await;
             }
             Ok(Answer::AndInspect(result, since)) => {
                 self.send(Out::Unrecorded(rpc::response(&id, &result))).await;
@@ -121,18 +150,38 @@ impl Methods {
                 let session = self.session(&request.session_id).await?;
                 let head = session.head();
                 let result = json!({"sessionId": session.id(), "seq": head.seq, "running": head.running,
-                    "mode": *session.mode()});
+                    "mode": *session.mode(), "approvals": session.approvals().1});
                 Ok(Answer::AndFollow(result, session, request.since.min(head.seq)))
             }
             Call::Update(request) => Ok(Answer::Now(requests::update(hub, request).await?)),
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
             Call::Workspaces => Ok(Answer::Now(requests::workspaces(hub).await)),
             Call::Models(list) => {
-                let feed = self.models()?;
-                let snapshot = feed.fresh_snapshot().await;
-                Ok(if list.watch { Answer::AndWatchModels(snapshot, feed) } else { Answer::Now(snapshot) })
+                let desk = self.models()?;
+                let snapshot = desk.fresh_snapshot().await;
+                Ok(watched(list.watch, snapshot, desk.feed()))
             }
             Call::Model(command) => Ok(Answer::Now(self.models()?.command(command).await?)),
+            Call::Agents(list) => {
+                let desk = self.agents()?;
+                Ok(watched(list.watch, desk.feed().snapshot(), desk.feed()))
+            }
+            Call::Agent(command) => Ok(Answer::Now(self.agents()?.command(command).await?)),
+            Call::Decisions => {
+                let decisions = hub.read(|store| store.decisions()).await?;
+                Ok(Answer::Now(json!({"decisions": decisions})))
+            }
+            Call::AnswerApproval(answer) => Ok(Answer::Now(self.answer_approval(answer).await?)),
+            Call::ResumeApproval(resume) => {
+                hub.resume(&resume.session_id, &resume.approval_id, &self.line.id).await?;
+                Ok(Answer::Now(json!({})))
+            }
+            Call::Delegate(request) => {
+                let session = self.session(&request.session_id).await?;
+                let (turn, call_id) = hub.delegation(&session, request.arguments, &self.line.id);
+                hub.submit(&session, turn).await?;
+                Ok(Answer::Now(json!({"toolCallId": call_id})))
+            }
             Call::Inspect => {
                 let (frames, last) = self.shared.inspector.snapshot();
                 let frames: Vec<Value> = frames.iter().map(|frame| frame.to_wire()).collect();
@@ -145,6 +194,9 @@ impl Methods {
         if let Some(client) = &request.client_info {
             self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
+        let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
+        self.requests.client_reads_the_log(approvals.unwrap_or(false));
         requests::initialized(&self.line.id, self.shared.hub.offered())
     }
 
@@ -155,7 +207,7 @@ impl Methods {
             Some(Value::Bool(true)) => self.shared.hub.open_workspace(&request.cwd).await?,
             _ => self.shared.hub.admit(&request.cwd).await?,
         };
-        let session = self.shared.hub.create(&cwd).await?;
+        let session = self.shared.hub.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
         Ok(Answer::AndFollow(result, session, 0))
     }
@@ -184,7 +236,11 @@ impl Methods {
         Ok(Answer::AtEnd(session, ticket))
     }
 
-    fn models(&self) -> Result<Arc<ModelsFeed>, Fault> {
+    fn agents(&self) -> Result<Arc<AgentsDesk>, Fault> {
+        self.shared.agents.clone().ok_or_else(|| Fault::method_not_found("_openagents/agents"))
+    }
+
+    fn models(&self) -> Result<Arc<ModelsDesk>, Fault> {
         self.shared.models.clone().ok_or_else(Fault::no_local_model)
     }
 
@@ -196,7 +252,7 @@ impl Methods {
         let session = self.session(&request.session_id.0).await?;
         let (wanted, modes) = (request.mode_id.0, self.shared.hub.modes());
         if modes.iter().all(|mode| *mode.id != *wanted) {
-            let known: Vec<_> = modes.iter().map(|mode| mode.id).collect();
+            let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
             let wanted = crate::prune::head(&wanted, 100);
             let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
             return Err(Fault::invalid_params(message));
@@ -250,6 +306,10 @@ impl Methods {
             let _ = outbox.send(Out::After { session, seq, text }).await;
         });
     }
+}
+
+fn watched(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
+    if watch { Answer::AndWatch(snapshot, feed.clone()) } else { Answer::Now(snapshot) }
 }
 
 fn stop_reason(end: &TurnEnd) -> StopReason {

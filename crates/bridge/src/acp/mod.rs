@@ -1,5 +1,7 @@
 //! The ACP door: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
 
+mod agents;
+mod approvals;
 mod connection;
 mod from_wire;
 mod methods;

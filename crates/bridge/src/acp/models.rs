@@ -1,8 +1,9 @@
 //! `_openagents/models/*`: what a person can do with the local models.
 
+use super::from_wire::{Call, read};
 use crate::error::Fault;
 use openagents_core::model::{ModelCommand, SettingsChange};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -40,8 +41,12 @@ struct Configure {
     settings: SettingsChange,
 }
 
-/// Reads the command that the last word of a method stands for.
-pub(super) fn command(verb: &str, params: Value) -> Result<ModelCommand, Fault> {
+/// Reads the call that the last word of a method stands for.
+pub(super) fn call(verb: &str, params: Value) -> Result<Call, Fault> {
+    if verb == "list" { read(params).map(Call::Models) } else { command(verb, params).map(Call::Model) }
+}
+
+fn command(verb: &str, params: Value) -> Result<ModelCommand, Fault> {
     let named = |params| read::<Named>(params).map(|named| named.id);
     Ok(match verb {
         "download" => {
@@ -60,8 +65,4 @@ pub(super) fn command(verb: &str, params: Value) -> Result<ModelCommand, Fault> 
         "configure" => ModelCommand::Configure(read::<Configure>(params)?.settings),
         _ => return Err(Fault::method_not_found(&format!("{PREFIX}{verb}"))),
     })
-}
-
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
-    serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
 }

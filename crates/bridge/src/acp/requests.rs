@@ -37,7 +37,9 @@ pub(super) async fn list(hub: &Hub, request: ListSessionsRequest) -> Result<Valu
         }
         None => None,
     };
-    let mut rows = hub.list(PAGE + 1, after, request.cwd).await?;
+    let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+    let children = ours.and_then(|ours| ours.get("children")).and_then(Value::as_bool).unwrap_or(false);
+    let mut rows = hub.list(PAGE + 1, after, request.cwd, children).await?;
     let more = rows.len() > PAGE;
     rows.truncate(PAGE);
     let next = rows.last().filter(|_| more).map(|last| format!("{}:{}", last.row.last_ts, last.row.id));

@@ -5,15 +5,19 @@ use crate::{
     sessions::{Listed, Mode},
 };
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
-    PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
+    ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, PermissionOption,
+    PermissionOptionKind, Plan, PlanEntry, PlanEntryPriority,
+    PlanEntryStatus, RequestPermissionRequest, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
     SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use openagents_core::update::{
-    AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot, SessionUpdate,
-    ToolCall as Call, ToolCallDetails, ToolCallStatus as Status, ToolCallUpdate as CallUpdate, ToolContent,
-    ToolKind as Kind, UserMessage,
+use openagents_core::{
+    approval::{Approval, ApprovalOption, OptionKind},
+    update::{
+        AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
+        SessionUpdate, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
+        ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -257,8 +261,15 @@ fn add_cut(ours: &mut Map<String, Value>, cut: Cut) {
 
 /// Returns the mode of a session and those it can be in. Its own is always among them, even one that nobody serves here.
 pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
-    let mode =
-        |mode: &Mode| SessionMode::new(mode.id, mode.name.clone()).description(mode.description.to_owned());
+    let mode = |mode: &Mode| {
+        let mut ours = json!({"local": mode.local});
+        if let Some(reason) = &mode.unavailable {
+            ours["unavailable"] = reason.as_str().into();
+        }
+        SessionMode::new(mode.id.clone(), mode.name.clone())
+            .description(mode.description.to_owned())
+            .meta(meta(ours))
+    };
     let mut modes: Vec<SessionMode> = available.iter().map(mode).collect();
     if available.iter().all(|mode| mode.id != current) {
         let explores = "Not served by this computer: prompts explore the folder".to_owned();
@@ -267,11 +278,36 @@ pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
     SessionModeState::new(current.to_owned(), modes)
 }
 
+/// Returns the params of `session/request_permission`.
+pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
+    let kind = |kind| match kind {
+        OptionKind::AllowOnce => PermissionOptionKind::AllowOnce,
+        OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
+        OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
+        OptionKind::RejectAlways => PermissionOptionKind::RejectAlways,
+    };
+    let option = |option: &ApprovalOption| {
+        PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
+    };
+    let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, prune::ACP_OUTPUT).0);
+    let fields = ToolCallUpdateFields::new().title(approval.title.clone()).raw_input(raw_input);
+    let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
+    let options = approval.options.iter().map(option).collect();
+    let id: std::sync::Arc<str> = session_id.into();
+    let ours = json!({"agent": approval.agent, "hash": approval.hash, "command": approval.command});
+    let request = RequestPermissionRequest::new(id, call, options).meta(meta(ours));
+    serde_json::to_value(request).unwrap_or_default()
+}
+
 /// Returns a row of `session/list`.
 pub(crate) fn session_row(listed: &Listed) -> SessionInfo {
     let row = &listed.row;
-    let ours =
+    let mut ours =
         json!({"seq": row.last_seq, "running": listed.running, "lastTs": row.last_ts, "mode": row.mode});
+    if let Some(parent) = &row.parent {
+        ours["parentSessionId"] = parent.session_id.as_str().into();
+        ours["parentCallId"] = parent.call_id.as_str().into();
+    }
     SessionInfo::new(row.id.clone(), row.cwd.clone())
         .title(row.title.clone())
         .updated_at(iso(row.last_ts))

@@ -22,7 +22,7 @@ use crate::{
     store::Stored,
 };
 use hyper::upgrade::OnUpgrade;
-use openagents_core::model::Activity;
+use openagents_core::{approval::Approval, model::Activity};
 use std::{collections::HashMap, sync::Arc};
 
 /// A reader further behind than this gets its backlog folded.
@@ -170,6 +170,11 @@ impl Dialect for Ios {
     /// The app knows no such thing.
     fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
         None
+    }
+
+    /// The app answers every request at once with `cancelled`.
+    fn approvals(&mut self, _session: &Session, _pending: &[Approval]) -> Vec<String> {
+        Vec::new()
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {

@@ -21,7 +21,7 @@ const UPDATES: u64 = 4096;
 const PAGE: usize = 256;
 
 pub(super) async fn recent_sessions(hub: &Hub) -> Result<Value, Fault> {
-    let rows = hub.list(RECENT, None, None).await?;
+    let rows = hub.list(RECENT, None, None, false).await?;
     let wire = |row: crate::store::SessionRow| json!({"session_id": row.id, "last_ts": row.last_ts, "message_count": row.last_seq});
     Ok(rows.into_iter().map(|listed| wire(listed.row)).collect())
 }

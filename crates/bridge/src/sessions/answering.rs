@@ -1,36 +1,156 @@
-//! A turn in which a model answers a prompt.
+//! A turn in which a model or an agent answers a prompt.
 
-use super::session::Session;
+use super::{
+    delegating,
+    hosting::Host,
+    hub::Hub,
+    running::{Runner, refusal},
+    session::Session,
+    turn::Prompt,
+    unfinished::word,
+};
+use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript},
-    model::LocalModels,
-    tool::Toolbox,
+    agent::{
+        AgentEvent, AgentLoop, AgentProvider, AgentRequest, Agents, CLAUDE_CODE, CODEX, CUSTOM_PREFIX, Generate,
+        LOCAL_FM, PromptOutcome, PromptRequest, SessionTool, Transcript,
+    },
+    model::{Availability, LOCAL_MODEL, LanguageModel, ModelOptions},
+    update::{RunState, SessionUpdate},
 };
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
-/// Runs a turn of the local model to its end on this thread.
+/// Who answers.
+enum Who {
+    /// Our own loop around a model.
+    Model(Arc<dyn LanguageModel>, ModelOptions),
+    /// An agent with a loop of its own.
+    Agent(Arc<dyn AgentProvider>),
+}
+
+/// Runs a turn to its end on this thread.
 pub(super) fn answer(
-    models: &dyn LocalModels,
-    tools: &Toolbox,
-    (root, text): (&Path, &str),
+    runner: &Runner,
+    hub: &Arc<Hub>,
+    prompt: &Prompt,
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> PromptOutcome {
-    let transcript = session.transcript(cancel).unwrap_or_else(|error| {
-        tracing::warn!(%error, "the model answers without what was said before");
+    match runner.who(&prompt.provider) {
+        Ok(Who::Model(model, options)) => {
+            let agent = AgentLoop {
+                session_tools: session_tools(runner, hub, session, model.as_ref()),
+                model,
+                options,
+                tools: runner.tools.clone(),
+            };
+            let transcript = transcript(session, cancel);
+            let request = PromptRequest { root: prompt.root.clone(), text: prompt.text.clone(), transcript };
+            let emit = |event| match event {
+                AgentEvent::Update(update) => session.append(vec![update]),
+                AgentEvent::Activity(activity) => session.show(activity),
+            };
+            agent.prompt(&request, cancel, &emit)
+        }
+        Ok(Who::Agent(agent)) => {
+            let resume = hub.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
+                tracing::warn!(%error, "an agent begins anew");
+                None
+            });
+            let request = AgentRequest {
+                session_id: session.id().to_string(),
+                root: prompt.root.clone(),
+                text: prompt.text.clone(),
+                transcript: transcript(session, cancel),
+                resume,
+                limits: prompt.limits.clone(),
+            };
+            let host = Host::new(hub, session, agent.id());
+            Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
+        }
+        Err(refused) => {
+            let text = match &refused {
+                SessionUpdate::AgentMessage(message) => message.text.clone(),
+                _ => String::new(),
+            };
+            session.append(vec![refused]);
+            PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
+        }
+    }
+}
+
+fn transcript(session: &Session, cancel: &CancellationToken) -> Transcript {
+    session.transcript(cancel).unwrap_or_else(|error| {
+        tracing::warn!(%error, "who answers does not know what was said before");
         Transcript::default()
+    })
+}
+
+/// Returns the tools that only a session can offer.
+fn session_tools(
+    runner: &Runner,
+    hub: &Arc<Hub>,
+    session: &Arc<Session>,
+    model: &dyn LanguageModel,
+) -> Vec<Arc<dyn SessionTool>> {
+    let generate = runner.models.as_ref().map(|models| {
+        let options = models.snapshot().settings.options();
+        Arc::new(Generate { model: models.model(), options }) as Arc<dyn SessionTool>
     });
-    let agent = AgentLoop {
-        model: models.model(),
-        options: models.snapshot().settings.options(),
-        tools: tools.clone(),
-        session_tools: Vec::new(),
-    };
-    let request = PromptRequest { root: root.to_owned(), text: text.to_owned(), transcript };
-    let emit = |event| match event {
-        AgentEvent::Update(update) => session.append(vec![update]),
-        AgentEvent::Activity(activity) => session.show(activity),
-    };
-    agent.prompt(&request, cancel, &emit)
+    let tools = generate.into_iter().chain(delegating::tools(hub, session));
+    tools.filter(|tool| tool.is_offered_to(model)).collect()
+}
+
+impl Runner {
+    /// Returns whether a mode is somebody's here; one that is not explores.
+    pub(super) fn serves(&self, mode: &str) -> bool {
+        let is_an_agents = || mode == CODEX || mode == CLAUDE_CODE || mode.starts_with(CUSTOM_PREFIX);
+        match mode {
+            LOCAL_MODEL => self.models.is_some(),
+            mode => self
+                .agents
+                .as_ref()
+                .is_some_and(|agents| is_an_agents() || agents.provider(mode).is_some()),
+        }
+    }
+
+    /// Finds who answers; otherwise the last word of the turn, which says why nobody does.
+    fn who(&self, provider: &str) -> Result<Who, SessionUpdate> {
+        match provider {
+            LOCAL_MODEL => match &self.models {
+                Some(models) => Ok(Who::Model(models.model(), models.snapshot().settings.options())),
+                None => Err(refusal(&Fault::no_local_model())),
+            },
+            LOCAL_FM => match &self.foundation {
+                Some(model) => Ok(Who::Model(model.clone(), ModelOptions::default())),
+                None => Err(word("❌ Foundation Models are not on this computer. Choose another agent.")),
+            },
+            id => {
+                let agents = self.agents.as_deref();
+                let agent = agents.and_then(|agents| agents.provider(id)).ok_or_else(|| {
+                    let id = crate::prune::head(id, 100);
+                    word(&format!("❌ There is no agent {id} here. Choose another one."))
+                })?;
+                if let Availability::Unavailable(reason) = agent.availability() {
+                    return Err(word(&unavailable(agents, id, &reason)));
+                }
+                Ok(match agent.model() {
+                    Some(model) => Who::Model(model, ModelOptions::default()),
+                    None => Who::Agent(agent),
+                })
+            }
+        }
+    }
+}
+
+/// Says why an agent does not answer, and what to do about it.
+fn unavailable(agents: Option<&dyn Agents>, id: &str, reason: &str) -> String {
+    let card = agents.and_then(|agents| agents.snapshot().agents.into_iter().find(|card| card.id == id));
+    let remedy = card.and_then(|card| card.remedy).filter(|remedy| !reason.contains(remedy.as_str()));
+    let sentence = |text: &str| format!("{}.", text.trim().trim_end_matches('.'));
+    match remedy {
+        Some(remedy) => format!("❌ {} {}", sentence(reason), sentence(&remedy)),
+        None => format!("❌ {}", sentence(reason)),
+    }
 }

@@ -6,21 +6,31 @@ use super::{
     modes::{self, Mode},
     running::{self, Runner, Words},
     session::Session,
-    turn::{Asker, Next, Ticket, Turn, TurnEnd, TurnRequest, Work},
+    turn::{Asker, Delegation, Next, Ticket, Turn, TurnEnd, TurnRequest, Work},
     unfinished,
 };
 use crate::{
     Providers,
     error::Fault,
-    store::{NewSession, SessionRow, Store, StoreError},
+    policy::Policy,
+    store::{ApprovalChange, Asked, NewSession, Parent, SessionRow, Store, StoreError},
 };
-use openagents_core::{CancellationToken, history::History, model::LOCAL_MODEL, tool::Toolbox};
+use openagents_core::{
+    CancellationToken,
+    agent::{AGENT_SETTINGS, AgentSettings},
+    approval::{Approval, ApprovalState},
+    history::History,
+    model::SettingsStore,
+    tool::Toolbox,
+    update::{Delegated, SessionUpdate},
+};
+use serde_json::Value;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak},
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 /// Explorations that run at the same time; more wait, so that one machine is not asked for everything at once.
@@ -28,6 +38,9 @@ const RUNNING: usize = 8;
 
 /// Prompts that a model has at the same time. It answers one after the other, in minutes; explorations do not wait.
 const ANSWERING: usize = 64;
+
+/// Delegates that work at the same time. More are refused: a model that hands everything on would never end.
+pub(super) const DELEGATES: usize = 8;
 
 /// Sessions with a running or waiting turn; more are refused, so that nobody fills the memory with them.
 const BUSY_SESSIONS: usize = 256;
@@ -51,6 +64,8 @@ pub(crate) struct Hub {
     stopping: CancellationToken,
     explorations: Arc<Semaphore>,
     answers: Arc<Semaphore>,
+    /// A place of their own: a delegate must not wait for the place of the one who waits for it.
+    delegates: Arc<Semaphore>,
 }
 
 /// A session in a list, with what only the living know.
@@ -70,6 +85,8 @@ impl Hub {
             runner: Arc::new(Runner {
                 explorer: providers.explorer,
                 models: providers.models,
+                agents: providers.agents,
+                foundation: providers.foundation,
                 tools: Toolbox::exploration(history.clone()),
             }),
             known: Arc::new(Known::new(&root, history.clone())),
@@ -81,6 +98,7 @@ impl Hub {
             stopping: CancellationToken::new(),
             explorations: Arc::new(Semaphore::new(RUNNING)),
             answers: Arc::new(Semaphore::new(ANSWERING)),
+            delegates: Arc::new(Semaphore::new(DELEGATES)),
         })
     }
 
@@ -126,6 +144,29 @@ impl Hub {
         self.open(&uuid::Uuid::new_v4().to_string(), cwd).await
     }
 
+    /// Creates a session in which a person allows what `policy` says.
+    pub(crate) async fn create_with(&self, cwd: &Path, policy: Policy) -> Result<Arc<Session>, Fault> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: DEFAULT_MODE.to_owned() };
+        let set = id.clone();
+        self.read(move |store| store.create_session(new).and_then(|()| store.set_policy(&set, policy))).await?;
+        self.find(&id).await?.ok_or_else(|| Fault::internal("the new session cannot be found"))
+    }
+
+    /// Creates the session of a delegate.
+    pub(super) async fn create_child(
+        &self,
+        cwd: &Path,
+        mode: &str,
+        parent: Parent,
+        policy: Policy,
+    ) -> Result<Arc<Session>, Fault> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: mode.to_owned() };
+        self.read(move |store| store.create_child(new, parent, policy)).await?;
+        self.find(&id).await?.ok_or_else(|| Fault::internal("the delegate's session cannot be found"))
+    }
+
     /// Finds a session, live or stored. What a process that is gone left open in it is closed before anybody sees it.
     pub(crate) async fn find(&self, id: &str) -> Result<Option<Arc<Session>>, Fault> {
         if let Some(session) = self.live(id) {
@@ -157,11 +198,15 @@ impl Hub {
         limit: usize,
         after: Option<(i64, String)>,
         cwd: Option<PathBuf>,
+        children: bool,
     ) -> Result<Vec<Listed>, Fault> {
         let rows = self
             .read(move |store| {
                 let after = after.as_ref().map(|(ts, id)| (*ts, id.as_str()));
-                store.sessions(limit, after, cwd.as_deref())
+                match children {
+                    true => store.sessions_and_children(limit, after, cwd.as_deref()),
+                    false => store.sessions(limit, after, cwd.as_deref()),
+                }
             })
             .await?;
         let running = |id: &str| self.live(id).is_some_and(|session| session.head().running);
@@ -192,7 +237,7 @@ impl Hub {
 
     /// Returns the modes that a session can be in.
     pub(crate) fn modes(&self) -> Vec<Mode> {
-        modes::available(self.runner.models.as_deref())
+        modes::available(self.runner.models.as_deref(), self.runner.agents.as_deref())
     }
 
     /// Makes a turn of a prompt. Who answers is settled when the prompt is sent: a mode that is set while it waits is for
@@ -205,8 +250,124 @@ impl Hub {
         connection: &str,
     ) -> TurnRequest {
         let turn = TurnRequest::prompt(cwd, text.clone(), connection);
-        let by_model = self.runner.models.is_some() && *session.mode() == *LOCAL_MODEL;
-        if by_model { turn.for_the_model(cwd, text) } else { turn }
+        let mode = session.mode();
+        if self.runner.serves(&mode) { turn.answered_by(&mode, cwd, text) } else { turn }
+    }
+
+    /// Makes a turn of one call of `delegate.run`. Returns it with the id that the call will have.
+    pub(crate) fn delegation(
+        &self,
+        session: &Session,
+        arguments: Value,
+        connection: &str,
+    ) -> (TurnRequest, String) {
+        let call_id = uuid::Uuid::new_v4().to_string();
+        let said = ["description", "user_prompt"].iter().find_map(|name| arguments.get(name)?.as_str());
+        let text = said.filter(|text| !text.trim().is_empty()).unwrap_or("Delegate").to_owned();
+        let root = session.cwd().to_owned();
+        let delegation = Delegation { root, call_id: call_id.clone(), arguments };
+        (TurnRequest::delegation(delegation, text, connection), call_id)
+    }
+
+    /// Takes a person's answer to an approval of a session, or of its delegate. Returns how the approval stands then: of
+    /// two answers the first counts.
+    pub(crate) async fn answer(
+        &self,
+        session_id: &str,
+        approval_id: &str,
+        option_id: &str,
+        by: &str,
+    ) -> Result<Approval, Fault> {
+        let (asked, session) = self.asked(session_id, approval_id).await?;
+        if asked.approval.options.iter().all(|option| option.id != option_id) {
+            let known: Vec<_> = asked.approval.options.iter().map(|option| option.id.as_str()).collect();
+            let wanted = crate::prune::head(option_id, 100);
+            let message = format!("There is no option {wanted}; there are {}.", known.join(", "));
+            return Err(Fault::invalid_params(message));
+        }
+        let (id, option_id, by) = (approval_id.to_owned(), option_id.to_owned(), by.to_owned());
+        let answering = session.clone();
+        let decided =
+            beside(move || answering.decide(ApprovalChange::Answer { id, option_id, by })).await;
+        let decided = decided.unwrap_or(Err(StoreError::Closed))?;
+        let approval = decided.approval.unwrap_or(asked.approval);
+        // Its delegation is over: nobody else tells the session that delegated.
+        if decided.changed
+            && !session.is_shown_elsewhere()
+            && let Some(Parent { session_id, call_id }) = session.parent().cloned()
+            && let Some(parent) = self.find(&session_id).await?
+        {
+            let update = SessionUpdate::Delegated(Delegated {
+                parent_call_id: call_id,
+                child_session_id: session.id().to_string(),
+                update: Box::new(SessionUpdate::Approval(approval.clone())),
+            });
+            beside(move || parent.append(vec![update])).await;
+        }
+        Ok(approval)
+    }
+
+    /// Lets the agent go on whose question was withdrawn: it may ask again.
+    pub(crate) async fn resume(
+        self: &Arc<Self>,
+        session_id: &str,
+        approval_id: &str,
+        connection: &str,
+    ) -> Result<Arc<Session>, Fault> {
+        let (asked, session) = self.asked(session_id, approval_id).await?;
+        if asked.approval.state == ApprovalState::Pending && session.head().running {
+            return Err(Fault::invalid_params("The agent still waits for an answer; there is nothing to resume."));
+        }
+        let text = "Continue.".to_owned();
+        let turn = TurnRequest::prompt(session.cwd(), text.clone(), connection);
+        let turn = turn.answered_by(&asked.agent_id, session.cwd(), text);
+        self.submit(&session, turn).await?;
+        Ok(session)
+    }
+
+    /// Finds an approval and the session in which it was asked: the one that is named, or that of its delegate.
+    async fn asked(&self, session_id: &str, approval_id: &str) -> Result<(Asked, Arc<Session>), Fault> {
+        let unknown = || {
+            let id = crate::prune::head(approval_id, 100);
+            Fault::not_found(format!("There is no approval {id} in this session."))
+        };
+        let find = |id: String| self.read(move |store| store.approval(&id));
+        let asked = find(approval_id.to_owned()).await?.ok_or_else(unknown)?;
+        let session = self.find(&asked.session_id).await?.ok_or_else(unknown)?;
+        let is_in = *session_id == *asked.session_id
+            || session.parent().is_some_and(|parent| parent.session_id == session_id);
+        if !is_in {
+            return Err(unknown());
+        }
+        // To find the session may have withdrawn it.
+        Ok((find(approval_id.to_owned()).await?.ok_or_else(unknown)?, session))
+    }
+
+    /// Returns who explores and answers.
+    pub(super) fn runner(&self) -> &Arc<Runner> {
+        &self.runner
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns what a person chose about agents.
+    pub(super) fn agent_settings(&self) -> AgentSettings {
+        match self.store.get(AGENT_SETTINGS) {
+            Ok(settings) => {
+                settings.and_then(|settings| serde_json::from_value(settings).ok()).unwrap_or_default()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "what was chosen about agents cannot be read");
+                AgentSettings::default()
+            }
+        }
+    }
+
+    /// Takes a place among the delegates; `None` when there are too many.
+    pub(super) fn place_for_a_delegate(&self) -> Option<OwnedSemaphorePermit> {
+        self.delegates.clone().try_acquire_owned().ok()
     }
 
     /// Starts a turn, or queues it behind the running one. Its prompt is in the log when this returns.
@@ -245,21 +406,33 @@ impl Hub {
     }
 
     /// `None` only when the runtime is going down.
-    async fn run_turn(&self, session: &Arc<Session>, turn: Turn, token: CancellationToken) -> Option<Ended> {
-        let Turn { work, asker } = turn;
+    async fn run_turn(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        turn: Turn,
+        token: CancellationToken,
+    ) -> Option<Ended> {
+        let Turn { work, delegated, asker } = turn;
         let slots = match &work {
-            Ok(Work::Prompt { .. }) => &self.answers,
-            Ok(Work::Exploration(_)) | Err(_) => &self.explorations,
+            _ if delegated => None,
+            Ok(Work::Prompt(_) | Work::Delegate(_)) => Some(&self.answers),
+            Ok(Work::Exploration(_)) | Err(_) => Some(&self.explorations),
+        };
+        let slot = async {
+            match slots {
+                Some(slots) => slots.clone().acquire_owned().await.ok().map(Some),
+                None => Some(None),
+            }
         };
         let slot = tokio::select! {
             biased;
             () = token.cancelled() => None,
-            slot = slots.clone().acquire_owned() => slot.ok(),
+            slot = slot => slot,
         };
         let words = Words::of(&work);
-        let (runs_in, runner) = (session.clone(), self.runner.clone());
+        let (runs_in, hub) = (session.clone(), self.clone());
         let end = if slot.is_some() {
-            beside(move || runner.run(&work, &runs_in, &token)).await
+            beside(move || hub.runner.run(&hub, &work, &runs_in, &token)).await
         } else {
             beside(move || running::never_started(&runs_in, words)).await
         };

@@ -4,9 +4,14 @@
 //! slow, first connection or tenth, what it sees is the log from some number on.
 
 mod answering;
+mod approvals;
+mod delegating;
+mod hosting;
 mod hub;
 mod known;
+mod mirror;
 mod modes;
+mod pending;
 mod running;
 mod session;
 mod turn;

@@ -1,6 +1,9 @@
 //! The modes of a session: who answers its prompts.
 
-use openagents_core::model::{LOCAL_MODEL, LocalModels};
+use openagents_core::{
+    agent::Agents,
+    model::{Availability, LOCAL_MODEL, LocalModels},
+};
 
 /// The mode of a session that nobody set another mode for.
 pub(crate) const DEFAULT_MODE: &str = "default_mode";
@@ -8,22 +11,51 @@ pub(crate) const DEFAULT_MODE: &str = "default_mode";
 /// A mode as people choose it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mode {
-    pub(crate) id: &'static str,
+    pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) description: &'static str,
+    /// Nothing that is said in it leaves this machine.
+    pub(crate) local: bool,
+    /// Why a prompt would not be answered now. It can be chosen all the same.
+    pub(crate) unavailable: Option<String>,
 }
 
 /// Returns the modes that can be chosen now.
-pub(super) fn available(models: Option<&dyn LocalModels>) -> Vec<Mode> {
-    let explore = Mode {
-        id: DEFAULT_MODE,
+pub(super) fn available(models: Option<&dyn LocalModels>, agents: Option<&dyn Agents>) -> Vec<Mode> {
+    let own = Mode {
+        id: DEFAULT_MODE.to_owned(),
         name: "OpenAgents".to_owned(),
-        description: "Explores the folder and says what was done in it",
+        description: match agents {
+            Some(_) => "OpenAgents chooses who answers",
+            None => "Explores the folder and says what was done in it",
+        },
+        local: agents.is_none(),
+        unavailable: None,
     };
     let local = models.map(|models| Mode {
-        id: LOCAL_MODEL,
+        id: LOCAL_MODEL.to_owned(),
         name: models.model().name(),
         description: "Answers with the model on this computer; nothing leaves it",
+        local: true,
+        unavailable: reason(models.model().availability()),
     });
-    std::iter::once(explore).chain(local).collect()
+    let agents = agents.map(Agents::providers).unwrap_or_default();
+    let agents = agents.into_iter().map(|agent| Mode {
+        id: agent.id().to_owned(),
+        name: agent.name(),
+        description: match agent.is_local() {
+            true => "Works in the folder; nothing leaves this computer",
+            false => "Works in the folder, and with the service behind it",
+        },
+        local: agent.is_local(),
+        unavailable: reason(agent.availability()),
+    });
+    std::iter::once(own).chain(local).chain(agents).collect()
+}
+
+fn reason(availability: Availability) -> Option<String> {
+    match availability {
+        Availability::Ready => None,
+        Availability::Unavailable(reason) => Some(reason),
+    }
 }

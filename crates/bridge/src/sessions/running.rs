@@ -1,16 +1,20 @@
 //! Running a turn: from its first update to its last.
 
 use super::{
-    answering,
+    answering, delegating,
+    hub::Hub,
     session::Session,
     turn::{TurnEnd, Work},
     unfinished::word,
 };
 use crate::error::Fault;
 use openagents_core::{
-    CancellationToken, agent, explore,
+    CancellationToken, agent,
+    agent::Agents,
+    approval::ApprovalState,
+    explore,
     explore::{ExploreOutcome, ExploreRequest, Explorer},
-    model::LocalModels,
+    model::{LanguageModel, LocalModels},
     tool::Toolbox,
     update::{RunState, SessionUpdate},
 };
@@ -47,6 +51,10 @@ pub(super) struct Runner {
     pub(super) explorer: Arc<dyn Explore>,
     /// Answers prompts in its own mode, where there is one.
     pub(super) models: Option<Arc<dyn LocalModels>>,
+    /// Answer prompts in their modes, and are delegated to.
+    pub(super) agents: Option<Arc<dyn Agents>>,
+    /// Answers in a moment, where there is one.
+    pub(super) foundation: Option<Arc<dyn LanguageModel>>,
     /// What a model may ask for.
     pub(super) tools: Toolbox,
 }
@@ -55,24 +63,24 @@ impl Runner {
     /// Runs a turn to its end on this thread.
     pub(super) fn run(
         &self,
+        hub: &Arc<Hub>,
         work: &Result<Work, Fault>,
         session: &Arc<Session>,
         cancel: &CancellationToken,
     ) -> TurnEnd {
-        let refused = |fault: &Fault| {
-            session.append(vec![refusal(fault)]);
-            RunState::Failed
-        };
         let mut cut_off = false;
-        let state = match (work, &self.models) {
-            (Ok(Work::Exploration(request)), _) => self.explore(request, session, cancel),
-            (Ok(Work::Prompt { root, text }), Some(models)) => {
-                let outcome = answering::answer(models.as_ref(), &self.tools, (root, text), session, cancel);
+        let state = match work {
+            Ok(Work::Exploration(request)) => self.explore(request, session, cancel),
+            Ok(Work::Prompt(prompt)) => {
+                let outcome = answering::answer(self, hub, prompt, session, cancel);
                 cut_off = outcome.cut_off;
                 outcome.state
             }
-            (Ok(Work::Prompt { .. }), None) => refused(&Fault::no_local_model()),
-            (Err(fault), _) => refused(fault),
+            Ok(Work::Delegate(delegation)) => delegating::call(hub, delegation, session, cancel),
+            Err(fault) => {
+                session.append(vec![refusal(fault)]);
+                RunState::Failed
+            }
         };
         TurnEnd { cut_off, ..ended(session, state) }
     }
@@ -105,7 +113,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn of(work: &Result<Work, Fault>) -> Self {
         match work {
-            Ok(Work::Prompt { .. }) => {
+            Ok(Work::Prompt(_) | Work::Delegate(_)) => {
                 Self { cancelled: agent::CANCELLED, broken: "the answer ended unexpectedly" }
             }
             Ok(Work::Exploration(_)) | Err(_) => {
@@ -132,7 +140,7 @@ pub(super) fn broken(session: &Arc<Session>, words: Words) -> TurnEnd {
     session.show(None);
     session.settle();
     let mut closing = match session.unfinished() {
-        Ok(unfinished) => unfinished.closing(words.broken),
+        Ok(unfinished) => unfinished.closing(words.broken, &ApprovalState::Expired),
         Err(error) => {
             tracing::warn!(%error, "a broken turn was not closed");
             Vec::new()
@@ -152,6 +160,6 @@ fn ended(session: &Arc<Session>, state: RunState) -> TurnEnd {
     TurnEnd { state, cut_off: false, seq: head.seq, failure }
 }
 
-fn refusal(fault: &Fault) -> SessionUpdate {
+pub(super) fn refusal(fault: &Fault) -> SessionUpdate {
     word(&format!("❌ {fault}"))
 }

@@ -2,23 +2,30 @@
 
 use super::{
     beside,
+    mirror::Mirror,
+    pending::Pending,
     turn::{Next, Queue, Turn},
     unfinished::Unfinished,
 };
 use crate::{
     error::Fault,
-    store::{SessionRow, Store, StoreError, Stored},
+    policy::Policy,
+    store::{ApprovalChange, Decided, Parent, SessionRow, Store, StoreError, Stored},
 };
 use openagents_core::{
     CancellationToken,
     agent::Transcript,
+    approval::{Approval, ApprovalState},
     model::Activity,
     update::{ModeChange, SessionUpdate, Title},
 };
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
 };
 use tokio::sync::Notify;
 
@@ -36,12 +43,18 @@ pub(crate) type Wake = Arc<Notify>;
 pub(crate) struct Session {
     id: Arc<str>,
     cwd: PathBuf,
+    parent: Option<Parent>,
+    policy: Policy,
     store: Store,
     state: Mutex<State>,
     /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
     asking: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
     setting_mode: Mutex<()>,
+    /// Held while something is queued for the log: the copy has the same order.
+    mirror: Mutex<Option<Mirror>>,
+    /// Those who wait for the answer to an approval, by its id.
+    waiting: Mutex<HashMap<String, SyncSender<String>>>,
 }
 
 #[derive(Debug)]
@@ -54,6 +67,8 @@ struct State {
     mode: Arc<str>,
     /// What the running turn is doing, and how often that has changed.
     activity: (u64, Option<Activity>),
+    /// What somebody waits for here, or in the session of a delegate.
+    pending: Pending,
     /// Whether a turn has begun at some time.
     used: bool,
     queue: Queue,
@@ -88,6 +103,7 @@ impl Session {
             titled: row.title.is_some(),
             mode: row.mode.into(),
             activity: (0, None),
+            pending: Pending::default(),
             used: row.last_seq > 0,
             queue: Queue::default(),
             watchers: Vec::new(),
@@ -97,10 +113,14 @@ impl Session {
         Self {
             id: row.id.into(),
             cwd: row.cwd,
+            parent: row.parent,
+            policy: row.policy,
             store,
             state: Mutex::new(state),
             asking: Default::default(),
             setting_mode: Mutex::default(),
+            mirror: Mutex::default(),
+            waiting: Mutex::default(),
         }
     }
 
@@ -110,6 +130,16 @@ impl Session {
 
     pub(crate) fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// Returns the session and the call that this one works for.
+    pub(crate) fn parent(&self) -> Option<&Parent> {
+        self.parent.as_ref()
+    }
+
+    /// Returns what a person allows in it.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
     }
 
     pub(crate) fn head(&self) -> Head {
@@ -144,6 +174,12 @@ impl Session {
         }
     }
 
+    /// Returns the approvals that somebody waits for, and a number that grows with every change.
+    pub(crate) fn approvals(&self) -> (u64, Vec<Approval>) {
+        let state = self.lock();
+        (state.pending.changes(), state.pending.all().to_vec())
+    }
+
     /// Wakes `wake` from now on whenever the head changes.
     pub(crate) fn watch(&self, wake: &Wake) {
         let mut state = self.lock();
@@ -171,6 +207,8 @@ impl Session {
 
     /// Queues updates for the log; readers see them once they are on disk. Blocks while the store is behind.
     pub(crate) fn append(self: &Arc<Self>, updates: Vec<SessionUpdate>) {
+        let mut mirror = self.mirror();
+        let copy = mirror.as_mut().map(|mirror| mirror.copy(&updates));
         let session = self.clone();
         let queued = self.store.append_then(self.id.clone(), updates, move |appended| match appended {
             Ok(appended) => session.publish(appended.rows),
@@ -179,6 +217,80 @@ impl Session {
         if let Err(error) = queued {
             self.fail(&error);
         }
+        if let (Some(mirror), Some(copy)) = (&*mirror, copy) {
+            mirror.show(copy);
+        }
+    }
+
+    /// Changes an approval, in the store and in the log at once. Blocks.
+    pub(super) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
+        let mut mirror = self.mirror();
+        let (done, result) = sync_channel(1);
+        let session = self.clone();
+        self.store.decide_then(self.id.clone(), change, move |appended| {
+            let decided = match appended {
+                Ok(appended) => {
+                    session.publish(appended.rows);
+                    Ok(appended.decided)
+                }
+                Err(error) => {
+                    session.fail(&error);
+                    Err(error)
+                }
+            };
+            // There is room for the one answer; nobody waiting any more is no concern of the store.
+            let _ = done.try_send(decided);
+        })?;
+        let decided = result.recv().unwrap_or(Err(StoreError::Closed))?;
+        if let (Some(mirror), Some(update)) = (mirror.as_mut(), decided.update()) {
+            let copy = mirror.copy(&[update]);
+            mirror.show(copy);
+        }
+        drop(mirror);
+        if let Decided { approval: Some(approval), changed: true } = &decided
+            && let ApprovalState::Answered { option_id, .. } = &approval.state
+            && let Some(waiting) = self.waiting().remove(&approval.id)
+        {
+            let _ = waiting.try_send(option_id.clone());
+        }
+        Ok(decided)
+    }
+
+    /// Returns where the answer to an approval will come.
+    pub(super) fn wait_for(&self, approval_id: &str) -> Receiver<String> {
+        let (answer, waiting) = sync_channel(1);
+        self.waiting().insert(approval_id.to_owned(), answer);
+        waiting
+    }
+
+    /// Nobody waits for the answer to an approval any more.
+    pub(super) fn wait_no_longer(&self, approval_id: &str) {
+        self.waiting().remove(approval_id);
+    }
+
+    /// From now on, what happens here is shown in another session as well.
+    pub(super) fn show_in(&self, mirror: Mirror) {
+        *self.mirror() = Some(mirror);
+    }
+
+    /// Ends [`Session::show_in`]; what is open there is closed with the reason. Blocks while the store is behind.
+    pub(super) fn show_here_only(&self, reason: &str) {
+        if let Some(mirror) = self.mirror().take() {
+            mirror.close(reason);
+        }
+    }
+
+    /// Returns whether what happens here is shown in another session as well.
+    pub(super) fn is_shown_elsewhere(&self) -> bool {
+        self.mirror().is_some()
+    }
+
+    fn mirror(&self) -> MutexGuard<'_, Option<Mirror>> {
+        self.mirror.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, SyncSender<String>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until everything that was appended before is on disk and with the readers. Blocks.
@@ -269,6 +381,7 @@ impl Session {
                 state.tail.clear();
             }
             state.seq = row.seq;
+            state.pending.push(&row.update);
             state.tail.push_back(row);
         }
         while state.tail.len() > TAIL {

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
+    agent::AccessLimits,
     explore::{ExploreRequest, PlannerChoice},
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
@@ -10,6 +11,7 @@ use std::{
     collections::VecDeque,
     path::{Path, PathBuf},
 };
+use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -34,6 +36,8 @@ pub(crate) struct TurnRequest {
     pub(crate) title: String,
     /// What to run; an error is shown as the final message instead.
     pub(crate) work: Result<Work, Fault>,
+    /// It has a place among the delegates, and needs none among those who answer.
+    pub(crate) delegated: bool,
 }
 
 /// What a turn does.
@@ -41,13 +45,34 @@ pub(crate) struct TurnRequest {
 pub(crate) enum Work {
     /// An exploration answers.
     Exploration(ExploreRequest),
-    /// The local model answers.
-    Prompt {
-        /// The workspace.
-        root: PathBuf,
-        /// As the person typed it.
-        text: String,
-    },
+    /// A model or an agent answers.
+    Prompt(Prompt),
+    /// One call of `delegate.run`.
+    Delegate(Delegation),
+}
+
+/// A prompt, and who answers it.
+#[derive(Debug, Clone)]
+pub(crate) struct Prompt {
+    /// The mode that answers: `gptoss_20b`, `codex`, `custom:<id>` …, or a provider that is no mode.
+    pub(crate) provider: String,
+    /// The workspace.
+    pub(crate) root: PathBuf,
+    /// As the person typed it.
+    pub(crate) text: String,
+    /// What may be touched for it.
+    pub(crate) limits: AccessLimits,
+}
+
+/// See [`Work::Delegate`].
+#[derive(Debug, Clone)]
+pub(crate) struct Delegation {
+    /// The workspace of the session that delegates.
+    pub(crate) root: PathBuf,
+    /// The id that the call will have.
+    pub(crate) call_id: String,
+    /// As the tool takes them; it says what is wrong with them.
+    pub(crate) arguments: Value,
 }
 
 impl TurnRequest {
@@ -60,6 +85,7 @@ impl TurnRequest {
         Self {
             opening: Vec::new(),
             title: format!("Explore {name}"),
+            delegated: false,
             work: Ok(Work::Exploration(ExploreRequest {
                 root,
                 goals,
@@ -81,10 +107,35 @@ impl TurnRequest {
         request
     }
 
-    /// The same prompt, answered by the local model.
-    pub(crate) fn for_the_model(mut self, workspace: &Path, text: String) -> Self {
-        self.work = Ok(Work::Prompt { root: workspace.to_owned(), text });
+    /// The same prompt, answered by a model or an agent.
+    pub(crate) fn answered_by(mut self, provider: &str, workspace: &Path, text: String) -> Self {
+        let limits = AccessLimits::default();
+        let (provider, root) = (provider.to_owned(), workspace.to_owned());
+        self.work = Ok(Work::Prompt(Prompt { provider, root, text, limits }));
         self
+    }
+
+    /// A task that another session hands over.
+    pub(crate) fn task(prompt: Prompt, title: Option<&str>) -> Self {
+        let message = UserMessage { text: prompt.text.clone(), connection: None };
+        Self {
+            opening: vec![SessionUpdate::UserMessage(message)],
+            title: title_of(title.unwrap_or(&prompt.text)),
+            work: Ok(Work::Prompt(prompt)),
+            delegated: true,
+        }
+    }
+
+    /// A turn that consists of one call of `delegate.run`; `text` is what the person sees of their own.
+    pub(crate) fn delegation(delegation: Delegation, text: String, connection: &str) -> Self {
+        let title = title_of(&text);
+        let message = UserMessage { text, connection: Some(connection.to_owned()) };
+        Self {
+            opening: vec![SessionUpdate::UserMessage(message)],
+            title,
+            work: Ok(Work::Delegate(delegation)),
+            delegated: false,
+        }
     }
 
     /// The same exploration, planned by somebody else.
@@ -105,14 +156,15 @@ impl TurnRequest {
     pub(crate) fn root(&self) -> Option<&Path> {
         match self.work.as_ref().ok()? {
             Work::Exploration(request) => Some(&request.root),
-            Work::Prompt { root, .. } => Some(root),
+            Work::Prompt(prompt) => Some(&prompt.root),
+            Work::Delegate(delegation) => Some(&delegation.root),
         }
     }
 
     pub(crate) fn plan_id(&self) -> String {
         match &self.work {
             Ok(Work::Exploration(request)) => request.plan_id.clone(),
-            Ok(Work::Prompt { .. }) | Err(_) => Uuid::new_v4().to_string(),
+            Ok(Work::Prompt(_) | Work::Delegate(_)) | Err(_) => Uuid::new_v4().to_string(),
         }
     }
 }
@@ -157,6 +209,7 @@ pub(crate) struct TurnEnd {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) work: Result<Work, Fault>,
+    pub(super) delegated: bool,
     pub(super) asker: Asker,
 }
 
@@ -175,8 +228,8 @@ impl Turn {
     /// Returns the turn, its opening, and the title for a session that has none.
     pub(super) fn new(request: TurnRequest) -> (Self, Ticket, Vec<SessionUpdate>, Title) {
         let (done, ticket) = oneshot::channel();
-        let TurnRequest { opening, title, work } = request;
-        (Self { work, asker: Asker(done) }, ticket, opening, Title { title })
+        let TurnRequest { opening, title, work, delegated } = request;
+        (Self { work, delegated, asker: Asker(done) }, ticket, opening, Title { title })
     }
 }
 

@@ -2,11 +2,17 @@
 //!
 //! A plan that nobody works on must not say "running" for ever, nor may a prompt stay without an answer.
 
+use super::pending::Pending;
 use crate::store::{SessionRow, Store, StoreError, Stored};
-use openagents_core::update::{
-    AgentMessage, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate,
+use openagents_core::{
+    approval::{Approval, ApprovalState},
+    routing::{Decision, Inline, Target},
+    update::{
+        AgentMessage, Delegated, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus,
+        ToolCallUpdate,
+    },
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Updates at the end of the log that are looked at in full; before them only what people and agents said counts, for
 /// the prompts that still wait. A call without an end is not far from the end.
@@ -26,6 +32,12 @@ pub(super) struct Unfinished {
     waiting: usize,
     /// The message that was said last.
     message: Option<String>,
+    /// Who answers is settled, and nothing else has come of the turn.
+    routed: bool,
+    /// Approvals that nobody has answered, those of delegates aside.
+    approvals: Pending,
+    /// What delegates left open, by their session and the call that set them to work.
+    delegates: BTreeMap<(String, String), Unfinished>,
 }
 
 /// Who is at work in a turn.
@@ -57,15 +69,36 @@ impl Unfinished {
     }
 
     fn push(&mut self, stored: &Arc<Stored>) {
-        match &stored.update {
+        self.take(&stored.update, stored.seq == 1);
+    }
+
+    fn take(&mut self, update: &SessionUpdate, is_first: bool) {
+        match update {
             SessionUpdate::UserMessage(_) => self.waiting += 1,
             // An exploration that was asked for by name begins its session with the title; later ones are only names.
-            SessionUpdate::Title(_) if stored.seq == 1 => self.turn = Some(Kind::Exploration),
+            SessionUpdate::Title(_) if is_first => self.turn = Some(Kind::Exploration),
+            // What came too late opens nothing.
+            SessionUpdate::AgentMessage(AgentMessage { late: true, .. }) => {}
+            SessionUpdate::AgentThought(thought) if thought.late => {}
+            SessionUpdate::Routed(decision) => {
+                self.routed = self.turn.is_none();
+                self.begin(kind(decision));
+            }
+            SessionUpdate::Approval(_) => self.approvals.push(update),
+            SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
+                let key = (child_session_id.clone(), parent_call_id.clone());
+                self.delegates.entry(key).or_default().take(update, false);
+            }
             SessionUpdate::Plan(plan) => {
                 if self.plan.as_ref().is_none_or(|known| known.plan_id != plan.plan_id) {
-                    self.waiting = self.waiting.saturating_sub(1);
-                    self.calls.clear();
-                    self.turn = Some(Kind::Exploration);
+                    // An agent plans in the middle of its turn.
+                    if self.turn != Some(Kind::Model) {
+                        if !std::mem::take(&mut self.routed) {
+                            self.waiting = self.waiting.saturating_sub(1);
+                        }
+                        self.calls.clear();
+                        self.turn = Some(Kind::Exploration);
+                    }
                 }
                 self.plan = Some(plan.clone());
             }
@@ -81,11 +114,7 @@ impl Unfinished {
             }
             SessionUpdate::AgentMessage(message) => self.say(message),
             SessionUpdate::AgentThought(_) => self.begin(Kind::Model),
-            SessionUpdate::Title(_)
-            | SessionUpdate::Mode(_)
-            | SessionUpdate::Routed(_)
-            | SessionUpdate::Approval(_)
-            | SessionUpdate::Delegated(_) => {}
+            SessionUpdate::Title(_) | SessionUpdate::Mode(_) => {}
         }
     }
 
@@ -117,12 +146,27 @@ impl Unfinished {
         self.begin(Kind::Model);
         if ends {
             self.turn = None;
+            self.routed = false;
         }
+    }
+
+    /// Takes the next update, of a log that is followed from its beginning.
+    pub(super) fn follow(&mut self, update: &SessionUpdate) {
+        self.take(update, false);
+    }
+
+    /// Returns how many turns have no last word.
+    pub(super) fn open_turns(&self) -> usize {
+        usize::from(self.turn.is_some() || self.is_running()) + self.waiting
     }
 
     /// Returns whether the log ends inside a turn.
     pub(super) fn is_inside_a_turn(&self) -> bool {
-        self.is_running() || self.turn.is_some() || self.waiting > 0
+        self.is_running()
+            || self.turn.is_some()
+            || self.waiting > 0
+            || !self.approvals.all().is_empty()
+            || self.delegates.values().any(Unfinished::is_inside_a_turn)
     }
 
     fn is_running(&self) -> bool {
@@ -141,8 +185,31 @@ impl Unfinished {
         begun.into_iter().chain(waiting).map(word).collect()
     }
 
-    /// Returns what closes calls and plan; the final message is the caller's.
-    pub(super) fn closing(self, reason: &str) -> Vec<SessionUpdate> {
+    /// Returns what closes delegates, approvals, calls and plan; the final message is the caller's.
+    /// `approvals` is how those stand from now on that nobody has answered.
+    pub(super) fn closing(mut self, reason: &str, approvals: &ApprovalState) -> Vec<SessionUpdate> {
+        let given_up = |approval: &Approval| {
+            SessionUpdate::Approval(Approval { state: approvals.clone(), ..approval.clone() })
+        };
+        let given_up: Vec<SessionUpdate> = self.approvals.all().iter().map(given_up).collect();
+        let mut closing = Vec::new();
+        for ((child_session_id, parent_call_id), delegate) in std::mem::take(&mut self.delegates) {
+            let words = delegate.last_words();
+            let updates = delegate.closing(reason, approvals).into_iter().chain(words);
+            closing.extend(updates.map(|update| {
+                SessionUpdate::Delegated(Delegated {
+                    parent_call_id: parent_call_id.clone(),
+                    child_session_id: child_session_id.clone(),
+                    update: Box::new(update),
+                })
+            }));
+        }
+        closing.extend(given_up);
+        closing.extend(self.closing_own(reason));
+        closing
+    }
+
+    fn closing_own(self, reason: &str) -> Vec<SessionUpdate> {
         let error = |call_id| {
             let status = ToolCallStatus::Error { message: reason.to_owned() };
             SessionUpdate::ToolCallUpdate(ToolCallUpdate {
@@ -175,8 +242,12 @@ pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
     if !unfinished.is_inside_a_turn() {
         return Ok(Some(row));
     }
+    // In the store as well: an answer that is still given is kept there.
+    for approval in unfinished.approvals.all() {
+        store.withdraw(id, &approval.id)?;
+    }
     let words = unfinished.last_words();
-    let mut closing = unfinished.closing("The app ended before this was done");
+    let mut closing = unfinished.closing("The app ended before this was done", &ApprovalState::Withdrawn);
     closing.extend(words);
     match store.append(id, closing) {
         Ok(_) => store.session(id),
@@ -185,6 +256,14 @@ pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
             tracing::warn!(%error, "an unfinished session was not closed");
             Ok(Some(row))
         }
+    }
+}
+
+/// Returns who is at work in a turn that was routed.
+fn kind(decision: &Decision) -> Kind {
+    match (&decision.target, decision.inline) {
+        (Target::Inline, Some(Inline::Explore)) => Kind::Exploration,
+        _ => Kind::Model,
     }
 }
 
@@ -320,7 +399,7 @@ mod tests {
     fn closed(mut updates: Vec<SessionUpdate>) -> Vec<String> {
         let unfinished = end_of(updates.clone());
         let words = unfinished.last_words();
-        updates.extend(unfinished.closing("over"));
+        updates.extend(unfinished.closing("over", &ApprovalState::Expired));
         updates.extend(words.clone());
         assert!(!end_of(updates).is_inside_a_turn());
         let text = |update| match update {
@@ -359,7 +438,7 @@ mod tests {
     fn what_ran_is_kept_and_what_did_not_says_so() {
         use EntryStatus::*;
         let log = vec![plan(RunState::Running, &[Completed, InProgress, Pending]), call("c", "search.grep")];
-        let closing = end_of(log).closing("over");
+        let closing = end_of(log).closing("over", &ApprovalState::Expired);
         let [SessionUpdate::ToolCallUpdate(update), SessionUpdate::Plan(plan)] = closing.as_slice() else {
             panic!("{closing:?}")
         };

@@ -37,6 +37,34 @@ const STEPS: &[&str] = &[
         key TEXT PRIMARY KEY NOT NULL,
         value_json TEXT NOT NULL
     ) STRICT;",
+    // 3: sessions of delegates, what agents asked and were told, and who was chosen to answer.
+    "ALTER TABLE sessions ADD COLUMN parent_id TEXT;
+    ALTER TABLE sessions ADD COLUMN parent_call_id TEXT;
+    ALTER TABLE sessions ADD COLUMN policy_json TEXT;
+    CREATE TABLE approvals (
+        id TEXT PRIMARY KEY NOT NULL,
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        agent_id TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        state TEXT NOT NULL,
+        answered_ts INTEGER,
+        applies_once INTEGER NOT NULL DEFAULT 0,
+        approval_json TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX approvals_by_question ON approvals (session_id, hash);
+    CREATE TABLE agent_sessions (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        agent_id TEXT NOT NULL,
+        agent_session_id TEXT NOT NULL,
+        PRIMARY KEY (session_id, agent_id)
+    ) STRICT;
+    CREATE TABLE decisions (
+        id INTEGER PRIMARY KEY NOT NULL,
+        ts INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        decision_json TEXT NOT NULL
+    ) STRICT;",
 ];
 
 /// The version that this program writes.

@@ -3,6 +3,9 @@
 //! One thread writes, in groups; readers have connections of their own. An update has a number only once it is on
 //! disk, so that what was ever shown to a client can be shown again.
 
+mod approvals;
+mod children;
+mod decisions;
 mod migrations;
 mod open;
 mod presence;
@@ -14,13 +17,18 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use approvals::{ApprovalChange, Asked, Decided};
+pub(crate) use children::Parent;
+pub(crate) use decisions::RoutedPrompt;
 pub use open::DATABASE_FILE;
 pub(crate) use open::create_folder;
 pub use reader::SessionRow;
+pub(crate) use writer::now_ms;
 pub use writer::{Appended, NewSession};
 
 use openagents_core::{history::TranscriptIndex, update::SessionUpdate};
 use presence::Presence;
+use rusqlite::Transaction;
 use reader::Readers;
 use std::{
     path::{Path, PathBuf},
@@ -132,6 +140,16 @@ impl Store {
         self.writer.send(Job::Append { session_id, updates, done: Box::new(done) })
     }
 
+    /// Changes something that is in no log. Blocks.
+    fn write(
+        &self,
+        write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Write { write: Box::new(write), done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
     /// Waits until everything that was queued before is on disk. Blocks.
     pub fn flush(&self) -> Result<(), StoreError> {
         let (done, result) = oneshot::channel();
@@ -171,6 +189,6 @@ impl Store {
         after: Option<(i64, &str)>,
         cwd: Option<&Path>,
     ) -> Result<Vec<SessionRow>, StoreError> {
-        self.readers.with(|reader| reader.sessions(limit, after, cwd))
+        self.readers.with(|reader| reader.sessions(limit, after, cwd, false))
     }
 }

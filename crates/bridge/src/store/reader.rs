@@ -1,6 +1,7 @@
 //! Reads pages of the log, each with a connection of its own, so that a slow reader never waits for the writer.
 
-use super::{StoreError, Stored};
+use super::{Parent, StoreError, Stored};
+use crate::policy::Policy;
 use openagents_core::history::READER_VERSION;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{
@@ -29,12 +30,18 @@ pub struct SessionRow {
     pub last_ts: i64,
     /// Number of the last update; 0 when there is none.
     pub last_seq: u64,
+    /// The session that it works for, when it is a delegate's.
+    pub(crate) parent: Option<Parent>,
+    /// What a person allows in it.
+    pub(crate) policy: Policy,
 }
 
-const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq";
+const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json";
 
 impl SessionRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let parent: (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
+        let policy: Option<String> = row.get(9)?;
         Ok(Self {
             id: row.get(0)?,
             cwd: PathBuf::from(row.get::<_, String>(1)?),
@@ -43,6 +50,9 @@ impl SessionRow {
             created_ts: row.get(4)?,
             last_ts: row.get(5)?,
             last_seq: row.get(6)?,
+            parent: parent.0.zip(parent.1).map(|(session_id, call_id)| Parent { session_id, call_id }),
+            // What nobody can read allows nothing.
+            policy: policy.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
         })
     }
 }
@@ -83,7 +93,7 @@ fn read_update(row: &Row<'_>) -> rusqlite::Result<Arc<Stored>> {
 }
 
 #[derive(Debug)]
-pub(super) struct Reader(Connection);
+pub(super) struct Reader(pub(super) Connection);
 
 impl Reader {
     fn open(path: &Path) -> rusqlite::Result<Self> {
@@ -132,15 +142,17 @@ impl Reader {
         limit: usize,
         after: Option<(i64, &str)>,
         cwd: Option<&Path>,
+        children: bool,
     ) -> rusqlite::Result<Vec<SessionRow>> {
         let (after_ts, after_id) = after.unwrap_or((i64::MAX, ""));
         let cwd = cwd.map(|path| path.to_string_lossy().into_owned());
         let mut statement = self.0.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM sessions
              WHERE last_seq > 0 AND (last_ts, id) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3)
+             AND (?5 OR parent_id IS NULL)
              ORDER BY last_ts DESC, id DESC LIMIT ?4"
         ))?;
-        statement.query_map(params![after_ts, after_id, cwd, limit], SessionRow::read)?.collect()
+        statement.query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::read)?.collect()
     }
 
     pub(super) fn setting(&self, key: &str) -> rusqlite::Result<Option<String>> {

@@ -1,9 +1,9 @@
 //! What a person chose: one JSON value for each key, the same for every client.
 
-use super::{Store, StoreError, writer::Job};
+use super::{Store, StoreError};
 use openagents_core::model::{SettingsError, SettingsStore};
+use rusqlite::{Transaction, params};
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 impl SettingsStore for Store {
     fn get(&self, key: &str) -> Result<Option<Value>, SettingsError> {
@@ -14,10 +14,17 @@ impl SettingsStore for Store {
     }
 
     fn set(&self, key: &str, value: Value) -> Result<(), SettingsError> {
-        let (done, result) = oneshot::channel();
-        let job = Job::Set { key: key.to_owned(), json: value.to_string(), done };
-        self.writer.send(job).map_err(unkept)?;
-        result.blocking_recv().unwrap_or(Err(StoreError::Closed)).map_err(unkept)
+        let (key, json) = (key.to_owned(), value.to_string());
+        let write = move |transaction: &Transaction<'_>, _| {
+            transaction
+                .prepare_cached(
+                    "INSERT INTO settings (key, value_json) VALUES (?1, ?2)
+                     ON CONFLICT (key) DO UPDATE SET value_json = excluded.value_json",
+                )?
+                .execute(params![key, json])?;
+            Ok(())
+        };
+        self.write(write).map_err(unkept)
     }
 }
 

@@ -1,7 +1,10 @@
 //! The one thread that writes. What waits is written together: a burst costs one transaction, a single update no
 //! waiting.
 
-use super::{StoreError, Stored};
+use super::{
+    StoreError, Stored,
+    approvals::{self, ApprovalChange, Decided},
+};
 use openagents_core::{
     history::{FileStamp, READER_VERSION, Transcript},
     update::SessionUpdate,
@@ -30,6 +33,9 @@ const REMEMBERED: usize = 1024;
 
 type Done = Box<dyn FnOnce(Result<Appended, StoreError>) + Send>;
 
+/// A change that is neither a session nor in its log. The second argument is the time in milliseconds since the epoch.
+pub(super) type Write = Box<dyn Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send>;
+
 /// A session that is about to exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
@@ -46,24 +52,33 @@ pub struct NewSession {
 pub struct Appended {
     /// The updates with their numbers.
     pub rows: Vec<Arc<Stored>>,
+    /// What became of the approval that was to change.
+    pub(crate) decided: Decided,
 }
 
 pub(super) enum Job {
     Create { session: NewSession, done: oneshot::Sender<Result<(), StoreError>> },
     Append { session_id: Arc<str>, updates: Vec<SessionUpdate>, done: Done },
+    /// The change and its update of the log are one: both are on disk, or none.
+    Decide { session_id: Arc<str>, change: Box<ApprovalChange>, done: Done },
     Remember { rows: Vec<(FileStamp, Transcript)> },
-    Set { key: String, json: String, done: oneshot::Sender<Result<(), StoreError>> },
+    Write { write: Write, done: oneshot::Sender<Result<(), StoreError>> },
     Flush { done: oneshot::Sender<()> },
 }
 
 impl Job {
     fn rows(&self) -> usize {
         match self {
-            Self::Create { .. } | Self::Set { .. } => 1,
+            Self::Create { .. } | Self::Decide { .. } | Self::Write { .. } => 1,
             Self::Append { updates, .. } => updates.len(),
             Self::Remember { rows } => rows.len(),
             Self::Flush { .. } => 0,
         }
+    }
+
+    /// What a person allowed must not be forgotten, nor what they did not allow be asked for again.
+    fn survives_a_power_cut(&self) -> bool {
+        matches!(self, Self::Decide { .. })
     }
 }
 
@@ -79,7 +94,7 @@ impl Writer {
         let (jobs, queue) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || Loop { connection, heads: HashMap::new() }.run(&queue))
+            .spawn(move || Loop { connection, heads: HashMap::new(), is_durable: false }.run(&queue))
             .map_err(|error| StoreError::Sqlite(error.to_string()))?;
         Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)) })
     }
@@ -114,6 +129,8 @@ struct Head {
 struct Loop {
     connection: Connection,
     heads: HashMap<Arc<str>, Head>,
+    /// Commits wait for the disk itself.
+    is_durable: bool,
 }
 
 impl Loop {
@@ -153,6 +170,11 @@ impl Loop {
         if self.heads.len() > REMEMBERED {
             self.heads.clear();
         }
+        let is_durable = group.iter().any(Job::survives_a_power_cut);
+        if is_durable != self.is_durable {
+            self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
+            self.is_durable = is_durable;
+        }
         let transaction =
             self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let now = now_ms();
@@ -166,7 +188,13 @@ impl Loop {
                     append(&transaction, &mut self.heads, session_id, updates, now)?
                 }
                 Job::Remember { rows } => remember(&transaction, rows).map(|()| Appended::default())?,
-                Job::Set { key, json, .. } => set(&transaction, key, json).map(|()| Appended::default())?,
+                Job::Decide { session_id, change, .. } => {
+                    let decided = approvals::apply(&transaction, session_id, change, now)?;
+                    let update = decided.update().into_iter().collect::<Vec<_>>();
+                    let appended = append(&transaction, &mut self.heads, session_id, &update, now)?;
+                    Appended { decided, ..appended }
+                }
+                Job::Write { write, .. } => write(&transaction, now).map(|()| Appended::default())?,
                 Job::Flush { .. } => Appended::default(),
             });
         }
@@ -178,8 +206,8 @@ impl Loop {
 fn finish(job: Job, result: Result<Appended, StoreError>) {
     // A caller that has gone away needs no answer.
     match job {
-        Job::Create { done, .. } | Job::Set { done, .. } => drop(done.send(result.map(|_| ()))),
-        Job::Append { done, .. } => done(result),
+        Job::Create { done, .. } | Job::Write { done, .. } => drop(done.send(result.map(|_| ()))),
+        Job::Append { done, .. } | Job::Decide { done, .. } => done(result),
         Job::Remember { .. } => {}
         Job::Flush { done } => drop(done.send(())),
     }
@@ -192,16 +220,6 @@ fn create(transaction: &Transaction<'_>, session: &NewSession, now: i64) -> rusq
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![session.id, session.cwd.to_string_lossy(), session.mode, now])?;
-    Ok(())
-}
-
-fn set(transaction: &Transaction<'_>, key: &str, json: &str) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO settings (key, value_json) VALUES (?1, ?2)
-             ON CONFLICT (key) DO UPDATE SET value_json = excluded.value_json",
-        )?
-        .execute(params![key, json])?;
     Ok(())
 }
 
@@ -251,7 +269,7 @@ fn append(
             .execute(params![session_id, head.seq, head.ts])?;
     }
     heads.insert(session_id.clone(), head);
-    Ok(Appended { rows })
+    Ok(Appended { rows, decided: Decided::default() })
 }
 
 fn set_column(transaction: &Transaction<'_>, sql: &str, id: &str, value: &str) -> rusqlite::Result<()> {
@@ -280,7 +298,8 @@ fn remember(transaction: &Transaction<'_>, rows: &[(FileStamp, Transcript)]) -> 
     Ok(())
 }
 
-pub(super) fn now_ms() -> i64 {
+/// Returns the time now, in milliseconds since the epoch.
+pub(crate) fn now_ms() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))

@@ -1,0 +1,39 @@
+//! The agents of this machine as connections see them.
+
+use crate::{error::Fault, feed::Feed, sessions::beside};
+use openagents_core::agent::{AgentCommand, Agents, AgentsError};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The agents, and those who watch them.
+#[derive(Debug)]
+pub(crate) struct AgentsDesk {
+    agents: Arc<dyn Agents>,
+    feed: Arc<Feed>,
+}
+
+impl AgentsDesk {
+    pub(crate) fn new(agents: Arc<dyn Agents>) -> Arc<Self> {
+        let shown = agents.clone();
+        let snapshot = move || serde_json::to_value(shown.snapshot()).unwrap_or_default();
+        let feed = Feed::new("_openagents/agents", snapshot, |on_change| agents.watch(on_change));
+        Arc::new(Self { agents, feed })
+    }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Does what a person asked for and returns how everything stands then.
+    pub(crate) async fn command(&self, command: AgentCommand) -> Result<Value, Fault> {
+        let agents = self.agents.clone();
+        let done = beside(move || agents.command(command)).await;
+        done.unwrap_or_else(|| Err(AgentsError::Refused("it was interrupted".to_owned())))?;
+        Ok(self.feed.snapshot())
+    }
+
+    /// Ends every agent that runs. Blocks.
+    pub(crate) fn shut_down(&self) {
+        self.agents.shut_down();
+    }
+}

@@ -1,0 +1,162 @@
+//! What an agent asks a person for, from the question to the first answer.
+
+use super::session::Session;
+use crate::store::{ApprovalChange, Decided, StoreError, now_ms};
+use openagents_core::{
+    CancellationToken,
+    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState},
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::{
+    sync::{Arc, mpsc::RecvTimeoutError},
+    time::Duration,
+};
+use uuid::Uuid;
+
+/// How soon a cancel is noticed while an answer is waited for.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// A question as it is put to people.
+pub(super) struct Question {
+    approval: Approval,
+    agent_id: String,
+}
+
+impl Question {
+    pub(super) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
+        let hash = hash(&request);
+        let ApprovalRequest { call_id, agent, title, raw_input, command, options } = request;
+        let approval = Approval {
+            id: Uuid::new_v4().to_string(),
+            call_id,
+            agent,
+            title,
+            raw_input,
+            hash,
+            command,
+            options,
+            state: ApprovalState::Pending,
+            asked_at: now_ms(),
+        };
+        Self { approval, agent_id: agent_id.to_owned() }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.approval.id
+    }
+
+    pub(super) fn call_id(&self) -> &str {
+        &self.approval.call_id
+    }
+
+    pub(super) fn title(&self) -> &str {
+        &self.approval.title
+    }
+
+    pub(super) fn raw_input(&self) -> Option<&Value> {
+        self.approval.raw_input.as_ref()
+    }
+
+    /// Stores and shows the question, and waits for the first answer. `given_up` tells how the approval stands when nobody
+    /// waits any more.
+    pub(super) fn put(
+        self,
+        session: &Arc<Session>,
+        cancels: &[&CancellationToken],
+        given_up: impl Fn() -> ApprovalState,
+    ) -> ApprovalOutcome {
+        let id = self.approval.id.clone();
+        let answer = session.wait_for(&id);
+        let asked =
+            session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
+        let outcome = match asked {
+            Ok(Decided { approval: Some(approval), .. }) => match approval.state {
+                // It was given before: the same question was asked by a process that is gone.
+                ApprovalState::Answered { option_id, .. } => Ok(option_id),
+                _ => loop {
+                    match answer.recv_timeout(LOOK) {
+                        Ok(option_id) => break Ok(option_id),
+                        Err(RecvTimeoutError::Timeout)
+                            if !cancels.iter().any(|cancel| cancel.is_cancelled()) => {}
+                        Err(_) => break Err(give_up(session, &id, given_up())),
+                    }
+                },
+            },
+            Ok(Decided { approval: None, .. }) => Err(Ok(())),
+            Err(error) => Err(Err(error)),
+        };
+        session.wait_no_longer(&id);
+        match outcome {
+            Ok(option_id) => ApprovalOutcome::Selected { option_id },
+            Err(Ok(())) => ApprovalOutcome::Cancelled,
+            Err(Err(error)) => {
+                tracing::error!(%error, "an approval could not be stored");
+                ApprovalOutcome::Cancelled
+            }
+        }
+    }
+}
+
+fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<(), StoreError> {
+    session.decide(ApprovalChange::End { id: id.to_owned(), state }).map(drop)
+}
+
+/// Returns the same for the same question, whatever order an agent writes its members in.
+fn hash(request: &ApprovalRequest) -> String {
+    let question = json!({
+        "agent": request.agent,
+        "title": request.title,
+        "rawInput": request.raw_input,
+        "command": request.command,
+    });
+    let digest = Sha256::digest(sorted(question).to_string());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.into_iter().collect();
+            members.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(members.into_iter().map(|(name, value)| (name, sorted(value))).collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(raw_input: Value) -> ApprovalRequest {
+        ApprovalRequest {
+            call_id: "c".to_owned(),
+            agent: "Codex".to_owned(),
+            title: "Edit a.rs".to_owned(),
+            raw_input: Some(raw_input),
+            command: None,
+            options: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_same_question_has_the_same_hash() {
+        let one = hash(&asks(json!({"a": 1, "b": [{"x": 1, "y": 2}]})));
+        let two = hash(&asks(json!({"b": [{"y": 2, "x": 1}], "a": 1})));
+        assert_eq!(one, two);
+        assert_eq!(one.len(), 64);
+        let other_call = ApprovalRequest { call_id: "d".to_owned(), ..asks(json!({"a": 1})) };
+        assert_eq!(hash(&other_call), hash(&asks(json!({"a": 1}))));
+        for different in [
+            asks(json!({"a": 2})),
+            asks(json!(["a", 1])),
+            ApprovalRequest { raw_input: None, ..asks(Value::Null) },
+            ApprovalRequest { title: "Edit b.rs".to_owned(), ..asks(json!({"a": 1})) },
+            ApprovalRequest { agent: "Claude".to_owned(), ..asks(json!({"a": 1})) },
+        ] {
+            assert_ne!(hash(&different), hash(&asks(json!({"a": 1}))), "{different:?}");
+        }
+    }
+}

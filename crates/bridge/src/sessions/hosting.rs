@@ -1,0 +1,263 @@
+//! The session as an agent sees it during one turn, and what remains of it afterwards.
+
+use super::{
+    approvals::Question, hub::Hub, mirror, session::Session, unfinished::word,
+};
+use crate::store::{ApprovalChange, Store};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
+    approval::{ApprovalOutcome, ApprovalRequest, ApprovalState, Approvals},
+    update::{
+        EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus,
+        ToolCallUpdate,
+    },
+};
+use serde_json::{Map, Value};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Takes what an agent tells. What comes after the end of the turn is kept too, and is marked as late.
+#[derive(Debug)]
+pub(super) struct Host {
+    session: Arc<Session>,
+    store: Store,
+    agent_id: String,
+    /// Cancelled when the bridge goes down.
+    stopping: CancellationToken,
+    /// Cancelled when the turn has ended.
+    over: CancellationToken,
+    turn: Mutex<Turn>,
+}
+
+/// What the turn has shown so far.
+#[derive(Debug, Default)]
+struct Turn {
+    announced: HashSet<String>,
+    /// Calls without an end, in their order.
+    open: Vec<String>,
+    plan: Option<PlanSnapshot>,
+    /// Approvals that are waited for.
+    asked: Vec<String>,
+    /// The last word was said.
+    ended: bool,
+    over: bool,
+}
+
+impl Host {
+    pub(super) fn new(hub: &Hub, session: &Arc<Session>, agent_id: &str) -> Arc<Self> {
+        Arc::new(Self {
+            session: session.clone(),
+            store: hub.store().clone(),
+            agent_id: agent_id.to_owned(),
+            stopping: hub.stopping().clone(),
+            over: CancellationToken::new(),
+            turn: Mutex::default(),
+        })
+    }
+
+    /// Runs a turn and closes what it leaves open, however it ends.
+    pub(super) fn run(this: &Arc<Self>, turn: impl FnOnce() -> PromptOutcome) -> PromptOutcome {
+        // Of a turn that breaks others say the last word.
+        struct Broken<'a>(Option<&'a Host>);
+        impl Drop for Broken<'_> {
+            fn drop(&mut self) {
+                if let Some(host) = self.0 {
+                    host.close(RunState::Failed);
+                }
+            }
+        }
+        let mut broken = Broken(Some(this));
+        let outcome = turn();
+        broken.0 = None;
+        this.close(outcome.state);
+        let mut turn = this.turn();
+        if !turn.ended {
+            turn.ended = true;
+            this.session.append(vec![word(&last_word(&outcome))]);
+        }
+        turn.over = true;
+        drop(turn);
+        outcome
+    }
+
+    /// Closes approvals, calls and plan.
+    fn close(&self, state: RunState) {
+        self.over.cancel();
+        for id in std::mem::take(&mut self.turn().asked) {
+            // The one who asked does the same; who is first does not matter.
+            if let Err(error) = self.session.decide(ApprovalChange::End { id, state: self.given_up() }) {
+                tracing::error!(%error, "an approval was left open");
+            }
+        }
+        let mut turn = self.turn();
+        let reason = match state {
+            RunState::Cancelled => "Cancelled",
+            RunState::Running | RunState::Complete | RunState::Failed => "the agent ended without its end",
+        };
+        let calls = std::mem::take(&mut turn.open).into_iter().map(|call_id| {
+            let status = ToolCallStatus::Error { message: reason.to_owned() };
+            update(call_id, status, false, ToolCallDetails::default())
+        });
+        let mut closing: Vec<_> = calls.collect();
+        if let Some(mut plan) = turn.plan.take().filter(|plan| plan.state == RunState::Running) {
+            plan.state = state;
+            if state != RunState::Complete {
+                for entry in plan.entries.iter_mut().filter(|entry| entry.status != EntryStatus::Completed) {
+                    (entry.status, entry.error) = (EntryStatus::Completed, Some("not run".to_owned()));
+                }
+            }
+            closing.push(SessionUpdate::Plan(plan));
+        }
+        if !closing.is_empty() {
+            self.session.append(closing);
+        }
+        self.session.show(None);
+        // Nothing reopens what was closed. The last word may still have to come.
+        turn.over = true;
+    }
+
+    fn given_up(&self) -> ApprovalState {
+        // The agent goes down with us; a person may let it go on.
+        if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn last_word(outcome: &PromptOutcome) -> String {
+    match outcome.state {
+        RunState::Cancelled => CANCELLED.to_owned(),
+        RunState::Failed if outcome.text.is_empty() => "❌ The agent ended without a word.".to_owned(),
+        RunState::Failed if !outcome.text.starts_with('❌') => format!("❌ {}", outcome.text),
+        RunState::Failed => outcome.text.clone(),
+        // The answer is there already.
+        RunState::Complete | RunState::Running => String::new(),
+    }
+}
+
+fn update(call_id: String, status: ToolCallStatus, late: bool, details: ToolCallDetails) -> SessionUpdate {
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details })
+}
+
+impl Turn {
+    fn take(&mut self, update: &SessionUpdate) {
+        match update {
+            SessionUpdate::ToolCall(call) => {
+                self.announced.insert(call.call_id.clone());
+                self.open.push(call.call_id.clone());
+            }
+            SessionUpdate::ToolCallUpdate(update) if mirror::ends(&update.status) => {
+                self.open.retain(|id| *id != update.call_id);
+            }
+            SessionUpdate::Plan(plan) => self.plan = Some(plan.clone()),
+            SessionUpdate::AgentMessage(message) => self.ended |= message.ends_turn(),
+            _ => {}
+        }
+    }
+}
+
+/// Marks an update as late, so that it reopens nothing; `None` for what means nothing any more.
+fn late(update: SessionUpdate) -> Option<SessionUpdate> {
+    Some(match update {
+        SessionUpdate::AgentMessage(mut message) => {
+            (message.late, message.ended, message.usage) = (true, false, None);
+            SessionUpdate::AgentMessage(message)
+        }
+        SessionUpdate::AgentThought(mut thought) => {
+            thought.late = true;
+            SessionUpdate::AgentThought(thought)
+        }
+        // Not announced: an open call is one that somebody works on.
+        SessionUpdate::ToolCall(call) => {
+            let mut details = call.details;
+            details.title.get_or_insert(call.name);
+            details.raw_input.get_or_insert(Value::Object(call.arguments));
+            self::update(call.call_id, ToolCallStatus::Unchanged, true, details)
+        }
+        SessionUpdate::ToolCallUpdate(mut update) => {
+            update.late = true;
+            if !mirror::ends(&update.status) {
+                update.status = ToolCallStatus::Unchanged;
+            }
+            SessionUpdate::ToolCallUpdate(update)
+        }
+        SessionUpdate::Title(title) => SessionUpdate::Title(title),
+        SessionUpdate::UserMessage(_)
+        | SessionUpdate::Plan(_)
+        | SessionUpdate::Mode(_)
+        | SessionUpdate::Routed(_)
+        | SessionUpdate::Approval(_)
+        | SessionUpdate::Delegated(_) => return None,
+    })
+}
+
+impl AgentHost for Host {
+    fn emit(&self, event: AgentEvent) {
+        // Held until it is queued: the log has the order of the events.
+        let mut turn = self.turn();
+        match event {
+            AgentEvent::Update(update) if turn.over => {
+                if let Some(update) = late(update) {
+                    self.session.append(vec![update]);
+                }
+            }
+            AgentEvent::Update(update) => {
+                turn.take(&update);
+                self.session.append(vec![update]);
+            }
+            AgentEvent::Activity(_) if turn.over => {}
+            AgentEvent::Activity(activity) => self.session.show(activity),
+        }
+    }
+
+    fn remember(&self, agent_session_id: &str) {
+        let id = self.session.id();
+        if let Err(error) = self.store.remember_agent_session(id, &self.agent_id, agent_session_id) {
+            tracing::warn!(%error, "an agent's session will not be found again");
+        }
+    }
+}
+
+impl Approvals for Host {
+    fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalOutcome {
+        let question = Question::new(request, &self.agent_id);
+        let id = question.id().to_owned();
+        {
+            let mut turn = self.turn();
+            if turn.over {
+                return ApprovalOutcome::Cancelled;
+            }
+            turn.asked.push(id.clone());
+            if !turn.announced.contains(question.call_id()) {
+                let call = SessionUpdate::ToolCall(unannounced(&question));
+                turn.take(&call);
+                self.session.append(vec![call]);
+            }
+        }
+        let outcome = question.put(&self.session, &[cancel, &self.over], || self.given_up());
+        self.turn().asked.retain(|asked| *asked != id);
+        outcome
+    }
+}
+
+/// A call that is asked about before it was announced.
+fn unannounced(question: &Question) -> ToolCall {
+    let raw_input = question.raw_input().cloned();
+    let (arguments, raw_input) = match raw_input {
+        Some(Value::Object(arguments)) => (arguments, None),
+        other => (Map::new(), other),
+    };
+    ToolCall {
+        call_id: question.call_id().to_owned(),
+        name: question.title().to_owned(),
+        arguments,
+        op_hash: None,
+        stage: None,
+        details: ToolCallDetails { raw_input, ..ToolCallDetails::default() },
+    }
+}

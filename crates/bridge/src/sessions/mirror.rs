@@ -1,0 +1,78 @@
+//! What happens in the session of a delegate, shown in the session that delegated.
+
+use super::{
+    session::Session,
+    unfinished::{Unfinished, word},
+};
+use openagents_core::{
+    approval::ApprovalState,
+    update::{Delegated, SessionUpdate, ToolCallStatus},
+};
+use std::sync::Arc;
+
+/// Copies the log of a delegate into the row of the call that set it to work.
+#[derive(Debug)]
+pub(super) struct Mirror {
+    parent: Arc<Session>,
+    call_id: String,
+    child_id: Arc<str>,
+    /// What was shown and has no end yet.
+    open: Unfinished,
+}
+
+impl Mirror {
+    pub(super) fn new(parent: Arc<Session>, call_id: &str, child_id: Arc<str>) -> Self {
+        Self {
+            parent,
+            call_id: call_id.to_owned(),
+            child_id,
+            open: Unfinished::default(),
+        }
+    }
+
+    /// Returns what the parent shows of updates. Its title and mode are its own; a delegate's delegates are shown in the
+    /// delegate's session.
+    pub(super) fn copy(&mut self, updates: &[SessionUpdate]) -> Vec<SessionUpdate> {
+        let shown = updates.iter().filter(|update| {
+            !matches!(
+                update,
+                SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::Delegated(_)
+            )
+        });
+        let mut copied = Vec::new();
+        for update in shown {
+            self.open.follow(update);
+            copied.push(self.wrap(update.clone()));
+        }
+        copied
+    }
+
+    /// Appends what was copied to the parent's log.
+    pub(super) fn show(&self, copy: Vec<SessionUpdate>) {
+        if !copy.is_empty() {
+            self.parent.append(copy);
+        }
+    }
+
+    /// Closes what is still open: nothing more will be shown.
+    pub(super) fn close(mut self, reason: &str) {
+        let open = std::mem::take(&mut self.open);
+        let words = std::iter::repeat_n(reason, open.open_turns()).map(word);
+        let words: Vec<SessionUpdate> = words.collect();
+        let closing = open.closing(reason, &ApprovalState::Expired).into_iter().chain(words);
+        self.show(closing.map(|update| self.wrap(update)).collect());
+    }
+
+    fn wrap(&self, update: SessionUpdate) -> SessionUpdate {
+        SessionUpdate::Delegated(Delegated {
+            parent_call_id: self.call_id.clone(),
+            child_session_id: self.child_id.to_string(),
+            update: Box::new(update),
+        })
+    }
+}
+
+/// Returns whether nothing more is to be expected of a call.
+pub(super) fn ends(status: &ToolCallStatus) -> bool {
+    matches!(status, ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. })
+}

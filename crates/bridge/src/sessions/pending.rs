@@ -1,0 +1,44 @@
+//! The approvals that somebody waits for, as the log tells of them.
+
+use openagents_core::{
+    approval::{Approval, ApprovalState},
+    update::SessionUpdate,
+};
+
+/// Follows a log as it grows. What a log of before left open is closed before anybody reads it, so the beginning is
+/// nothing.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    changes: u64,
+    approvals: Vec<Approval>,
+}
+
+impl Pending {
+    /// Returns a number that grows with every change.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Returns them, oldest first.
+    pub(super) fn all(&self) -> &[Approval] {
+        &self.approvals
+    }
+
+    /// Takes the next update of the log.
+    pub(super) fn push(&mut self, update: &SessionUpdate) {
+        let update = match update {
+            SessionUpdate::Delegated(delegated) => &*delegated.update,
+            update => update,
+        };
+        let SessionUpdate::Approval(approval) = update else { return };
+        let before = self.approvals.len();
+        self.approvals.retain(|known| known.id != approval.id);
+        let is_pending = approval.state == ApprovalState::Pending;
+        if is_pending {
+            self.approvals.push(approval.clone());
+        }
+        if is_pending || self.approvals.len() != before {
+            self.changes += 1;
+        }
+    }
+}
