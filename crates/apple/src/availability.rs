@@ -1,0 +1,124 @@
+//! Whether Foundation Models can be had, and why not.
+
+use serde::{Deserialize, Serialize};
+
+/// The first version of macOS that has the framework.
+const FIRST_VERSION: u32 = 26;
+
+/// What decides whether the helper program is worth starting. Everything else the framework itself knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// As [`std::env::consts::OS`] says it: `macos`.
+    pub os: String,
+    /// `26.1`, where it is known.
+    pub version: Option<String>,
+    /// As [`std::env::consts::ARCH`] says it: `aarch64`.
+    pub arch: String,
+}
+
+/// Why there is no answer. The sentences are for people: what it is, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Unavailability {
+    /// Another system.
+    #[error("Foundation Models are part of macOS; this is not a Mac")]
+    NotMacOs,
+    /// A macOS before 26.
+    #[error("Foundation Models need macOS {FIRST_VERSION} and this is {version}; update macOS")]
+    OsTooOld {
+        /// As the system names it.
+        version: String,
+    },
+    /// A Mac with a processor of Intel's, or a program for one.
+    #[error(
+        "Foundation Models need a Mac with Apple silicon, and the version of this app that is made for it"
+    )]
+    NotAppleSilicon,
+    /// The framework does not support this machine.
+    #[error("this Mac does not support Apple Intelligence")]
+    NotEligible,
+    /// A person has not switched it on.
+    #[error("Apple Intelligence is off; switch it on in System Settings, Apple Intelligence & Siri")]
+    NotEnabled,
+    /// Its files are still downloaded.
+    #[error("the model of Apple Intelligence is not ready yet; macOS downloads it, try again later")]
+    NotReady,
+    /// A reason that a later macOS has.
+    #[error("Foundation Models are not available, and macOS does not say why")]
+    #[serde(other)]
+    Unknown,
+}
+
+impl Facts {
+    /// Looks at this machine. Cheap.
+    pub fn of_this_machine() -> Self {
+        let version = if cfg!(target_os = "macos") { sysinfo::System::os_version() } else { None };
+        Self { os: std::env::consts::OS.to_owned(), version, arch: std::env::consts::ARCH.to_owned() }
+    }
+
+    /// Returns why nothing on this machine could answer; `None` when the framework has to be asked.
+    pub fn unavailability(&self) -> Option<Unavailability> {
+        if self.os != "macos" {
+            return Some(Unavailability::NotMacOs);
+        }
+        if self.arch != "aarch64" {
+            return Some(Unavailability::NotAppleSilicon);
+        }
+        let version = self.version.as_deref().unwrap_or_default();
+        let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+        // One that cannot be read may be new enough: the framework knows.
+        match major {
+            Some(major) if major < FIRST_VERSION => {
+                Some(Unavailability::OsTooOld { version: version.to_owned() })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_macos_26_on_apple_silicon_is_asked() {
+        let old = |version: &str| Some(Unavailability::OsTooOld { version: version.to_owned() });
+        let rows = [
+            ("linux", None, "x86_64", Some(Unavailability::NotMacOs)),
+            ("windows", Some("26.0"), "aarch64", Some(Unavailability::NotMacOs)),
+            ("macos", Some("26.0"), "x86_64", Some(Unavailability::NotAppleSilicon)),
+            ("macos", Some("15.7.1"), "aarch64", old("15.7.1")),
+            ("macos", Some("9"), "aarch64", old("9")),
+            ("macos", Some("26.0"), "aarch64", None),
+            ("macos", Some("27"), "aarch64", None),
+            ("macos", Some("Tahoe"), "aarch64", None),
+            ("macos", None, "aarch64", None),
+        ];
+        for (os, version, arch, expected) in rows {
+            let facts =
+                Facts { os: os.to_owned(), version: version.map(str::to_owned), arch: arch.to_owned() };
+            assert_eq!(facts.unavailability(), expected, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn every_reason_is_a_sentence_without_a_full_stop() {
+        let reasons = [
+            Unavailability::NotMacOs,
+            Unavailability::OsTooOld { version: "15.7".to_owned() },
+            Unavailability::NotAppleSilicon,
+            Unavailability::NotEligible,
+            Unavailability::NotEnabled,
+            Unavailability::NotReady,
+            Unavailability::Unknown,
+        ];
+        let sentences: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(sentences.join("\n"));
+        for reason in &reasons {
+            let line = serde_json::to_string(reason).unwrap();
+            assert_eq!(&serde_json::from_str::<Unavailability>(&line).unwrap(), reason, "{line}");
+        }
+        let later: Unavailability = serde_json::from_str(r#"{"reason":"on_the_moon"}"#).unwrap();
+        assert_eq!(later, Unavailability::Unknown);
+    }
+}

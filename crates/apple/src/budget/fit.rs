@@ -1,0 +1,175 @@
+//! A request cut to its budget.
+
+use super::{ANSWER, CONTEXT, Counter};
+use crate::schema::OfferedTool;
+use openagents_core::{
+    agent::GENERATE,
+    delegate::{CODEX_RUN, DELEGATE},
+    model::{Message, ModelRequest},
+};
+
+/// Tokens for what the framework itself writes between the messages.
+const FRAME: usize = 64;
+
+/// Tokens that each message costs beside its text.
+const MESSAGE: usize = 8;
+
+/// Tokens that each tool costs beside its text.
+const TOOL: usize = 16;
+
+/// Shares of the room that is left beside the answer: the instructions and the tools take no more. A prompt that needs it
+/// has what they leave.
+const INSTRUCTIONS_SHARE: usize = 5;
+const TOOLS_SHARE: usize = 2;
+
+/// Tokens that are left of a result when there is no more room.
+const SHORT_RESULT: usize = 120;
+
+/// The tools that matter most; the others follow in the order in which they are offered.
+const FIRST: [&str; 3] = [DELEGATE, CODEX_RUN, GENERATE];
+
+/// A request that fits.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// What the model should do in general.
+    pub instructions: String,
+    /// The conversation; the last message is a person's or a tool's result.
+    pub messages: Vec<Message>,
+    /// What the model may ask for, most important first.
+    pub tools: Vec<OfferedTool>,
+    /// The names of the tools that there was no room for.
+    pub left_out: Vec<String>,
+    /// Tokens that the answer may have.
+    pub answer_tokens: u32,
+    /// Tokens of everything but the answer.
+    pub prompt_tokens: usize,
+}
+
+impl Fitted {
+    /// Returns how many tokens of results and further answers there is room for, after `used` more than the prompt.
+    pub fn room(&self, used: usize) -> usize {
+        (CONTEXT as usize).saturating_sub(self.answer_tokens as usize + self.prompt_tokens + used)
+    }
+}
+
+/// Cuts a request to [`CONTEXT`], as `count` counts.
+pub fn fit(request: &ModelRequest, count: Counter<'_>) -> Fitted {
+    let answer_tokens = request.options.max_tokens.unwrap_or(ANSWER).clamp(1, ANSWER);
+    let room = CONTEXT as usize - answer_tokens as usize - FRAME;
+
+    let instructions = cut(&request.instructions, room / INSTRUCTIONS_SHARE, count);
+    let mut left = room - count(&instructions).min(room);
+
+    let (tools, left_out, cost) = fit_tools(request, (room / TOOLS_SHARE).min(left), count);
+    left -= cost.min(left);
+
+    let messages = fit_messages(&request.messages, left, count);
+    let prompt_tokens = FRAME
+        + count(&instructions)
+        + cost
+        + messages.iter().map(|message| cost_of(message, count)).sum::<usize>();
+    Fitted { instructions, messages, tools, left_out, answer_tokens, prompt_tokens }
+}
+
+/// Returns the tools that fit into `room`, the names of the others, and what they cost. When not all fit as they are,
+/// all are offered in fewer words, and then the least important are left out.
+fn fit_tools(
+    request: &ModelRequest,
+    room: usize,
+    count: Counter<'_>,
+) -> (Vec<OfferedTool>, Vec<String>, usize) {
+    let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let mut specs: Vec<_> = request.tools.iter().collect();
+    specs.sort_by_key(|spec| rank(&spec.name));
+    let offered: Vec<_> = specs.into_iter().map(OfferedTool::new).collect();
+    let all: usize = offered.iter().map(|tool| cost_of_tool(tool, count)).sum();
+    if all <= room {
+        return (offered, Vec::new(), all);
+    }
+    let (mut tools, mut left_out, mut cost) = (Vec::new(), Vec::new(), 0);
+    for tool in offered.iter().map(OfferedTool::brief) {
+        let tokens = cost_of_tool(&tool, count);
+        if cost + tokens <= room {
+            cost += tokens;
+            tools.push(tool);
+        } else {
+            left_out.push(tool.name);
+        }
+    }
+    (tools, left_out, cost)
+}
+
+fn cost_of_tool(tool: &OfferedTool, count: Counter<'_>) -> usize {
+    TOOL + count(&tool.name) + count(&tool.description) + count(&tool.schema().to_json().to_string())
+}
+
+fn cost_of(message: &Message, count: Counter<'_>) -> usize {
+    MESSAGE
+        + match message {
+            Message::User { text } => count(text),
+            Message::Tool { name, text, .. } => count(name) + count(text),
+            Message::Assistant(said) => {
+                // What it thought is not sent.
+                let calls =
+                    said.calls.iter().map(|call| count(&call.name) + count(&call.arguments.to_string()));
+                count(&said.text) + calls.sum::<usize>()
+            }
+        }
+}
+
+/// Leaves out the oldest turns, then shortens the results of this one from the oldest on, then its prompt.
+fn fit_messages(messages: &[Message], room: usize, count: Counter<'_>) -> Vec<Message> {
+    let is_prompt = |message: &Message| matches!(message, Message::User { .. });
+    let mut kept = messages.to_vec();
+    let cost = |kept: &[Message]| kept.iter().map(|message| cost_of(message, count)).sum::<usize>();
+    while cost(&kept) > room {
+        let Some(next) = kept.iter().skip(1).position(is_prompt) else { break };
+        kept.drain(..=next);
+    }
+    for place in 0..kept.len() {
+        if cost(&kept) <= room {
+            break;
+        }
+        if let Some(Message::Tool { text, .. }) = kept.get_mut(place) {
+            *text = cut(text, SHORT_RESULT, count);
+        }
+    }
+    // A turn with very many calls.
+    while cost(&kept) > room && kept.len() > 1 {
+        let has_prompt = kept.first().is_some_and(is_prompt);
+        let oldest = usize::from(has_prompt && kept.len() > 2);
+        kept.remove(oldest);
+        // The results of a call that is gone say nothing.
+        while kept.len() > oldest + 1 && matches!(kept.get(oldest), Some(Message::Tool { .. })) {
+            kept.remove(oldest);
+        }
+    }
+    if let (over @ 1.., Some(message)) = (cost(&kept).saturating_sub(room), kept.first_mut()) {
+        let (Message::User { text } | Message::Tool { text, .. }) = message else { return kept };
+        *text = cut(text, count(text).saturating_sub(over), count);
+    }
+    kept
+}
+
+/// Cuts a text to `room` tokens and says so. What does not even hold that note becomes empty.
+pub fn cut(text: &str, room: usize, count: Counter<'_>) -> String {
+    const NOTE: &str = "\n(Cut: there is no room for more.)";
+    if count(text) <= room {
+        return text.to_owned();
+    }
+    let Some(room) = room.checked_sub(count(NOTE) + 1) else { return String::new() };
+    // The longest beginning that fits, to within a few characters.
+    let (mut fits, mut too_long) = (0, text.len());
+    while too_long - fits > 16 {
+        let middle = text.floor_char_boundary(fits.midpoint(too_long));
+        if middle <= fits {
+            break;
+        }
+        if count(&text[..middle]) <= room { fits = middle } else { too_long = middle }
+    }
+    format!("{}{NOTE}", &text[..fits])
+}
+
+#[cfg(test)]
+#[path = "fit_tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+use super::{super::estimate, *};
+use crate::testing::{ours, spec};
+use openagents_core::model::{AssistantMessage, CallRequest, ModelOptions};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn user(text: &str) -> Message {
+    Message::User { text: text.to_owned() }
+}
+
+fn assistant(text: &str) -> Message {
+    Message::Assistant(AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() })
+}
+
+fn call(number: usize) -> Message {
+    let call = CallRequest {
+        id: number.to_string(),
+        name: "search.grep".into(),
+        arguments: json!({"pattern": "x"}),
+    };
+    Message::Assistant(AssistantMessage { calls: vec![call], ..AssistantMessage::default() })
+}
+
+fn result(number: usize, text: &str) -> Message {
+    Message::Tool { call_id: number.to_string(), name: "search.grep".to_owned(), text: text.to_owned() }
+}
+
+fn request(messages: Vec<Message>) -> ModelRequest {
+    ModelRequest {
+        instructions: "You are helpful.".to_owned(),
+        messages,
+        tools: ours(),
+        ..ModelRequest::default()
+    }
+}
+
+fn assert_fits(fitted: &Fitted) {
+    let all = fitted.prompt_tokens + fitted.answer_tokens as usize;
+    assert!(all <= CONTEXT as usize, "{all}");
+}
+
+#[test]
+fn all_of_our_tools_are_offered_most_important_first() {
+    let fitted = fit(&request(vec![user("What is this?")]), &estimate);
+    assert_fits(&fitted);
+    let rows =
+        fitted.tools.iter().map(|tool| format!("{:16} {:4}", tool.name, cost_of_tool(tool, &estimate)));
+    insta::assert_snapshot!(format!(
+        "{}\nleft out: {}",
+        rows.collect::<Vec<_>>().join("\n"),
+        fitted.left_out.join(", ")
+    ));
+}
+
+#[test]
+fn what_is_least_important_is_left_out_first() {
+    let many = (0..40).map(|number| {
+        spec(
+            &format!("other.tool{number}"),
+            json!({"type": "object", "properties": {"some_argument": {"type": "string"}}}),
+        )
+    });
+    let tools = many
+        .chain([DELEGATE, CODEX_RUN, GENERATE].map(|name| spec(name, json!({"type": "object"}))))
+        .collect();
+    let fitted = fit(&ModelRequest { tools, ..request(vec![user("hello")]) }, &estimate);
+    assert_fits(&fitted);
+    let names: Vec<_> = fitted.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names[..4], [DELEGATE, CODEX_RUN, GENERATE, "other.tool0"]);
+    assert_eq!(fitted.left_out.last().map(String::as_str), Some("other.tool39"));
+    assert_eq!(
+        fitted.tools[0].description, "Does something.",
+        "all are offered in fewer words before one is left out"
+    );
+}
+
+#[test]
+fn what_fits_is_left_as_it_is() {
+    let messages = vec![user("a"), assistant("b"), user("c"), call(1), result(1, "d")];
+    let fitted = fit(&request(messages.clone()), &estimate);
+    assert_eq!((fitted.messages.clone(), fitted.instructions.as_str()), (messages, "You are helpful."));
+    assert_fits(&fitted);
+}
+
+#[test]
+fn older_turns_go_first_whole() {
+    let long = "word ".repeat(1_500);
+    let messages = vec![
+        user("first"),
+        assistant(&long),
+        user("second"),
+        call(1),
+        result(1, &long),
+        assistant("b"),
+        user("third"),
+    ];
+    let fitted = fit(&request(messages), &estimate);
+    assert_eq!(fitted.messages, [user("third")]);
+    assert_fits(&fitted);
+}
+
+#[test]
+fn results_of_this_turn_are_shortened_before_its_prompt() {
+    let long = "word ".repeat(2_000);
+    let messages = vec![user("the prompt"), call(1), result(1, &long), call(2), result(2, "short")];
+    let fitted = fit(&request(messages), &estimate);
+    assert_fits(&fitted);
+    assert_eq!(fitted.messages.len(), 5);
+    assert_eq!(fitted.messages[0], user("the prompt"));
+    assert_eq!(fitted.messages[4], result(2, "short"));
+    let Message::Tool { text, .. } = &fitted.messages[2] else { panic!() };
+    assert!(text.ends_with("(Cut: there is no room for more.)"), "{text}");
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_cut_and_says_so() {
+    let fitted = fit(&request(vec![user(&"word ".repeat(100_000))]), &estimate);
+    assert_fits(&fitted);
+    let [Message::User { text }] = fitted.messages.as_slice() else { panic!() };
+    assert!(text.starts_with("word word") && text.ends_with("(Cut: there is no room for more.)"));
+    assert!(estimate(text) > 600, "it has the room that there is: {}", estimate(text));
+}
+
+#[test]
+fn a_turn_with_very_many_calls_keeps_its_prompt_and_the_newest() {
+    let mut messages = vec![user("the prompt")];
+    for number in 0..200 {
+        messages.extend([call(number), result(number, &"text ".repeat(50))]);
+    }
+    let fitted = fit(&request(messages), &estimate);
+    assert_fits(&fitted);
+    assert_eq!(fitted.messages[0], user("the prompt"));
+    assert!(matches!(&fitted.messages[1], Message::Assistant(_)), "no result without its call");
+    assert!(matches!(fitted.messages.last(), Some(Message::Tool { call_id, .. }) if call_id == "199"));
+}
+
+#[test]
+fn the_room_for_results_shrinks_as_it_is_used() {
+    let fitted = fit(&request(vec![user("hello")]), &estimate);
+    assert!(fitted.room(0) > 1000, "{}", fitted.room(0));
+    assert_eq!(fitted.room(100), fitted.room(0) - 100);
+    assert_eq!(fitted.room(usize::MAX / 2), 0);
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_fits(
+        instructions in "(?s).{0,3000}",
+        texts in proptest::collection::vec(("[ups]", "(?s).{0,4000}"), 1..9),
+        limit in proptest::option::of(any::<u32>()),
+    ) {
+        let mut messages: Vec<_> = texts.iter().enumerate().map(|(number, (kind, text))| match kind.as_str() {
+            "u" => user(text),
+            "p" => call(number),
+            _ => result(number, text),
+        }).collect();
+        messages.push(user("last"));
+        let options = ModelOptions { max_tokens: limit, ..ModelOptions::default() };
+        let request = ModelRequest { instructions, messages, tools: ours(), options };
+        let fitted = fit(&request, &estimate);
+        assert_fits(&fitted);
+        prop_assert!(!fitted.messages.is_empty());
+        prop_assert_eq!(fitted.messages.last(), Some(&user("last")));
+    }
+
+    #[test]
+    fn a_cut_text_has_the_room(text in "(?s).{0,600}", room in 0usize..200) {
+        let shortened = cut(&text, room, &estimate);
+        prop_assert!(estimate(&shortened) <= room || estimate(&text) <= room);
+    }
+}

@@ -1,0 +1,218 @@
+//! What the helper program and its client say to each other: one JSON object a line, commands in, reports out.
+//!
+//! Fields that one side does not know are ignored. A line that makes no sense is answered with [`Report::Failed`] and
+//! ends nothing. Answers run beside each other: one that waits for a tool holds up no other, and the tool may itself ask
+//! for an answer.
+
+use crate::availability::Unavailability;
+use openagents_core::model::{CallRequest, ModelError, ModelRequest, StopReason, Usage};
+use serde::{Deserialize, Serialize};
+
+pub use openagents_core::helper::{Line, read_line, write_line};
+
+/// The version of both sides: they are built and shipped together.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Bytes of the longest line. What the model reads of a conversation has about 16 kB.
+pub const MAX_LINE: usize = 8 << 20;
+
+/// What the client wants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Look again whether an answer could be had. Ends with [`Report::Availability`].
+    Availability {
+        /// Chosen by the client, for the reports; unique while the helper runs.
+        id: u64,
+    },
+    /// Answer. Ends with [`Report::Done`] or [`Report::Failed`].
+    Respond {
+        /// Chosen by the client, for the reports.
+        id: u64,
+        /// Messages, instructions, tools, options.
+        request: Box<ModelRequest>,
+    },
+    /// What a tool gave back, for the answer that waits for it.
+    ToolResult {
+        /// The answer.
+        id: u64,
+        /// [`CallRequest::id`] of the call.
+        call_id: String,
+        /// JSON or plain text.
+        text: String,
+    },
+    /// Stop an answer; it ends with [`ModelError::Cancelled`].
+    Cancel {
+        /// The answer to stop.
+        id: u64,
+    },
+}
+
+/// What the helper says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "report", rename_all = "snake_case")]
+pub enum Report {
+    /// The first line.
+    Hello {
+        /// [`VERSION`] of the helper.
+        version: String,
+        /// Why no answer could be had; absent when one could.
+        unavailable: Option<Unavailability>,
+    },
+    /// Whether an answer could be had.
+    Availability {
+        /// The command.
+        id: u64,
+        /// Why not; absent when it could.
+        unavailable: Option<Unavailability>,
+    },
+    /// A piece of an answer.
+    Text {
+        /// The command.
+        id: u64,
+        /// The piece.
+        text: String,
+    },
+    /// The model asks for a tool; the answer goes on after [`Command::ToolResult`].
+    ToolCall {
+        /// The command.
+        id: u64,
+        /// The arguments fit the schema of the tool.
+        call: CallRequest,
+    },
+    /// Figures of an answer.
+    Usage {
+        /// The command.
+        id: u64,
+        /// The figures.
+        usage: Usage,
+    },
+    /// An answer is whole.
+    Done {
+        /// The command.
+        id: u64,
+        /// Why it ended.
+        stop: StopReason,
+    },
+    /// A command could not be done.
+    Failed {
+        /// The command; `None` when the line did not even say that.
+        id: Option<u64>,
+        /// Why.
+        error: ModelError,
+    },
+}
+
+impl Report {
+    /// Returns the command that this is about.
+    pub fn id(&self) -> Option<u64> {
+        match self {
+            Self::Hello { .. } => None,
+            Self::Failed { id, .. } => *id,
+            Self::Availability { id, .. }
+            | Self::Text { id, .. }
+            | Self::ToolCall { id, .. }
+            | Self::Usage { id, .. }
+            | Self::Done { id, .. } => Some(*id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::model::{AssistantMessage, Message, ModelOptions, ToolSpec};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use std::io::BufReader;
+
+    /// Writes and reads as the two programs do.
+    fn sent<T: Serialize + serde::de::DeserializeOwned>(messages: &[T]) -> Vec<T> {
+        let mut wire = Vec::new();
+        messages.iter().for_each(|message| write_line(&mut wire, message).unwrap());
+        let (mut reader, mut line, mut arrived) = (BufReader::new(wire.as_slice()), Vec::new(), Vec::new());
+        while read_line(&mut reader, &mut line, MAX_LINE).unwrap() == Line::Read {
+            arrived.push(serde_json::from_slice(&line).unwrap());
+        }
+        arrived
+    }
+
+    fn request(text: &str) -> ModelRequest {
+        let call = CallRequest { id: "c".to_owned(), name: text.to_owned(), arguments: json!({"a": text}) };
+        ModelRequest {
+            instructions: text.to_owned(),
+            messages: vec![
+                Message::User { text: text.to_owned() },
+                Message::Assistant(AssistantMessage { calls: vec![call], ..AssistantMessage::default() }),
+                Message::Tool { call_id: "c".to_owned(), name: "t".to_owned(), text: text.to_owned() },
+            ],
+            tools: vec![ToolSpec {
+                name: "t".to_owned(),
+                description: text.to_owned(),
+                parameters: json!({}),
+            }],
+            options: ModelOptions::default(),
+        }
+    }
+
+    #[test]
+    fn the_lines_are_these() {
+        let commands = [
+            Command::Availability { id: 1 },
+            Command::ToolResult { id: 2, call_id: "c".to_owned(), text: "t".to_owned() },
+            Command::Cancel { id: 2 },
+        ];
+        let reports = [
+            Report::Hello { version: "1".to_owned(), unavailable: Some(Unavailability::NotMacOs) },
+            Report::Availability { id: 1, unavailable: None },
+            Report::Text { id: 2, text: "a\nb".to_owned() },
+            Report::Done { id: 2, stop: StopReason::EndTurn },
+            Report::Failed { id: None, error: ModelError::ContextOverflow { needed: 5000, context: 4096 } },
+        ];
+        let lines = commands.iter().map(|command| serde_json::to_string(command).unwrap());
+        let lines: Vec<_> =
+            lines.chain(reports.iter().map(|report| serde_json::to_string(report).unwrap())).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+        assert_eq!(sent(&commands), commands);
+        assert_eq!(sent(&reports), reports);
+    }
+
+    #[test]
+    fn fields_of_another_version_are_ignored() {
+        let read: Command =
+            serde_json::from_str(r#"{"command":"cancel","id":3,"fromTheFuture":{}}"#).unwrap();
+        assert_eq!(read, Command::Cancel { id: 3 });
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_arrives_as_it_was_sent(text in any::<String>(), id in any::<u64>(), figure in any::<u32>()) {
+            let commands = [
+                Command::Respond { id, request: Box::new(request(&text)) },
+                Command::ToolResult { id, call_id: text.clone(), text: text.clone() },
+            ];
+            prop_assert_eq!(sent(&commands), commands);
+            let call = CallRequest { id: text.clone(), name: text.clone(), arguments: json!({text.clone(): [text.clone()]}) };
+            let usage = Usage { prompt_tokens: figure, tokens: figure, ..Usage::default() };
+            let reports = [
+                Report::Text { id, text: text.clone() },
+                Report::ToolCall { id, call },
+                Report::Usage { id, usage },
+                Report::Failed { id: Some(id), error: ModelError::Failed(text) },
+            ];
+            prop_assert_eq!(sent(&reports), reports);
+        }
+
+        #[test]
+        fn no_line_is_a_panic(
+            line in prop_oneof![
+                ".{0,200}",
+                "\\{\"(command|report)\":\"(respond|tool_result|cancel|hello|text|tool_call|failed)\",\"id\":[0-9-]{1,3}.{0,40}\\}",
+            ],
+        ) {
+            let _ = serde_json::from_str::<Command>(&line);
+            let _ = serde_json::from_str::<Report>(&line);
+            let _ = serde_json::from_str::<Value>(&line);
+        }
+    }
+}

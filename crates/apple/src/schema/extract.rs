@@ -1,0 +1,122 @@
+//! Dynamic schema → JSON Schema, and what the framework writes → plain JSON Schema.
+
+use super::{DynamicSchema, Node, Presence};
+use serde_json::{Map, Value, json};
+
+impl DynamicSchema {
+    /// Returns the JSON schema that says the same. [`DynamicSchema::from_json`] reads it back.
+    pub fn to_json(&self) -> Value {
+        let mut schema = node(&self.root);
+        if let (Some(members), false) = (schema.as_object_mut(), self.definitions.is_empty()) {
+            let named = |definition: &Node| Some((definition.name()?.to_owned(), node(definition)));
+            members.insert(
+                "$defs".to_owned(),
+                Value::Object(self.definitions.iter().filter_map(named).collect()),
+            );
+        }
+        schema
+    }
+}
+
+fn node(schema: &Node) -> Value {
+    let mut members = Map::new();
+    let mut say = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
+    match schema {
+        Node::Object { name, description, properties } => {
+            say("title", json!(name));
+            if let Some(description) = description {
+                say("description", json!(description));
+            }
+            say("type", json!("object"));
+            let keys = properties.iter().map(|property| {
+                let mut value = node(&property.schema);
+                if property.presence == Presence::Nullable {
+                    value = json!({"anyOf": [value, {"type": "null"}]});
+                }
+                if let (Some(members), Some(text)) = (value.as_object_mut(), &property.description) {
+                    members.insert("description".to_owned(), json!(text));
+                }
+                (property.name.clone(), value)
+            });
+            say("properties", Value::Object(keys.collect()));
+            let required = properties.iter().filter(|property| property.presence != Presence::Optional);
+            say("required", required.map(|property| json!(property.name)).collect());
+            say("additionalProperties", json!(false));
+        }
+        Node::AnyOf { name, description, choices } => {
+            say("title", json!(name));
+            if let Some(description) = description {
+                say("description", json!(description));
+            }
+            say("anyOf", choices.iter().map(node).collect());
+        }
+        Node::Enum { name, choices } => {
+            say("title", json!(name));
+            say("type", json!("string"));
+            say("enum", json!(choices));
+        }
+        Node::String => say("type", json!("string")),
+        Node::Boolean => say("type", json!("boolean")),
+        Node::Integer { minimum, maximum } => {
+            say("type", json!("integer"));
+            minimum.map(|bound| say("minimum", json!(bound)));
+            maximum.map(|bound| say("maximum", json!(bound)));
+        }
+        Node::Number { minimum, maximum } => {
+            say("type", json!("number"));
+            minimum.map(|bound| say("minimum", json!(bound)));
+            maximum.map(|bound| say("maximum", json!(bound)));
+        }
+        Node::Array { items, minimum, maximum } => {
+            say("type", json!("array"));
+            say("items", node(items));
+            minimum.map(|bound| say("minItems", json!(bound)));
+            maximum.map(|bound| say("maxItems", json!(bound)));
+        }
+        Node::Reference(name) => say("$ref", json!(format!("#/$defs/{name}"))),
+    }
+    Value::Object(members)
+}
+
+/// Schemas within schemas that are looked at; the framework writes far fewer.
+const DEPTH: usize = 64;
+
+/// Returns the plain JSON schema of arguments as the framework writes them: `@Generable` types and dynamic schemas alike.
+/// The order of the properties, which it keeps aside, becomes the order in which they stand.
+pub fn from_framework(schema: &Value) -> Value {
+    plain(schema, DEPTH)
+}
+
+fn plain(schema: &Value, depth: usize) -> Value {
+    match schema {
+        _ if depth == 0 => Value::Bool(true),
+        Value::Object(members) => {
+            let order: Vec<_> = members
+                .get("x-order")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            let place = |key: &str| order.iter().position(|name| *name == key).unwrap_or(order.len());
+            let kept = members.iter().filter(|(key, _)| !key.starts_with("x-")).map(|(key, value)| {
+                let value = match (key.as_str(), value) {
+                    ("properties" | "$defs", Value::Object(named)) => {
+                        let mut named: Vec<_> = named.iter().collect();
+                        if key == "properties" {
+                            named.sort_by_key(|(key, _)| place(key));
+                        }
+                        named.into_iter().map(|(key, value)| (key.clone(), plain(value, depth - 1))).collect()
+                    }
+                    // What is written here is data.
+                    ("enum" | "const" | "default" | "examples" | "required", value) => value.clone(),
+                    (_, value) => plain(value, depth - 1),
+                };
+                (key.clone(), value)
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.iter().map(|item| plain(item, depth - 1)).collect(),
+        other => other.clone(),
+    }
+}

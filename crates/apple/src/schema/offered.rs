@@ -1,0 +1,176 @@
+//! A tool of ours as the framework gets it, and its arguments on arrival.
+
+use super::{DynamicSchema, Inexpressible, Node, Presence, Property};
+use openagents_core::model::ToolSpec;
+use serde_json::{Value, json};
+
+/// What is added to the description of a tool behind the proxy.
+pub const PROXY_NOTE: &str = "NOTE: Provide all arguments as a single JSON string.";
+
+/// The only argument of a tool behind the proxy.
+const PROXY_ARGUMENT: &str = "json";
+
+/// Characters of a schema that the model is shown behind the proxy; of a longer one it gets an extract.
+const SHOWN_SCHEMA: usize = 800;
+
+/// Characters of the value of one violation, and how many are told.
+const VIOLATION: usize = 200;
+const VIOLATIONS: usize = 3;
+
+/// A tool of ours for Foundation Models.
+#[derive(Debug, Clone)]
+pub struct OfferedTool {
+    /// As ours.
+    pub name: String,
+    /// For the model.
+    pub description: String,
+    /// How the model says the arguments.
+    pub arguments: Arguments,
+    /// The tool's own schema.
+    schema: Value,
+}
+
+/// How a model says the arguments of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// Each by its name.
+    Dynamic(DynamicSchema),
+    /// All in one JSON text, for this reason.
+    Proxy(Inexpressible),
+}
+
+impl OfferedTool {
+    /// Chooses how the arguments are said.
+    pub fn new(spec: &ToolSpec) -> Self {
+        let name = format!("{}_arguments", spec.name);
+        let (arguments, description) = match DynamicSchema::from_json(&spec.parameters, &name) {
+            Ok(dynamic) => (Arguments::Dynamic(dynamic), spec.description.clone()),
+            Err(reason) => (
+                Arguments::Proxy(reason),
+                format!("{} {PROXY_NOTE}", spec.description).trim_start().to_owned(),
+            ),
+        };
+        Self { name: spec.name.clone(), description, arguments, schema: spec.parameters.clone() }
+    }
+
+    /// Returns the same in fewer words: the first sentence of the description, and none for the arguments.
+    pub fn brief(&self) -> Self {
+        let sentence = first_sentence(&self.description);
+        let (arguments, description) = match &self.arguments {
+            Arguments::Dynamic(dynamic) => {
+                (Arguments::Dynamic(dynamic.without_descriptions()), sentence.to_owned())
+            }
+            Arguments::Proxy(reason) if sentence.contains(PROXY_NOTE) => {
+                (Arguments::Proxy(reason.clone()), sentence.to_owned())
+            }
+            Arguments::Proxy(reason) => {
+                (Arguments::Proxy(reason.clone()), format!("{sentence} {PROXY_NOTE}"))
+            }
+        };
+        Self { arguments, description, ..self.clone() }
+    }
+
+    /// Returns the schema that the framework gets.
+    pub fn schema(&self) -> DynamicSchema {
+        match &self.arguments {
+            Arguments::Dynamic(dynamic) => dynamic.clone(),
+            Arguments::Proxy(_) => DynamicSchema {
+                root: Node::Object {
+                    name: "json_arguments".to_owned(),
+                    description: None,
+                    properties: vec![Property {
+                        name: PROXY_ARGUMENT.to_owned(),
+                        description: Some(format!(
+                            "A JSON string containing all arguments for the tool, matching its schema: {}",
+                            shown(&self.schema)
+                        )),
+                        schema: Node::String,
+                        presence: Presence::Required,
+                    }],
+                },
+                definitions: Vec::new(),
+            },
+        }
+    }
+
+    /// Makes arguments of what the model said, an object that fits the tool's own schema. An error is for the model: it
+    /// says what was wrong.
+    pub fn read(&self, said: Value) -> Result<Value, String> {
+        let arguments = match &self.arguments {
+            Arguments::Dynamic(dynamic) => dynamic.restore(said),
+            Arguments::Proxy(_) => unwrapped(said)?,
+        };
+        if !arguments.is_object() {
+            return Err("Invalid parameters: the arguments are no JSON object".to_owned());
+        }
+        // A schema that is none cannot be kept to; the tool itself looks at what it gets.
+        let Ok(validator) = jsonschema::validator_for(&self.schema) else { return Ok(arguments) };
+        let violations: Vec<_> = validator
+            .iter_errors(&arguments)
+            .take(VIOLATIONS)
+            .map(|error| {
+                let (path, message) = (error.instance_path().to_string(), error.to_string());
+                let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
+                format!("{place}{}", cut(&message, VIOLATION))
+            })
+            .collect();
+        if violations.is_empty() {
+            Ok(arguments)
+        } else {
+            Err(format!("Invalid parameters: {}", violations.join("; ")))
+        }
+    }
+}
+
+/// Takes the arguments out of the proxy.
+fn unwrapped(said: Value) -> Result<Value, String> {
+    let wrong = |what: &str| {
+        Err(format!(
+            "Invalid parameters: {what}; give one argument, {PROXY_ARGUMENT}, whose value is a JSON object as text"
+        ))
+    };
+    let text = match said {
+        Value::Object(mut members) => match members.remove(PROXY_ARGUMENT) {
+            Some(Value::String(text)) => text,
+            // It is what was meant.
+            Some(object @ Value::Object(_)) => return Ok(object),
+            Some(_) => return wrong(&format!("{PROXY_ARGUMENT} is no text")),
+            None => return wrong(&format!("{PROXY_ARGUMENT} is missing")),
+        },
+        _ => return wrong("the arguments are no JSON object"),
+    };
+    // Small models like to put JSON into a fence.
+    let bare = text.trim();
+    let bare = bare.strip_prefix("```json").or_else(|| bare.strip_prefix("```")).unwrap_or(bare);
+    let bare = bare.strip_suffix("```").unwrap_or(bare).trim();
+    match serde_json::from_str(bare) {
+        Ok(object @ Value::Object(_)) => Ok(object),
+        Ok(_) => wrong(&format!("{PROXY_ARGUMENT} holds no JSON object")),
+        Err(error) => wrong(&format!("{PROXY_ARGUMENT} holds no valid JSON ({error})")),
+    }
+}
+
+/// Returns as much of a schema as is worth its room.
+fn shown(schema: &Value) -> String {
+    let whole = schema.to_string();
+    if whole.len() <= SHOWN_SCHEMA {
+        return whole;
+    }
+    let required = schema.get("required").cloned().unwrap_or_else(|| json!([]));
+    let keys =
+        schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(key, value)| {
+            let kind =
+                value.get("type").map_or_else(|| "any".to_owned(), |kind| kind.to_string().replace('"', ""));
+            format!("{key}: {kind}")
+        });
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    cut(&format!("keys {keys}; required {required}"), SHOWN_SCHEMA).to_owned()
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+fn cut(text: &str, length: usize) -> &str {
+    &text[..text.floor_char_boundary(length)]
+}
