@@ -10,12 +10,14 @@ mod agents;
 mod answer;
 mod deltas;
 mod generate;
+pub mod inline;
 mod instructions;
 mod provider;
 mod run;
 mod session_tool;
 #[cfg(test)]
 pub(crate) mod testing;
+mod title;
 mod tools;
 mod transcript;
 
@@ -30,6 +32,7 @@ pub use provider::{
     AccessLimits, AgentHost, AgentProvider, AgentRequest, CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM,
 };
 pub use session_tool::{SessionContext, SessionTool};
+pub use title::title;
 pub use transcript::Transcript;
 
 use crate::{

@@ -18,7 +18,10 @@ pub(super) fn choose(wish: Wish, situation: &Situation) -> Decision {
             let subject = work.subject();
             let Some(target) = worker(situation) else {
                 let obstacle = situation.obstacle(&Target::Gptoss).unwrap_or_default();
-                let reason = format!("{subject} needs a model, and none is available: {obstacle}.");
+                let reason = format!(
+                    "{subject} needs a model, and {} is not available: {obstacle}.",
+                    situation.name(&Target::Gptoss)
+                );
                 return inline(Inline::Guidance, reason, Some(Target::Gptoss));
             };
             let name = situation.name(&target);

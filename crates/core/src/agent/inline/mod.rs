@@ -1,0 +1,67 @@
+//! What OpenAgents answers itself: who it is, what it can do, to whom it can hand work, what to install. The facts are
+//! written down here and need no model; short explanations are a model's where one is at hand.
+
+mod spoken;
+mod texts;
+
+use super::{AgentEvent, PromptOutcome, Transcript, say_last};
+use crate::{
+    CancellationToken,
+    model::LanguageModel,
+    routing::{self, Decision, Inline, Situation, Topic},
+    update::RunState,
+};
+use std::sync::Arc;
+
+/// A prompt that OpenAgents answers itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// What the person asks.
+    pub prompt: &'a str,
+    /// Why it is answered here.
+    pub decision: &'a Decision,
+    /// Who else is there.
+    pub situation: &'a Situation,
+    /// What was said in the session before.
+    pub transcript: &'a Transcript,
+}
+
+/// Answers a [`Inline::Answer`] or an [`Inline::Guidance`]; an exploration is answered with the prompt as its goal.
+///
+/// `model` is one on this machine that is at hand, or `None`. Tells `emit` of exactly one ending message, within 100 ms
+/// of a cancel; no tool is called.
+pub fn answer(
+    question: &Question<'_>,
+    model: Option<&Arc<dyn LanguageModel>>,
+    emit: &(dyn Fn(AgentEvent) + Sync),
+    cancel: &CancellationToken,
+) -> PromptOutcome {
+    if question.decision.inline == Some(Inline::Guidance) {
+        return say(emit, &texts::guidance(question));
+    }
+    let topic = routing::topic(question.prompt, question.situation).unwrap_or(Topic::Explanation);
+    let known = match topic {
+        Topic::Greeting => texts::greeting(),
+        Topic::Thanks => texts::thanks(),
+        Topic::Identity => texts::identity(),
+        Topic::Capabilities => texts::capabilities(question.situation),
+        Topic::Delegates => texts::delegates(question.situation),
+        Topic::Agent(target) => texts::agent(&target, question.situation),
+        Topic::Title | Topic::Explanation => {
+            let spoken = model.and_then(|model| spoken::speak(question, model, emit, cancel));
+            return spoken.unwrap_or_else(|| match topic {
+                Topic::Title => say(emit, &texts::title(question.transcript)),
+                _ => say(emit, &texts::unexplained(question.situation)),
+            });
+        }
+    };
+    say(emit, &known)
+}
+
+fn say(emit: &(dyn Fn(AgentEvent) + Sync), text: &str) -> PromptOutcome {
+    say_last(emit, text, None);
+    PromptOutcome { state: RunState::Complete, text: text.to_owned(), usage: None, cut_off: false }
+}
+
+#[cfg(test)]
+mod tests;

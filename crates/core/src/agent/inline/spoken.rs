@@ -1,0 +1,84 @@
+//! A short answer of a model, without tools.
+
+use super::Question;
+use crate::{
+    CancellationToken,
+    agent::{
+        AgentEvent, CANCELLED, CUT_OFF, PromptOutcome,
+        answer::{self, Answer, Broken},
+        say_last,
+    },
+    model::{
+        Availability, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, ReasoningEffort,
+        StopReason,
+    },
+    update::RunState,
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Tokens of a short answer.
+const TOKENS: u32 = 200;
+
+/// Whoever waits longer for a few sentences has left.
+const TIME: Duration = Duration::from_secs(60);
+
+/// Characters of what was said before.
+const BEFORE: usize = 6_000;
+
+const INSTRUCTIONS: &str = "You speak for OpenAgents, a companion of coding agents, in the first person plural (\"we\"). \
+    Answer in Markdown, in a few plain sentences, at most a hundred words. You cannot see files here and you call nothing: \
+    where the answer depends on the project, say so. Do not invent.";
+
+/// Lets `model` answer. `None`, with nothing said yet, where it cannot.
+pub(super) fn speak(
+    question: &Question<'_>,
+    model: &Arc<dyn LanguageModel>,
+    emit: &(dyn Fn(AgentEvent) + Sync),
+    cancel: &CancellationToken,
+) -> Option<PromptOutcome> {
+    if !model.capabilities().local || model.availability() != Availability::Ready {
+        return None;
+    }
+    let mut messages = question.transcript.messages(BEFORE);
+    messages.push(Message::User { text: question.prompt.to_owned() });
+    let options =
+        ModelOptions { max_tokens: Some(TOKENS), effort: ReasoningEffort::Low, ..ModelOptions::default() };
+    let request =
+        ModelRequest { instructions: INSTRUCTIONS.to_owned(), messages, tools: Vec::new(), options };
+    let said_something = std::sync::atomic::AtomicBool::new(false);
+    let listen = |event: AgentEvent| {
+        if matches!(event, AgentEvent::Update(_)) {
+            said_something.store(true, std::sync::atomic::Ordering::SeqCst);
+        }
+        emit(event);
+    };
+    let answered = answer::ask(model, request, Instant::now() + TIME, cancel, &listen);
+    emit(AgentEvent::Activity(None));
+    let last = |state, text: String, cut_off| {
+        say_last(emit, &text, None);
+        PromptOutcome { state, text, usage: None, cut_off }
+    };
+    match answered {
+        Ok(Answer { message, stop: StopReason::MaxTokens, usage }) => {
+            let postscript = format!("{CUT_OFF}: the limit of {TOKENS} tokens was reached.");
+            say_last(emit, &postscript, usage);
+            Some(PromptOutcome { state: RunState::Complete, text: message.text, usage, cut_off: true })
+        }
+        Ok(Answer { message, usage, .. }) if message.calls.is_empty() && !message.text.trim().is_empty() => {
+            Some(PromptOutcome { state: RunState::Complete, text: message.text, usage, cut_off: false })
+        }
+        Err(Broken::Model(ModelError::Cancelled)) => {
+            Some(last(RunState::Cancelled, CANCELLED.to_owned(), false))
+        }
+        Ok(_) => None,
+        Err(_) if !said_something.load(std::sync::atomic::Ordering::SeqCst) => None,
+        Err(Broken::Model(error)) => Some(last(RunState::Failed, format!("❌ {error}"), false)),
+        Err(Broken::OutOfTime) => {
+            let seconds = TIME.as_secs();
+            Some(last(RunState::Failed, format!("❌ no whole answer within {seconds} seconds"), false))
+        }
+    }
+}

@@ -1,0 +1,168 @@
+use super::*;
+use crate::{
+    agent::testing::{self, Answer, Scripted, figures, prompt, speak, story},
+    delegate::Candidate,
+    model::{Availability, ModelError, StopReason},
+    routing::{Router, Target},
+    update::SessionUpdate,
+};
+use std::sync::Mutex;
+
+fn situation(ready: &[&str]) -> Situation {
+    let candidate = |(id, name, local): (&str, &str, bool)| Candidate {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        local,
+        availability: match ready.contains(&id) {
+            true => Availability::Ready,
+            false => Availability::Unavailable("it is not installed".to_owned()),
+        },
+    };
+    let all = [
+        ("codex", "Codex", false),
+        ("claude-code", "Claude Code", false),
+        ("gptoss_20b", "GPTOSS 20B", true),
+    ];
+    Situation { candidates: all.into_iter().map(candidate).collect(), allows_external: false }
+}
+
+struct Told {
+    outcome: PromptOutcome,
+    updates: Vec<SessionUpdate>,
+}
+
+fn ask(text: &str, situation: &Situation, model: Option<&Arc<dyn LanguageModel>>) -> Told {
+    let (cancel, events) = (CancellationToken::new(), Mutex::new(Vec::new()));
+    let decision = Router::default().decide(text, situation, &cancel);
+    assert_eq!(decision.target, Target::Inline, "{text}");
+    let mut transcript = Transcript::default();
+    transcript.push(&prompt("Fix the login test"));
+    transcript.push(&testing::answer("Done."));
+    let question = Question { prompt: text, decision: &decision, situation, transcript: &transcript };
+    let emit = |event| events.lock().unwrap().push(event);
+    let outcome = answer(&question, model, &emit, &cancel);
+    let updates = events.into_inner().unwrap().into_iter().filter_map(|event| match event {
+        AgentEvent::Update(update) => Some(update),
+        AgentEvent::Activity(_) => None,
+    });
+    Told { outcome, updates: updates.collect() }
+}
+
+fn model(answer: Answer) -> Arc<dyn LanguageModel> {
+    Arc::new(Scripted { answers: vec![answer], ..Scripted::default() })
+}
+
+#[test]
+fn what_is_known_is_said_in_one_message_by_us() {
+    let told = ask("who are you?", &situation(&[]), None);
+    assert!(told.outcome.text.starts_with("We are OpenAgents"), "{}", told.outcome.text);
+    for text in
+        ["who are you?", "hi", "thanks!", "what can you do", "what is Codex?", "who can you delegate to?"]
+    {
+        let told = ask(text, &situation(&["codex"]), None);
+        let [SessionUpdate::AgentMessage(message)] = told.updates.as_slice() else {
+            panic!("{text}: {:?}", told.updates)
+        };
+        assert!(message.ended && message.message_id.is_some() && message.text == told.outcome.text);
+        let words = format!(" {} ", told.outcome.text.replace(['\'', '.', ','], " "));
+        assert!(!words.contains(" I ") && !words.contains(" my "), "{text}: {words}");
+    }
+}
+
+#[test]
+fn those_we_can_hand_work_to_are_listed_as_they_stand() {
+    let told = ask("who can you delegate to?", &situation(&["codex", "gptoss_20b"]), None);
+    insta::assert_snapshot!(told.outcome.text, @r#"
+    We can hand work over to these:
+
+    - **Codex** is ready
+    - **Claude Code** is not available: it is not installed
+    - **GPTOSS 20B** is ready, on this computer
+
+    Name one in the prompt ("Use Codex to …") or pick it beside the prompt. `openagents doctor`, or Settings → Agents, says more about each.
+    "#);
+    let told = ask("what is Claude Code?", &situation(&["codex"]), None);
+    insta::assert_snapshot!(told.outcome.text, @r#"Claude Code is Anthropic's coding agent: it reads and changes files and runs commands in a project. **Claude Code** is not available: it is not installed. We hand work over to it when you ask for it ("Use Claude Code to …") or pick it beside the prompt."#);
+}
+
+#[test]
+fn guidance_says_what_to_do() {
+    let told = ask("Write a parser for the log", &situation(&[]), None);
+    insta::assert_snapshot!(told.outcome.text, @r#"
+    Code needs a model, and GPTOSS 20B is not available: it is not installed.
+
+    What you can do:
+
+    - Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file that you have.
+    - Install an agent such as Codex or Claude Code; `openagents doctor`, or Settings → Agents, says how.
+    "#);
+    let told = ask("Write a parser for the log", &situation(&["codex"]), None);
+    insta::assert_snapshot!(told.outcome.text, @r#"
+    Code needs a model, and GPTOSS 20B is not available: it is not installed.
+
+    What you can do:
+
+    - Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file that you have.
+    - Name somebody who is ready ("Use Codex to …"), or pick one beside the prompt: Codex.
+    - Allow models off this computer in Settings → Agents: then we choose one of them ourselves.
+    "#);
+    let told = ask("Ask Claude to write a parser", &situation(&["codex"]), None);
+    insta::assert_snapshot!(told.outcome.text, @r#"
+    Claude Code was asked and is not available: it is not installed.
+
+    What you can do:
+
+    - Run `openagents doctor`, or open Settings → Agents: both say what to install or to sign in to.
+    - Name somebody who is ready ("Use Codex to …"), or pick one beside the prompt: Codex.
+    "#);
+}
+
+#[test]
+fn a_model_explains_where_one_is_at_hand() {
+    let speaks = model(|request, _, say| {
+        assert!(request.tools.is_empty() && request.options.max_tokens == Some(200));
+        assert_eq!(request.messages.len(), 3);
+        say(speak("It excludes."));
+        say(figures());
+        Ok(StopReason::EndTurn)
+    });
+    let told = ask("what is a mutex?", &situation(&[]), Some(&speaks));
+    assert_eq!(story(&told.updates), "message It excludes.⏱");
+
+    let fails: [Answer; 3] = [
+        |_, _, _| Err(ModelError::Malformed),
+        |_, _, _| Ok(StopReason::EndTurn),
+        |_, _, _| panic!("on purpose"),
+    ];
+    for answer in fails {
+        let told = ask("what is a mutex?", &situation(&[]), Some(&model(answer)));
+        assert!(told.outcome.text.starts_with("We cannot explain that"), "{}", told.outcome.text);
+    }
+    let told = ask("what is a mutex?", &situation(&[]), None);
+    assert!(told.outcome.text.starts_with("We cannot explain that"), "{}", told.outcome.text);
+}
+
+#[test]
+fn a_model_that_fails_in_the_middle_ends_with_one_word_about_it() {
+    let fails = model(|_, _, say| {
+        say(speak("It excl"));
+        Err(ModelError::Malformed)
+    });
+    let told = ask("what is a mutex?", &situation(&[]), Some(&fails));
+    let ends =
+        told.updates.iter().filter(|update| matches!(update, SessionUpdate::AgentMessage(m) if m.ended));
+    assert_eq!((ends.count(), told.outcome.state), (1, RunState::Failed));
+}
+
+#[test]
+fn a_model_is_not_asked_what_is_written_down() {
+    let asked: Answer = |_, _, _| panic!("who we are is no model's to say");
+    let told = ask("who are you?", &situation(&[]), Some(&model(asked)));
+    assert_eq!(told.outcome.state, RunState::Complete);
+}
+
+#[test]
+fn without_a_model_a_session_is_called_after_its_beginning() {
+    let told = ask("Suggest a title for this session", &situation(&[]), None);
+    assert!(told.outcome.text.starts_with("**Fix the login test**"), "{}", told.outcome.text);
+}

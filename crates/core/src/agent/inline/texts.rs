@@ -1,0 +1,162 @@
+//! What is written down. First person plural: several agents stand behind every answer.
+
+use super::Question;
+use crate::{
+    agent::{Transcript, title::of as first_words},
+    delegate::Candidate,
+    model::{Availability, Message},
+    routing::{Situation, Target},
+};
+
+/// Characters of the beginning of a session that a title is made of.
+const BEGINNING: usize = 100_000;
+
+pub(super) fn greeting() -> String {
+    "Hello! We are OpenAgents. Ask what was worked on here, say what to do, or ask what we can do.".to_owned()
+}
+
+pub(super) fn thanks() -> String {
+    "You are welcome. We are here when you need us.".to_owned()
+}
+
+pub(super) fn identity() -> String {
+    "We are OpenAgents, the companion of the coding agents on this computer. We look through a project and what agents did \
+     in it, answer with a model that runs here, and hand work over to the agents that you have."
+        .to_owned()
+}
+
+pub(super) fn capabilities(situation: &Situation) -> String {
+    let model = match situation.obstacle(&Target::Gptoss) {
+        None => format!("{} is ready", situation.name(&Target::Gptoss)),
+        Some(obstacle) => format!("not now: {obstacle}; Settings → Models has what there is to download"),
+    };
+    format!(
+        "We are OpenAgents. Yes, we help with code. In this folder we can:\n\n\
+         - **Explore**: what was worked on in the past sessions of your agents, what is where in the files. This needs no model.\n\
+         - **Write and analyse** with a model on this computer: code, documentation, refactorings, plans ({model}).\n\
+         - **Hand work over** to an agent: name it (\"Use Codex to …\") or pick it beside the prompt. Ready now: {}.\n\n\
+         Nothing leaves this computer unless you name or pick an agent that works elsewhere, or allow it in Settings → Agents.",
+        ready_names(situation, |_| true)
+            .unwrap_or_else(|| "nobody; `openagents doctor` says what to install".to_owned())
+    )
+}
+
+pub(super) fn delegates(situation: &Situation) -> String {
+    if situation.candidates.is_empty() {
+        return "We know of nobody yet to whom we could hand work. `openagents doctor`, or Settings → Agents, shows which \
+                agents we know and how to install them."
+            .to_owned();
+    }
+    let lines: Vec<_> =
+        situation.candidates.iter().map(|candidate| format!("- {}", standing(candidate))).collect();
+    format!(
+        "We can hand work over to these:\n\n{}\n\nName one in the prompt (\"Use Codex to …\") or pick it beside the prompt. \
+         `openagents doctor`, or Settings → Agents, says more about each.",
+        lines.join("\n")
+    )
+}
+
+pub(super) fn agent(target: &Target, situation: &Situation) -> String {
+    let name = situation.name(target);
+    let what = match target {
+        Target::Codex => {
+            "is OpenAI's coding agent: it reads and changes files and runs commands in a project"
+        }
+        Target::Claude => {
+            "is Anthropic's coding agent: it reads and changes files and runs commands in a project"
+        }
+        Target::Gptoss => {
+            "is an open model that runs on this computer: it writes code and documents, analyses and plans"
+        }
+        Target::Custom(_) => "is an agent that was added here",
+        Target::Inline => "is what you are talking to",
+    };
+    let stands = match situation.find(target) {
+        Some(candidate) => standing(candidate),
+        None => format!("**{name}** is not set up here; `openagents doctor` says how to install it"),
+    };
+    format!(
+        "{name} {what}. {stands}. We hand work over to it when you ask for it (\"Use {name} to …\") or pick it beside the prompt."
+    )
+}
+
+fn standing(candidate: &Candidate) -> String {
+    let place = if candidate.local { ", on this computer" } else { "" };
+    match &candidate.availability {
+        Availability::Ready => format!("**{}** is ready{place}", candidate.name),
+        Availability::Unavailable(reason) => {
+            format!("**{}** is not available: {}", candidate.name, reason.trim_end_matches('.'))
+        }
+    }
+}
+
+/// The names of those who would answer now and fit, joined; `None` when there are none.
+fn ready_names(situation: &Situation, fits: impl Fn(&Candidate) -> bool) -> Option<String> {
+    let names: Vec<_> =
+        situation.ready().filter(|c| fits(c)).map(|candidate| candidate.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+pub(super) fn title(transcript: &Transcript) -> String {
+    let messages = transcript.messages(BEGINNING);
+    let first = messages.iter().find_map(|message| match message {
+        Message::User { text } => Some(text.as_str()),
+        _ => None,
+    });
+    match first {
+        Some(first) => format!(
+            "**{}**\n\nThat is how the session began; a model on this computer could say it better.",
+            first_words(first)
+        ),
+        None => "Nothing was said in this session yet.".to_owned(),
+    }
+}
+
+pub(super) fn unexplained(situation: &Situation) -> String {
+    format!("We cannot explain that without a model on this computer.\n\n{}", ways(situation, None))
+}
+
+pub(super) fn guidance(question: &Question<'_>) -> String {
+    let Question { decision, situation, .. } = question;
+    format!("{}\n\n{}", decision.reason, ways(situation, decision.instead_of.as_ref()))
+}
+
+/// What a person can do about it.
+fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
+    let mut ways = Vec::new();
+    let wants_an_agent = matches!(wanted, Some(Target::Codex | Target::Claude | Target::Custom(_)));
+    if wants_an_agent {
+        ways.push(
+            "Run `openagents doctor`, or open Settings → Agents: both say what to install or to sign in to."
+                .to_owned(),
+        );
+    } else {
+        ways.push(
+            "Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file that you have."
+                .to_owned(),
+        );
+    }
+    if let Some(names) = ready_names(situation, |_| true) {
+        ways.push(format!(
+            "Name somebody who is ready (\"Use {} to …\"), or pick one beside the prompt: {names}.",
+            first(&names)
+        ));
+    } else if !wants_an_agent {
+        ways.push("Install an agent such as Codex or Claude Code; `openagents doctor`, or Settings → Agents, says how.".to_owned());
+    }
+    if !wants_an_agent
+        && !situation.allows_external
+        && ready_names(situation, |candidate| !candidate.local).is_some()
+    {
+        ways.push(
+            "Allow models off this computer in Settings → Agents: then we choose one of them ourselves."
+                .to_owned(),
+        );
+    }
+    let ways: Vec<_> = ways.iter().map(|way| format!("- {way}")).collect();
+    format!("What you can do:\n\n{}", ways.join("\n"))
+}
+
+fn first(names: &str) -> &str {
+    names.split(", ").next().unwrap_or(names)
+}

@@ -1,0 +1,120 @@
+//! The title of a session.
+
+use crate::{
+    CancellationToken, isolated,
+    model::{Availability, LanguageModel, Message, ModelEvent, ModelOptions, ModelRequest, ReasoningEffort},
+    text::{cut_at_word, one_line},
+};
+use std::{sync::Arc, time::Duration};
+
+/// A title that comes later is not worth waiting for.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Tokens of a title, the thinking included.
+const TOKENS: u32 = 160;
+
+/// Characters of the prompt that the model sees, and of a title.
+const PROMPT: usize = 1_000;
+const TITLE: usize = 60;
+
+/// Words of a title that a model may give.
+const WORDS: std::ops::RangeInclusive<usize> = 1..=8;
+
+const INSTRUCTIONS: &str = "Give a title of three to five words to the conversation that begins with the person's message. \
+    Reply with the title alone: no quotation marks, no full stop.";
+
+/// Returns a title for a session that begins with `prompt`: a model's, where one is in memory on this machine, else the
+/// first words. Blocks for 10 s at most, and 100 ms after a cancel.
+pub fn title(prompt: &str, model: Option<&Arc<dyn LanguageModel>>, cancel: &CancellationToken) -> String {
+    let is_at_hand = |model: &&Arc<dyn LanguageModel>| {
+        let can = model.capabilities();
+        can.local && can.loaded && model.availability() == Availability::Ready
+    };
+    model.filter(is_at_hand).and_then(|model| ask(prompt, model, cancel)).unwrap_or_else(|| of(prompt))
+}
+
+/// Returns the first words.
+pub(super) fn of(prompt: &str) -> String {
+    cut_at_word(&one_line(prompt), TITLE)
+}
+
+fn ask(prompt: &str, model: &Arc<dyn LanguageModel>, cancel: &CancellationToken) -> Option<String> {
+    let given_up = cancel.child_token();
+    let _stops_it = given_up.clone().drop_guard();
+    let request = ModelRequest {
+        instructions: INSTRUCTIONS.to_owned(),
+        messages: vec![Message::User { text: cut_at_word(prompt, PROMPT) }],
+        tools: Vec::new(),
+        options: ModelOptions {
+            temperature: 0.1,
+            max_tokens: Some(TOKENS),
+            effort: ReasoningEffort::Low,
+            ..ModelOptions::default()
+        },
+    };
+    let model = Arc::clone(model);
+    let work = move |_: &_| {
+        let mut text = String::new();
+        let mut listen = |event| {
+            if let ModelEvent::Text(piece) = event {
+                text.push_str(&piece);
+            }
+        };
+        model.respond(&request, &given_up, &mut listen).map(|_| text)
+    };
+    let said = isolated::run("title", TIME, cancel, work, |(): ()| ()).ok()?.ok()?;
+    read(&said)
+}
+
+/// Takes what is a title, in whatever decoration.
+fn read(said: &str) -> Option<String> {
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line = line.strip_prefix("Title:").unwrap_or(line);
+    let decoration = |c: char| c.is_whitespace() || "\"'“”‘’`*#_.:".contains(c);
+    let title = one_line(line.trim_matches(decoration));
+    WORDS
+        .contains(&title.split(' ').filter(|word| !word.is_empty()).count())
+        .then(|| cut_at_word(&title, TITLE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        agent::testing::{Answer, Scripted, speak},
+        model::{ModelError, StopReason},
+    };
+
+    #[test]
+    fn a_model_gives_the_title_or_the_first_words_do() {
+        let prompt =
+            "Fix the flaky login test, which fails on Mondays because of the time zone of the runner";
+        let begins = "Fix the flaky login test, which fails on Mondays because…";
+        let rows: [(Answer, &str); 4] = [
+            (
+                |request, _, say| {
+                    assert_eq!(request.options.temperature, 0.1);
+                    say(speak("**\"Flaky Login"));
+                    say(speak(" Test\"**\n"));
+                    Ok(StopReason::EndTurn)
+                },
+                "Flaky Login Test",
+            ),
+            (|_, _, _| Err(ModelError::Malformed), begins),
+            (
+                |_, _, say| {
+                    say(speak("I would call this conversation something with tests and Mondays."));
+                    Ok(StopReason::EndTurn)
+                },
+                begins,
+            ),
+            (|_, _, _| Ok(StopReason::EndTurn), begins),
+        ];
+        for (answer, expected) in rows {
+            let model: Arc<dyn LanguageModel> =
+                Arc::new(Scripted { answers: vec![answer], ..Scripted::default() });
+            assert_eq!(title(prompt, Some(&model), &CancellationToken::new()), expected);
+        }
+        assert_eq!(title(" Hi\nthere ", None, &CancellationToken::new()), "Hi there");
+    }
+}
