@@ -3,6 +3,8 @@
 //! [`LocalAgents`] knows which there are: programs that speak the Agent Client Protocol, the command lines of Codex and
 //! Claude Code where no adapter is installed, and models behind an OpenAI-compatible address.
 
+pub mod acp;
 mod local;
+mod process;
 
 pub use local::{AgentsConfig, LocalAgents};

@@ -1,0 +1,208 @@
+//! `fs/*`: files of the workspace, and nothing else.
+
+use super::frame::RpcError;
+use agent_client_protocol_schema::v1::{ReadTextFileRequest, WriteTextFileRequest};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use openagents_core::{agent::AccessLimits, workspace::Workspace};
+use serde_json::{Value, json};
+use std::{
+    collections::HashSet,
+    io::{BufRead as _, BufReader, Read as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Bytes of what is read or written at once.
+const TEXT: usize = 8 << 20;
+
+/// What an agent may touch in one turn.
+#[derive(Debug)]
+pub(super) struct Access {
+    pub(super) workspace: Arc<Workspace>,
+    include: Option<GlobSet>,
+    globs: Vec<String>,
+    max_files: Option<u32>,
+    touched: Mutex<HashSet<PathBuf>>,
+}
+
+impl Access {
+    /// Fails with a sentence when a glob is none.
+    pub(super) fn new(workspace: Arc<Workspace>, limits: &AccessLimits) -> Result<Self, String> {
+        let mut include = GlobSetBuilder::new();
+        for glob in &limits.include {
+            let built = GlobBuilder::new(glob).literal_separator(true).build();
+            include.add(built.map_err(|error| format!("files_include_glob: {error}"))?);
+        }
+        let include = include.build().map_err(|error| format!("files_include_glob: {error}"))?;
+        Ok(Self {
+            workspace,
+            include: (!limits.include.is_empty()).then_some(include),
+            globs: limits.include.clone(),
+            max_files: limits.max_files,
+            touched: Mutex::default(),
+        })
+    }
+
+    /// Returns the path beneath the workspace, if it may be touched.
+    fn allow(&self, path: &Path) -> Result<PathBuf, RpcError> {
+        let refused = |why: String| Err(RpcError::refused(why));
+        let path = self.workspace.resolve(&path.to_string_lossy());
+        let path = path.map_err(|error| RpcError::refused(error.to_string()))?;
+        let shown = Workspace::shown(&path);
+        if self.include.as_ref().is_some_and(|include| !include.is_match(&path)) {
+            let globs = self.globs.join(", ");
+            return refused(format!("{shown} is outside of what this task may touch ({globs})"));
+        }
+        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(most) = self.max_files
+            && !touched.contains(&path)
+            && touched.len() >= most as usize
+        {
+            return refused(format!("{shown}: this task may touch {most} files, and has"));
+        }
+        touched.insert(path.clone());
+        Ok(path)
+    }
+
+    /// `fs/read_text_file`.
+    pub(super) fn read(&self, params: Value) -> Result<Value, RpcError> {
+        let request: ReadTextFileRequest =
+            serde_json::from_value(params).map_err(RpcError::invalid_params)?;
+        let path = self.allow(&request.path)?;
+        let shown = Workspace::shown(&path);
+        let failed = |error: &dyn std::fmt::Display| RpcError::refused(format!("{shown}: {error}"));
+        let file = self.workspace.open_file(&path).map_err(|error| RpcError::refused(error.to_string()))?;
+        let mut input = BufReader::new(file.file);
+        let first = request.line.unwrap_or(1).max(1);
+        let is_part = request.line.is_some() || request.limit.is_some();
+        let mut text = Vec::new();
+        if is_part {
+            let (mut number, last) = (1_u32, first.saturating_add(request.limit.unwrap_or(u32::MAX)));
+            while number < last && text.len() <= TEXT {
+                let kept = text.len();
+                let room = (TEXT + 1 - kept) as u64;
+                let count = input.by_ref().take(room).read_until(b'\n', &mut text);
+                if count.map_err(|error| failed(&error))? == 0 {
+                    break;
+                }
+                let is_whole = text.ends_with(b"\n");
+                if number < first {
+                    text.truncate(kept);
+                }
+                number += u32::from(is_whole);
+            }
+        } else {
+            let read = input.take(TEXT as u64 + 1).read_to_end(&mut text);
+            read.map_err(|error| failed(&error))?;
+        }
+        if text.len() > TEXT {
+            let most = TEXT >> 20;
+            return Err(failed(&format!("more than {most} MiB; read a part of it with `line` and `limit`")));
+        }
+        let content = String::from_utf8(text).map_err(|_| failed(&"no UTF-8 text"))?;
+        Ok(json!({"content": content}))
+    }
+
+    /// `fs/write_text_file`.
+    pub(super) fn write(&self, params: Value) -> Result<Value, RpcError> {
+        let request: WriteTextFileRequest =
+            serde_json::from_value(params).map_err(RpcError::invalid_params)?;
+        let path = self.allow(&request.path)?;
+        if request.content.len() > TEXT {
+            let (shown, most) = (Workspace::shown(&path), TEXT >> 20);
+            return Err(RpcError::refused(format!("{shown}: more than {most} MiB are not written")));
+        }
+        let written = self.workspace.write_file(&path, request.content.as_bytes());
+        written.map_err(|error| RpcError::refused(error.to_string()))?;
+        Ok(json!({}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn access(root: &Path, include: &[&str], max_files: Option<u32>) -> Access {
+        let include = include.iter().map(|glob| (*glob).to_owned()).collect();
+        let workspace = Workspace::open_for(root, None).unwrap();
+        Access::new(Arc::new(workspace), &AccessLimits { include, max_files }).unwrap()
+    }
+
+    fn read(access: &Access, root: &Path, rest: Value) -> Result<String, String> {
+        let mut params = json!({"sessionId": "s"});
+        for (key, value) in rest.as_object().unwrap() {
+            params[key] = value.clone();
+        }
+        params["path"] = root.join(rest["path"].as_str().unwrap()).display().to_string().into();
+        let read = access.read(params).map_err(|error| error.message)?;
+        Ok(read["content"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn lines_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("a.txt"), "one\ntwo\r\nthree").unwrap();
+        fs::write(root.join("b.bin"), b"\xff\xfe").unwrap();
+        fs::write(folder.path().join("secret"), "secret").unwrap();
+        std::os::unix::fs::symlink(folder.path().join("secret"), root.join("link")).unwrap();
+        let access = access(&root, &[], None);
+        let rows = [
+            (json!({"path": "a.txt"}), Ok("one\ntwo\r\nthree")),
+            (json!({"path": "a.txt", "line": 2}), Ok("two\r\nthree")),
+            (json!({"path": "a.txt", "line": 2, "limit": 1}), Ok("two\r\n")),
+            (json!({"path": "a.txt", "limit": 1}), Ok("one\n")),
+            (json!({"path": "a.txt", "line": 0, "limit": 0}), Ok("")),
+            (json!({"path": "a.txt", "line": 9}), Ok("")),
+            (json!({"path": "b.bin"}), Err("b.bin: no UTF-8 text")),
+            (json!({"path": "../secret"}), Err("outside")),
+            (json!({"path": "link"}), Err("outside")),
+            (json!({"path": "."}), Err("directory")),
+            (json!({"path": "/dev/zero"}), Err("outside")),
+            (json!({"path": "missing"}), Err("missing")),
+        ];
+        for (params, expected) in rows {
+            match (read(&access, &root, params.clone()), expected) {
+                (Ok(text), Ok(expected)) => assert_eq!(text, expected, "{params}"),
+                (Err(error), Err(part)) => {
+                    assert!(error.to_lowercase().contains(part) || error.contains(part), "{params}: {error}");
+                }
+                (other, expected) => panic!("{params}: {other:?}, not {expected:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn long_files_are_read_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("long"), format!("{}\nend\n", "x".repeat(TEXT + 10))).unwrap();
+        let access = access(folder.path(), &[], None);
+        let error = read(&access, folder.path(), json!({"path": "long"})).unwrap_err();
+        assert_eq!(error, "long: more than 8 MiB; read a part of it with `line` and `limit`");
+        let end = read(&access, folder.path(), json!({"path": "long", "line": 2}));
+        assert_eq!(end.unwrap(), "end\n");
+    }
+
+    #[test]
+    fn a_task_keeps_to_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let access = access(root, &["src/*.rs", "*.md"], Some(2));
+        let write = |path: &str| {
+            let params = json!({"sessionId": "s", "path": root.join(path), "content": "x"});
+            access.write(params).map_err(|error| error.message)
+        };
+        assert!(write("src/a.rs").is_ok());
+        let outside = "src/deep/a.rs is outside of what this task may touch (src/*.rs, *.md)";
+        assert_eq!(write("src/deep/a.rs").unwrap_err(), outside);
+        assert!(write("b.md").is_ok() && write("b.md").is_ok());
+        assert_eq!(write("c.md").unwrap_err(), "c.md: this task may touch 2 files, and has");
+        assert!(!root.join("c.md").exists());
+        let include = vec!["a{".to_owned()];
+        let workspace = Arc::new(Workspace::open_for(root, None).unwrap());
+        let wrong = Access::new(workspace, &AccessLimits { include, max_files: None });
+        assert!(wrong.unwrap_err().starts_with("files_include_glob: "));
+    }
+}

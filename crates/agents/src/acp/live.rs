@@ -1,0 +1,282 @@
+//! One running agent and the session of ours that it works in: what it says is shown, what it asks is answered, and its
+//! turns end exactly once.
+
+use super::{
+    config::{AcpCommand, Patience},
+    connection::{Connection, Lines, Next},
+    files::Access,
+    frame::{Incoming, RpcError},
+    from_wire,
+    stage::{Host, Stage, Turn},
+    terminals::{Frozen, Terminals},
+    timeline::Voice,
+};
+use agent_client_protocol_schema::v1 as wire;
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
+    update::RunState,
+};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    time::{Duration, Instant},
+};
+
+/// How often the clock is looked at when nothing is due.
+const TICK: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) name: String,
+    pub(super) root: PathBuf,
+    pub(super) connection: Arc<Connection>,
+    pub(super) terminals: Terminals,
+    pub(super) environment: BTreeMap<String, String>,
+    /// Commands that a person has allowed for the whole session.
+    pub(super) always: Mutex<Vec<Frozen>>,
+    /// Questions that the agent may take back, by the id of its request.
+    pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
+    patience: Patience,
+    stage: Mutex<Stage>,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Live {
+    pub(super) fn start(
+        name: &str,
+        command: &AcpCommand,
+        root: &Path,
+        patience: Patience,
+    ) -> io::Result<Arc<Self>> {
+        let (connection, lines) = Connection::start(name, command, root)?;
+        let live = Arc::new(Self {
+            name: name.to_owned(),
+            root: root.to_owned(),
+            connection,
+            terminals: Terminals::default(),
+            environment: command.environment.clone(),
+            always: Mutex::default(),
+            asks: Mutex::default(),
+            patience,
+            stage: Mutex::new(Stage::new()),
+        });
+        let reading = live.clone();
+        std::thread::Builder::new().name("agent".to_owned()).spawn(move || reading.run(lines))?;
+        Ok(live)
+    }
+
+    /// Changes something, and tells what came of it before anybody else changes anything.
+    pub(super) fn stage<T>(&self, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
+        let mut stage = lock(&self.stage);
+        let result = change(&mut stage, Instant::now());
+        let ready = stage.timeline.take();
+        if let Some(host) = &stage.host.0 {
+            ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
+        }
+        if let Some((done, outcome)) = stage.finished.take() {
+            self.terminals.stop_all();
+            // Whoever waited may have given up.
+            let _ = done.send(outcome);
+        }
+        result
+    }
+
+    fn run(self: &Arc<Self>, mut lines: Lines) {
+        loop {
+            let due = lock(&self.stage).timeline.due();
+            let left = due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK));
+            match self.connection.next(&mut lines, left) {
+                Next::Frame(frame) => self.take(frame),
+                Next::Nothing => {}
+                Next::End => break,
+            }
+            self.tick();
+        }
+        self.bury();
+    }
+
+    fn tick(&self) {
+        let verdict = self.stage(|stage, now| {
+            stage.timeline.tick(now);
+            let name = &self.name;
+            if stage.heed_by.is_some_and(|heed_by| now >= heed_by) {
+                stage.heed_by = None;
+                return Some(format!("{name} did not heed a cancel and was stopped"));
+            }
+            let idle = stage.turn.is_none() && stage.prompt.is_none() && !stage.opening;
+            let long = now.saturating_duration_since(stage.idle_since) >= self.patience.idle;
+            (idle && long).then(|| format!("{name} had nothing to do and was stopped"))
+        });
+        if let Some(verdict) = verdict {
+            self.connection.condemn(verdict);
+        }
+    }
+
+    fn take(self: &Arc<Self>, frame: Incoming) {
+        match frame {
+            Incoming::Response { id, result } => self.answered(&id, result),
+            Incoming::Notification { method, params } => match method.as_str() {
+                "session/update" => self.updated(params),
+                "$/cancel_request" => {
+                    if let Some(ask) = lock(&self.asks).get(&params["requestId"].to_string()) {
+                        ask.cancel();
+                    }
+                }
+                // Extensions that we do not know ask for nothing.
+                _ => {}
+            },
+            Incoming::Request { id, method, params } => self.asked(id, &method, params),
+        }
+    }
+
+    fn answered(&self, id: &Value, result: Result<Value, RpcError>) {
+        let number = id.as_u64();
+        let is_prompt = self.stage(|stage, now| {
+            if number.is_some() && stage.opened_by == number {
+                (stage.opened_by, stage.opening) = (None, false);
+            }
+            if number.is_none() || stage.prompt != number {
+                return false;
+            }
+            (stage.prompt, stage.heed_by, stage.idle_since) = (None, None, now);
+            self.ended(stage, now, &result);
+            true
+        });
+        if !is_prompt {
+            self.connection.resolve(id, result);
+        }
+    }
+
+    /// The agent says that its turn has ended.
+    fn ended(&self, stage: &mut Stage, now: Instant, result: &Result<Value, RpcError>) {
+        const UNFINISHED: &str = "no end was reported";
+        let name = &self.name;
+        let refused = stage.turn.as_ref().is_some_and(|turn| turn.refused);
+        let reason = match result {
+            Ok(answer) => answer["stopReason"].as_str().unwrap_or("end_turn"),
+            Err(error) => {
+                let why = error.sentence();
+                return stage.end(now, RunState::Failed, UNFINISHED, &format!("❌ {name}: {why}"), false);
+            }
+        };
+        let (state, text, cut_off) = match reason {
+            "cancelled" if refused => {
+                (RunState::Cancelled, format!("{name} stopped because it was not allowed to go on."), false)
+            }
+            "cancelled" => (RunState::Cancelled, CANCELLED.to_owned(), false),
+            "refusal" => (RunState::Failed, format!("❌ {name} refuses to answer this prompt"), false),
+            "max_tokens" => {
+                let text = format!("The answer was cut off: {name} reached its limit of tokens.");
+                (RunState::Complete, text, true)
+            }
+            "max_turn_requests" => {
+                let text = format!("The answer was cut off: {name} reached its limit of steps in one turn.");
+                (RunState::Complete, text, true)
+            }
+            _ if !stage.timeline.has_told() => {
+                let text = format!("❌ {name} ended without an answer; rephrase the prompt and try again");
+                (RunState::Failed, text, false)
+            }
+            _ => (RunState::Complete, String::new(), false),
+        };
+        stage.end(now, state, UNFINISHED, &text, cut_off);
+    }
+
+    fn updated(&self, mut params: Value) {
+        let update = params["update"].take();
+        let parsed = serde_json::from_value::<wire::SessionUpdate>(update);
+        let Ok(update) = parsed else {
+            tracing::debug!(agent = self.name, "passed over an update of an unknown kind");
+            return;
+        };
+        self.stage(|stage, now| {
+            let theirs = params["sessionId"].as_str();
+            // Sessions of its own helpers are its own affair.
+            if theirs.is_some() && stage.session.is_some() && theirs != stage.session.as_deref() {
+                return;
+            }
+            let Some(update) = stage.options.take(update) else { return };
+            if stage.opening {
+                return;
+            }
+            let timeline = &mut stage.timeline;
+            match update {
+                wire::SessionUpdate::AgentMessageChunk(chunk) => timeline.text(now, Voice::Message, &chunk),
+                wire::SessionUpdate::AgentThoughtChunk(chunk) => timeline.text(now, Voice::Thought, &chunk),
+                wire::SessionUpdate::ToolCall(call) => {
+                    timeline.call(now, from_wire::announced(call), true);
+                }
+                wire::SessionUpdate::ToolCallUpdate(update) => {
+                    timeline.call(now, from_wire::news(update), false);
+                }
+                wire::SessionUpdate::Plan(plan) => timeline.plan(now, &plan),
+                _ => {}
+            }
+        });
+    }
+
+    /// Begins a turn. `None` when the agent is gone.
+    pub(super) fn begin(
+        &self,
+        session: &str,
+        text: &str,
+        host: Arc<dyn AgentHost>,
+        access: Arc<Access>,
+    ) -> Option<mpsc::Receiver<PromptOutcome>> {
+        let (done, outcome) = mpsc::channel();
+        self.stage(|stage, now| {
+            if stage.buried || self.connection.is_gone() {
+                return None;
+            }
+            stage.host = Host(Some(host));
+            stage.timeline.begin_turn(now);
+            let asks = CancellationToken::new();
+            stage.turn = Some(Turn { asks, access, done, refused: false });
+            let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+            stage.prompt = Some(self.connection.request("session/prompt", &params));
+            Some(outcome)
+        })
+    }
+
+    /// Ends the turn now, whatever the agent does.
+    pub(super) fn cancel(&self) {
+        self.stage(|stage, now| {
+            if stage.turn.is_none() {
+                return;
+            }
+            self.connection.notify("session/cancel", &json!({"sessionId": stage.session}));
+            stage.heed_by = Some(now + self.patience.heed);
+            stage.end(now, RunState::Cancelled, "Cancelled", CANCELLED, false);
+        });
+    }
+
+    /// Returns whether an earlier prompt is unanswered.
+    pub(super) fn is_busy(&self) -> bool {
+        lock(&self.stage).prompt.is_some()
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        lock(&self.stage).buried || self.connection.is_gone()
+    }
+
+    /// Closes everything that an agent leaves behind.
+    fn bury(&self) {
+        self.connection.close();
+        let why = self.connection.obituary();
+        self.terminals.release_all();
+        self.stage(|stage, now| {
+            stage.buried = true;
+            stage.prompt = None;
+            let unfinished = format!("{} ended before this did", self.name);
+            stage.end(now, RunState::Failed, &unfinished, &format!("❌ {why}"), false);
+            stage.timeline.close_open(now, &unfinished);
+        });
+    }
+}

@@ -1,0 +1,293 @@
+//! Agents that speak the Agent Client Protocol on their standard input and output.
+//!
+//! One process for each session of ours, kept from turn to turn. A thread reads it line by line and shows what it says; the
+//! thread that sent the prompt only waits for the end, which is told exactly once, whoever ends it: the agent, a person,
+//! or a crash. What an agent says after that is late and marked so.
+//!
+//! The lines are read here and not by the crate `agent-client-protocol`, which reads lines of any length into queues of
+//! any length; its types are used.
+
+mod calls;
+mod config;
+mod connection;
+mod files;
+mod frame;
+mod from_wire;
+mod lines;
+mod live;
+mod opening;
+mod options;
+mod requests;
+mod stage;
+mod terminals;
+mod timeline;
+
+pub use config::{AcpAgentConfig, AcpCommand, Patience};
+pub use options::SessionOptions;
+
+use crate::process::Group;
+use files::Access;
+use live::{Live, lock};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome},
+    model::{Activity, Availability},
+    update::{AgentMessage, RunState, SessionUpdate},
+    workspace::Workspace,
+};
+use opening::{Opening, POLL, Stop};
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, TryLockError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::Instant,
+};
+
+/// Any ACP agent as a provider.
+#[derive(Debug)]
+pub struct AcpAgent {
+    config: AcpAgentConfig,
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
+    closed: AtomicBool,
+}
+
+/// What is kept for one session of ours.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Held during a turn.
+    turn: Mutex<()>,
+    live: Mutex<Option<Arc<Live>>>,
+    /// The agent's own id of the session.
+    session: Mutex<Option<String>>,
+    closed: AtomicBool,
+}
+
+impl AcpAgent {
+    /// Knows an agent; starts nothing.
+    pub fn new(config: AcpAgentConfig) -> Self {
+        Self { config, slots: Mutex::default(), closed: AtomicBool::new(false) }
+    }
+
+    /// Returns the modes and options of a session whose agent runs.
+    pub fn options(&self, session_id: &str) -> Option<SessionOptions> {
+        let live = self.live(session_id)?;
+        Some(live.stage(|stage, _| stage.options.clone()))
+    }
+
+    /// Chooses a value of an option, or a mode where `option` is `mode` and no option has this id. The agent tells
+    /// when it has. Fails with a sentence. Blocks until the agent has answered, 60 s at most.
+    pub fn set_option(&self, session_id: &str, option: &str, value: &str) -> Result<(), String> {
+        let name = &self.config.name;
+        let live = self.live(session_id).ok_or_else(|| format!("{name} does not run in this session"))?;
+        let (session, options) = live.stage(|stage, _| (stage.session.clone(), stage.options.clone()));
+        let has = options.config.iter().any(|known| known.id.to_string() == option);
+        let (method, params) = if has || option != "mode" {
+            let params = json!({"sessionId": session, "configId": option, "value": value});
+            ("session/set_config_option", params)
+        } else {
+            ("session/set_mode", json!({"sessionId": session, "modeId": value}))
+        };
+        let (_, reply) = live.connection.call(method, &params);
+        let reply = reply.recv_timeout(self.config.patience.start);
+        let answer = reply.map_err(|_| format!("{name} did not answer {method}"))?;
+        let answer: Value = answer.map_err(|error| format!("{name}: {}", error.sentence()))?;
+        live.stage(|stage, _| {
+            stage.options.read(&answer);
+            if let Some(modes) = stage.options.modes.as_mut().filter(|_| method == "session/set_mode") {
+                modes.current_mode_id = value.to_owned().into();
+            }
+        });
+        Ok(())
+    }
+
+    /// Ends every process of it, with its whole group. Blocks for little more than 2 s at most.
+    pub fn shut_down(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        let slots: Vec<_> = lock(&self.slots).drain().map(|(_, slot)| slot).collect();
+        let mut groups = Vec::new();
+        for slot in slots {
+            slot.closed.store(true, Ordering::SeqCst);
+            if let Some(live) = lock(&slot.live).take() {
+                groups.extend(live.terminals.groups());
+                groups.push(live.connection.group.clone());
+                live.connection.condemn(format!("{} was closed", self.config.name));
+            }
+        }
+        Group::stop_all(&groups);
+    }
+
+    fn live(&self, session_id: &str) -> Option<Arc<Live>> {
+        let slot = lock(&self.slots).get(session_id).cloned()?;
+        let live = lock(&slot.live).clone();
+        live.filter(|live| !live.is_gone())
+    }
+
+    fn run(
+        &self,
+        request: &AgentRequest,
+        host: &Arc<dyn AgentHost>,
+        cancel: &CancellationToken,
+    ) -> Result<PromptOutcome, Stop> {
+        if let Availability::Unavailable(why) = self.availability() {
+            return Err(Stop::Failed(why));
+        }
+        let workspace = Workspace::open(&request.root).map_err(|error| Stop::Failed(error.to_string()))?;
+        let access = Access::new(Arc::new(workspace), &request.limits).map_err(Stop::Failed)?;
+        let access = Arc::new(access);
+        let slot = lock(&self.slots).entry(request.session_id.clone()).or_default().clone();
+        let _turn = loop {
+            match slot.turn.try_lock() {
+                Ok(turn) => break turn,
+                Err(TryLockError::Poisoned(turn)) => break turn.into_inner(),
+                Err(TryLockError::WouldBlock) => pause(cancel)?,
+            }
+        };
+        let (live, session, outcome) = loop {
+            let (live, session) = self.ready(&slot, request, &access, host, cancel)?;
+            host.emit(AgentEvent::Activity(None));
+            if let Some(outcome) = live.begin(&session, &request.text, host.clone(), access.clone()) {
+                break (live, session, outcome);
+            }
+        };
+        tracing::debug!(agent = self.config.id, session, "a turn has begun");
+        loop {
+            match outcome.recv_timeout(POLL) {
+                Ok(outcome) => return Ok(outcome),
+                Err(mpsc::RecvTimeoutError::Timeout) if cancel.is_cancelled() => live.cancel(),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                // Turns are not forgotten; were one, it would have ended here.
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(Stop::Failed(live.connection.obituary()));
+                }
+            }
+        }
+    }
+
+    /// Returns an agent whose session is open and whose earlier turn has ended.
+    fn ready(
+        &self,
+        slot: &Slot,
+        request: &AgentRequest,
+        access: &Access,
+        host: &Arc<dyn AgentHost>,
+        cancel: &CancellationToken,
+    ) -> Result<(Arc<Live>, String), Stop> {
+        let root = access.workspace.root();
+        let known = lock(&slot.session).clone();
+        if let (Some(live), Some(session)) = (lock(&slot.live).clone(), known.clone()) {
+            if live.root != root {
+                live.connection.condemn(format!("{} moves to another workspace", self.config.name));
+            }
+            // It ends: an agent that does not heed the cancel of that turn is stopped.
+            if live.is_busy() {
+                host.emit(AgentEvent::Activity(Some(Activity::Waiting)));
+            }
+            while !live.is_gone() && live.is_busy() {
+                pause(cancel)?;
+            }
+            if !live.is_gone() {
+                return Ok((live, session));
+            }
+        }
+        let is_closed = || self.closed.load(Ordering::SeqCst) || slot.closed.load(Ordering::SeqCst);
+        let closed = || Stop::Failed(format!("{} was closed", self.config.name));
+        if is_closed() {
+            return Err(closed());
+        }
+        let patience = self.config.patience;
+        let command = (self.config.command)().map_err(Stop::Failed)?;
+        let started = Live::start(&self.config.name, &command, root, patience);
+        let live = started.map_err(|error| {
+            let (name, program) = (&self.config.name, command.program.display());
+            Stop::Failed(format!(
+                "{name}: cannot start {program}: {error}; `openagents doctor` says what to do"
+            ))
+        })?;
+        *lock(&slot.live) = Some(live.clone());
+        if is_closed() {
+            live.connection.condemn(format!("{} was closed", self.config.name));
+        }
+        let deadline = Instant::now() + patience.start;
+        let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
+        let opened = opening.open(known.or_else(|| request.resume.clone()));
+        match opened {
+            Ok(session) => {
+                *lock(&slot.session) = Some(session.clone());
+                Ok((live, session))
+            }
+            Err(stop) => {
+                live.connection.condemn(format!("{} was closed", self.config.name));
+                lock(&slot.live).take();
+                Err(stop)
+            }
+        }
+    }
+}
+
+/// Waits a moment for something else to end.
+fn pause(cancel: &CancellationToken) -> Result<(), Stop> {
+    std::thread::sleep(POLL);
+    if cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
+}
+
+impl AgentProvider for AcpAgent {
+    fn id(&self) -> &str {
+        &self.config.id
+    }
+
+    fn name(&self) -> String {
+        self.config.name.clone()
+    }
+
+    fn is_local(&self) -> bool {
+        self.config.local
+    }
+
+    fn availability(&self) -> Availability {
+        (self.config.availability)()
+    }
+
+    fn prompt(
+        &self,
+        request: &AgentRequest,
+        host: Arc<dyn AgentHost>,
+        cancel: &CancellationToken,
+    ) -> PromptOutcome {
+        let (state, text) = match self.run(request, &host, cancel) {
+            Ok(outcome) => return outcome,
+            Err(Stop::Cancelled) => (RunState::Cancelled, CANCELLED.to_owned()),
+            Err(Stop::Failed(why)) => (RunState::Failed, format!("❌ {why}")),
+        };
+        host.emit(AgentEvent::Activity(None));
+        host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
+            text: text.clone(),
+            message_id: Some(timeline::fresh_id()),
+            ended: true,
+            ..AgentMessage::default()
+        })));
+        PromptOutcome { state, text, usage: None, cut_off: false }
+    }
+
+    fn close(&self, session_id: &str) {
+        let Some(slot) = lock(&self.slots).remove(session_id) else { return };
+        slot.closed.store(true, Ordering::SeqCst);
+        if let Some(live) = lock(&slot.live).take() {
+            live.connection.condemn(format!("{} was closed", self.config.name));
+        }
+    }
+}
+
+impl Drop for AcpAgent {
+    fn drop(&mut self) {
+        for (_, slot) in lock(&self.slots).drain() {
+            slot.closed.store(true, Ordering::SeqCst);
+            if let Some(live) = lock(&slot.live).take() {
+                live.connection.condemn(format!("{} was closed", self.config.name));
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What an agent says, as it goes into the log of our session: text joined, calls announced once and always closed, and
+//! whatever comes after the end of its turn marked late.
+//!
+//! Knows no process and no clock; what it has to tell is taken with [`Timeline::take`].
+
+use super::{
+    calls::Calls,
+    from_wire::{self, CallNews},
+};
+use agent_client_protocol_schema::v1 as wire;
+use openagents_core::{
+    agent::{Deltas, Piece},
+    update::{
+        AgentMessage, AgentThought, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate,
+        ToolContent,
+    },
+};
+use std::{
+    collections::{HashSet, VecDeque},
+    process::ExitStatus,
+    time::Instant,
+};
+
+/// Message ids of earlier turns that are remembered, so that late text is known as such.
+const REMEMBERED: usize = 1_000;
+/// Bytes of the last message that are kept as the outcome of a turn.
+const OUTCOME: usize = 1 << 20;
+
+/// What sort of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    Message,
+    Thought,
+}
+
+/// Text with the same speaker is one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Speaker {
+    voice: Voice,
+    late: bool,
+    /// Ours.
+    message_id: String,
+    /// The agent's own id, where it has one.
+    theirs: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    running: bool,
+    deltas: Deltas<Speaker>,
+    speaker: Option<Speaker>,
+    calls: Calls,
+    plan: Option<PlanSnapshot>,
+    /// The last message of the turn.
+    said: String,
+    /// Something was told in this turn.
+    told: bool,
+    /// The agent's message ids of this turn, and of those before it.
+    current_ids: HashSet<String>,
+    earlier_ids: VecDeque<String>,
+    ready: Vec<SessionUpdate>,
+}
+
+impl Timeline {
+    /// Returns what is to be told, oldest first.
+    pub(super) fn take(&mut self) -> Vec<SessionUpdate> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Returns when something that waits is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        [self.deltas.due(), self.calls.due()].into_iter().flatten().min()
+    }
+
+    /// Tells what has waited long enough.
+    pub(super) fn tick(&mut self, now: Instant) {
+        let ripe = self.deltas.ripe(now);
+        self.tell(ripe);
+        self.calls.tick(now, &mut self.ready);
+    }
+
+    pub(super) fn begin_turn(&mut self, now: Instant) {
+        self.flush(now);
+        self.running = true;
+        self.speaker = None;
+        self.plan = None;
+        self.said.clear();
+        self.told = false;
+        self.earlier_ids.extend(self.current_ids.drain());
+        let over = self.earlier_ids.len().saturating_sub(REMEMBERED);
+        self.earlier_ids.drain(..over);
+        self.calls.begin_turn();
+    }
+
+    pub(super) fn text(&mut self, now: Instant, voice: Voice, chunk: &wire::ContentChunk) {
+        let Some(text) = from_wire::text(&chunk.content).filter(|text| !text.is_empty()) else { return };
+        let theirs = chunk.message_id.as_ref().map(ToString::to_string);
+        let is_earlier = theirs.as_ref().is_some_and(|id| self.earlier_ids.contains(id));
+        let late = !self.running || is_earlier;
+        let same =
+            |speaker: &Speaker| speaker.voice == voice && speaker.late == late && speaker.theirs == theirs;
+        let speaker = match self.speaker.take().filter(same) {
+            Some(speaker) => speaker,
+            None => {
+                if voice == Voice::Message && !late {
+                    self.said.clear();
+                }
+                Speaker { voice, late, message_id: fresh_id(), theirs: theirs.clone() }
+            }
+        };
+        if !is_earlier && self.current_ids.len() < REMEMBERED {
+            self.current_ids.extend(theirs);
+        }
+        if voice == Voice::Message && !late && self.said.len() < OUTCOME {
+            self.said.push_str(&text);
+        }
+        self.told |= !late;
+        let ready = self.deltas.push(now, speaker.clone(), &text);
+        self.speaker = Some(speaker);
+        self.tell(ready);
+    }
+
+    pub(super) fn call(&mut self, now: Instant, news: CallNews, announces: bool) -> String {
+        self.flush(now);
+        let before = self.ready.len();
+        let call_id = self.calls.news(now, news, announces, &mut self.ready);
+        let announced =
+            self.ready[before..].iter().any(|update| matches!(update, SessionUpdate::ToolCall(_)));
+        if announced {
+            self.speaker = None;
+            self.told |= self.running;
+        }
+        call_id
+    }
+
+    /// Announces the call of a permission if nobody has, and returns its id.
+    pub(super) fn call_to_allow(&mut self, now: Instant, mut news: CallNews) -> String {
+        news.status = None;
+        let is_over = self.calls.is_over(&news.id);
+        self.call(now, news, is_over)
+    }
+
+    /// What an open call shows.
+    pub(super) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
+        self.calls.shown(their_id)
+    }
+
+    /// Shows a terminal of ours: in the call that runs a command and has none, else in a row of its own.
+    pub(super) fn terminal_row(
+        &mut self,
+        now: Instant,
+        terminal: &str,
+        command: &str,
+        raw_input: serde_json::Value,
+    ) -> String {
+        self.flush(now);
+        self.speaker = None;
+        self.told = true;
+        self.calls.terminal_row(now, terminal, command, raw_input, &mut self.ready)
+    }
+
+    pub(super) fn terminal_output(&mut self, now: Instant, terminal: &str, bytes: &[u8]) {
+        self.calls.terminal_output(now, terminal, bytes, &mut self.ready);
+    }
+
+    pub(super) fn terminal_ended(&mut self, now: Instant, terminal: &str, status: ExitStatus) {
+        self.calls.terminal_ended(now, terminal, status, &mut self.ready);
+    }
+
+    /// Closes the row of a terminal that was never run.
+    pub(super) fn terminal_refused(&mut self, terminal: &str, why: &str) {
+        self.calls.terminal_refused(terminal, why, &mut self.ready);
+    }
+
+    pub(super) fn plan(&mut self, now: Instant, plan: &wire::Plan) {
+        if !self.running {
+            return;
+        }
+        self.flush(now);
+        self.told = true;
+        let old = self.plan.take();
+        let op_id = |at: usize| old.as_ref()?.entries.get(at).map(|entry| entry.op_id.clone());
+        let entries = plan.entries.iter().take(200).enumerate().map(|(at, entry)| PlanEntry {
+            content: from_wire::one_line(&entry.content).unwrap_or_default(),
+            status: from_wire::entry_status(&entry.status),
+            op_id: op_id(at).unwrap_or_else(fresh_id),
+            op_hash: 0,
+            tool: String::new(),
+            error: None,
+        });
+        let snapshot = PlanSnapshot {
+            entries: entries.collect(),
+            plan_id: old.as_ref().map_or_else(fresh_id, |plan| plan.plan_id.clone()),
+            goals: Vec::new(),
+            state: RunState::Running,
+        };
+        self.ready.push(SessionUpdate::Plan(snapshot.clone()));
+        self.plan = Some(snapshot);
+    }
+
+    /// Returns whether the agent has told anything in this turn.
+    pub(super) fn has_told(&self) -> bool {
+        self.told
+    }
+
+    /// Returns the last message of the turn.
+    pub(super) fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// Closes all that is open, and says the last word: `text`, or the end of the last message where there is none.
+    pub(super) fn end_turn(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str) {
+        self.flush(now);
+        self.calls.end_turn(unfinished, &mut self.ready);
+        if let Some(mut plan) = self.plan.take() {
+            plan.state = state;
+            for entry in plan.entries.iter_mut().filter(|entry| entry.status != EntryStatus::Completed) {
+                entry.status = EntryStatus::Completed;
+                entry.error = Some("not run".to_owned());
+            }
+            self.ready.push(SessionUpdate::Plan(plan));
+        }
+        let last = self.speaker.take().filter(|last| last.voice == Voice::Message && !last.late);
+        let message_id = match last {
+            Some(last) if text.is_empty() => last.message_id,
+            _ => fresh_id(),
+        };
+        self.ready.push(SessionUpdate::AgentMessage(AgentMessage {
+            text: text.to_owned(),
+            message_id: Some(message_id),
+            ended: true,
+            ..AgentMessage::default()
+        }));
+        self.running = false;
+    }
+
+    /// The agent is gone: what it began after a turn does not end any more.
+    pub(super) fn close_open(&mut self, now: Instant, why: &str) {
+        self.flush(now);
+        self.calls.close_open(why, &mut self.ready);
+    }
+
+    fn flush(&mut self, now: Instant) {
+        let waiting = self.deltas.flush(now);
+        self.tell(waiting);
+    }
+
+    fn tell(&mut self, pieces: impl IntoIterator<Item = Piece<Speaker>>) {
+        let update = |Piece { voice: speaker, text }: Piece<Speaker>| {
+            let (message_id, late) = (Some(speaker.message_id), speaker.late);
+            match speaker.voice {
+                Voice::Message => SessionUpdate::AgentMessage(AgentMessage {
+                    text,
+                    message_id,
+                    late,
+                    ..AgentMessage::default()
+                }),
+                Voice::Thought => SessionUpdate::AgentThought(AgentThought { text, message_id, late }),
+            }
+        };
+        self.ready.extend(pieces.into_iter().map(update));
+    }
+}
+
+pub(super) fn fresh_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+#[cfg(test)]
+#[path = "timeline_tests.rs"]
+mod tests;
