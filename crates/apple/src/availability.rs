@@ -21,6 +21,7 @@ pub struct Facts {
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Unavailability {
     /// Another system.
+    #[serde(rename = "not_macos")]
     #[error("Foundation Models are part of macOS; this is not a Mac")]
     NotMacOs,
     /// A macOS before 26.

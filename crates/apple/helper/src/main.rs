@@ -1,5 +1,16 @@
-//! Answers with Apple's Foundation Models: JSON lines on standard input and output.
+//! The helper program that answers with Foundation Models. See `openagents_apple_helper`.
 
-fn main() -> anyhow::Result<()> {
-    anyhow::bail!("Foundation Models need macOS 26 on Apple silicon")
+use tracing_subscriber::EnvFilter;
+
+fn main() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .init();
+    openagents_apple_helper::serve(std::io::stdin(), std::io::stdout(), openagents_apple_helper::backend());
+    // The client is gone: whatever still computes is for nobody.
+    std::process::exit(0);
 }

@@ -91,7 +91,7 @@ fn older_turns_go_first_whole() {
         user("second"),
         call(1),
         result(1, &long),
-        assistant("b"),
+        assistant(&long),
         user("third"),
     ];
     let fitted = fit(&request(messages), &estimate);

@@ -1,0 +1,209 @@
+//! One answer: what the model says and asks for, on its way to the client and back.
+
+use crate::{Backend, Exchange};
+use openagents_apple::{
+    budget::{self, Fitted},
+    protocol::Report,
+    schema::OfferedTool,
+};
+use openagents_core::{
+    CancellationToken,
+    model::{CallRequest, ModelError, ModelRequest, StopReason, Usage},
+};
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
+};
+
+/// Calls with wrong arguments that one answer may make; a model that goes in circles is stopped.
+const WRONG_CALLS: usize = 4;
+
+/// How often a call that waits looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Tells the client; fails when it is gone.
+pub(crate) type Tell = dyn Fn(&Report) -> Result<(), ModelError> + Send + Sync;
+
+/// An answer that runs, as the commands of the client reach it.
+#[derive(Debug, Default)]
+pub(crate) struct Handle {
+    cancel: CancellationToken,
+    ended: AtomicBool,
+    /// Where what a tool gave back goes, by the id of the call.
+    waiting: Mutex<HashMap<String, mpsc::Sender<String>>>,
+}
+
+impl Handle {
+    /// Stops the answer. The client is told at once, whatever the model still computes.
+    pub(crate) fn cancel(&self, id: u64, tell: &Tell) {
+        self.cancel.cancel();
+        self.end(&Report::Failed { id: Some(id), error: ModelError::Cancelled }, tell);
+    }
+
+    /// Hands over what a tool gave back. A result that nobody waits for is dropped.
+    pub(crate) fn result(&self, call_id: &str, text: String) {
+        if let Some(sender) = lock(&self.waiting).remove(call_id) {
+            let _ = sender.send(text);
+        }
+    }
+
+    /// An answer ends once.
+    fn end(&self, report: &Report, tell: &Tell) {
+        if !self.ended.swap(true, Ordering::AcqRel) {
+            // Nobody listens any more: then nobody misses it.
+            let _ = tell(report);
+        }
+    }
+}
+
+/// Answers on this thread, and tells the end whatever happens.
+pub(crate) fn answer(id: u64, request: &ModelRequest, backend: &dyn Backend, handle: &Handle, tell: &Tell) {
+    let started = Instant::now();
+    let answered = catch_unwind(AssertUnwindSafe(|| {
+        let count = |text: &str| backend.count(text).unwrap_or_else(|| budget::estimate(text));
+        let fitted = budget::fit(request, &count);
+        if !fitted.left_out.is_empty() {
+            tracing::info!(tools = ?fitted.left_out, "no room for some tools");
+        }
+        let answering =
+            Answering { id, handle, tell, count: &count, fitted: &fitted, progress: Mutex::default() };
+        backend.respond(&fitted, &request.options, &answering)?;
+        let progress = answering.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let usage = progress.usage(&fitted, started, &count);
+        // The framework does not say why an answer ended. Its own count does, an estimate cannot.
+        let counted = backend.count(&progress.text);
+        let is_cut = counted.is_some_and(|tokens| tokens >= fitted.answer_tokens as usize);
+        Ok((usage, if is_cut { StopReason::MaxTokens } else { StopReason::EndTurn }))
+    }));
+    let report = match answered {
+        _ if handle.cancel.is_cancelled() => Report::Failed { id: Some(id), error: ModelError::Cancelled },
+        Ok(Ok((usage, stop))) => {
+            let _ = tell(&Report::Usage { id, usage });
+            Report::Done { id, stop }
+        }
+        Ok(Err(error)) => Report::Failed { id: Some(id), error },
+        Err(_) => {
+            let error = ModelError::Failed("Foundation Models stopped unexpectedly; try again".to_owned());
+            Report::Failed { id: Some(id), error }
+        }
+    };
+    handle.end(&report, tell);
+}
+
+struct Answering<'a> {
+    id: u64,
+    handle: &'a Handle,
+    tell: &'a Tell,
+    count: &'a (dyn Fn(&str) -> usize + Sync),
+    fitted: &'a Fitted,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    text: String,
+    first: Option<Instant>,
+    wrong_calls: usize,
+    /// Tokens of calls and of their results.
+    tool_tokens: usize,
+}
+
+impl Progress {
+    fn usage(&self, fitted: &Fitted, started: Instant, count: &dyn Fn(&str) -> usize) -> Usage {
+        let tokens = count(&self.text);
+        let first = self.first.unwrap_or(started);
+        let seconds = first.elapsed().as_secs_f32();
+        Usage {
+            prompt_tokens: (fitted.prompt_tokens + self.tool_tokens) as u32,
+            tokens: tokens as u32,
+            tokens_per_second: if seconds > 0.0 { tokens as f32 / seconds } else { 0.0 },
+            first_token_ms: first.duration_since(started).as_millis() as u32,
+            ..Usage::default()
+        }
+    }
+}
+
+impl Answering<'_> {
+    fn wanted(&self) -> Result<(), ModelError> {
+        if self.handle.cancel.is_cancelled() { Err(ModelError::Cancelled) } else { Ok(()) }
+    }
+
+    fn wait(&self, results: &mpsc::Receiver<String>) -> Result<String, ModelError> {
+        loop {
+            match results.recv_timeout(LOOK) {
+                Ok(text) => return Ok(text),
+                Err(RecvTimeoutError::Timeout) => self.wanted()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(ModelError::Cancelled),
+            }
+        }
+    }
+
+    /// Returns the arguments that the tool wants, or what the model is told about them.
+    fn arguments(&self, tool: &str, said: Value) -> Result<Value, String> {
+        let find = |tools: &[OfferedTool]| tools.iter().find(|offered| offered.name == tool).cloned();
+        match find(&self.fitted.tools) {
+            Some(offered) => offered.read(said),
+            None => {
+                let names =
+                    self.fitted.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
+                Err(format!("Invalid parameters: there is no such tool; there are {names}"))
+            }
+        }
+    }
+}
+
+impl Exchange for Answering<'_> {
+    fn say(&self, text: &str) -> Result<(), ModelError> {
+        self.wanted()?;
+        {
+            let mut progress = lock(&self.progress);
+            progress.first.get_or_insert_with(Instant::now);
+            progress.text.push_str(text);
+        }
+        (self.tell)(&Report::Text { id: self.id, text: text.to_owned() })
+    }
+
+    fn call(&self, tool: &str, said: Value) -> Result<String, ModelError> {
+        self.wanted()?;
+        let spent = (self.count)(tool) + (self.count)(&said.to_string());
+        let arguments = match self.arguments(tool, said) {
+            Ok(arguments) => arguments,
+            Err(wrong) => {
+                let mut progress = lock(&self.progress);
+                progress.wrong_calls += 1;
+                progress.tool_tokens += spent + (self.count)(&wrong);
+                return if progress.wrong_calls > WRONG_CALLS {
+                    Err(ModelError::Malformed)
+                } else {
+                    Ok(wrong)
+                };
+            }
+        };
+        let call = CallRequest { id: uuid::Uuid::new_v4().to_string(), name: tool.to_owned(), arguments };
+        let (sender, results) = mpsc::channel();
+        lock(&self.handle.waiting).insert(call.id.clone(), sender);
+        (self.tell)(&Report::ToolCall { id: self.id, call })?;
+        let text = self.wait(&results)?;
+
+        let mut progress = lock(&self.progress);
+        let used = progress.tool_tokens + spent + (self.count)(&progress.text);
+        let text = budget::cut(&text, self.fitted.room(used), &self.count);
+        progress.tool_tokens += spent + (self.count)(&text);
+        Ok(text)
+    }
+
+    fn cancel(&self) -> &CancellationToken {
+        &self.handle.cancel
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,129 @@
+//! Commands in, reports out.
+
+use crate::{
+    Backend,
+    answering::{Handle, Tell, answer},
+};
+use openagents_apple::protocol::{Command, Line, MAX_LINE, Report, VERSION, read_line, write_line};
+use openagents_core::model::{ModelError, ModelRequest};
+use serde::Deserialize;
+use std::{
+    collections::HashMap,
+    io::{BufReader, BufWriter, Read, Write},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+/// Answers that run at once. More than one, because a tool that an answer waits for may need an answer itself.
+const ANSWERS: usize = 16;
+
+/// Speaks the protocol until `input` closes; then everything that runs is cancelled.
+pub fn serve(input: impl Read, output: impl Write + Send + 'static, backend: Arc<dyn Backend>) {
+    let output = Mutex::new(BufWriter::new(output));
+    let tell = move |report: &Report| {
+        let mut output = lock(&output);
+        write_line(&mut *output, report).and_then(|()| output.flush()).map_err(|_| ModelError::Cancelled)
+    };
+    let server = Server { backend, tell: Arc::new(tell), running: Arc::default() };
+    let hello = Report::Hello { version: VERSION.to_owned(), unavailable: server.backend.unavailability() };
+    server.tell(&hello);
+
+    let mut input = BufReader::new(input);
+    let mut line = Vec::new();
+    loop {
+        match read_line(&mut input, &mut line, MAX_LINE) {
+            Ok(Line::Read) => server.line(&line),
+            Ok(Line::TooLong) => server.refuse(None, "the command is too long; shorten the conversation"),
+            Ok(Line::End) => break,
+            Err(error) => {
+                tracing::warn!("commands cannot be read: {error}");
+                break;
+            }
+        }
+    }
+    let running: Vec<_> = lock(&server.running).drain().collect();
+    running.into_iter().for_each(|(id, handle)| handle.cancel(id, &*server.tell));
+}
+
+struct Server {
+    backend: Arc<dyn Backend>,
+    tell: Arc<Tell>,
+    running: Arc<Mutex<HashMap<u64, Arc<Handle>>>>,
+}
+
+impl Server {
+    fn line(&self, line: &[u8]) {
+        #[derive(Deserialize)]
+        struct Id {
+            id: Option<u64>,
+        }
+        match serde_json::from_slice(line) {
+            Ok(command) => self.command(command),
+            Err(error) => {
+                let id = serde_json::from_slice::<Id>(line).ok().and_then(|read| read.id);
+                self.refuse(id, &format!("the helper program does not understand a command: {error}"));
+            }
+        }
+    }
+
+    fn command(&self, command: Command) {
+        match command {
+            Command::Availability { id } => {
+                self.tell(&Report::Availability { id, unavailable: self.backend.unavailability() });
+            }
+            Command::Respond { id, request } => self.respond(id, request),
+            Command::ToolResult { id, call_id, text } => {
+                if let Some(handle) = self.running(id) {
+                    handle.result(&call_id, text);
+                }
+            }
+            Command::Cancel { id } => {
+                if let Some(handle) = self.running(id) {
+                    handle.cancel(id, &*self.tell);
+                }
+            }
+        }
+    }
+
+    fn running(&self, id: u64) -> Option<Arc<Handle>> {
+        lock(&self.running).get(&id).cloned()
+    }
+
+    fn respond(&self, id: u64, request: Box<ModelRequest>) {
+        let handle = Arc::new(Handle::default());
+        {
+            let mut running = lock(&self.running);
+            if running.len() >= ANSWERS {
+                drop(running);
+                return self.refuse(
+                    Some(id),
+                    &format!("{ANSWERS} answers are being written; try again when one is done"),
+                );
+            }
+            running.insert(id, handle.clone());
+        }
+        let (backend, tell, running) = (self.backend.clone(), self.tell.clone(), self.running.clone());
+        let work = move || {
+            answer(id, &request, &*backend, &handle, &*tell);
+            lock(&running).remove(&id);
+        };
+        if let Err(error) = thread::Builder::new().name("answer".to_owned()).spawn(work) {
+            lock(&self.running).remove(&id);
+            self.refuse(Some(id), &format!("no thread for an answer: {error}; close other programs"));
+        }
+    }
+
+    fn refuse(&self, id: Option<u64>, why: &str) {
+        self.tell(&Report::Failed { id, error: ModelError::Failed(why.to_owned()) });
+    }
+
+    fn tell(&self, report: &Report) {
+        if (self.tell)(report).is_err() {
+            tracing::warn!("the client does not listen; a report is dropped");
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
