@@ -11,13 +11,18 @@ const USES = {
   connection: ['backend', 'theme'],
   plan: ['connection', 'theme'],
   models: ['connection', 'theme'],
-  timeline: ['connection', 'models/model-words', 'session/groups', 'theme'],
-  session: ['connection', 'models/modes', 'plan', 'theme', 'timeline', 'workspace/paths'],
-  workspace: ['connection', 'models', 'session/groups', 'theme', 'timeline/result-words'],
+  agents: ['connection', 'models', 'theme'],
+  approval: ['connection', 'theme'],
+  delegate: ['agents', 'connection', 'theme', 'timeline/evidence'],
+  diff: ['theme'],
+  terminal: ['theme'],
+  timeline: ['agents/(?:agent-words|LocalBadge)', 'approval', 'connection', 'diff', 'terminal', 'models/model-words', 'session/groups', 'theme'],
+  session: ['agents/modes', 'connection', 'plan', 'theme', 'timeline', 'workspace/paths'],
+  workspace: ['agents', 'connection', 'models', 'session/groups', 'theme', 'timeline/result-words'],
   composer: ['theme'],
-  settings: ['connection', 'models', 'session/groups', 'theme', 'timeline/duration'],
+  settings: ['agents', 'connection', 'inspector/CopyButton', 'models', 'session/groups', 'theme', 'timeline/duration'],
   inspector: ['connection', 'json', 'theme', 'timeline'],
-  debug: ['connection', 'inspector/CopyButton', 'json', 'theme', 'timeline'],
+  debug: ['agents/agent-words', 'connection', 'inspector/CopyButton', 'json', 'theme', 'timeline'],
 };
 
 const walls = Object.entries(USES).map(([folder, uses]) => ({

@@ -1,7 +1,6 @@
 import {
   client,
   PROTOCOL_VERSION,
-  RequestError,
   type ClientConnection,
   type InitializeResponse,
 } from '@agentclientprotocol/sdk';
@@ -141,7 +140,8 @@ export class Link {
     try {
       const answer: InitializeResponse = await connection.agent.request('initialize', {
         protocolVersion: PROTOCOL_VERSION,
-        clientCapabilities: {},
+        // Approvals are told to this page through the log alone.
+        clientCapabilities: { _meta: { openagents: { approvals: true } } },
         clientInfo: { name: 'openagents-page', title: this.#backend.kind === 'tauri' ? 'Desktop' : 'Browser', version: '0.1.0' },
       });
       if (mine !== this.#try) return;
@@ -180,14 +180,4 @@ export class Link {
     this.#socket?.close();
     this.#socket = null;
   }
-}
-
-/** One sentence for a person out of whatever a request threw. */
-export function sentence(error: unknown): string {
-  if (error instanceof RequestError) {
-    const data = error.data as { details?: unknown; message?: unknown } | string | undefined;
-    const detail = typeof data === 'string' ? data : (data?.details ?? data?.message);
-    return typeof detail === 'string' && !error.message.includes(detail) ? `${error.message}: ${detail}` : error.message;
-  }
-  return error instanceof Error ? error.message : String(error);
 }

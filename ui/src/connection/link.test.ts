@@ -57,7 +57,7 @@ function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): 
     kind,
     address: () => Promise.resolve({ socket: `ws://127.0.0.1:${port}/acp`, port, token: token && `${token}${port}` }),
   };
-  const link = new Link(backend, { updates: () => undefined, frames: () => undefined, activity: () => undefined, models: () => undefined }, () => undefined);
+  const link = new Link(backend, { updates: () => undefined, frames: () => undefined, activity: () => undefined, models: () => undefined, agents: () => undefined }, () => undefined);
   link.reconnect();
   return link;
 }

@@ -1,4 +1,5 @@
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
+import type { AgentsSnapshot } from './agents-wire';
 import { METHODS, type ActivityParams, type Frame, type ModelsSnapshot, type Update, type UpdateParams } from './wire';
 
 /** Takes the notifications that are ours: two that come by the thousand, and those of which only the newest counts. */
@@ -7,6 +8,7 @@ export interface Firehose {
   frames(batch: Frame[]): void;
   activity(params: ActivityParams): void;
   models(snapshot: ModelsSnapshot): void;
+  agents(snapshot: AgentsSnapshot): void;
 }
 
 /** The page is drawn no more often than this, in milliseconds. */
@@ -62,6 +64,9 @@ export function socketStream(socket: WebSocket, firehose: Firehose): Stream {
       return true;
     } else if (message['method'] === METHODS.models) {
       firehose.models(message['params'] as ModelsSnapshot);
+      return true;
+    } else if (message['method'] === METHODS.agents) {
+      firehose.agents(message['params'] as AgentsSnapshot);
       return true;
     } else {
       return false;

@@ -1,5 +1,6 @@
 /** What the bridge adds to ACP v1. The standard shapes come from the SDK. */
 import type { SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';
+import type { Approval } from './agents-wire';
 
 export type { SessionInfo, SessionUpdate };
 
@@ -13,13 +14,24 @@ export const METHODS = {
   frame: '_openagents/frame',
   activity: '_openagents/activity',
   models: '_openagents/models',
+  agents: '_openagents/agents',
+  approvals: '_openagents/approvals',
+  delegate: '_openagents/delegate',
 } as const;
 
 /** One numbered entry of a session's log, as it comes over the wire. */
 export interface UpdateParams {
   sessionId: string;
   update: SessionUpdate;
-  _meta?: { openagents?: { seq?: number; ts?: number } } | null;
+  _meta?: { openagents?: UpdateMeta } | null;
+}
+
+export interface UpdateMeta {
+  seq?: number;
+  ts?: number;
+  /** It happened in the session of a delegate: this is the call that set the delegate to work. */
+  parentCallId?: string;
+  childSessionId?: string;
 }
 
 export interface Update {
@@ -108,7 +120,10 @@ export interface ToolMeta {
   timedOut?: boolean;
   omitted?: number;
   error?: string;
+  /** Its turn had been cancelled before. */
   late?: boolean;
+  /** What is asked before the call goes on, or what became of that. */
+  approval?: Approval;
   /** The output was shortened on its way; the bridge's log has all of it. */
   pruned?: boolean;
   stage?: string;
@@ -223,6 +238,16 @@ export interface ModelSettings {
   /** Id of the model in use; null for the default one. */
   model: string | null;
   acceptedLicences: string[];
+}
+
+/** `_meta.openagents` of a message or a thought. */
+export interface SpeechMeta {
+  summary?: Summary;
+  usage?: Usage;
+  /** Nothing more of its turn comes after it. */
+  ended?: boolean;
+  /** Its turn had been cancelled before. */
+  late?: boolean;
 }
 
 /** `_meta.openagents.summary` of the last message of an exploration. */

@@ -1,5 +1,5 @@
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/link.svelte';
+import { sentence } from '../connection/sentence';
 import { METHODS, type Frame } from '../connection/wire';
 import { named, type NamedFrame } from './filter';
 

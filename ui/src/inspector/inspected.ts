@@ -11,7 +11,7 @@ export function heading(target: Target): string {
   if (target.kind === 'evidence') return citation(target.evidence);
   switch (target.row.kind) {
     case 'tool':
-      return target.row.name;
+      return target.row.title ?? target.row.name;
     case 'message':
       return target.row.summary === undefined ? 'Message' : 'Summary';
     case 'thought':
@@ -25,8 +25,10 @@ export function heading(target: Target): string {
 export function step(update: Update): string {
   const body = update.params.update;
   if (body.sessionUpdate === 'tool_call') return 'call';
+  if (body.sessionUpdate === 'session_info_update') return 'routing';
   if (body.sessionUpdate !== 'tool_call_update') return body.sessionUpdate.replaceAll('_', ' ');
-  const { progress } = openagents<ToolMeta>(body._meta);
+  const { progress, approval } = openagents<ToolMeta>(body._meta);
+  if (approval !== undefined) return `approval ${approval.state}`;
   if (body.status === 'in_progress' && progress !== undefined) return `${Math.round(progress * 100)} %`;
   return (body.status ?? 'update').replaceAll('_', ' ');
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Activity } from '../connection/wire';
-import { activityWords, asSentence, percent, timeLeft, unavailable, usageWords } from './model-words';
+import { activityWords, percent, timeLeft, unavailable, usageWords } from './model-words';
 
 test.each<[Activity, string]>([
   [{ state: 'waiting' }, 'Waiting for another answer'],
@@ -23,11 +23,6 @@ test.each([
   [0, 12e9, 40e6, '5 min left'],
   [0, 12e9, 1e6, '3 h left'],
 ])('%d of %d at %d', (done, total, speed, words) => expect(timeLeft(done, total, speed)).toBe(words));
-
-test.each([
-  ['the file is damaged; download it again', 'The file is damaged; download it again.'],
-  ['127.0.0.1 answered 404.', '127.0.0.1 answered 404.'],
-])('%s', (error, sentence) => expect(asSentence(error)).toBe(sentence));
 
 test('progress is never 100 % before its end', () => {
   expect([percent(0.9999), percent(1), percent(2), percent(-1)]).toEqual(['99 %', '100 %', '100 %', '0 %']);

@@ -2,12 +2,6 @@ import type { Activity, ModelStatus, Usage } from '../connection/wire';
 
 export const percent = (progress: number): string => `${Math.floor(Math.min(1, Math.max(0, progress)) * 100)} %`;
 
-/** An error of a program as a sentence: with a capital and a full stop. */
-export function asSentence(error: string): string {
-  const text = error.charAt(0).toUpperCase() + error.slice(1);
-  return /[.!?…]$/.test(text) ? text : `${text}.`;
-}
-
 /** What a model is doing, in one or two words. */
 export function statusWords(status: ModelStatus): string {
   switch (status.state) {

@@ -1,36 +1,27 @@
-import { RequestError } from '@agentclientprotocol/sdk';
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/link.svelte';
+import { asSentence, sentence } from '../connection/sentence';
+import { Watched } from '../connection/watched.svelte';
 import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from '../connection/wire';
-import { asSentence, unavailable } from './model-words';
+import { unavailable } from './model-words';
 
 /** What can be done with one model, or with the one in use. */
 export type Deed = 'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
-
-/** JSON-RPC's "method not found". */
-const UNKNOWN_METHOD = -32601;
 
 /** Settings wait this long for the next key, in milliseconds. */
 const PAUSE = 500;
 
 /** The local models as the bridge tells of them, and what a person asks it to do with them. */
-export class Models {
-  snapshot = $state.raw<ModelsSnapshot | null>(null);
-  /** This bridge has no local models. */
-  absent = $state(false);
-  /** Why the last wish was refused, by the id of its card; `''` for those that belong to none. */
-  problems = $state.raw<Readonly<Record<string, string>>>({});
+export class Models extends Watched<ModelsSnapshot> {
   /** Why the settings were not taken. */
   refused = $state<string | null>(null);
   saving = $state<'idle' | 'saving' | 'saved'>('idle');
   /** What has been changed here and not been taken by the bridge. */
   changes = $state.raw<Partial<ModelSettings>>({});
 
-  readonly #link: () => Link;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(link: () => Link) {
-    this.#link = link;
+    super(link, METHODS.models);
   }
 
   get inUse(): ModelCard | null {
@@ -53,39 +44,6 @@ export class Models {
     return this.unavailable === null || (card?.status.state === 'error' && card.path !== null && card.verified !== false);
   }
 
-  /** A connection is up: follow the models on it. */
-  connected(): void {
-    void this.#ask('list', { watch: true }).then(
-      (snapshot) => this.take(snapshot),
-      (error: unknown) => {
-        this.absent = error instanceof RequestError && error.code === UNKNOWN_METHOD;
-        if (!this.absent && this.#link().state.name === 'live') this.#say('', asSentence(sentence(error)));
-      },
-    );
-  }
-
-  take(snapshot: ModelsSnapshot): void {
-    this.absent = false;
-    this.snapshot = snapshot;
-  }
-
-  /** Asks for a deed; a refusal is shown at the card. Resolves with whether it was taken. */
-  async act(deed: Deed, params: object, card: string): Promise<boolean> {
-    this.dismiss(card);
-    try {
-      this.take(await this.#ask(deed, params));
-      return true;
-    } catch (error) {
-      this.#say(card, asSentence(sentence(error)));
-      return false;
-    }
-  }
-
-  dismiss(card: string): void {
-    const { [card]: gone, ...rest } = this.problems;
-    if (gone !== undefined) this.problems = rest;
-  }
-
   /** Saves settings a moment after the last change; what was not changed here is left to the other clients. */
   configure(change: Partial<ModelSettings>): void {
     this.changes = { ...this.changes, ...change };
@@ -97,7 +55,7 @@ export class Models {
   async #save(): Promise<void> {
     const sent = this.changes;
     try {
-      this.take(await this.#ask('configure', { settings: sent }));
+      this.take(await this.ask('configure', { settings: sent }));
       if (sent !== this.changes) return;
       this.changes = {};
       this.refused = null;
@@ -107,13 +65,5 @@ export class Models {
       this.refused = asSentence(sentence(error));
       this.saving = 'idle';
     }
-  }
-
-  #ask(what: string, params: object): Promise<ModelsSnapshot> {
-    return this.#link().request<ModelsSnapshot>(`${METHODS.models}/${what}`, params);
-  }
-
-  #say(card: string, problem: string): void {
-    this.problems = { ...this.problems, [card]: problem };
   }
 }

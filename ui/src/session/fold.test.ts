@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Approval } from '../connection/agents-wire';
 import type { SessionUpdate, Summary, Update } from '../connection/wire';
-import type { Row, ToolRow } from '../timeline/rows';
-import { apply, emptyFold, type Fold } from './fold';
+import { findRow, type Row, type ToolRow } from '../timeline/rows';
+import { apply, emptyFold, settle, type Fold } from './fold';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
 const said = (value: string, meta: object = {}): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), _meta: { openagents: meta } });
@@ -53,6 +54,11 @@ describe('tool rows', () => {
       ts: 1010,
       callId: 'c',
       name: 'search.grep',
+      title: null,
+      work: 'search',
+      places: [],
+      content: [],
+      approvals: [],
       state: 'done',
       args: { pattern: 'x' },
       progress: 0.5,
@@ -137,7 +143,10 @@ describe('a turn is at work', () => {
     ['while the plan runs', [plan('running')], true],
     ['while a call is open', [call('c')], true],
     ['between the last op and the final message', [plan('running'), call('c'), news('c', 'completed'), plan('complete')], true],
-    ['until the final message', [plan('running'), plan('complete'), said('done')], false],
+    ['until the final message', [plan('running'), plan('complete'), said('done', { ended: true })], false],
+    ['while an agent speaks', [asked('x'), said('one '), said('two')], true],
+    ['until the last message of an agent, which may be empty', [asked('x'), said('one'), said('', { ended: true })], false],
+    ['whatever came late', [asked('x'), said('old', { late: true, ended: true })], true],
     ['until a run that could not start says so', [said('❌ no')], false],
     ['not because of a call that comes with its result', [{ ...call('c'), status: 'completed' } as SessionUpdate], false],
     ['not because of a late call', [said('Exploration cancelled.'), call('c', 'search.grep', { late: true })], false],
@@ -169,4 +178,153 @@ test.each([
   [['❌ The first failed.', '❌ The second failed.']],
 ])('the last words of turns stand alone: %j', (words) => {
   expect(folded(...words.map((word) => said(word))).rows.map((row) => row.kind === 'message' && row.text)).toEqual(words);
+});
+
+describe('calls of agents', () => {
+  const edit = (more: object = {}): SessionUpdate =>
+    ({ sessionUpdate: 'tool_call', toolCallId: 'c', name: 'Edit', title: 'Edit a.rs', kind: 'edit', status: 'pending', locations: [{ path: '/w/a.rs', line: 3 }], ...more });
+  const shows = (more: object): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: 'c', ...more });
+
+  test('say what they do and where', () => {
+    expect(only(folded(edit()))).toMatchObject({ name: 'Edit', title: 'Edit a.rs', work: 'edit', places: [{ path: '/w/a.rs', line: 3 }] });
+  });
+
+  test('keep what news of them leave out, and take what is there', () => {
+    const diff = { type: 'diff', path: '/w/a.rs', oldText: 'a', newText: 'b' };
+    const terminal = { type: 'terminal', terminalId: 't', _meta: { openagents: { terminal: { command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null } } } };
+    const row = only(folded(edit({ content: [diff] }), shows({ title: 'Edit b.rs' }), shows({ status: 'completed' }), shows({ content: [terminal, { type: 'content', content: text('done') }] })));
+    expect(row).toMatchObject({
+      title: 'Edit b.rs',
+      work: 'edit',
+      state: 'done',
+      endedAt: 1030,
+      places: [{ path: '/w/a.rs', line: 3 }],
+      content: [
+        { type: 'terminal', id: 't', command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null },
+        { type: 'text', text: 'done' },
+      ],
+    });
+    expect(only(folded(edit({ content: [diff] })))).toMatchObject({ content: [{ type: 'diff', path: '/w/a.rs', before: 'a', after: 'b' }] });
+  });
+
+  test('that a later protocol shows otherwise are rows all the same', () => {
+    expect(only(folded(edit({ content: [{ type: 'hologram' }] })))).toMatchObject({ content: [] });
+  });
+});
+
+describe('approvals', () => {
+  const approval = (id: string, more: Partial<Approval> = {}): Approval => ({
+    id,
+    callId: 'c',
+    agent: 'Codex',
+    title: 'Run ls',
+    hash: 'h',
+    options: [{ id: 'yes', name: 'Allow', kind: 'allow_once' }],
+    state: 'pending',
+    askedAt: 1,
+    ...more,
+  });
+  const asks = (state: Approval): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: state.callId, _meta: { openagents: { approval: state } } });
+  const answered = approval('a', { state: 'answered', optionId: 'yes', by: 'Phone', at: 2 });
+
+  test('stand at the call that waits, the newest of one id', () => {
+    const fold = folded(call('c'), asks(approval('a')), asks(approval('b')), asks(answered));
+    expect(only(fold)).toMatchObject({ state: 'pending', approvals: [answered, approval('b')] });
+    expect([...fold.asked.values()]).toEqual([
+      { sessionId: null, key: 'tc', approval: answered },
+      { sessionId: null, key: 'tc', approval: approval('b') },
+    ]);
+  });
+
+  test('have a row when nobody announced their call', () => {
+    expect(only(folded(asks(approval('a'))))).toMatchObject({ name: 'Run ls', approvals: [approval('a')] });
+  });
+
+  test('do not end a call, nor begin one that is over', () => {
+    const fold = folded(call('c'), asks(approval('a')), news('c', 'completed'), asks(answered));
+    expect(only(fold)).toMatchObject({ state: 'done', endedAt: 1030 });
+    expect(fold.open.size).toBe(0);
+  });
+
+  test('of a delegate name its session', () => {
+    const fold = emptyFold();
+    const updates = numbered([call('d', 'delegate.run'), call('c'), asks(approval('a'))]);
+    updates.slice(1).forEach((update) => (update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } }));
+    for (const update of updates) apply(fold, update);
+    expect([...fold.asked.values()]).toMatchObject([{ sessionId: 'kid', key: 'td/tc' }]);
+  });
+});
+
+describe('delegates', () => {
+  function delegating(...updates: SessionUpdate[]): Fold {
+    const fold = emptyFold();
+    const all = numbered([call('d', 'delegate.run'), ...updates]);
+    all.slice(1).forEach((update) => (update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } }));
+    for (const update of all) apply(fold, update);
+    return fold;
+  }
+
+  test('are shown inside the call that set them to work', () => {
+    const fold = delegating(asked('Do it'), said('I '), said('do'), call('d'), { sessionUpdate: 'current_mode_update', currentModeId: 'codex' });
+    const row = only(fold) as ToolRow;
+    expect(row).toMatchObject({ callId: 'd', seqs: [1], delegate: { sessionId: 'kid', mode: 'codex' } });
+    expect(row.delegate?.rows.map((inner) => [inner.kind, inner.key, inner.seqs])).toEqual([
+      ['user', 'td/u1', [2]],
+      ['message', 'td/m2', [3, 4]],
+      ['tool', 'td/td', [5]],
+    ]);
+    expect(findRow(fold.rows, 'td/td')).toMatchObject({ callId: 'd', seqs: [5] });
+    expect([fold.mode, fold.working]).toEqual([null, true]);
+  });
+
+  test('end with the turn that set them to work', () => {
+    const fold = delegating(call('c'));
+    settle(fold);
+    expect(only(fold)).toMatchObject({ state: 'unfinished', delegate: { rows: [{ state: 'unfinished' }] } });
+  });
+
+  test('may be heard of before their call', () => {
+    const fold = emptyFold();
+    const [update] = numbered([said('hello')]) as [Update];
+    update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } };
+    apply(fold, update);
+    expect(only(fold)).toMatchObject({ kind: 'tool', callId: 'd', delegate: { rows: [{ text: 'hello' }] } });
+  });
+});
+
+describe('what comes late', () => {
+  test('is apart from the turn that goes on, and does not cut it in two', () => {
+    const rows = folded(asked('next'), said('an'), said('old ', { late: true }), said('swer'), said('news', { late: true })).rows;
+    expect(rows.slice(1)).toMatchObject([
+      { text: 'answer', late: false },
+      { text: 'old news', late: true },
+    ]);
+  });
+
+  test('is apart from what was said in time', () => {
+    expect(folded(said('in time'), said('late', { late: true })).rows).toHaveLength(2);
+  });
+});
+
+describe('thoughts', () => {
+  const thinks = (value: string): SessionUpdate => ({ sessionUpdate: 'agent_thought_chunk', content: text(value) });
+
+  test('last until something else follows', () => {
+    expect(folded(thinks('a'), thinks('b'), said('c')).rows[0]).toMatchObject({ kind: 'thought', text: 'ab', ts: 1010, endedAt: 1030 });
+    expect(folded(thinks('a')).rows[0]).not.toHaveProperty('endedAt');
+  });
+
+  test('are over when their turn is', () => {
+    const fold = folded(thinks('a'));
+    settle(fold);
+    expect(fold.rows[0]).toMatchObject({ endedAt: 1010 });
+  });
+});
+
+test('who answers stands at its prompt, with the reason', () => {
+  const routing = { target: 'gptoss', reason: 'Code is written by the local model.' };
+  const decided = { sessionUpdate: 'session_info_update', _meta: { openagents: { routing } } } as SessionUpdate;
+  const fold = folded({ sessionUpdate: 'session_info_update', title: 'T' }, asked('a'), decided, asked('b'));
+  expect(fold.rows).toMatchObject([{ text: 'a', routing, seqs: [2, 3] }, { text: 'b' }]);
+  expect(fold.title).toBe('T');
 });

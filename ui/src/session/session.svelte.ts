@@ -1,8 +1,8 @@
 import type { Activity, AttachResult, Update } from '../connection/wire';
-import { EXPLORER_MODE } from '../models/modes';
+import { EXPLORER_MODE } from '../agents/modes';
 import type { PlanView } from '../plan/plan';
-import type { Row } from '../timeline/rows';
-import { apply, emptyFold, settle, type Fold } from './fold';
+import { findRow, type Row } from '../timeline/rows';
+import { apply, emptyFold, settle, type Asked, type Fold } from './fold';
 
 /** A prompt that this page has sent and that its bridge has not answered. */
 export interface Sent {
@@ -20,6 +20,8 @@ export class Session {
   title = $state<string | null>(null);
   rows = $state.raw<readonly Row[]>([]);
   plan = $state.raw<PlanView | null>(null);
+  /** What agents wait for, oldest first. */
+  waiting = $state.raw<readonly Asked[]>([]);
   updates = $state(0);
   working = $state(false);
   /** Which agent answers prompts here. */
@@ -66,7 +68,7 @@ export class Session {
   }
 
   row(key: string): Row | undefined {
-    return this.rows.find((row) => row.key === key);
+    return findRow(this.rows, key);
   }
 
   /** Folds in what came. Returns false when an entry is missing, so that the log has to be asked for again. */
@@ -78,6 +80,8 @@ export class Session {
       if (applied !== 'taken') continue;
       this.#log.set(update.seq, update);
       const body = update.params.update;
+      // What a delegate is told is not what this session is told.
+      if (update.params._meta?.openagents?.parentCallId !== undefined) continue;
       if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
       if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '');
       else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update') this.waitingSince = null;
@@ -197,6 +201,7 @@ export class Session {
     }
     this.rows = fold.rows.slice();
     this.plan = fold.plan;
+    this.waiting = [...fold.asked.values()].filter(({ approval }) => approval.state === 'pending');
     this.title = fold.title ?? this.title;
     this.updates = fold.updates;
     this.working = fold.working || this.activity !== null || this.#sent.some((sent) => !sent.adrift);

@@ -5,7 +5,7 @@ import { Session } from './session.svelte';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
 const asked = (value: string): SessionUpdate => ({ sessionUpdate: 'user_message_chunk', content: text(value) });
-const said = (value: string): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value) });
+const said = (value: string, meta: object = {}): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), _meta: { openagents: meta } });
 const call: SessionUpdate = { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'search.grep', kind: 'search', status: 'in_progress' };
 const plan: SessionUpdate = {
   sessionUpdate: 'plan',
@@ -125,7 +125,7 @@ describe('a log that ends in the middle of a turn', () => {
 
   test('does not move again with the next prompt', () => {
     const one = session(asked('x'), plan, call);
-    one.take(numbered([asked('y'), said('done')], 4));
+    one.take(numbered([asked('y'), said('done', { ended: true })], 4));
     expect([one.working, (one.rows[1] as ToolRow).state]).toEqual([false, 'unfinished']);
   });
 

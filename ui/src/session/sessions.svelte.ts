@@ -1,8 +1,9 @@
 import type { ListSessionsResponse, NewSessionResponse } from '@agentclientprotocol/sdk';
+import type { Approval } from '../connection/agents-wire';
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/link.svelte';
+import { sentence } from '../connection/sentence';
 import { METHODS, openagents, type ActivityParams, type AttachResult, type ExploreResult, type SessionInfo, type SessionMeta, type Update } from '../connection/wire';
-import { EXPLORER_MODE, type Mode } from '../models/modes';
+import { EXPLORER_MODE } from '../agents/modes';
 import { Session } from './session.svelte';
 
 /** A line of the sidebar. */
@@ -17,7 +18,7 @@ export interface SessionItem {
 /** What has been asked for and has no session yet. */
 export interface Starting {
   root: string;
-  mode: Mode;
+  mode: string;
   since: number;
   /** A person stopped it before its session had a name. */
   stopped: boolean;
@@ -122,10 +123,10 @@ export class Sessions {
   }
 
   /** Begins a session in a mode with a prompt. Resolves with false when that could not begin; `problem` says why. */
-  ask(root: string, text: string, mode: Mode): Promise<boolean> {
+  ask(root: string, text: string, mode: string): Promise<boolean> {
     const begin = async (): Promise<string> => {
       const { sessionId } = await this.#link().request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
-      await this.#link().request('session/set_mode', { sessionId, modeId: mode });
+      if (mode !== EXPLORER_MODE) await this.#link().request('session/set_mode', { sessionId, modeId: mode });
       return sessionId;
     };
     return this.#start(root, mode, begin, (session, starting) => {
@@ -134,7 +135,7 @@ export class Sessions {
     });
   }
 
-  async #start(root: string, mode: Mode, begin: () => Promise<string>, begun: (session: Session, starting: Starting) => void): Promise<boolean> {
+  async #start(root: string, mode: string, begin: () => Promise<string>, begun: (session: Session, starting: Starting) => void): Promise<boolean> {
     this.problem = null;
     this.open = null;
     const starting: Starting = { root, mode, since: Date.now(), stopped: false };
@@ -161,6 +162,22 @@ export class Sessions {
     }
   }
 
+  /** Hands a task to another agent: a turn that is this one call. */
+  async delegate(session: Session, args: Record<string, unknown>): Promise<void> {
+    await this.#link().request(METHODS.delegate, { sessionId: session.id, arguments: args });
+    void this.refresh();
+  }
+
+  /** Answers what an agent asks. Resolves with how it stands then: somebody may have been first. */
+  answer(sessionId: string, approvalId: string, optionId: string): Promise<Approval> {
+    return this.#link().request<Approval>(`${METHODS.approvals}/answer`, { sessionId, approvalId, optionId });
+  }
+
+  /** Lets an agent that is gone ask again. */
+  async resume(sessionId: string, approvalId: string): Promise<void> {
+    await this.#link().request(`${METHODS.approvals}/resume`, { sessionId, approvalId });
+  }
+
   /** Sends a prompt and resolves when its turn is over. A prompt that comes to nothing is back in the composer. */
   async prompt(session: Session, text: string): Promise<void> {
     const connection = this.#connection;
@@ -181,7 +198,7 @@ export class Sessions {
     else if (this.starting !== null) this.starting.stopped = true;
   }
 
-  cancel(session: Session): void {
+  cancel(session: Pick<Session, 'id'>): void {
     this.#link().notify('session/cancel', { sessionId: session.id });
   }
 

@@ -30,13 +30,13 @@ const SURFACES = ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected'];
 /** Text on the surfaces that it is set on: 4.5 to 1, as WCAG AA asks for small text. */
 const TEXT: [string, string[]][] = [
   ['ink', [...SURFACES, 'bg-code']],
-  ['ink-2', [...SURFACES, 'bg-code']],
-  ['ink-3', [...SURFACES, 'bg-code']],
-  ['ink-4', ['bg', 'bg-side', 'bg-raised', 'bg-hover']],
-  ['accent', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected']],
-  ['ok', ['bg', 'bg-side']],
-  ['warn', ['bg', 'bg-side', 'warn-soft']],
-  ['bad', ['bg', 'bg-side', 'bg-hover', 'bg-selected', 'bad-soft']],
+  ['ink-2', [...SURFACES, 'bg-code', 'added-soft', 'removed-soft']],
+  ['ink-3', [...SURFACES, 'bg-code', 'added-soft', 'removed-soft']],
+  ['ink-4', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-code']],
+  ['accent', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected', 'bg-code']],
+  ['ok', ['bg', 'bg-side', 'bg-raised', 'bg-code', 'added-soft']],
+  ['warn', ['bg', 'bg-side', 'bg-code', 'warn-soft']],
+  ['bad', ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected', 'bg-code', 'bad-soft', 'removed-soft']],
   ['accent-ink', ['accent-fill']],
   ['mark-ink', ['mark']],
   ['mark-now-ink', ['mark-now']],
@@ -73,7 +73,7 @@ test('no colour is written outside tokens.css', () => {
 });
 
 test('every token that is used exists', () => {
-  const local = new Set(['rows', 'frame-columns']);
+  const local = new Set(['rows', 'frame-columns', 'digits']);
   const missing: string[] = [];
   for (const entry of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
     if (!/\.(svelte|css)$/.test(entry)) continue;

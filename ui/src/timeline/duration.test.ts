@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { duration, elapsed, size } from './duration';
+import { duration, elapsed, size, thoughtWords } from './duration';
 
 test.each([
   [-5, '<1 ms'],
@@ -27,3 +27,11 @@ test.each([
   [1200, '1.2 kB'],
   [3_400_000, '3.4 MB'],
 ])('%d bytes are %s', (bytes, expected) => expect(size(bytes)).toBe(expected));
+
+test.each([
+  [0, 'Thought briefly'],
+  [999, 'Thought briefly'],
+  [1400, 'Thought for 1 s'],
+  [12_000, 'Thought for 12 s'],
+  [65_000, 'Thought for 1:05'],
+])('a thought of %d ms: %s', (ms, words) => expect(thoughtWords(ms)).toBe(words));

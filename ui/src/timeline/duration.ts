@@ -22,3 +22,9 @@ export function size(bytes: number): string {
   if (bytes < 1_000_000_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;
   return `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }
+
+/** `Thought for 12 s`, `Thought for 1:05`; what took less than a second was hardly a thought. */
+export function thoughtWords(ms: number): string {
+  if (ms < 1000) return 'Thought briefly';
+  return `Thought for ${ms < 59_500 ? `${Math.round(ms / 1000)} s` : duration(ms)}`;
+}

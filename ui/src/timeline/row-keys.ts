@@ -4,7 +4,8 @@ export interface RowKeys {
   count(): number;
   /** Makes a row the active one, scrolls to it and moves the focus there. */
   go(index: number): void;
-  open(index: number): void;
+  /** `key` names a row inside the row, where one was opened. */
+  open(index: number, key: string | undefined): void;
 }
 
 const STEP: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
@@ -17,9 +18,14 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
       return row === null || row === undefined ? -1 : Number(row.dataset['index']);
     }
 
+    /** Parts of a row with clicks and keys of their own: fields, changes, output. */
+    function own(target: EventTarget | null): boolean {
+      return ((target as Element | null)?.closest('[data-own]') ?? null) !== null;
+    }
+
     function onkeydown(event: KeyboardEvent): void {
       const step = STEP[event.key];
-      if (step === undefined || event.metaKey || event.ctrlKey || event.altKey || keys.count() === 0) return;
+      if (step === undefined || event.metaKey || event.ctrlKey || event.altKey || keys.count() === 0 || own(event.target)) return;
       event.preventDefault();
       const at = index(event.target);
       const from = at === -1 ? keys.active() : at;
@@ -29,12 +35,12 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
     function onclick(event: MouseEvent): void {
       const target = event.target as Element;
       const at = index(target);
-      if (at === -1) return;
+      if (at === -1 || own(target)) return;
       const control = target.closest('a, button');
       if (control !== null && !control.hasAttribute('data-open')) return;
       // A drag that selects text ends in a click as well.
       if (control === null && getSelection()?.isCollapsed === false) return;
-      keys.open(at);
+      keys.open(at, target.closest<HTMLElement>('[data-key]')?.dataset['key']);
     }
 
     list.addEventListener('keydown', onkeydown);

@@ -1,3 +1,4 @@
+import type { Approval, Decision } from '../connection/agents-wire';
 import type { Summary, Usage } from '../connection/wire';
 
 interface RowBase {
@@ -11,10 +12,42 @@ interface RowBase {
 /** `unfinished`: its turn is over and nothing ever said how the call ended. */
 export type ToolState = 'pending' | 'running' | 'done' | 'failed' | 'unfinished';
 
+/** The protocol's kinds of tool calls. */
+export type WorkKind = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other';
+
+export interface Place {
+  path: string;
+  line?: number;
+}
+
+/** One piece of what a tool call shows. */
+export type Piece =
+  /** Markdown. */
+  | { type: 'text'; text: string }
+  | { type: 'diff'; path: string; before: string | null; after: string }
+  | { type: 'terminal'; id: string; command: string | null; output: string; truncated: boolean; exitCode: number | null; signal: string | null };
+
+/** What happens in the session of a delegate. */
+export interface Delegate {
+  sessionId: string;
+  rows: readonly Row[];
+  /** Its agent, where it has said so. */
+  mode: string | null;
+}
+
 export interface ToolRow extends RowBase {
   kind: 'tool';
   callId: string;
   name: string;
+  /** One line for people, where the call says more than its name. */
+  title: string | null;
+  work: WorkKind;
+  places: readonly Place[];
+  content: readonly Piece[];
+  /** What was asked about the call, oldest first. */
+  approvals: readonly Approval[];
+  /** The session that it set to work. */
+  delegate?: Delegate;
   state: ToolState;
   args: Record<string, unknown>;
   output?: unknown;
@@ -36,16 +69,34 @@ export interface MessageRow extends RowBase {
   summary?: Summary;
   /** What a model's answer cost; it is whole then. */
   usage?: Usage;
+  late: boolean;
 }
 
 export interface ThoughtRow extends RowBase {
   kind: 'thought';
+  /** Markdown; empty where the agent does not publish it. */
   text: string;
+  messageId: string | null;
+  late: boolean;
+  /** When something else followed. */
+  endedAt?: number;
 }
 
 export interface UserRow extends RowBase {
   kind: 'user';
   text: string;
+  /** Who was chosen to answer. */
+  routing?: Decision;
 }
 
 export type Row = ToolRow | MessageRow | ThoughtRow | UserRow;
+
+/** Finds a row by its key, in the sessions of delegates too. */
+export function findRow(rows: readonly Row[], key: string): Row | undefined {
+  for (const row of rows) {
+    if (row.key === key) return row;
+    const within = row.kind === 'tool' && row.delegate !== undefined && key.startsWith(`${row.key}/`) ? findRow(row.delegate.rows, key) : undefined;
+    if (within !== undefined) return within;
+  }
+  return undefined;
+}

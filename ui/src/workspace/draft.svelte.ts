@@ -1,10 +1,10 @@
-import { EXPLORER_MODE, LOCAL_MODE, type Mode } from '../models/modes';
+import { EXPLORER_MODE } from '../agents/modes';
 
 const KEY = 'openagents.mode';
 
-function stored(): Mode {
+function stored(): string {
   try {
-    return localStorage.getItem(KEY) === LOCAL_MODE ? LOCAL_MODE : EXPLORER_MODE;
+    return localStorage.getItem(KEY) ?? EXPLORER_MODE;
   } catch {
     // Storage can be switched off.
     return EXPLORER_MODE;
@@ -17,14 +17,14 @@ export class Draft {
   path = $state<string | null>(null);
   /** Goals of an exploration, or the prompt for a model. */
   text = $state('');
-  #mode = $state<Mode>(stored());
+  #mode = $state<string>(stored());
 
   /** Who answers in new sessions, as it was chosen last. */
-  get mode(): Mode {
+  get mode(): string {
     return this.#mode;
   }
 
-  choose(mode: Mode): void {
+  choose(mode: string): void {
     this.#mode = mode;
     try {
       localStorage.setItem(KEY, mode);

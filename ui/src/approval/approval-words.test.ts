@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import type { Approval, ApprovalOption } from '../connection/agents-wire';
+import { claimedCommand, commandLine, mainOption, outcomeWords } from './approval-words';
+
+const OPTIONS: ApprovalOption[] = [
+  { id: 'never', name: 'No', kind: 'reject_once' },
+  { id: 'always', name: 'Always', kind: 'allow_always' },
+  { id: 'once', name: 'Yes', kind: 'allow_once' },
+];
+const approval = (more: Partial<Approval>): Approval => ({ id: 'a', callId: 'c', agent: 'Codex', title: 'Run ls', hash: 'h', options: OPTIONS, state: 'pending', askedAt: 1, ...more });
+
+test.each<[Partial<Approval>, string]>([
+  [{}, ''],
+  [{ state: 'answered', optionId: 'once', by: 'Phone' }, 'Approved on Phone'],
+  [{ state: 'answered', optionId: 'always', by: 'Phone' }, 'Approved on Phone, “Always”'],
+  [{ state: 'answered', optionId: 'never', by: 'Desktop' }, 'Rejected on Desktop'],
+  [{ state: 'answered', optionId: 'gone', by: 'Desktop' }, 'Answered on Desktop'],
+  [{ state: 'answered', optionId: 'once', by: '' }, 'Approved on another device'],
+  [{ state: 'expired' }, 'Nobody answered before the turn ended.'],
+  [{ state: 'withdrawn' }, 'Codex is gone and no longer waits for an answer.'],
+])('%j', (more, words) => expect(outcomeWords(approval(more))).toBe(words));
+
+test('the filled button allows once, whatever the order; without such an option it allows', () => {
+  expect(mainOption(OPTIONS)?.id).toBe('once');
+  expect(mainOption(OPTIONS.slice(0, 2))?.id).toBe('always');
+  expect(mainOption(OPTIONS.slice(0, 1))).toBeUndefined();
+});
+
+test('commands are written so that a shell would read them the same', () => {
+  expect(commandLine({ program: '/bin/sh', args: ['-c', "echo 'a b'"], cwd: '/' })).toBe(`/bin/sh -c 'echo '\\''a b'\\'''`);
+});
+
+test.each<[unknown, string | null]>([
+  [{ command: 'ls -l' }, 'ls -l'],
+  [{ command: ['rm', 'a b'] }, "rm 'a b'"],
+  [{ command: [] }, null],
+  [{ command: [1] }, null],
+  ['ls', null],
+  [null, null],
+])('%j claims %j', (input, command) => expect(claimedCommand(input)).toBe(command));

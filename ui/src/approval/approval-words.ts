@@ -1,0 +1,43 @@
+import type { Approval, ApprovalOption, FrozenCommand } from '../connection/agents-wire';
+
+export const allows = (option: ApprovalOption): boolean => option.kind.startsWith('allow');
+
+/** The option that the filled button stands for: to allow this once, in whatever order the agent offers it. */
+export function mainOption(options: readonly ApprovalOption[]): ApprovalOption | undefined {
+  return options.find((option) => option.kind === 'allow_once') ?? options.find(allows);
+}
+
+/** What became of it: `Approved on Phone`. Empty while it is pending. */
+export function outcomeWords(approval: Approval): string {
+  switch (approval.state) {
+    case 'pending':
+      return '';
+    case 'answered': {
+      const option = approval.options.find(({ id }) => id === approval.optionId);
+      const done = option === undefined ? 'Answered' : allows(option) ? 'Approved' : 'Rejected';
+      const always = option?.kind.endsWith('always') === true ? `, “${option.name}”` : '';
+      return `${done} on ${approval.by || 'another device'}${always}`;
+    }
+    case 'expired':
+      return 'Nobody answered before the turn ended.';
+    case 'withdrawn':
+      return `${approval.agent} is gone and no longer waits for an answer.`;
+  }
+}
+
+/** The command as a person would type it. */
+export function commandLine({ program, args }: FrozenCommand): string {
+  return [program, ...args].map(quoted).join(' ');
+}
+
+/** A command that the agent names in its raw input, which is a claim and no more. */
+export function claimedCommand(rawInput: unknown): string | null {
+  if (typeof rawInput !== 'object' || rawInput === null) return null;
+  const { command } = rawInput as { command?: unknown };
+  if (typeof command === 'string' && command !== '') return command;
+  return Array.isArray(command) && command.length > 0 && command.every((part) => typeof part === 'string') ? command.map(quoted).join(' ') : null;
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

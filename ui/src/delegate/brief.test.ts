@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import type { Summary } from '../connection/wire';
+import { argumentsOf, briefOf, missing } from './brief';
+
+const SUMMARY: Summary = {
+  repository: 'harbour',
+  source: 'session.analyze',
+  intent: 'Finish QR pairing. Then the rest.',
+  top_files: ['src/pair.rs', 'src/lib.rs'],
+  evidence: [
+    { kind: 'session', provider: 'codex', session_id: '0199a2b4-1111', line: 3, text: 'x' },
+    { kind: 'file', path: 'src/pair.rs', line: 2, text: 'TODO' },
+  ],
+};
+const BRIEF = briefOf(SUMMARY, '/w/harbour');
+
+test('an exploration suggests intent and evidence, each file once', () => {
+  expect(BRIEF).toMatchObject({ provider: 'auto', workspace: '/w/harbour', intent: SUMMARY.intent, evidence: 'codex 0199a2b:3\nsrc/pair.rs:2\nsrc/lib.rs' });
+});
+
+test('the whole brief becomes the prompt, and limits become arguments', () => {
+  const told = argumentsOf({ ...BRIEF, provider: 'gptoss_20b', acceptance: ' It works. \n\n', files: 'src/**\n', minutes: '1,5', dryRun: true });
+  expect(told).toEqual({
+    provider: 'gptoss',
+    task: 'delegate',
+    description: 'Finish QR pairing.',
+    user_prompt: 'Finish QR pairing. Then the rest.\n\nEvidence:\n- codex 0199a2b:3\n- src/pair.rs:2\n- src/lib.rs\n\nIt is done when:\n- It works.',
+    workspace_root: '/w/harbour',
+    summarize: true,
+    files_include_glob: ['src/**'],
+    time_budget_ms: 90_000,
+    dry_run: true,
+  });
+});
+
+test('what is left empty is no argument', () => {
+  const told = argumentsOf({ ...BRIEF, evidence: '', acceptance: '' });
+  expect(Object.keys(told)).toEqual(['provider', 'task', 'description', 'user_prompt', 'workspace_root', 'summarize']);
+  expect(told['user_prompt']).toBe(SUMMARY.intent);
+});
+
+test.each([
+  [{}, null],
+  [{ intent: ' ' }, 'Write what the agent is to do.'],
+  [{ workspace: '' }, 'Name the folder that it works in.'],
+  [{ minutes: 'soon' }, 'The time budget is a number of minutes.'],
+  [{ minutes: '0' }, 'The time budget is a number of minutes.'],
+])('%j is missing: %s', (more, expected) => expect(missing({ ...BRIEF, ...more })).toBe(expected));

@@ -1,0 +1,82 @@
+import { LOCAL_MODE } from '../agents/modes';
+import type { Summary } from '../connection/wire';
+import { citation } from '../timeline/evidence';
+
+/** What another agent is told, as a person edits it. Lists have one entry a line. */
+export interface Brief {
+  /** Id of the agent, or `auto`. */
+  provider: string;
+  workspace: string;
+  intent: string;
+  evidence: string;
+  acceptance: string;
+  /** Globs of the files that it may touch; empty for all. */
+  files: string;
+  /** Minutes; empty for no limit. */
+  minutes: string;
+  summarize: boolean;
+  dryRun: boolean;
+}
+
+/** The brief that an exploration suggests. */
+export function briefOf(summary: Summary, workspace: string): Brief {
+  const evidence = (summary.evidence ?? []).map(citation);
+  const files = summary.top_files ?? [];
+  const named = files.filter((file) => !evidence.some((line) => line.startsWith(file)));
+  return {
+    provider: 'auto',
+    workspace,
+    intent: summary.intent ?? '',
+    evidence: [...evidence, ...named].join('\n'),
+    acceptance: 'The tests pass.\nThe change is as small as it can be.',
+    files: '',
+    minutes: '',
+    summarize: true,
+    dryRun: false,
+  };
+}
+
+/** The arguments of `delegate.run`. */
+export function argumentsOf(brief: Brief): Record<string, unknown> {
+  const minutes = Number(brief.minutes.replace(',', '.'));
+  const files = linesOf(brief.files);
+  const parts = [
+    brief.intent.trim(),
+    listed('Evidence', brief.evidence),
+    listed('It is done when', brief.acceptance),
+  ];
+  return {
+    provider: brief.provider === LOCAL_MODE ? 'gptoss' : brief.provider,
+    task: 'delegate',
+    description: firstSentence(brief.intent),
+    user_prompt: parts.filter((part) => part !== '').join('\n\n'),
+    workspace_root: brief.workspace.trim(),
+    summarize: brief.summarize,
+    ...(files.length > 0 ? { files_include_glob: files } : {}),
+    ...(brief.minutes.trim() !== '' && minutes > 0 ? { time_budget_ms: Math.round(minutes * 60_000) } : {}),
+    ...(brief.dryRun ? { dry_run: true } : {}),
+  };
+}
+
+/** What is missing before it can be sent; null when nothing is. */
+export function missing(brief: Brief): string | null {
+  if (brief.intent.trim() === '') return 'Write what the agent is to do.';
+  if (brief.workspace.trim() === '') return 'Name the folder that it works in.';
+  if (brief.minutes.trim() !== '' && !(Number(brief.minutes.replace(',', '.')) > 0)) return 'The time budget is a number of minutes.';
+  return null;
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+}
+
+function listed(heading: string, text: string): string {
+  const lines = linesOf(text);
+  return lines.length === 0 ? '' : `${heading}:\n${lines.map((line) => `- ${line}`).join('\n')}`;
+}
+
+function firstSentence(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  const sentence = /^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line;
+  return sentence.length > 100 ? `${sentence.slice(0, 99)}…` : sentence;
+}

@@ -1,0 +1,164 @@
+import type { ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
+import type { TerminalMeta } from '../connection/agents-wire';
+import { openagents, type ToolMeta, type Update } from '../connection/wire';
+import type { Piece, Place, ToolRow, ToolState } from '../timeline/rows';
+import type { Body, Fold } from './fold';
+import { text } from './fold-speech';
+
+/** Folds in a tool call that is announced, or announced again. */
+export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
+  const known = fold.calls.has(body.toolCallId);
+  const index = rowOf(fold, body.toolCallId, at);
+  const before = fold.rows[index] as ToolRow;
+  const name = body.name ?? body.title;
+  const row: ToolRow = {
+    ...before,
+    ...details({ ...body, title: body.title === name ? null : body.title }),
+    name,
+    args: fields(body.rawInput),
+    seqs: [...before.seqs, at.seq],
+  };
+  if (!known) {
+    row.state = toolState(body.status) ?? 'pending';
+    row.late = openagents<ToolMeta>(body._meta).late ?? false;
+  }
+  fold.rows[index] = row;
+  const begun = row.state === 'pending' || row.state === 'running';
+  if (begun && !row.late) {
+    fold.open.add(row.callId);
+    fold.working = true;
+  }
+}
+
+/** Folds in news of a call; its announcement may be missing, but the news still deserves a row. */
+export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
+  const meta = openagents<ToolMeta>(body._meta);
+  const index = rowOf(fold, body.toolCallId, at, body.title ?? meta.approval?.title);
+  const before = fold.rows[index] as ToolRow;
+  const state = toolState(body.status) ?? before.state;
+  const over = state === 'done' || state === 'failed';
+  const after: ToolRow = {
+    ...before,
+    ...details(body.title === before.name ? { ...body, title: null } : body),
+    seqs: [...before.seqs, at.seq],
+    state,
+    truncated: before.truncated || (meta.truncated ?? false),
+    timedOut: before.timedOut || (meta.timedOut ?? false),
+    late: before.late || (meta.late ?? false),
+  };
+  if (meta.progress !== undefined) after.progress = Math.min(1, Math.max(0, meta.progress));
+  if (meta.note !== undefined) after.note = meta.note;
+  if (body.rawInput !== undefined && body.rawInput !== null) after.args = fields(body.rawInput);
+  if (body.rawOutput !== undefined) after.output = body.rawOutput;
+  if (state === 'failed' && toolState(body.status) === 'failed') {
+    after.error = meta.error ?? errorText(body.rawOutput) ?? 'The tool failed and gave no reason.';
+  }
+  if (meta.approval !== undefined) {
+    const { approval } = meta;
+    const at = before.approvals.findIndex((known) => known.id === approval.id);
+    after.approvals = at === -1 ? [...before.approvals, approval] : before.approvals.with(at, approval);
+    fold.asked.set(approval.id, { sessionId: fold.delegate, key: before.key, approval });
+  }
+  if (over && body.status !== undefined && body.status !== null) {
+    after.endedAt = at.ts;
+    fold.open.delete(body.toolCallId);
+  }
+  fold.rows[index] = after;
+}
+
+/** Returns where the row of a call is, and makes one for a call that nobody announced. */
+export function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
+  const known = fold.calls.get(callId);
+  if (known !== undefined) return known;
+  fold.calls.set(callId, fold.rows.length);
+  return (
+    fold.rows.push({
+      kind: 'tool',
+      key: `${fold.prefix}t${callId}`,
+      seqs: [],
+      ts: at.ts,
+      callId,
+      name: name ?? `call ${callId.slice(0, 8)}…`,
+      title: null,
+      work: 'other',
+      places: [],
+      content: [],
+      approvals: [],
+      state: 'pending',
+      args: {},
+      truncated: false,
+      timedOut: false,
+      late: false,
+    }) - 1
+  );
+}
+
+/** What is absent stays as it was; what is there replaces it. */
+function details(body: {
+  title?: string | null;
+  kind?: ToolRow['work'] | null;
+  locations?: ToolCallLocation[] | null;
+  content?: ToolCallContent[] | null;
+}): Partial<ToolRow> {
+  const { title, kind, locations, content } = body;
+  return {
+    ...(title ? { title } : {}),
+    ...(kind ? { work: kind } : {}),
+    ...(locations && locations.length > 0 ? { places: locations.map(place) } : {}),
+    ...(content && content.length > 0 ? { content: content.flatMap(piece) } : {}),
+  };
+}
+
+function place({ path, line }: ToolCallLocation): Place {
+  return typeof line === 'number' ? { path, line } : { path };
+}
+
+function piece(content: ToolCallContent): Piece[] {
+  switch (content.type) {
+    case 'content':
+      return [{ type: 'text', text: text(content.content) }];
+    case 'diff':
+      return [{ type: 'diff', path: content.path, before: content.oldText ?? null, after: content.newText }];
+    case 'terminal': {
+      const { terminal } = openagents<{ terminal: TerminalMeta }>(content._meta);
+      return [
+        {
+          type: 'terminal',
+          id: content.terminalId,
+          command: terminal?.command ?? null,
+          output: terminal?.output ?? '',
+          truncated: terminal?.truncated ?? false,
+          exitCode: terminal?.exitCode ?? null,
+          signal: terminal?.signal ?? null,
+        },
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function toolState(status: string | null | undefined): ToolState | undefined {
+  switch (status) {
+    case 'pending':
+      return 'pending';
+    case 'in_progress':
+      return 'running';
+    case 'completed':
+      return 'done';
+    case 'failed':
+      return 'failed';
+    default:
+      return undefined;
+  }
+}
+
+function errorText(output: unknown): string | undefined {
+  if (typeof output === 'string') return output;
+  const error = (output as { error?: unknown } | null | undefined)?.error;
+  return typeof error === 'string' ? error : undefined;
+}

@@ -1,0 +1,76 @@
+import type { ContentBlock } from '@agentclientprotocol/sdk';
+import { openagents, type SpeechMeta, type Update } from '../connection/wire';
+import type { MessageRow, ThoughtRow } from '../timeline/rows';
+import type { Body, Fold } from './fold';
+
+/** The bridge's own last words of a turn: each is a message of its own, even where nothing stands between two of them. */
+const LAST_WORDS = /^(?:Cancelled\.$|Cancelled before it began\.$|Exploration cancelled\.$|❌ )/u;
+
+export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
+  const { summary, usage, ended, late = false } = openagents<SpeechMeta>(body._meta);
+  const messageId = idOf(body);
+  const said = text(body.content);
+  const index = lastOf(fold, late);
+  const last = fold.rows[index];
+  const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined;
+  if (goesOn && !LAST_WORDS.test(last.text) && !LAST_WORDS.test(said)) {
+    const joined: MessageRow = { ...last, text: last.text + said, seqs: [...last.seqs, at.seq] };
+    if (summary !== undefined) joined.summary = summary;
+    if (usage !== undefined) joined.usage = usage;
+    fold.rows[index] = joined;
+  } else if (said !== '' || summary !== undefined) {
+    const row: MessageRow = { kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late };
+    if (summary !== undefined) row.summary = summary;
+    if (usage !== undefined) row.usage = usage;
+    fold.rows.push(row);
+  }
+  const ends = ended === true || summary !== undefined || usage !== undefined || LAST_WORDS.test(said);
+  // An exploration ends with its one final message, which comes after the plan's last word.
+  if (ends && !late) fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
+}
+
+export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Update): void {
+  const { late = false } = openagents<SpeechMeta>(body._meta);
+  const messageId = idOf(body);
+  const said = text(body.content);
+  const index = lastOf(fold, late);
+  const last = fold.rows[index];
+  if (last?.kind === 'thought' && last.messageId === messageId && last.endedAt === undefined) {
+    fold.rows[index] = { ...last, text: last.text + said, seqs: [...last.seqs, at.seq] } satisfies ThoughtRow;
+  } else {
+    endThought(fold, at);
+    fold.rows.push({ kind: 'thought', key: `${fold.prefix}h${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late });
+  }
+}
+
+/** Something else follows: that is how long the thought took. */
+export function endThought(fold: Fold, at: Update): void {
+  const index = fold.rows.length - 1;
+  const last = fold.rows[index];
+  if (last?.kind === 'thought' && last.endedAt === undefined) fold.rows[index] = { ...last, endedAt: at.ts };
+}
+
+/** Where what is said now may go on: late words stand between those of the next turn, and neither ends the other. */
+function lastOf(fold: Fold, late: boolean): number {
+  return fold.rows.findLastIndex((row) => row.kind === 'user' || row.late === late);
+}
+
+function idOf(body: object): string | null {
+  const id = (body as { messageId?: unknown }).messageId;
+  return typeof id === 'string' ? id : null;
+}
+
+export function text(content: ContentBlock): string {
+  switch (content.type) {
+    case 'text':
+      return content.text;
+    case 'image':
+      return '[Image]';
+    case 'audio':
+      return '[Audio]';
+    case 'resource_link':
+      return `Resource: ${content.uri}`;
+    default:
+      return '[Attachment]';
+  }
+}

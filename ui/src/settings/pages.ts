@@ -1,0 +1,2 @@
+/** The pages of the settings. */
+export type Page = 'models' | 'agents';

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { screen } from './screen';
+
+const drawn = (output: string): string =>
+  screen(output)
+    .map(({ text, tone, bold }) => (tone === 'plain' && !bold ? text : `<${tone}${bold ? '!' : ''} ${text}>`))
+    .join('');
+
+test.each([
+  ['plain', 'a\nb\n', 'a\nb\n'],
+  ['colours', '\u001b[31mbad\u001b[0m and \u001b[1;32mgood\u001b[0m', '<bad bad> and <good! good>'],
+  ['bright colours', '\u001b[91mbad\u001b[39m, \u001b[90mgrey\u001b[0m', '<bad bad>, <faint grey>'],
+  ['movements of the cursor', 'a\u001b[2K\u001b[1Gb', 'ab'],
+  ['titles of windows', '\u001b]0;title\u0007a\u001b]8;;http://x\u001b\\b', 'ab'],
+  ['progress that is written over', '10 %\r50 %\r100 %\ndone\r\n', '100 %\ndone\n'],
+  ['markup', '<b>&amp;</b>', '<b>&amp;</b>'],
+  ['nothing', '', ''],
+])('%s', (_name, output, expected) => expect(drawn(output)).toBe(expected));

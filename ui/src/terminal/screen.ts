@@ -1,0 +1,37 @@
+import Anser from 'anser';
+
+/** The colours of a terminal, as roles of this page. */
+export type Tone = 'plain' | 'good' | 'bad' | 'warn' | 'accent' | 'faint';
+
+export interface Span {
+  text: string;
+  tone: Tone;
+  bold: boolean;
+}
+
+const TONES: Record<string, Tone> = {
+  red: 'bad',
+  green: 'good',
+  yellow: 'warn',
+  blue: 'accent',
+  magenta: 'accent',
+  cyan: 'accent',
+  'bright-black': 'faint',
+};
+
+ 
+const TITLES = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
+
+/** What a terminal would show of an output: colours kept, lines that were written over gone. */
+export function screen(output: string): Span[] {
+  const text = output
+    .replace(TITLES, '')
+    .replaceAll('\r\n', '\n')
+    .replace(/[^\n]*\r(?!\n|$)/g, '')
+    .replaceAll('\r', '');
+  return Anser.ansiToJson(text, { use_classes: true, json: true, remove_empty: true }).map((part) => ({
+    text: part.content,
+    tone: TONES[part.fg?.replace(/^ansi-/, '') ?? ''] ?? TONES[part.fg?.replace(/^ansi-bright-/, '') ?? ''] ?? (part.decorations?.includes('dim') ? 'faint' : 'plain'),
+    bold: part.decorations?.includes('bold') ?? false,
+  }));
+}

@@ -1,0 +1,26 @@
+import { createContext } from 'svelte';
+import type { Approval } from '../connection/agents-wire';
+
+/** What rows need from the session that they stand in, however deep, and what can be done from them. */
+export interface Deeds {
+  /** The session of the timeline. */
+  sessionId(): string;
+  /** Its workspace. */
+  root(): string;
+  now(): number;
+  /** The link is up: there is somebody to ask. */
+  live(): boolean;
+  agentName(id: string): string;
+  isLocal(id: string): boolean;
+  /** Resolves with the approval as it stands then: somebody may have been first. */
+  answer(sessionId: string, approvalId: string, optionId: string): Promise<Approval>;
+  /** Lets the agent ask again. */
+  resume(sessionId: string, approvalId: string): Promise<void>;
+  /** Ends the turn of a session. */
+  stop(sessionId: string): void;
+  show(sessionId: string): void;
+  /** An approval has come into sight, or left it. */
+  sees(approvalId: string, inSight: boolean): void;
+}
+
+export const [useDeeds, provideDeeds] = createContext<Deeds>();

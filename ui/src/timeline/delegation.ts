@@ -1,0 +1,107 @@
+import type { DelegateReport } from '../connection/agents-wire';
+import type { Piece, Row, ToolRow } from './rows';
+
+/** The tools that set another agent to work. */
+const DELEGATES = new Set(['delegate.run', 'codex.run']);
+
+/** Whether a row is shown as the work of another agent. */
+export function isDelegation(row: ToolRow): boolean {
+  return row.delegate !== undefined || DELEGATES.has(row.name);
+}
+
+export interface Delegation {
+  /** Id of the agent; `auto` while OpenAgents has not said whom it chose. */
+  provider: string;
+  state: 'starting' | 'working' | 'waiting' | 'done' | 'dry-run' | 'failed' | 'cancelled' | 'unfinished';
+  description: string | null;
+  /** What the agent was told. */
+  prompt: string;
+  /** What it was told to keep to, in words. */
+  limits: string[];
+  /** What there is to say at the end: a summary, or what went wrong. */
+  notes: string | null;
+}
+
+export function delegation(row: ToolRow): Delegation {
+  const { args } = row;
+  const report = reportOf(row.output);
+  const told = (name: string): string => (typeof args[name] === 'string' ? args[name] : '');
+  const provider = report?.provider || row.delegate?.mode || told('provider') || (row.name === 'codex.run' ? 'codex' : 'auto');
+  const globs = Array.isArray(args['files_include_glob']) ? args['files_include_glob'].filter((glob) => typeof glob === 'string') : [];
+  const files = args['max_files'];
+  const budget = args['time_budget_ms'];
+  return {
+    provider,
+    state: stateOf(row, report),
+    description: told('description') || null,
+    prompt: told('user_prompt'),
+    limits: [
+      globs.length > 0 ? `Only ${globs.join(', ')}` : '',
+      typeof files === 'number' ? `${files} files at most` : '',
+      typeof budget === 'number' ? `${budgetWords(budget)} of time` : '',
+    ].filter((limit) => limit !== ''),
+    notes: row.state === 'failed' ? (row.error ?? null) : report?.notes || null,
+  };
+}
+
+function stateOf(row: ToolRow, report: DelegateReport | null): Delegation['state'] {
+  switch (row.state) {
+    case 'pending':
+    case 'running':
+      if (asks(row)) return 'waiting';
+      return row.delegate === undefined ? 'starting' : 'working';
+    case 'done':
+      if (report?.ok === false) return /^cancelled\b/i.test(report.notes) ? 'cancelled' : 'failed';
+      return report?.dispatched === false ? 'dry-run' : 'done';
+    case 'failed':
+      return /^cancelled\b/i.test(row.error ?? '') ? 'cancelled' : 'failed';
+    case 'unfinished':
+      return 'unfinished';
+  }
+}
+
+/** Whether somebody waits for an answer in a row or in what it set to work. */
+function asks(row: ToolRow): boolean {
+  return row.approvals.some(({ state }) => state === 'pending') || (row.delegate?.rows.some((inner) => inner.kind === 'tool' && asks(inner)) ?? false);
+}
+
+export type Change = Extract<Piece, { type: 'diff' }> & { line?: number };
+
+/** What was changed, file by file: changes that go on where the last one ended are one. */
+export function changes(rows: readonly Row[]): Change[] {
+  const found: Change[] = [];
+  for (const row of rows) {
+    if (row.kind !== 'tool' || row.state === 'failed') continue;
+    for (const piece of row.content) {
+      if (piece.type !== 'diff') continue;
+      const line = row.places.find(({ path }) => path === piece.path)?.line;
+      const at = found.findLastIndex(({ path }) => path === piece.path);
+      const last = found[at];
+      if (last !== undefined && last.after === piece.before) found[at] = { ...last, after: piece.after };
+      else if (last?.before !== piece.before || last?.after !== piece.after) found.push(line === undefined ? { ...piece } : { ...piece, line });
+    }
+  }
+  return found.filter(({ before, after }) => before !== after);
+}
+
+/** Every file that was changed, in the order of the first change. */
+export function filesTouched(rows: readonly Row[]): string[] {
+  const found = new Set<string>();
+  for (const row of rows) {
+    if (row.kind !== 'tool' || row.state === 'failed') continue;
+    for (const piece of row.content) if (piece.type === 'diff') found.add(piece.path);
+    if (row.work === 'edit' || row.work === 'delete' || row.work === 'move') row.places.forEach(({ path }) => found.add(path));
+  }
+  return [...found];
+}
+
+function reportOf(output: unknown): DelegateReport | null {
+  if (typeof output !== 'object' || output === null) return null;
+  const { ok, provider, notes, dispatched } = output as Partial<DelegateReport>;
+  if (typeof ok !== 'boolean') return null;
+  return { ok, provider: provider ?? '', notes: notes ?? '', dispatched: dispatched ?? true, tool_call_id: '' };
+}
+
+function budgetWords(ms: number): string {
+  return ms < 90_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
+}
