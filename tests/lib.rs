@@ -3,6 +3,13 @@
 #[path = "support/gptoss/mod.rs"]
 pub mod gptoss;
 
+#[cfg(unix)]
+#[path = "support/llama_server.rs"]
+pub mod llama_server;
+
+#[path = "support/openai/mod.rs"]
+pub mod openai;
+
 #[path = "support/server.rs"]
 pub mod server;
 

@@ -5,6 +5,7 @@
 
 pub mod acp;
 mod local;
+pub mod openai;
 mod process;
 
 pub use local::{AgentsConfig, LocalAgents};

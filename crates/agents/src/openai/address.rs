@@ -1,0 +1,85 @@
+//! Base URLs as people type them, and the address that is asked.
+
+use reqwest::Url;
+use std::net::IpAddr;
+
+/// Why a base URL cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It is none.
+    #[error("the base URL {0:?} is none; write it like http://127.0.0.1:8080/v1")]
+    Malformed(String),
+    /// It would be shown wherever the endpoint is.
+    #[error("the base URL has a name or a password in it; name the variable that holds the key instead")]
+    HasPassword,
+}
+
+/// Returns the address of the chat completions of a base URL. One without a path means `/v1`, as every preset has it.
+pub(super) fn completions(base: &str) -> Result<Url, AddressError> {
+    let malformed = || AddressError::Malformed(base.to_owned());
+    let mut url = Url::parse(base.trim()).map_err(|_| malformed())?;
+    if !matches!(url.scheme(), "http" | "https") || url.fragment().is_some() {
+        return Err(malformed());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(AddressError::HasPassword);
+    }
+    let path = url.path().trim_end_matches('/').to_owned();
+    let path = path.strip_suffix("/chat/completions").unwrap_or(&path);
+    let path = if path.is_empty() { "/v1" } else { path };
+    url.set_path(&format!("{path}/chat/completions"));
+    Ok(url)
+}
+
+/// Whether what is sent there stays on this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    match literal.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_is_read_as_people_write_it() {
+        let rows = [
+            ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/chat/completions"),
+            ("http://localhost:11434", "http://localhost:11434/v1/chat/completions"),
+            ("http://localhost:11434/", "http://localhost:11434/v1/chat/completions"),
+            ("https://x.example/a/v1/chat/completions", "https://x.example/a/v1/chat/completions"),
+            (" https://x.example/openai?version=1 ", "https://x.example/openai/chat/completions?version=1"),
+        ];
+        for (base, expected) in rows {
+            assert_eq!(completions(base).unwrap().as_str(), expected, "{base}");
+        }
+        for bad in ["", "127.0.0.1:8080", "localhost:1234/v1", "ftp://x/v1", "http://", "https://x/v1#a"] {
+            assert_eq!(completions(bad), Err(AddressError::Malformed(bad.to_owned())), "{bad}");
+        }
+        assert_eq!(completions("https://me:secret@x.example/v1"), Err(AddressError::HasPassword));
+    }
+
+    #[test]
+    fn only_addresses_of_this_machine_are_local() {
+        let rows = [
+            ("http://127.0.0.1:1/v1", true),
+            ("http://127.9.9.9/v1", true),
+            ("http://localhost/v1", true),
+            ("http://[::1]:8000/v1", true),
+            ("http://[::ffff:127.0.0.1]/v1", true),
+            ("http://0x7f.1/v1", true),
+            ("http://192.168.0.2/v1", false),
+            ("http://127.0.0.1.example.com/v1", false),
+            ("http://localhost.example.com/v1", false),
+            ("https://api.openai.com/v1", false),
+        ];
+        for (base, expected) in rows {
+            assert_eq!(is_loopback(&completions(base).unwrap()), expected, "{base}");
+        }
+    }
+}

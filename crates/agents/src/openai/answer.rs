@@ -1,0 +1,261 @@
+//! The frames of an answer, as a model's events.
+
+use super::{
+    calls::Calls,
+    content::{Content, Piece},
+    names::Names,
+    parameters::Refused,
+};
+use openagents_core::model::{Activity, ModelEvent, Reasoning, StopReason, Usage};
+use serde_json::Value;
+use std::time::Instant;
+
+/// The members in which servers tell thoughts: DeepSeek, llama-server, vLLM; OpenRouter, Groq, Ollama; a few others.
+const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
+
+/// What a frame means for the rest.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Frame {
+    /// There may be more.
+    More,
+    /// `[DONE]`.
+    Done,
+    /// It went wrong: what the server says.
+    Error(Value),
+}
+
+/// Why an answer is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// It ends in the middle.
+    BrokenOff,
+    /// A filter of the server took it away.
+    Filtered,
+    /// No frame of it could be read.
+    Unreadable,
+}
+
+/// An answer as it comes.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    names: Names,
+    refused: &'a Refused,
+    content: Content,
+    calls: Calls,
+    finish: Option<String>,
+    done: bool,
+    spoke: bool,
+    /// Frames that made sense, and those that did not.
+    frames: (u32, u32),
+    usage: Option<Usage>,
+    asked: Instant,
+    first: Option<Instant>,
+    /// Pieces that came; one is a token, or nearly.
+    pieces: u32,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn new(model: &str, names: Names, refused: &'a Refused) -> Self {
+        Self {
+            names,
+            refused,
+            content: Content::new(model),
+            calls: Calls::default(),
+            finish: None,
+            done: false,
+            spoke: false,
+            frames: (0, 0),
+            usage: None,
+            asked: Instant::now(),
+            first: None,
+            pieces: 0,
+        }
+    }
+
+    /// Takes the data of a frame.
+    pub(super) fn push(&mut self, data: &str, on_event: &mut dyn FnMut(ModelEvent)) -> Frame {
+        let data = data.trim();
+        if data == "[DONE]" {
+            self.done = true;
+            return Frame::Done;
+        }
+        match serde_json::from_str::<Value>(data) {
+            Ok(frame) => self.frame(&frame, on_event),
+            // Frames with one line break between them arrive as one.
+            Err(_) if data.contains('\n') => {
+                let mut meaning = Frame::More;
+                for line in data.lines().filter(|line| !line.trim().is_empty()) {
+                    meaning = self.push(line, on_event);
+                    if meaning != Frame::More {
+                        break;
+                    }
+                }
+                meaning
+            }
+            Err(_) => {
+                self.frames.1 += 1;
+                Frame::More
+            }
+        }
+    }
+
+    fn frame(&mut self, frame: &Value, on_event: &mut dyn FnMut(ModelEvent)) -> Frame {
+        let is_error = frame["object"] == "error" || frame["type"] == "error";
+        if is_error || frame.get("error").is_some_and(|error| !error.is_null()) {
+            return Frame::Error(frame.clone());
+        }
+        if !frame.is_object() {
+            self.frames.1 += 1;
+            return Frame::More;
+        }
+        self.frames.0 += 1;
+        self.figures(frame);
+        let choice = &frame["choices"][0];
+        let delta = ["delta", "message"].into_iter().find_map(|member| choice.get(member));
+        if let Some(delta) = delta.filter(|delta| delta.is_object()) {
+            self.delta(delta, on_event);
+        }
+        if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
+            self.finish = Some(reason.to_owned());
+        }
+        Frame::More
+    }
+
+    fn delta(&mut self, delta: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
+        let thought = THOUGHTS.into_iter().find_map(|member| {
+            let text = delta[member].as_str().filter(|text| !text.is_empty())?;
+            Some((member, text))
+        });
+        if let Some((member, text)) = thought {
+            self.refused.tells_thoughts_in(member);
+            self.tell(ModelEvent::Reasoning(Reasoning::new(text)), on_event);
+        }
+        match &delta["content"] {
+            Value::String(text) => self.content(text, on_event),
+            Value::Array(parts) => parts.iter().for_each(|part| self.part(part, on_event)),
+            _ => {}
+        }
+        // Why a model does not answer is its answer.
+        if let Some(text) = delta["refusal"].as_str() {
+            self.content(text, on_event);
+        }
+        let calls = delta["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        calls.iter().for_each(|call| self.calls.push(call));
+        let older = delta.get("function_call").filter(|call| call.is_object());
+        if let Some(call) = older {
+            self.calls.push(&serde_json::json!({"function": call}));
+        }
+        if !calls.is_empty() || older.is_some() {
+            self.count(on_event);
+        }
+    }
+
+    /// A part of content that is a list, as Mistral sends it.
+    fn part(&mut self, part: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
+        if part["type"] == "thinking" {
+            let text = match &part["thinking"] {
+                Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+                other => other.as_str().unwrap_or_default().to_owned(),
+            };
+            self.tell(ModelEvent::Reasoning(Reasoning::new(text)), on_event);
+        } else if let Some(text) = part["text"].as_str() {
+            self.content(text, on_event);
+        }
+    }
+
+    fn content(&mut self, text: &str, on_event: &mut dyn FnMut(ModelEvent)) {
+        if text.is_empty() {
+            return;
+        }
+        for piece in self.content.push(text) {
+            self.piece(piece, on_event);
+        }
+    }
+
+    fn piece(&mut self, piece: Piece, on_event: &mut dyn FnMut(ModelEvent)) {
+        let event = match piece {
+            Piece::Text(text) => {
+                self.spoke |= !text.trim().is_empty();
+                ModelEvent::Text(text)
+            }
+            Piece::Preamble(text) => ModelEvent::Preamble(text),
+            Piece::Thought(text) => ModelEvent::Reasoning(Reasoning::new(text)),
+        };
+        self.tell(event, on_event);
+    }
+
+    fn tell(&mut self, event: ModelEvent, on_event: &mut dyn FnMut(ModelEvent)) {
+        on_event(event);
+        self.count(on_event);
+    }
+
+    fn count(&mut self, on_event: &mut dyn FnMut(ModelEvent)) {
+        let first = *self.first.get_or_insert_with(Instant::now);
+        self.pieces = self.pieces.saturating_add(1);
+        let tokens_per_second = per_second(self.pieces, first);
+        on_event(ModelEvent::Activity(Activity::Generating { tokens: self.pieces, tokens_per_second }));
+    }
+
+    /// Reads the figures; they come in a frame of their own, or in every one, each time for all so far.
+    fn figures(&mut self, frame: &Value) {
+        let Some(usage) = frame["usage"].as_object() else { return };
+        let count = |value: Option<&Value>| {
+            value.and_then(Value::as_u64).map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX))
+        };
+        let details = usage.get("prompt_tokens_details");
+        let measured = frame["timings"]["predicted_per_second"].as_f64();
+        self.usage = Some(Usage {
+            prompt_tokens: count(usage.get("prompt_tokens")),
+            cached_tokens: count(details.and_then(|details| details.get("cached_tokens"))),
+            tokens: count(usage.get("completion_tokens")),
+            tokens_per_second: measured.map_or(0.0, |speed| speed as f32),
+            ..Usage::default()
+        });
+    }
+
+    /// Tells what is left: the end of the text, the calls, the figures.
+    pub(super) fn finish(mut self, on_event: &mut dyn FnMut(ModelEvent)) -> Result<StopReason, Flaw> {
+        for piece in self.content.finish() {
+            self.piece(piece, on_event);
+        }
+        let is_cut = self.finish.as_deref() == Some("length");
+        let is_over = self.finish.is_some() || self.done;
+        let says_nothing = !self.spoke && self.calls.is_empty();
+        if self.frames.0 == 0 && self.frames.1 > 0 {
+            return Err(Flaw::Unreadable);
+        }
+        // Of a server that never says that it is over, an answer that makes sense is over.
+        if !is_over && (says_nothing || !self.calls.are_whole()) {
+            return Err(Flaw::BrokenOff);
+        }
+        if says_nothing && self.finish.as_deref() == Some("content_filter") {
+            return Err(Flaw::Filtered);
+        }
+        let calls = std::mem::take(&mut self.calls);
+        // What was cut off in the middle of a call is not run.
+        let calls = if is_cut && !calls.are_whole() { Vec::new() } else { calls.finish(&self.names) };
+        let asks = !calls.is_empty();
+        calls.into_iter().for_each(|call| on_event(ModelEvent::ToolCall(call)));
+        self.tell_figures(on_event);
+        Ok(match (is_cut, asks) {
+            (true, _) => StopReason::MaxTokens,
+            (false, true) => StopReason::ToolCalls,
+            (false, false) => StopReason::EndTurn,
+        })
+    }
+
+    fn tell_figures(&self, on_event: &mut dyn FnMut(ModelEvent)) {
+        let Some(usage) = self.usage else { return };
+        let first = self.first.unwrap_or_else(Instant::now);
+        let first_token_ms = u32::try_from((first - self.asked).as_millis()).unwrap_or(u32::MAX);
+        let measured = Some(usage.tokens_per_second).filter(|speed| speed.is_finite() && *speed > 0.0);
+        let tokens_per_second = measured.unwrap_or_else(|| per_second(usage.tokens, first));
+        on_event(ModelEvent::Usage(Usage { tokens_per_second, first_token_ms, ..usage }));
+    }
+}
+
+/// Tokens a second since the first one came.
+fn per_second(tokens: u32, since: Instant) -> f32 {
+    let seconds = since.elapsed().as_secs_f32();
+    if seconds > 0.0 { tokens as f32 / seconds } else { 0.0 }
+}

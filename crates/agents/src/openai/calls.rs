@@ -1,0 +1,254 @@
+//! Puts calls together that come in pieces.
+
+use super::names::Names;
+use openagents_core::model::CallRequest;
+use serde_json::{Map, Value};
+
+/// Bytes of the arguments of one answer; what is longer is cut off, and then no JSON.
+const BYTES: usize = 1 << 20;
+
+/// Calls of one answer that are kept; the loop runs fewer.
+const CALLS: usize = 64;
+
+/// The calls of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    calls: Vec<Call>,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Calls {
+    /// Takes an entry of `tool_calls`, a piece of a call or a whole one.
+    pub(super) fn push(&mut self, piece: &Value) {
+        let function = &piece["function"];
+        let name = function["name"].as_str().unwrap_or_default();
+        let id = piece["id"].as_str().unwrap_or_default();
+        let place = self.place(piece["index"].as_u64(), id, name);
+        let Some(call) = self.calls.get_mut(place) else { return };
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        if call.name.is_empty() {
+            name.clone_into(&mut call.name);
+        }
+        let room = BYTES - self.bytes;
+        let before = call.arguments.len();
+        match &function["arguments"] {
+            Value::String(text) => call.arguments.push_str(&text[..text.floor_char_boundary(room)]),
+            Value::Null => {}
+            // Some servers give the object itself.
+            whole => {
+                let text = whole.to_string();
+                text[..text.floor_char_boundary(room)].clone_into(&mut call.arguments);
+            }
+        }
+        self.bytes += call.arguments.len().saturating_sub(before).min(room);
+    }
+
+    /// Finds the call that a piece belongs to, or makes one. Indices have gaps, or are all 0; ids come once, or never, or
+    /// with every piece.
+    fn place(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
+        let known_id = |call: &Call| !id.is_empty() && call.id == id;
+        let known = match index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == index),
+            None => self.calls.iter().rposition(known_id).or_else(|| self.calls.len().checked_sub(1)),
+        };
+        let goes_on = |call: &Call| {
+            let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
+            // A name again: either it comes with every piece, or another call has begun.
+            let begins = !name.is_empty() && !call.name.is_empty() && !known_id(call);
+            !other_id && !(begins && (call.name != name || call.is_whole()))
+        };
+        match known.filter(|at| self.calls.get(*at).is_some_and(goes_on)) {
+            Some(at) => at,
+            // Past the end: there is no such call.
+            None if self.calls.len() == CALLS => CALLS,
+            None => {
+                self.calls.push(Call { index, ..Call::default() });
+                self.calls.len() - 1
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Whether the arguments of every call are JSON.
+    pub(super) fn are_whole(&self) -> bool {
+        self.calls.iter().all(|call| call.arguments.trim().is_empty() || call.is_whole())
+    }
+
+    /// Returns the calls in the order in which they began. Each has an id that no other one of them has.
+    pub(super) fn finish(self, names: &Names) -> Vec<CallRequest> {
+        let mut requests: Vec<CallRequest> = Vec::with_capacity(self.calls.len());
+        for call in self.calls {
+            if call.name.is_empty() && call.arguments.trim().is_empty() {
+                continue;
+            }
+            let is_taken = call.id.is_empty() || requests.iter().any(|earlier| earlier.id == call.id);
+            let id = if is_taken { uuid::Uuid::new_v4().to_string() } else { call.id };
+            let arguments = arguments(&call.arguments);
+            requests.push(CallRequest { id, name: names.ours(&call.name), arguments });
+        }
+        requests
+    }
+}
+
+impl Call {
+    fn is_whole(&self) -> bool {
+        serde_json::from_str::<Value>(&self.arguments).is_ok()
+    }
+}
+
+/// Reads arguments. What is no object stays the text that it is: the loop gives it back as the tool's error.
+fn arguments(text: &str) -> Value {
+    // A call without arguments.
+    if text.trim().is_empty() {
+        return Value::Object(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(members)) => Value::Object(members),
+        Ok(Value::Null) => Value::Object(Map::new()),
+        // Encoded twice.
+        Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
+            Ok(Value::Object(members)) => Value::Object(members),
+            _ => Value::String(text.to_owned()),
+        },
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(pieces: &[Value]) -> Vec<(String, String, Value)> {
+        let mut calls = Calls::default();
+        pieces.iter().for_each(|piece| calls.push(piece));
+        let calls = calls.finish(&Names::default());
+        calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
+    }
+
+    fn piece(index: Option<u64>, id: Option<&str>, name: Option<&str>, arguments: &str) -> Value {
+        json!({"index": index, "id": id, "function": {"name": name, "arguments": arguments}})
+    }
+
+    #[test]
+    fn calls_are_put_together_however_they_come() {
+        let (zero, two) = (Some(0), Some(2));
+        type Row = (&'static str, Vec<Value>, Vec<(&'static str, Value)>);
+        let rows: [Row; 12] = [
+            (
+                "in pieces",
+                vec![
+                    piece(zero, Some("1"), Some("a"), ""),
+                    piece(zero, None, None, "{\"x\""),
+                    piece(zero, None, None, ":1}"),
+                ],
+                vec![("a", json!({"x": 1}))],
+            ),
+            (
+                "two, by turns, with a gap",
+                vec![
+                    piece(zero, Some("1"), Some("a"), "{"),
+                    piece(two, Some("2"), Some("b"), "{"),
+                    piece(zero, None, None, "}"),
+                    piece(two, None, None, "\"y\":2}"),
+                ],
+                vec![("a", json!({})), ("b", json!({"y": 2}))],
+            ),
+            (
+                "id and name with every piece",
+                vec![piece(zero, Some("1"), Some("a"), "{\"x\""), piece(zero, Some("1"), Some("a"), ":1}")],
+                vec![("a", json!({"x": 1}))],
+            ),
+            (
+                "the name with every piece, no ids",
+                vec![piece(zero, None, Some("a"), "{\"x\""), piece(zero, None, Some("a"), ":1}")],
+                vec![("a", json!({"x": 1}))],
+            ),
+            (
+                "every index is 0, ids differ",
+                vec![piece(zero, Some("1"), Some("a"), "{}"), piece(zero, Some("2"), Some("a"), "{\"x\":1}")],
+                vec![("a", json!({})), ("a", json!({"x": 1}))],
+            ),
+            (
+                "every index is 0, no ids",
+                vec![piece(zero, None, Some("a"), "{}"), piece(zero, Some(""), Some("a"), "{\"x\":1}")],
+                vec![("a", json!({})), ("a", json!({"x": 1}))],
+            ),
+            (
+                "no index",
+                vec![
+                    piece(None, Some("1"), Some("a"), "{\"x\":"),
+                    piece(None, None, None, "1}"),
+                    piece(None, Some("2"), Some("b"), "{}"),
+                ],
+                vec![("a", json!({"x": 1})), ("b", json!({}))],
+            ),
+            (
+                "nothing at all but whole calls",
+                vec![piece(None, None, Some("a"), "{}"), piece(None, None, Some("b"), "{}")],
+                vec![("a", json!({})), ("b", json!({}))],
+            ),
+            (
+                "an object",
+                vec![json!({"function": {"name": "a", "arguments": {"x": 1}}})],
+                vec![("a", json!({"x": 1}))],
+            ),
+            (
+                "encoded twice",
+                vec![piece(zero, None, Some("a"), r#""{\"x\":1}""#)],
+                vec![("a", json!({"x": 1}))],
+            ),
+            (
+                "broken",
+                vec![piece(zero, None, Some("a"), "{\"x\": "), piece(zero, None, None, "oops")],
+                vec![("a", json!("{\"x\": oops"))],
+            ),
+            (
+                "no arguments, no name",
+                vec![piece(zero, None, Some("a"), ""), json!({"index": 1})],
+                vec![("a", json!({}))],
+            ),
+        ];
+        for (what, pieces, expected) in rows {
+            let read: Vec<_> =
+                read(&pieces).into_iter().map(|(_, name, arguments)| (name, arguments)).collect();
+            let expected: Vec<_> =
+                expected.into_iter().map(|(name, arguments)| (name.to_owned(), arguments)).collect();
+            assert_eq!(read, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn every_call_has_an_id_of_its_own() {
+        let read = read(&[
+            piece(Some(0), Some("same"), Some("a"), "{}"),
+            piece(Some(1), Some("same"), Some("b"), "{}"),
+            piece(Some(2), None, Some("c"), "{}"),
+        ]);
+        assert_eq!(read[0].0, "same");
+        assert!(read[1].0 != "same" && !read[2].0.is_empty() && read[1].0 != read[2].0, "{read:?}");
+    }
+
+    #[test]
+    fn arguments_without_an_end_are_cut_off() {
+        let mut calls = Calls::default();
+        for _ in 0..40 {
+            calls.push(&piece(Some(0), None, Some("a"), &format!("[{}", "é".repeat(20_000))));
+        }
+        assert!(!calls.are_whole() && calls.bytes <= BYTES);
+        assert!(calls.finish(&Names::default())[0].arguments.as_str().unwrap().len() <= BYTES);
+    }
+}

@@ -1,0 +1,229 @@
+//! Where a model is and how it is asked.
+
+use super::{AddressError, KeySource, address};
+use openagents_core::agent::{CUSTOM_PREFIX, CustomAgent, CustomKind};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use std::collections::BTreeMap;
+
+/// The provider id of a model that was named on the command line.
+const OPENAI: &str = "openai";
+
+/// The variable that OpenAI's own clients read.
+const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
+/// Where a model is and how it is asked.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// The provider id: `openai`, `custom:<id>`.
+    pub id: String,
+    /// The server's name, for sentences: `Ollama`.
+    pub name: String,
+    /// `http://127.0.0.1:8080/v1`.
+    pub base_url: String,
+    /// The model, as the server names it.
+    pub model: String,
+    /// Where its key is.
+    pub key: KeySource,
+    /// Added to every request.
+    pub headers: BTreeMap<String, String>,
+}
+
+/// Why an endpoint cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The base URL.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// There is no model.
+    #[error("no model is named for {0}; give its name as the server lists it under /models")]
+    NoModel(String),
+    /// A header.
+    #[error("the header {0:?} cannot be sent; a name has letters, digits and -, a value is one line")]
+    Header(String),
+    /// The client cannot be made.
+    #[error("no connection can be made to {0}: {1}")]
+    Client(String, String),
+}
+
+/// Servers that are known by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// <https://platform.openai.com/docs/api-reference/introduction>
+    OpenAi,
+    /// Port 11434: <https://docs.ollama.com/faq>, "How can I expose Ollama on my network?"
+    Ollama,
+    /// Port 1234: <https://lmstudio.ai/docs/developer/openai-compat>
+    LmStudio,
+    /// Port 8080: `--port` in <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>
+    LlamaServer,
+    /// Port 8000: <https://docs.vllm.ai/en/latest/serving/openai_compatible_server/>
+    Vllm,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::OpenAi, Self::Ollama, Self::LmStudio, Self::LlamaServer, Self::Vllm];
+
+    /// Returns its name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "OpenAI",
+            Self::Ollama => "Ollama",
+            Self::LmStudio => "LM Studio",
+            Self::LlamaServer => "llama-server",
+            Self::Vllm => "vLLM",
+        }
+    }
+
+    /// Returns its base URL, as it is unless somebody changed it.
+    pub fn base_url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Ollama => "http://127.0.0.1:11434/v1",
+            Self::LmStudio => "http://127.0.0.1:1234/v1",
+            Self::LlamaServer => "http://127.0.0.1:8080/v1",
+            Self::Vllm => "http://127.0.0.1:8000/v1",
+        }
+    }
+
+    /// Returns the endpoint of a model there.
+    pub fn endpoint(self, model: &str) -> Endpoint {
+        Endpoint {
+            id: OPENAI.to_owned(),
+            name: self.name().to_owned(),
+            base_url: self.base_url().to_owned(),
+            model: model.to_owned(),
+            key: KeySource::Variable(OPENAI_KEY.to_owned()),
+            headers: BTreeMap::new(),
+        }
+    }
+
+    /// Finds whose address this is: the same host and port.
+    fn at(base_url: &str) -> Option<Self> {
+        let asked = address::completions(base_url).ok()?;
+        Self::ALL.into_iter().find(|preset| {
+            address::completions(preset.base_url()).is_ok_and(|own| {
+                let same_host = own.host_str() == asked.host_str()
+                    || address::is_loopback(&own) && address::is_loopback(&asked);
+                same_host && own.port_or_known_default() == asked.port_or_known_default()
+            })
+        })
+    }
+}
+
+impl Endpoint {
+    /// The model that a person named on the command line: at OpenAI unless there is a base URL; the key is in
+    /// `OPENAI_API_KEY`.
+    pub fn named(model: &str, base_url: Option<&str>) -> Self {
+        let openai = Preset::OpenAi.endpoint(model);
+        match base_url {
+            None => openai,
+            Some(base_url) => Self { name: server_name(base_url), base_url: base_url.to_owned(), ..openai },
+        }
+    }
+
+    /// The model behind an agent that a person added; `None` for one that is no model.
+    pub fn custom(agent: &CustomAgent) -> Option<Self> {
+        let CustomKind::Openai { base_url, model, key_variable, headers } = &agent.kind else { return None };
+        let key = key_variable.clone().filter(|name| !name.is_empty());
+        Some(Self {
+            id: format!("{CUSTOM_PREFIX}{}", agent.id),
+            name: agent.name.clone().unwrap_or_else(|| server_name(base_url)),
+            base_url: base_url.clone(),
+            model: model.clone(),
+            key: key.map_or(KeySource::None, KeySource::Variable),
+            headers: headers.clone(),
+        })
+    }
+
+    pub(super) fn header_map(&self) -> Result<HeaderMap, EndpointError> {
+        let mut map = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let unusable = || EndpointError::Header(name.clone());
+            let parsed: HeaderName = name.parse().map_err(|_| unusable())?;
+            // These say how a message is cut out of a connection.
+            if ["host", "content-length", "transfer-encoding", "connection"].contains(&parsed.as_str()) {
+                return Err(unusable());
+            }
+            let mut value = HeaderValue::from_str(value).map_err(|_| unusable())?;
+            value.set_sensitive(true);
+            map.insert(parsed, value);
+        }
+        Ok(map)
+    }
+}
+
+/// Values of headers may be secrets in spite of what people are told.
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let headers: Vec<_> = self.headers.keys().collect();
+        formatter
+            .debug_struct("Endpoint")
+            .field("id", &self.id)
+            .field("base_url", &self.base_url)
+            .field("model", &self.model)
+            .field("key", &self.key)
+            .field("headers", &headers)
+            .finish_non_exhaustive()
+    }
+}
+
+fn server_name(base_url: &str) -> String {
+    Preset::at(base_url).map_or("the server", Preset::name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_its_address() {
+        let rows = [
+            ("http://localhost:11434", "Ollama"),
+            ("http://127.0.0.1:1234/v1", "LM Studio"),
+            ("http://[::1]:8080/v1", "llama-server"),
+            ("http://127.0.0.1:8000/v1", "vLLM"),
+            ("https://api.openai.com/v1", "OpenAI"),
+            ("http://10.0.0.7:8000/v1", "the server"),
+            ("nonsense", "the server"),
+        ];
+        for (base_url, expected) in rows {
+            assert_eq!(Endpoint::named("m", Some(base_url)).name, expected, "{base_url}");
+        }
+        assert_eq!(Endpoint::named("gpt-5", None).base_url, "https://api.openai.com/v1");
+    }
+
+    #[test]
+    fn an_added_agent_becomes_an_endpoint() {
+        let agent: CustomAgent = serde_json::from_value(serde_json::json!({
+            "id": "big", "kind": "openai", "baseUrl": "http://10.0.0.7:8000/v1", "model": "qwen3",
+            "keyVariable": "BIG_KEY", "headers": {"x-team": "blue"},
+        }))
+        .unwrap();
+        let endpoint = Endpoint::custom(&agent).unwrap();
+        assert_eq!((endpoint.id.as_str(), endpoint.model.as_str()), ("custom:big", "qwen3"));
+        assert_eq!(endpoint.key, KeySource::Variable("BIG_KEY".to_owned()));
+        assert_eq!(endpoint.headers["x-team"], "blue");
+        let program = CustomAgent {
+            kind: CustomKind::Acp {
+                command: "x".to_owned(),
+                args: Vec::new(),
+                env: BTreeMap::new(),
+                cwd: None,
+            },
+            ..agent
+        };
+        assert!(Endpoint::custom(&program).is_none());
+    }
+
+    #[test]
+    fn headers_that_break_a_message_are_refused_by_name() {
+        for (name, value) in
+            [("a b", "x"), ("", "x"), ("x", "a\r\nb: c"), ("Content-Length", "3"), ("Host", "h")]
+        {
+            let mut endpoint = Preset::Vllm.endpoint("m");
+            endpoint.headers.insert(name.to_owned(), value.to_owned());
+            assert_eq!(endpoint.header_map().err(), Some(EndpointError::Header(name.to_owned())), "{name}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! One request over the network, and its answer as it comes.
+
+use super::{
+    Endpoint, EndpointError, KeySource, Secret, address,
+    answer::{Answer, Flaw, Frame},
+    frames::{Frames, Lost},
+    refusal::{Sentences, Trouble},
+};
+use backon::{ExponentialBuilder, Retryable};
+use futures::{Stream, stream};
+use openagents_core::model::{Activity, ModelError, ModelEvent, StopReason};
+use reqwest::{
+    Client, Response, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION},
+    redirect,
+};
+use serde_json::Value;
+use std::{cell::Cell, rc::Rc, time::Duration};
+
+/// Bytes of the body of an error.
+const ERROR_BODY: usize = 64 << 10;
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// Until there is a connection.
+    pub(super) connect: Duration,
+    /// From the request to the first frame: the server may load the model first, and read the prompt.
+    pub(super) first: Duration,
+    /// Between two pieces of an answer.
+    pub(super) idle: Duration,
+    /// Attempts after the first one.
+    pub(super) retries: usize,
+    /// Before the second attempt; twice as long before each one that follows, and up to as long again by chance.
+    pub(super) pause: Duration,
+    /// A server that asks for a longer pause is not waited for.
+    pub(super) longest_pause: Duration,
+}
+
+impl Default for Patience {
+    /// Ten minutes for the first frame, as OpenAI's own clients wait
+    /// (<https://github.com/openai/openai-python#timeouts>).
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first: Duration::from_secs(600),
+            idle: Duration::from_secs(120),
+            retries: 3,
+            pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The connection to one endpoint.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    key: KeySource,
+    local: bool,
+    sentences: Sentences,
+    patience: Patience,
+}
+
+impl Exchange {
+    pub(super) fn new(endpoint: &Endpoint, patience: Patience) -> Result<Self, EndpointError> {
+        let url = address::completions(&endpoint.base_url)?;
+        if endpoint.model.trim().is_empty() {
+            return Err(EndpointError::NoModel(endpoint.base_url.clone()));
+        }
+        let local = address::is_loopback(&url);
+        // Only the first one of a process counts.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut client = Client::builder()
+            .user_agent(concat!("openagents/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(patience.connect)
+            // A prompt holds what is in the workspace: it goes where the person said, and nowhere else.
+            .redirect(redirect::Policy::none());
+        if local {
+            client = client.no_proxy();
+        }
+        let origin = url.origin().ascii_serialization();
+        let client =
+            client.build().map_err(|error| EndpointError::Client(origin.clone(), error.to_string()))?;
+        Ok(Self {
+            client,
+            headers: endpoint.header_map()?,
+            key: endpoint.key.clone(),
+            local,
+            sentences: Sentences::new(endpoint, &origin, local),
+            patience,
+            url,
+        })
+    }
+
+    pub(super) fn is_local(&self) -> bool {
+        self.local
+    }
+
+    /// Whether the key may go there: it is never sent in clear text over a network.
+    fn takes_key(&self) -> bool {
+        self.local || self.url.scheme() == "https"
+    }
+
+    /// Returns what to do where a key is needed and there is none. On this machine most servers need none.
+    pub(super) fn lacks_key(&self) -> Option<String> {
+        let needs = !matches!(self.key, KeySource::None) && !self.local && self.takes_key();
+        (needs && !self.key.is_there()).then(|| self.sentences.no_key())
+    }
+
+    /// Reads the key, where there is one that may go there.
+    pub(super) async fn read_key(&self) -> Result<Option<Secret>, Trouble> {
+        if !self.takes_key() {
+            return Ok(None);
+        }
+        let key = self.key.clone();
+        // A person may be asked, and a cancel must not wait for that.
+        let read = tokio::task::spawn_blocking(move || key.read()).await.ok().flatten();
+        match self.lacks_key().filter(|_| read.is_none()) {
+            Some(reason) => Err(Trouble::of(ModelError::Unavailable(reason))),
+            None => Ok(read),
+        }
+    }
+
+    /// Asks, again if need be, until the first frame is there.
+    pub(super) async fn open(&self, body: &Value) -> Result<Opened<'_>, Trouble> {
+        let key = self.read_key().await?;
+        let Patience { retries, pause, longest_pause, .. } = self.patience;
+        let asked = |trouble: &Trouble| trouble.passes.flatten();
+        let attempt = || self.attempt(body, key.as_ref());
+        let pauses =
+            ExponentialBuilder::default().with_min_delay(pause).with_max_times(retries).with_jitter();
+        attempt
+            .retry(pauses)
+            .when(|trouble| {
+                trouble.passes.is_some() && asked(trouble).is_none_or(|pause| pause <= longest_pause)
+            })
+            .adjust(|trouble, planned| planned.map(|planned| asked(trouble).unwrap_or(planned)))
+            .notify(|trouble, pause| tracing::debug!("asking again in {pause:?}: {}", trouble.error))
+            .await
+    }
+
+    async fn attempt(&self, body: &Value, key: Option<&Secret>) -> Result<Opened<'_>, Trouble> {
+        let wait = Rc::new(Cell::new(self.patience.first));
+        let sent = tokio::time::timeout(wait.get(), self.request(body, key)?.send());
+        let response = sent.await.map_err(|_| self.sentences.silent(wait.get()))?;
+        let response = response.map_err(|error| self.sentences.network(&error))?;
+        let status = response.status();
+        if status.is_redirection() {
+            let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+            return Err(self.sentences.redirected(to.unwrap_or("nowhere")));
+        }
+        if !status.is_success() {
+            let headers = response.headers().clone();
+            let body = self.error_body(response).await;
+            return Err(self.sentences.status(status, &headers, &body, key));
+        }
+        let frames = Frames::open(pieces(response, Rc::clone(&wait))).await;
+        let mut frames = frames.map_err(|lost| self.lost(lost, &wait))?;
+        let first = match frames.next().await {
+            None => return Err(self.sentences.nonsense()),
+            Some(Err(lost)) => return Err(self.lost(lost, &wait)),
+            Some(Ok(first)) => first,
+        };
+        // Before the first word an error can be taken for a refusal.
+        if let Some(error) = error_in(&first) {
+            return Err(self.sentences.frame(&error, key));
+        }
+        wait.set(self.patience.idle);
+        Ok(Opened { exchange: self, frames, first, key: key.cloned(), wait })
+    }
+
+    fn request(&self, body: &Value, key: Option<&Secret>) -> Result<reqwest::RequestBuilder, Trouble> {
+        let mut headers = self.headers.clone();
+        if let Some(key) = key {
+            let value = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
+            let mut value = value.map_err(|_| self.sentences.unusable_key())?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(self.client.post(self.url.clone()).headers(headers).json(body))
+    }
+
+    /// Reads as much of the body as there is; what it says is only a help.
+    async fn error_body(&self, mut response: Response) -> String {
+        let mut body = Vec::new();
+        let read = async {
+            while let Ok(Some(chunk)) = response.chunk().await {
+                body.extend_from_slice(&chunk);
+                if body.len() > ERROR_BODY {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(self.patience.connect, read).await;
+        String::from_utf8_lossy(&body).into_owned()
+    }
+
+    fn lost(&self, lost: Lost<Break>, wait: &Cell<Duration>) -> Trouble {
+        match lost {
+            Lost::Network(Break::Silence) => self.sentences.silent(wait.get()),
+            Lost::Network(Break::Network(error)) => self.sentences.network(&error),
+            Lost::TooLong => self.sentences.too_long(),
+            Lost::NoText => self.sentences.nonsense(),
+        }
+    }
+}
+
+/// An answer whose first frame is there.
+pub(super) struct Opened<'a> {
+    exchange: &'a Exchange,
+    frames: Frames<Break>,
+    first: String,
+    key: Option<Secret>,
+    wait: Rc<Cell<Duration>>,
+}
+
+impl Opened<'_> {
+    /// Reads the answer to its end.
+    pub(super) async fn read(
+        mut self,
+        mut answer: Answer<'_>,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        let sentences = &self.exchange.sentences;
+        on_event(ModelEvent::Activity(Activity::Generating { tokens: 0, tokens_per_second: 0.0 }));
+        let mut frame = Some(Ok(std::mem::take(&mut self.first)));
+        while let Some(data) = frame {
+            let data = match data {
+                Ok(data) => data,
+                // A server that closes the connection instead of the answer may have said everything.
+                Err(Lost::Network(Break::Network(_))) => break,
+                Err(lost) => return Err(self.exchange.lost(lost, &self.wait).error),
+            };
+            match answer.push(&data, on_event) {
+                Frame::More => {}
+                Frame::Done => break,
+                Frame::Error(error) => return Err(sentences.frame(&error, self.key.as_ref()).error),
+            }
+            frame = self.frames.next().await;
+        }
+        answer.finish(on_event).map_err(|flaw| {
+            let trouble = match flaw {
+                Flaw::BrokenOff => sentences.broken_off(),
+                Flaw::Filtered => sentences.filtered(),
+                Flaw::Unreadable => sentences.nonsense(),
+            };
+            trouble.error
+        })
+    }
+}
+
+/// Why no more bytes come.
+#[derive(Debug)]
+pub(super) enum Break {
+    Silence,
+    Network(reqwest::Error),
+}
+
+/// The body of a response, each piece of which comes in time.
+fn pieces(
+    response: Response,
+    wait: Rc<Cell<Duration>>,
+) -> impl Stream<Item = Result<impl AsRef<[u8]>, Break>> + 'static {
+    stream::unfold(Some((response, wait)), |state| async {
+        let (mut response, wait) = state?;
+        let piece = tokio::time::timeout(wait.get(), response.chunk()).await;
+        match piece {
+            Ok(Ok(piece)) => Some((Ok(piece?), Some((response, wait)))),
+            Ok(Err(error)) => Some((Err(Break::Network(error)), None)),
+            Err(_) => Some((Err(Break::Silence), None)),
+        }
+    })
+}
+
+fn error_in(frame: &str) -> Option<Value> {
+    let frame: Value = serde_json::from_str(frame).ok()?;
+    let is_error = frame["object"] == "error" || frame["type"] == "error" || !frame["error"].is_null();
+    is_error.then_some(frame)
+}

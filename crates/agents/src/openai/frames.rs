@@ -1,0 +1,220 @@
+//! Cuts what a server sends into frames: the data of server-sent events, or the one JSON of a server that does not
+//! stream.
+
+use eventsource_stream::{EventStreamError, Eventsource};
+use futures::{
+    Stream, StreamExt,
+    stream::{self, LocalBoxStream},
+};
+use std::{cell::Cell, rc::Rc};
+
+/// Bytes between the ends of two frames, comments included.
+const FRAME: usize = 2 << 20;
+
+/// Bytes that are looked at in one go: the parser moves what is left after every line.
+const PIECE: usize = 64 << 10;
+
+/// Bytes of an answer that is not streamed.
+const WHOLE: usize = 8 << 20;
+
+/// Three bytes that some put before UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Why there is no next frame.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lost<E> {
+    /// The network.
+    Network(E),
+    /// It is longer than any frame.
+    TooLong,
+    /// It is no UTF-8.
+    NoText,
+}
+
+type Chunk<E> = Result<Vec<u8>, Lost<E>>;
+
+/// The frames of one answer.
+pub(super) struct Frames<E> {
+    frames: LocalBoxStream<'static, Result<String, Lost<E>>>,
+    /// Bytes since the last frame.
+    bytes: Rc<Cell<usize>>,
+}
+
+impl<E: 'static> Frames<E> {
+    /// Waits for the first byte that means something: it tells what comes.
+    pub(super) async fn open<B: AsRef<[u8]>>(
+        bytes: impl Stream<Item = Result<B, E>> + 'static,
+    ) -> Result<Self, Lost<E>> {
+        let mut chunks = bytes.map(|chunk| chunk.map(|chunk| chunk.as_ref().to_vec())).boxed_local();
+        let mut begin: Vec<u8> = Vec::new();
+        while first_letter(&begin).is_none() && begin.len() <= FRAME {
+            match chunks.next().await {
+                Some(chunk) => begin.append(&mut chunk.map_err(Lost::Network)?),
+                None => break,
+            }
+        }
+        if begin.starts_with(MARK) {
+            begin.drain(..MARK.len());
+        }
+        let is_whole = first_letter(&begin) == Some(b'{');
+        let chunks = stream::iter([Ok(begin)]).chain(chunks.map(|chunk| chunk.map_err(Lost::Network)));
+        let since = Rc::new(Cell::new(0));
+        let frames = if is_whole {
+            stream::once(whole(chunks.boxed_local())).boxed_local()
+        } else {
+            events(chunks.boxed_local(), Rc::clone(&since))
+        };
+        Ok(Self { frames, bytes: since })
+    }
+
+    /// Returns the data of the next frame; `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<Result<String, Lost<E>>> {
+        let frame = self.frames.next().await;
+        self.bytes.set(0);
+        frame
+    }
+}
+
+/// Returns the first byte that is no white space; `None` while that is not known.
+fn first_letter(begin: &[u8]) -> Option<u8> {
+    let text = match begin.strip_prefix(MARK) {
+        Some(text) => text,
+        None if MARK.starts_with(begin) => return None,
+        None => begin,
+    };
+    text.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+}
+
+async fn whole<E>(mut chunks: LocalBoxStream<'static, Chunk<E>>) -> Result<String, Lost<E>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        body.append(&mut chunk?);
+        if body.len() > WHOLE {
+            return Err(Lost::TooLong);
+        }
+    }
+    String::from_utf8(body).map_err(|_| Lost::NoText)
+}
+
+fn events<E: 'static>(
+    chunks: LocalBoxStream<'static, Chunk<E>>,
+    since: Rc<Cell<usize>>,
+) -> LocalBoxStream<'static, Result<String, Lost<E>>> {
+    let pieces = chunks.flat_map(|chunk| {
+        stream::iter(match chunk {
+            Ok(chunk) => chunk.chunks(PIECE).map(|piece| Ok(piece.to_vec())).collect(),
+            Err(lost) => vec![Err(lost)],
+        })
+    });
+    let counted = pieces.map(move |piece| {
+        let piece = piece?;
+        since.set(since.get() + piece.len());
+        if since.get() > FRAME { Err(Lost::TooLong) } else { Ok(piece) }
+    });
+    // The parser panics when a mark comes first, even the second of two. The last frame of a server that ends without a
+    // blank line counts too.
+    let begun = stream::iter([Ok(b"\n".to_vec())]).chain(counted);
+    let ended = begun.chain(stream::iter([Ok(b"\n\n".to_vec())]));
+    let frame = |event: Result<eventsource_stream::Event, EventStreamError<Lost<E>>>| match event {
+        Ok(event) => Ok(event.data),
+        Err(EventStreamError::Transport(lost)) => Err(lost),
+        Err(EventStreamError::Utf8(_) | EventStreamError::Parser(_)) => Err(Lost::NoText),
+    };
+    ended.eventsource().map(frame).boxed_local()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::executor::block_on;
+    use proptest::prelude::*;
+
+    fn read(chunks: Vec<Vec<u8>>) -> (Vec<String>, Option<Lost<()>>) {
+        block_on(async {
+            let mut told = Vec::new();
+            let mut frames = match Frames::open(stream::iter(chunks.into_iter().map(Ok))).await {
+                Ok(frames) => frames,
+                Err(lost) => return (told, Some(lost)),
+            };
+            loop {
+                match frames.next().await {
+                    None => return (told, None),
+                    Some(Ok(frame)) => told.push(frame),
+                    Some(Err(lost)) => return (told, Some(lost)),
+                }
+            }
+        })
+    }
+
+    fn cut(bytes: &[u8], at: &[prop::sample::Index]) -> Vec<Vec<u8>> {
+        let mut cuts: Vec<usize> = at.iter().map(|index| index.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        cuts.windows(2).map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect()
+    }
+
+    #[test]
+    fn what_servers_send_is_cut_into_frames() {
+        let rows: [(&[u8], &[&str]); 13] = [
+            (b"data: a\n\ndata: b\n\n", &["a", "b"]),
+            (b"data:a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]),
+            (b": keep-alive\n\n: again\r\n\r\ndata: a\n\n", &["a"]),
+            (b"event: x\nid: 1\nretry: 5\ndata: a\ndata: b\n\n", &["a\nb"]),
+            (b"data: a\n\ndata: the end is missing", &["a", "the end is missing"]),
+            (b"\xef\xbb\xbfdata: a\n\n", &["a"]),
+            (b"\n\n \n{\"a\":\n\n1}", &["\n\n \n{\"a\":\n\n1}"]),
+            (b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\ndata: b\n\n", &["b"]),
+            (b"\xef\xbb\xbf{}", &["{}"]),
+            (b"\xef\xbb\xbf", &[]),
+            (b"\xef", &[]),
+            (b"", &[]),
+            (b"<html>data: no</html>\n\n", &[]),
+        ];
+        for (bytes, expected) in rows {
+            // Half a mark is no text.
+            let lost = (bytes == b"\xef").then_some(Lost::NoText);
+            let expected: Vec<String> = expected.iter().map(|frame| (*frame).to_owned()).collect();
+            assert_eq!(read(vec![bytes.to_vec()]), (expected.clone(), lost), "{bytes:?}");
+            let single: Vec<_> = bytes.iter().map(|byte| vec![*byte]).collect();
+            assert_eq!(read(single).0, expected, "byte by byte: {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_without_an_end_is_given_up() {
+        let chunk = vec![b'a'; 1 << 20];
+        let long = |begin: &[u8]| {
+            read(std::iter::once(begin.to_vec()).chain((0..20).map(|_| chunk.clone())).collect())
+        };
+        assert_eq!(long(b"data: ").1, Some(Lost::TooLong));
+        assert_eq!(long(b": comment ").1, Some(Lost::TooLong));
+        assert_eq!(long(b"{\"a\": \"").1, Some(Lost::TooLong));
+        let spaces = vec![vec![b' '; 1 << 20]; 20];
+        assert_eq!(read(spaces).1, Some(Lost::TooLong));
+        // Many short ones are no long one.
+        let (frames, lost) = read((0..30).map(|_| b"data: a\n\n".repeat(10_000)).collect());
+        assert_eq!((frames.len(), lost), (300_000, None));
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_bytes_are_frames_or_an_error(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            at in prop::collection::vec(any::<prop::sample::Index>(), 0..8))
+        {
+            let chunks = cut(&bytes, &at);
+            prop_assert_eq!(read(chunks).0, read(vec![bytes]).0);
+        }
+
+        #[test]
+        fn where_the_network_cuts_does_not_matter(
+            parts in prop::collection::vec(prop::sample::select(vec!["data: ", "data:", ": ", "\n", "\r\n", "\r", "\n\n",
+                "{\"a\":1}", "é🦊", "[DONE]", "event: x", "\u{feff}", " "]), 0..20),
+            at in prop::collection::vec(any::<prop::sample::Index>(), 0..8))
+        {
+            let bytes = parts.concat().into_bytes();
+            let chunks = cut(&bytes, &at);
+            prop_assert_eq!(read(chunks), read(vec![bytes]));
+        }
+    }
+}

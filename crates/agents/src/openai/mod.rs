@@ -1,0 +1,150 @@
+//! Models behind an OpenAI-compatible address: `POST …/chat/completions`, streamed.
+//!
+//! `reqwest` and `eventsource-stream` instead of a client crate: those that exist know OpenAI's own answers, and fail on
+//! what the other servers make of them. Every field that comes is optional here.
+//!
+//! A request goes through [`request`], the network through [`exchange`], what comes back through [`frames`] and
+//! [`answer`]; [`refusal`] makes one sentence of whatever goes wrong.
+//!
+//! **Architecture invariants:** a key is read when it is needed, goes to its own endpoint and nowhere else, and has no
+//! `Debug`; thoughts become [`Reasoning`](openagents_core::model::Reasoning), in whatever way they come.
+
+mod address;
+mod answer;
+mod calls;
+mod content;
+mod endpoint;
+mod exchange;
+mod frames;
+mod key;
+mod names;
+mod parameters;
+mod refusal;
+mod request;
+
+pub use address::AddressError;
+pub use endpoint::{Endpoint, EndpointError, Preset};
+pub use key::{KeySource, Secret};
+
+use exchange::{Exchange, Patience};
+use openagents_core::{
+    CancellationToken,
+    model::{Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason},
+};
+use parameters::{Parameter, Refused};
+use std::sync::{
+    LazyLock,
+    atomic::{AtomicU32, Ordering},
+};
+use tokio::runtime::Runtime;
+
+/// Connections outlive a request, so that the next round of a loop needs no handshake; their runtime lives as long.
+static NETWORK: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("openai").enable_all().build()
+});
+
+/// A model behind an OpenAI-compatible address.
+///
+/// [`respond`](LanguageModel::respond) blocks; it panics on a thread that runs async tasks.
+#[derive(Debug)]
+pub struct OpenAi {
+    endpoint: Endpoint,
+    exchange: Exchange,
+    /// What this model turned out not to accept.
+    refused: Refused,
+    /// Tokens that its context holds, as it said when one did not fit; 0 for unknown.
+    context: AtomicU32,
+}
+
+impl OpenAi {
+    /// Makes a client; connects to nothing.
+    pub fn new(endpoint: Endpoint) -> Result<Self, EndpointError> {
+        Self::patient(endpoint, Patience::default())
+    }
+
+    fn patient(endpoint: Endpoint, patience: Patience) -> Result<Self, EndpointError> {
+        let exchange = Exchange::new(&endpoint, patience)?;
+        Ok(Self { endpoint, exchange, refused: Refused::default(), context: AtomicU32::new(0) })
+    }
+
+    /// Returns where it is and how it is asked.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    async fn answer(
+        &self,
+        request: &ModelRequest,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        loop {
+            let (body, names) = request::body(request, &self.endpoint.model, &self.refused);
+            let opened = match self.exchange.open(&body).await {
+                Ok(opened) => opened,
+                // It says so before the first token: ask again without.
+                Err(trouble) if trouble.parameter.is_some_and(|refused| self.refused.add(refused)) => {
+                    continue;
+                }
+                Err(trouble) => return Err(trouble.error),
+            };
+            return opened
+                .read(answer::Answer::new(&self.endpoint.model, names, &self.refused), on_event)
+                .await;
+        }
+    }
+}
+
+impl LanguageModel for OpenAi {
+    fn id(&self) -> &str {
+        &self.endpoint.id
+    }
+
+    fn name(&self) -> String {
+        self.endpoint.model.clone()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            tools: !self.refused.has(Parameter::Tools),
+            local: self.exchange.is_local(),
+            loaded: true,
+        }
+    }
+
+    fn context_tokens(&self) -> Option<u32> {
+        Some(self.context.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
+    }
+
+    /// Looks for the key alone: whether the server runs is seen when it is asked.
+    fn availability(&self) -> Availability {
+        match self.exchange.lacks_key() {
+            Some(reason) => Availability::Unavailable(reason),
+            None => Availability::Ready,
+        }
+    }
+
+    fn respond(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        let network = NETWORK
+            .as_ref()
+            .map_err(|error| ModelError::Failed(format!("no thread for the network: {error}")))?;
+        let answered = network.block_on(async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(ModelError::Cancelled),
+                answered = self.answer(request, on_event) => answered,
+            }
+        });
+        if let Err(ModelError::ContextOverflow { context, .. }) = answered {
+            self.context.store(context, Ordering::Relaxed);
+        }
+        answered
+    }
+}
+
+#[cfg(test)]
+mod tests;

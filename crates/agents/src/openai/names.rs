@@ -1,0 +1,112 @@
+//! The names of tools on the wire. Ours have dots (`fs.list_dir`); OpenAI takes `^[a-zA-Z0-9_-]{1,64}$`.
+
+use openagents_core::model::ToolSpec;
+use std::collections::BTreeMap;
+
+/// Characters of a name on the wire.
+const LENGTH: usize = 64;
+
+/// The names of the tools of one request, both ways.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Our name by the one on the wire.
+    ours: BTreeMap<String, String>,
+    /// The name on the wire by ours.
+    wire: BTreeMap<String, String>,
+}
+
+impl Names {
+    pub(super) fn of(tools: &[ToolSpec]) -> Self {
+        let mut names = Self::default();
+        // A name that may stay as it is does, wherever it is in the list.
+        let (plain, others): (Vec<_>, Vec<_>) =
+            tools.iter().map(|tool| tool.name.as_str()).partition(|name| function(name) == *name);
+        for name in plain.into_iter().chain(others) {
+            names.add(name);
+        }
+        names
+    }
+
+    fn add(&mut self, name: &str) {
+        if self.wire.contains_key(name) {
+            return;
+        }
+        let plain = function(name);
+        let numbered = (2..).map(|number| {
+            let number = format!("_{number}");
+            format!("{}{number}", &plain[..plain.len().min(LENGTH - number.len())])
+        });
+        let free = std::iter::once(plain.clone()).chain(numbered).find(|wire| !self.ours.contains_key(wire));
+        let wire = free.unwrap_or(plain);
+        self.ours.insert(wire.clone(), name.to_owned());
+        self.wire.insert(name.to_owned(), wire);
+    }
+
+    /// Returns the name on the wire of a tool in our words. One that is not offered any more is in the history still.
+    pub(super) fn wire(&self, name: &str) -> String {
+        self.wire.get(name).cloned().unwrap_or_else(|| function(name))
+    }
+
+    /// Returns our name for what a model wrote: of a tool in the list, else as it wrote it. Servers of gpt-oss leave
+    /// markers behind a name, and a namespace before it.
+    pub(super) fn ours(&self, written: &str) -> String {
+        let bare = written.split("<|").next().unwrap_or(written).trim();
+        let bare = bare.strip_prefix("functions.").unwrap_or(bare);
+        let known = self.ours.get(bare).cloned();
+        known.unwrap_or_else(|| bare.to_owned())
+    }
+}
+
+/// Makes a name of a function of ours; all of it is ASCII.
+fn function(name: &str) -> String {
+    let letter = |letter: char| match letter {
+        letter if letter.is_ascii_alphanumeric() || letter == '-' => letter,
+        _ => '_',
+    };
+    let function: String = name.chars().map(letter).take(LENGTH).collect();
+    if function.is_empty() { "_".to_owned() } else { function }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(tools: &[&str]) -> Names {
+        let spec = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            description: String::new(),
+            parameters: serde_json::Value::Null,
+        };
+        Names::of(&tools.iter().map(spec).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn names_go_to_the_wire_and_back() {
+        let (long, longer) = ("x.".repeat(50), "x.".repeat(51));
+        let tools = ["fs.list_dir", "a-b", "a.b", "a_b", "a_b_2", "", "fs.list_dir", "grüße", &long, &longer];
+        let names = names(&tools);
+        let wire: Vec<_> = tools.iter().map(|tool| names.wire(tool)).collect();
+        assert_eq!(wire[..8], ["fs_list_dir", "a-b", "a_b_3", "a_b", "a_b_2", "_", "fs_list_dir", "gr__e"]);
+        for (tool, wire) in tools.iter().zip(&wire) {
+            assert_eq!(names.ours(wire), *tool);
+            assert!(wire.len() <= 64, "{wire}");
+        }
+    }
+
+    #[test]
+    fn names_that_models_write_are_understood() {
+        let names = names(&["fs.list_dir"]);
+        let rows = [
+            ("fs_list_dir", "fs.list_dir"),
+            ("fs.list_dir", "fs.list_dir"),
+            ("functions.fs_list_dir", "fs.list_dir"),
+            ("fs_list_dir<|channel|>commentary", "fs.list_dir"),
+            (" fs_list_dir ", "fs.list_dir"),
+            ("rm", "rm"),
+        ];
+        for (written, ours) in rows {
+            assert_eq!(names.ours(written), ours, "{written}");
+        }
+        assert_eq!(names.wire("gone.tool"), "gone_tool");
+    }
+}

@@ -1,0 +1,131 @@
+//! What a model turned out not to accept, or to say in its own way.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
+
+/// A part of a request that some models refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Parameter {
+    /// `temperature` and `top_p`: models that reason have their own.
+    Sampling,
+    /// `seed`.
+    Seed,
+    /// `max_tokens`: newer models want `max_completion_tokens`.
+    MaxTokens,
+    /// `reasoning_effort`.
+    Effort,
+    /// `stream_options`.
+    Usage,
+    /// `tools`.
+    Tools,
+    /// The thoughts of this turn, sent back.
+    Thoughts,
+}
+
+impl Parameter {
+    /// Finds the one that a refusal is about: by its name where the server gives one, else in what it says.
+    pub(super) fn refused(name: Option<&str>, message: &str) -> Option<Self> {
+        let by_name = |name: &str| {
+            Some(match name.split(['.', '[']).next_back().unwrap_or(name) {
+                "temperature" | "top_p" => Self::Sampling,
+                "seed" => Self::Seed,
+                "max_tokens" => Self::MaxTokens,
+                "reasoning_effort" => Self::Effort,
+                "stream_options" | "include_usage" => Self::Usage,
+                "tools" => Self::Tools,
+                "reasoning_content" | "reasoning" => Self::Thoughts,
+                _ => return None,
+            })
+        };
+        if let Some(found) = name.and_then(by_name) {
+            return Some(found);
+        }
+        let message = message.to_ascii_lowercase();
+        let is_refusal = ["support", "unrecognized", "unknown", "not permitted", "requires", "not allowed"]
+            .iter()
+            .any(|word| message.contains(word));
+        if !is_refusal {
+            return None;
+        }
+        let mut words = message.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        // A fault in one of our schemas must not cost all tools: they go for what these servers say.
+        let named = words.find_map(by_name).filter(|parameter| *parameter != Self::Tools);
+        named.or_else(|| {
+            let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
+            let tools = [
+                "support tools",
+                "support tool",
+                "support function",
+                "tools param requires",
+                "tool choice requires",
+            ];
+            let tools = says(&tools).then_some(Self::Tools);
+            tools.or_else(|| says(&["support thinking", "support reasoning"]).then_some(Self::Effort))
+        })
+    }
+}
+
+/// What was refused so far. A request goes without it from then on.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    parameters: Mutex<BTreeSet<Parameter>>,
+    /// The member in which this server tells thoughts, and takes them back.
+    thoughts: Mutex<Option<&'static str>>,
+}
+
+impl Refused {
+    /// Returns whether this is new.
+    pub(super) fn add(&self, parameter: Parameter) -> bool {
+        self.parameters.lock().unwrap_or_else(PoisonError::into_inner).insert(parameter)
+    }
+
+    pub(super) fn has(&self, parameter: Parameter) -> bool {
+        self.parameters.lock().unwrap_or_else(PoisonError::into_inner).contains(&parameter)
+    }
+
+    pub(super) fn tells_thoughts_in(&self, member: &'static str) {
+        *self.thoughts.lock().unwrap_or_else(PoisonError::into_inner) = Some(member);
+    }
+
+    /// Returns where thoughts go back, if this server told any and takes them.
+    pub(super) fn thoughts_member(&self) -> Option<&'static str> {
+        let member = *self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+        member.filter(|_| !self.has(Parameter::Thoughts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_refuses_is_found() {
+        let rows = [
+            (Some("temperature"), "Unsupported value", Some(Parameter::Sampling)),
+            (Some("max_tokens"), "Use 'max_completion_tokens' instead.", Some(Parameter::MaxTokens)),
+            (
+                None,
+                "Unsupported parameter: 'max_tokens' is not supported with this model.",
+                Some(Parameter::MaxTokens),
+            ),
+            (None, "registry.ollama.ai/library/gemma:2b does not support tools", Some(Parameter::Tools)),
+            (None, "tools param requires --jinja flag", Some(Parameter::Tools)),
+            (
+                None,
+                "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+                Some(Parameter::Tools),
+            ),
+            (None, "\"smollm2\" does not support thinking", Some(Parameter::Effort)),
+            (Some("messages[2].reasoning_content"), "Unknown parameter", Some(Parameter::Thoughts)),
+            (None, "Unrecognized request argument supplied: reasoning_effort", Some(Parameter::Effort)),
+            (None, "Invalid schema for function in tools: 'x' is not supported", None),
+            (None, "the tools are fine but the moon is not", None),
+            (Some("messages"), "too long", None),
+        ];
+        for (name, message, expected) in rows {
+            assert_eq!(Parameter::refused(name, message), expected, "{message}");
+        }
+    }
+}

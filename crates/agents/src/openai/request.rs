@@ -1,0 +1,225 @@
+//! A request as the JSON that is posted.
+
+use super::{
+    names::Names,
+    parameters::{Parameter, Refused},
+};
+use openagents_core::model::{
+    AssistantMessage, CallRequest, Message, ModelOptions, ModelRequest, ReasoningEffort, ToolSpec,
+};
+use serde_json::{Map, Value, json};
+
+/// Returns the body, and the names of the tools as they are in it.
+pub(super) fn body(request: &ModelRequest, model: &str, refused: &Refused) -> (Value, Names) {
+    let names = Names::of(&request.tools);
+    let mut body = Map::new();
+    body.insert("model".to_owned(), model.into());
+    body.insert("messages".to_owned(), messages(request, &names, refused.thoughts_member()).into());
+    body.insert("stream".to_owned(), true.into());
+    if !refused.has(Parameter::Usage) {
+        body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
+    if !request.tools.is_empty() && !refused.has(Parameter::Tools) {
+        let tools: Vec<Value> = request.tools.iter().map(|tool| function(tool, &names)).collect();
+        body.insert("tools".to_owned(), tools.into());
+    }
+    options(&request.options, refused, &mut body);
+    (Value::Object(body), names)
+}
+
+fn options(options: &ModelOptions, refused: &Refused, body: &mut Map<String, Value>) {
+    if !refused.has(Parameter::Sampling) {
+        body.insert("temperature".to_owned(), decimal(options.temperature));
+        body.insert("top_p".to_owned(), decimal(options.top_p));
+    }
+    if let Some(limit) = options.max_tokens {
+        let is_new = refused.has(Parameter::MaxTokens);
+        let name = if is_new { "max_completion_tokens" } else { "max_tokens" };
+        body.insert(name.to_owned(), limit.into());
+    }
+    if let Some(seed) = options.seed.filter(|_| !refused.has(Parameter::Seed)) {
+        body.insert("seed".to_owned(), seed.into());
+    }
+    // Medium is what servers do when nothing is said, and saying it is an error where a model does not reason.
+    if options.effort != ReasoningEffort::Medium && !refused.has(Parameter::Effort) {
+        body.insert("reasoning_effort".to_owned(), options.effort.as_str().into());
+    }
+}
+
+/// 0.7 as it was meant, not as the nearest 32-bit number is written with 64.
+fn decimal(number: f32) -> Value {
+    number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+}
+
+fn function(tool: &ToolSpec, names: &Names) -> Value {
+    let mut parameters = tool.parameters.as_object().cloned().unwrap_or_default();
+    // OpenAI refuses an object without them.
+    parameters.entry("type").or_insert_with(|| "object".into());
+    parameters.entry("properties").or_insert_with(|| json!({}));
+    json!({
+        "type": "function",
+        "function": {"name": names.wire(&tool.name), "description": tool.description, "parameters": parameters},
+    })
+}
+
+fn messages(request: &ModelRequest, names: &Names, thoughts: Option<&str>) -> Vec<Value> {
+    let mut ids = Ids::default();
+    let mut messages = Vec::with_capacity(request.messages.len() + 1);
+    if !request.instructions.is_empty() {
+        messages.push(json!({"role": "system", "content": request.instructions}));
+    }
+    for message in &request.messages {
+        messages.push(match message {
+            Message::User { text } => json!({"role": "user", "content": text}),
+            Message::Assistant(said) => assistant(said, names, thoughts, &mut ids),
+            Message::Tool { call_id, text, .. } => {
+                json!({"role": "tool", "tool_call_id": ids.wire(call_id), "content": text})
+            }
+        });
+    }
+    messages
+}
+
+fn assistant<'a>(
+    said: &'a AssistantMessage,
+    names: &Names,
+    thoughts: Option<&str>,
+    ids: &mut Ids<'a>,
+) -> Value {
+    let text = match (said.preamble.is_empty(), said.text.is_empty()) {
+        (false, false) => format!("{}\n\n{}", said.preamble, said.text),
+        _ => format!("{}{}", said.preamble, said.text),
+    };
+    // An answer without text is null beside calls, and nowhere else.
+    let content = if text.is_empty() && !said.calls.is_empty() { Value::Null } else { text.into() };
+    let mut message = json!({"role": "assistant", "content": content});
+    if let Some(member) = thoughts.filter(|_| !said.reasoning.is_empty()) {
+        message[member] = said.reasoning.for_template().into();
+    }
+    if !said.calls.is_empty() {
+        let calls: Vec<Value> = said.calls.iter().map(|call| function_call(call, names, ids)).collect();
+        message["tool_calls"] = calls.into();
+    }
+    message
+}
+
+fn function_call<'a>(call: &'a CallRequest, names: &Names, ids: &mut Ids<'a>) -> Value {
+    let arguments = match &call.arguments {
+        Value::Object(_) => call.arguments.to_string(),
+        // Servers parse what they are sent: what was no JSON the first time would fail the whole request.
+        other => json!({"invalid": other}).to_string(),
+    };
+    let function = json!({"name": names.wire(&call.name), "arguments": arguments});
+    json!({"id": ids.wire(&call.id), "type": "function", "function": function})
+}
+
+/// The ids of calls on the wire. One that a server gave stays; ours are too long for some (Mistral takes nine letters
+/// and digits) and are numbered, the same way each time, so that a server remembers the beginning of a conversation.
+#[derive(Debug, Default)]
+struct Ids<'a> {
+    ours: Vec<&'a str>,
+}
+
+impl<'a> Ids<'a> {
+    fn wire(&mut self, id: &'a str) -> String {
+        if uuid::Uuid::try_parse(id).is_err() {
+            return id.to_owned();
+        }
+        let number = self.ours.iter().position(|known| *known == id).unwrap_or_else(|| {
+            self.ours.push(id);
+            self.ours.len() - 1
+        });
+        format!("call{number:05}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::model::Reasoning;
+
+    fn call(id: &str, name: &str, arguments: Value) -> CallRequest {
+        CallRequest { id: id.to_owned(), name: name.to_owned(), arguments }
+    }
+
+    fn conversation() -> ModelRequest {
+        const OURS: &str = "0192f0c1-2345-4abc-8def-0123456789ab";
+        let said = |reasoning: &str, text: &str, calls| {
+            Message::Assistant(AssistantMessage {
+                reasoning: Reasoning::new(reasoning),
+                preamble: String::new(),
+                text: text.to_owned(),
+                calls,
+            })
+        };
+        let result = |id: &str, text: &str| Message::Tool {
+            call_id: id.to_owned(),
+            name: "fs.list_dir".to_owned(),
+            text: text.to_owned(),
+        };
+        ModelRequest {
+            instructions: "Be brief.".to_owned(),
+            messages: vec![
+                Message::User { text: "What is here?".to_owned() },
+                said("", "I look.", vec![call(OURS, "fs.list_dir", json!({"path": "."}))]),
+                result(OURS, "[]"),
+                said("", "Nothing.", Vec::new()),
+                Message::User { text: "And there?".to_owned() },
+                said(
+                    "a thought",
+                    "",
+                    vec![
+                        call("call_1", "fs.list_dir", json!({"path": "a"})),
+                        call("call_2", "gone", json!("{oops")),
+                    ],
+                ),
+                result("call_1", "a.rs"),
+                result("call_2", "Invalid parameters"),
+            ],
+            tools: vec![
+                ToolSpec {
+                    name: "fs.list_dir".to_owned(),
+                    description: "Lists.".to_owned(),
+                    parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+                },
+                ToolSpec {
+                    name: "now".to_owned(),
+                    description: "Tells.".to_owned(),
+                    parameters: Value::Null,
+                },
+            ],
+            options: ModelOptions { max_tokens: Some(100), seed: Some(7), ..ModelOptions::default() },
+        }
+    }
+
+    #[test]
+    fn a_conversation_is_posted_like_this() {
+        let refused = Refused::default();
+        refused.tells_thoughts_in("reasoning_content");
+        let (body, _) = body(&conversation(), "some-model", &refused);
+        insta::assert_json_snapshot!(body);
+    }
+
+    #[test]
+    fn what_a_model_does_not_take_is_left_out() {
+        let refused = Refused::default();
+        for parameter in [
+            Parameter::Sampling,
+            Parameter::Seed,
+            Parameter::MaxTokens,
+            Parameter::Effort,
+            Parameter::Usage,
+            Parameter::Tools,
+            Parameter::Thoughts,
+        ] {
+            assert!(refused.add(parameter) && !refused.add(parameter));
+        }
+        refused.tells_thoughts_in("reasoning");
+        let mut request = conversation();
+        request.options.effort = ReasoningEffort::High;
+        let (body, _) = body(&request, "m", &refused);
+        let members: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(members, ["model", "messages", "stream", "max_completion_tokens"]);
+        assert!(!body.to_string().contains("a thought"));
+    }
+}

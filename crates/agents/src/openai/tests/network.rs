@@ -1,0 +1,339 @@
+//! What the network does: pauses, cancels, redirects, keys.
+
+use super::*;
+use openagents_e2e::openai::{Reply, scripted};
+use std::{io, time::Instant};
+
+const HI: &str =
+    "data: {\"choices\":[{\"delta\":{\"content\":\"Hi.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+fn hi(reply: &mut Reply) -> io::Result<()> {
+    reply.events()?;
+    reply.bytes(HI.as_bytes())
+}
+
+#[test]
+fn a_server_that_is_busy_is_asked_again_before_the_first_token() {
+    let server = Server::start(|_, reply| match reply.number {
+        0 => reply.head(429, "retry-after-ms: 1"),
+        1 => reply.json(503, &json!({"error": {"message": "Loading model", "code": 503}})),
+        // It goes away without a word.
+        2 => Ok(()),
+        _ => hi(reply),
+    })
+    .unwrap();
+    let heard = ask(&model(&server), &request("?"));
+    assert_eq!((heard.ended, heard.message.text.as_str()), (Ok(StopReason::EndTurn), "Hi."));
+    assert_eq!(server.asked().len(), 4);
+}
+
+#[test]
+fn what_does_not_pass_is_not_asked_again() {
+    let rows: [(u16, &str, &str); 5] = [
+        (401, "", "does not take the key (401)"),
+        (404, "", "check the name of the model and the base URL"),
+        (400, "", "refuses the request (400)"),
+        (429, "retry-after: 3600", "too much to do for this key (429)"),
+        (503, "retry-after: 3600", "failed (503)"),
+    ];
+    for (status, headers, expected) in rows {
+        let server = Server::start(move |_, reply| reply.head(status, headers)).unwrap();
+        let heard = ask(&model(&server), &request("?"));
+        assert!(heard.sentence().contains(expected), "{}", heard.sentence());
+        assert_eq!(server.asked().len(), 1, "{status}");
+    }
+}
+
+#[test]
+fn a_server_that_stays_busy_is_given_up() {
+    let server = Server::start(|_, reply| reply.head(500, "")).unwrap();
+    let heard = ask(&model(&server), &request("?"));
+    assert!(
+        heard.sentence().contains("failed (500); look at its log, or try again later"),
+        "{}",
+        heard.sentence()
+    );
+    assert_eq!(server.asked().len(), 1 + patience().retries);
+}
+
+#[test]
+fn after_the_first_token_nothing_is_asked_again() {
+    let server = Server::start(|_, reply| {
+        reply.head(200, "content-type: text/event-stream\ncontent-length: 100000")?;
+        reply.event(&json!({"choices": [{"delta": {"content": "Half", "tool_calls":
+            [{"index": 0, "function": {"name": "fs_list_dir", "arguments": "{"}}]}}]}))
+    })
+    .unwrap();
+    let heard = ask(&model(&server), &request("?"));
+    assert_eq!(heard.message.text, "Half");
+    assert!(heard.sentence().contains("broke off in the middle of its answer"), "{}", heard.sentence());
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
+fn nobody_listens() {
+    let server = scripted().unwrap();
+    let endpoint = endpoint(&server);
+    drop(server);
+    let started = Instant::now();
+    let heard = ask(&OpenAi::new(endpoint).unwrap(), &request("?"));
+    assert!(
+        heard.sentence().contains("nothing answers for the server at http://127.0.0.1:"),
+        "{}",
+        heard.sentence()
+    );
+    assert!(heard.sentence().ends_with("; start it, or check the base URL"), "{}", heard.sentence());
+    assert!(started.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn a_server_that_falls_silent_is_left() {
+    let silent = Server::start(|_, reply| reply.until_gone()).unwrap();
+    let headers_only = Server::start(|_, reply| {
+        reply.events()?;
+        reply.bytes(b": I am alive\n\n")?;
+        reply.until_gone()
+    })
+    .unwrap();
+    let stuck = Server::start(|_, reply| {
+        reply.events()?;
+        reply.event(&json!({"choices": [{"delta": {"content": "Half"}}]}))?;
+        reply.until_gone()
+    })
+    .unwrap();
+    let quick =
+        Patience { first: Duration::from_millis(300), idle: Duration::from_millis(300), ..patience() };
+    for (server, said) in [(&silent, ""), (&headers_only, ""), (&stuck, "Half")] {
+        let heard = ask(&OpenAi::patient(endpoint(server), quick).unwrap(), &request("?"));
+        assert!(heard.sentence().contains("said nothing for"), "{}", heard.sentence());
+        assert_eq!((heard.message.text.as_str(), server.asked().len()), (said, 1));
+    }
+}
+
+#[test]
+fn a_cancel_ends_it_wherever_it_is_and_the_connection_goes() {
+    for what in ["headers", "first frame", "the answer", "a pause"] {
+        let (gone, told) = std::sync::mpsc::channel();
+        let server = Server::start(move |_, reply| {
+            match what {
+                "headers" => {}
+                "first frame" => reply.events()?,
+                "the answer" => {
+                    reply.events()?;
+                    reply.event(&json!({"choices": [{"delta": {"content": "a"}}]}))?;
+                }
+                _ => reply.head(503, "retry-after: 2\ncontent-length: 0")?,
+            }
+            reply.until_gone()?;
+            let _ = gone.send(());
+            Ok(())
+        })
+        .unwrap();
+        let (model, cancel) = (model(&server), CancellationToken::new());
+        let heard = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while server.asked().is_empty() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                // So that the answer that asks for a pause has come.
+                std::thread::sleep(Duration::from_millis(if what == "a pause" { 200 } else { 0 }));
+                cancel.cancel();
+            });
+            hear(&model, &request("?"), &cancel, |_| ())
+        });
+        assert_eq!(heard.ended, Err(ModelError::Cancelled), "{what}");
+        told.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(server.asked().len(), 1, "{what}");
+    }
+}
+
+#[test]
+fn an_answer_without_end_is_cancelled_by_its_reader() {
+    let server = scripted().unwrap();
+    let (model, cancel) = (model(&server), CancellationToken::new());
+    let mut words = 0;
+    let heard = hear(&model, &request("loop"), &cancel, |event| {
+        words += usize::from(matches!(event, ModelEvent::Text(_)));
+        if words == 3 {
+            cancel.cancel();
+        }
+    });
+    assert_eq!(heard.ended, Err(ModelError::Cancelled));
+}
+
+#[test]
+fn a_redirect_takes_neither_the_key_nor_the_prompt_along() {
+    let other = Server::start(|_, reply| hi(reply)).unwrap();
+    for status in [301, 302, 307, 308] {
+        let to = format!("{}/chat/completions", other.base_url());
+        let server = Server::start(move |_, reply| reply.head(status, &format!("location: {to}"))).unwrap();
+        let sentence = ask(&model(&server), &request("?")).sentence();
+        assert!(
+            sentence.contains(&other.base_url()) && sentence.contains("make it the base URL"),
+            "{sentence}"
+        );
+    }
+    assert!(other.asked().is_empty());
+}
+
+#[test]
+fn the_key_and_the_headers_go_to_the_server_and_nowhere_else() {
+    let echo = Server::start(|request, reply| {
+        let key = request.header("authorization").unwrap_or_default();
+        reply.json(400, &json!({"error": {"message": format!("I know {key}"), "code": "x"}}))
+    })
+    .unwrap();
+    let mut with_headers = endpoint(&echo);
+    with_headers.headers.insert("X-Team".to_owned(), "blue-secret".to_owned());
+    let model = OpenAi::patient(with_headers, patience()).unwrap();
+    let heard = ask(&model, &request("?"));
+    let asked = echo.asked().remove(0);
+    assert_eq!(asked.header("authorization"), Some("Bearer sk-very-secret"));
+    assert_eq!(asked.header("x-team"), Some("blue-secret"));
+    assert!(asked.head.starts_with("POST /v1/chat/completions HTTP/1.1\n"), "{}", asked.head);
+    assert!(heard.sentence().contains("refuses the request: I know Bearer … (400)"), "{}", heard.sentence());
+    let shown = format!("{model:?} {:?} {heard:?}", model.endpoint());
+    assert!(!shown.contains("secret"), "{shown}");
+}
+
+/// In clear text a key would be read by whoever is on the way.
+#[test]
+fn a_key_goes_over_https_or_stays_on_this_machine() {
+    let key = KeySource::Given(Secret::new("sk-very-secret").unwrap());
+    for (base_url, takes_key) in [
+        ("http://127.0.0.1:1/v1", true),
+        ("https://models.example/v1", true),
+        ("http://models.example/v1", false),
+        ("http://192.168.0.7:8000/v1", false),
+    ] {
+        let endpoint = Endpoint { key: key.clone(), ..Endpoint::named("m", Some(base_url)) };
+        let exchange = Exchange::new(&endpoint, patience()).unwrap();
+        let read = NETWORK.as_ref().unwrap().block_on(exchange.read_key()).unwrap();
+        assert_eq!(read.is_some(), takes_key, "{base_url}");
+    }
+}
+
+#[test]
+fn without_a_key_nothing_is_asked_where_one_is_needed() {
+    let variable = KeySource::Variable("OPENAGENTS_TEST_NO_SUCH_KEY".to_owned());
+    let model = |base_url| {
+        let endpoint = Endpoint { key: variable.clone(), ..Endpoint::named("gpt-x", base_url) };
+        OpenAi::patient(endpoint, patience()).unwrap()
+    };
+    let openai = model(None);
+    let Availability::Unavailable(reason) = openai.availability() else { panic!("it is available") };
+    assert!(
+        reason.starts_with("OpenAI at https://api.openai.com needs a key; set OPENAGENTS_TEST_NO_SUCH_KEY"),
+        "{reason}"
+    );
+    assert_eq!(ask(&openai, &request("?")).ended, Err(ModelError::Unavailable(reason)));
+    assert!(!openai.capabilities().local);
+    // A server on this machine needs none, unless it says so.
+    let server = scripted().unwrap();
+    let local = model(Some(&server.base_url()));
+    assert!(local.capabilities().local && local.availability() == Availability::Ready);
+    assert_eq!(ask(&local, &request("?")).message.text, "Hello from the scripted model.");
+    assert_eq!(server.asked()[0].header("authorization"), None);
+}
+
+#[test]
+fn a_model_without_tools_answers_from_text_alone() {
+    let server = Server::start(|request, reply| {
+        if request.body.get("tools").is_some() {
+            let message = "registry.ollama.ai/library/gemma:2b does not support tools";
+            return reply
+                .json(400, &json!({"error": {"message": message, "type": "api_error", "param": null}}));
+        }
+        hi(reply)
+    })
+    .unwrap();
+    let model = model(&server);
+    assert!(model.capabilities().tools);
+    assert_eq!(ask(&model, &request("?")).message.text, "Hi.");
+    assert!(!model.capabilities().tools);
+    assert_eq!(ask(&model, &request("?")).message.text, "Hi.");
+    assert_eq!(server.asked().len(), 3);
+}
+
+/// As OpenAI's models that reason do.
+#[test]
+fn what_a_model_does_not_take_is_left_out_from_then_on() {
+    let server = Server::start(|request, reply| {
+        for (name, code) in [("temperature", "unsupported_value"), ("max_tokens", "unsupported_parameter")] {
+            if request.body.get(name).is_some() {
+                let error = json!({"message": format!("'{name}' is not supported with this model."),
+                    "type": "invalid_request_error", "param": name, "code": code});
+                return reply.json(400, &json!({"error": error}));
+            }
+        }
+        hi(reply)
+    })
+    .unwrap();
+    let model = model(&server);
+    let mut limited = request("?");
+    limited.options.max_tokens = Some(50);
+    for _ in 0..2 {
+        assert_eq!(ask(&model, &limited).message.text, "Hi.");
+    }
+    let asked = server.asked();
+    assert_eq!(asked.len(), 4);
+    assert_eq!(asked[3].body["max_completion_tokens"], 50);
+    assert_eq!(asked[3].body.get("top_p"), None);
+}
+
+#[test]
+fn a_server_that_refuses_the_same_again_is_believed() {
+    let server = Server::start(|_, reply| {
+        reply
+            .json(400, &json!({"error": {"message": "temperature is not supported", "param": "temperature"}}))
+    })
+    .unwrap();
+    let sentence = ask(&model(&server), &request("?")).sentence();
+    assert!(sentence.contains("refuses the request: temperature is not supported (400)"), "{sentence}");
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn how_much_a_model_holds_is_learned_from_its_refusal() {
+    let server = Server::start(|_, reply| {
+        reply.json(
+            400,
+            &json!({"error": {"code": 400, "message": "the request exceeds the available context size",
+            "type": "exceed_context_size_error", "n_prompt_tokens": 5000, "n_ctx": 4096}}),
+        )
+    })
+    .unwrap();
+    let model = model(&server);
+    assert_eq!(model.context_tokens(), None);
+    let heard = ask(&model, &request("?"));
+    assert_eq!(heard.ended, Err(ModelError::ContextOverflow { needed: 5000, context: 4096 }));
+    assert_eq!(model.context_tokens(), Some(4096));
+}
+
+#[test]
+fn thoughts_go_back_where_they_came_from() {
+    let server = scripted().unwrap();
+    let model = model(&server);
+    let mut conversation = request("list files");
+    let heard = ask(&model, &conversation);
+    assert_eq!(heard.thoughts(), openagents_e2e::openai::THOUGHT);
+    assert_eq!(
+        (heard.calls(), heard.message.text.as_str()),
+        (vec![("fs.list_dir", &json!({"path": "."}))], "")
+    );
+    let id = heard.message.calls[0].id.clone();
+    conversation.messages.push(Message::Assistant(heard.message));
+    conversation.messages.push(Message::Tool {
+        call_id: id.clone(),
+        name: "fs.list_dir".to_owned(),
+        text: "a.rs".to_owned(),
+    });
+    let heard = ask(&model, &conversation);
+    assert_eq!(heard.message.text, "The tool said: a.rs");
+    let usage = heard.usage.unwrap();
+    assert_eq!((usage.prompt_tokens, usage.cached_tokens, usage.tokens), (21, 8, 7));
+    let messages = server.asked().remove(1).body["messages"].take();
+    assert_eq!(messages[2]["reasoning_content"], openagents_e2e::openai::THOUGHT);
+    assert_eq!(messages[2]["tool_calls"][0]["function"]["name"], "fs_list_dir");
+    assert_eq!((&messages[2]["tool_calls"][0]["id"], &messages[3]["tool_call_id"]), (&json!(id), &json!(id)));
+}
