@@ -18,6 +18,7 @@ mod http;
 mod inspect;
 mod ios;
 mod limits;
+mod machine;
 mod markdown;
 mod models;
 mod outbox;

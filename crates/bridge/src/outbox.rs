@@ -4,8 +4,8 @@
 //! slow client costs no memory and nobody has to be cut for being behind. Only one who takes nothing at all is cut.
 
 use crate::{
-    inspect::{Direction, Inspector, Line},
     feed::{Feed, Watch},
+    inspect::{Direction, Inspector, Line},
     rpc,
     sessions::{Session, Wake},
     socket::{Closing, Socket},
@@ -277,7 +277,8 @@ impl<D: Dialect> Pump<D> {
         // What is going on is told to whoever comes in the middle of it; that nothing is goes without saying.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
-        let follow = Follow { session, written: since, read: since, rested: false, told, activity, approvals: 0 };
+        let follow =
+            Follow { session, written: since, read: since, rested: false, told, activity, approvals: 0 };
         match self.follows.iter_mut().find(|known| Arc::ptr_eq(&known.session, &follow.session)) {
             Some(known) => *known = follow,
             None => self.follows.push(follow),

@@ -48,13 +48,13 @@ async fn a_prompt_is_answered_and_not_echoed() {
     other.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
     assert_eq!(other.note().await["update"]["current_mode_id"], "codex");
     assert_eq!(
-        phone.request("session/prompt", prompt(&session, "hello")).await,
+        phone.request("session/prompt", prompt(&session, "where is it?")).await,
         json!({"status": "started"})
     );
-    assert_eq!(shown(&phone.notes_until("hello").await), ["agent_message_chunk: hello"]);
+    assert_eq!(shown(&phone.notes_until("where is it?").await), ["agent_message_chunk: where is it?"]);
     assert_eq!(
         shown(&other.notes_until("agent_message").await),
-        ["user_message_chunk: hello", "agent_message_chunk: hello"]
+        ["user_message_chunk: where is it?", "agent_message_chunk: where is it?"]
     );
 }
 
@@ -232,7 +232,7 @@ async fn history_is_there_for_the_drawer() {
     assert_eq!(phone.request("tinyvex/history.recentSessions", json!({})).await, json!([]));
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
-    phone.request("session/prompt", prompt(&session, "hello")).await;
+    phone.request("session/prompt", prompt(&session, "where is it?")).await;
     phone.notes_until("agent_message_chunk").await;
     let recent = phone.request("tinyvex/history.recentSessions", json!({})).await;
     assert_eq!(recent[0]["session_id"], session);
@@ -241,7 +241,7 @@ async fn history_is_there_for_the_drawer() {
     let timeline = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": session})).await;
     assert_eq!(
         shown(timeline.as_array().unwrap()),
-        ["user_message_chunk: hello", "agent_message_chunk: hello"]
+        ["user_message_chunk: where is it?", "agent_message_chunk: where is it?"]
     );
     let unknown = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": "nobody"})).await;
     assert_eq!(unknown, json!([]));
@@ -326,8 +326,11 @@ async fn a_phone_that_lives_keeps_its_session() {
     let mut second = house.phone().await;
     second.request("tinyvex/history.recentSessions", json!({})).await;
     let mut other = house.acp().await;
-    other.request("session/prompt", support::prompt(&session, "hello")).await;
-    assert_eq!(shown(&listening.await.unwrap()), ["user_message_chunk: hello", "agent_message_chunk: hello"]);
+    other.request("session/prompt", support::prompt(&session, "where is it?")).await;
+    assert_eq!(
+        shown(&listening.await.unwrap()),
+        ["user_message_chunk: where is it?", "agent_message_chunk: where is it?"]
+    );
     second.request("tinyvex/history.recentSessions", json!({})).await;
     assert!(second.notes.is_empty(), "{:?}", second.notes);
 }

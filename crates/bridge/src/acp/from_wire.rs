@@ -100,6 +100,7 @@ pub(crate) struct Markdown {
 }
 
 type Read = fn(Value) -> Result<Call, Fault>;
+type ReadVerb = fn(&str, Value) -> Result<Call, Fault>;
 
 /// Every method of this door: its name, who may call it, and how its params are read.
 const METHODS: &[(&str, Scope, Read)] = &[
@@ -128,11 +129,9 @@ pub(crate) const INSPECT: &str = "_openagents/inspect";
 pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
     let params = if params.is_null() { Value::Object(Default::default()) } else { params };
     // What is there is for everybody to see; to change it is for the person at this machine.
-    let managed: Option<(&str, fn(&str, Value) -> Result<Call, Fault>)> = method
-        .strip_prefix(models::PREFIX)
-        .map(|verb| (verb, models::call as fn(&str, Value) -> _))
-        .or_else(|| method.strip_prefix(agents::PREFIX).map(|verb| (verb, agents::call as _)));
-    if let Some((verb, read)) = managed {
+    let of_models = method.strip_prefix(models::PREFIX).map(|verb| (verb, models::call as ReadVerb));
+    let of_agents = || method.strip_prefix(agents::PREFIX).map(|verb| (verb, agents::call as ReadVerb));
+    if let Some((verb, read)) = of_models.or_else(of_agents) {
         let needed = if matches!(verb, "list" | "decisions") { Scope::View } else { Scope::Admin };
         return match scope >= needed {
             true => read(verb, params),

@@ -54,12 +54,7 @@ enum Answer {
 }
 
 impl Methods {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        line: Arc<Line>,
-        outbox: Outbox,
-        requests: Arc<Requests>,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, outbox: Outbox, requests: Arc<Requests>) -> Self {
         Self { shared, line, outbox, requests, follows: HashSet::new() }
     }
 

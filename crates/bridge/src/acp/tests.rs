@@ -62,6 +62,13 @@ fn what_is_refused() {
         ("_openagents/models/verify", json!({}), -32602),
         ("_openagents/models/download", json!({"id": "m", "acceptLicence": "yes"}), -32602),
         ("_openagents/models/", json!({}), -32601),
+        ("_openagents/agents/", json!({}), -32601),
+        ("_openagents/agents/add", json!({"agent": {"id": "a"}}), -32602),
+        ("_openagents/agents/remove", json!({}), -32602),
+        ("_openagents/agents/configure", json!({"settings": {"choose": "yes"}}), -32602),
+        ("_openagents/approvals/answer", json!({"sessionId": "s", "approvalId": "a"}), -32602),
+        ("_openagents/approvals/resume", json!({"sessionId": "s"}), -32602),
+        ("_openagents/delegate", json!({"sessionId": "s"}), -32602),
     ] {
         let fault = from_wire::call(method, params.clone(), Scope::Admin).unwrap_err();
         assert_eq!(fault.code, code, "{method} {params}: {fault}");
@@ -98,6 +105,18 @@ fn what_is_accepted() {
         ("_openagents/markdown", json!({"text": "x"})),
         ("_openagents/workspaces", json!({})),
         ("_openagents/inspect", json!({})),
+        ("_openagents/agents/list", json!({"watch": true})),
+        ("_openagents/agents/decisions", json!(null)),
+        ("_openagents/agents/check", json!({})),
+        (
+            "_openagents/agents/add",
+            json!({"agent": {"id": "a", "kind": "acp", "command": "gemini", "args": ["--acp"]}}),
+        ),
+        ("_openagents/agents/remove", json!({"id": "a"})),
+        ("_openagents/agents/configure", json!({"settings": {"choose": false}})),
+        ("_openagents/approvals/answer", json!({"sessionId": "s", "approvalId": "a", "optionId": "o"})),
+        ("_openagents/approvals/resume", json!({"sessionId": "s", "approvalId": "a"})),
+        ("_openagents/delegate", json!({"sessionId": "s", "arguments": {"user_prompt": "x"}})),
     ] {
         assert!(from_wire::call(method, params.clone(), Scope::Admin).is_ok(), "{method} {params}");
     }
@@ -112,6 +131,12 @@ fn a_smaller_scope_may_do_less() {
     assert!(from_wire::call("session/list", json!({}), Scope::View).is_ok());
     assert!(from_wire::call("_openagents/models/list", json!({}), Scope::View).is_ok());
     assert!(from_wire::call("_openagents/models/load", json!({}), Scope::Prompt).is_err());
+    let answer = || json!({"sessionId": "s", "approvalId": "a", "optionId": "o"});
+    assert!(from_wire::call("_openagents/approvals/answer", answer(), Scope::Prompt).is_err());
+    assert!(from_wire::call("_openagents/approvals/answer", answer(), Scope::Approve).is_ok());
+    assert!(from_wire::call("_openagents/inspect", json!({}), Scope::Approve).is_err());
+    assert!(from_wire::call("_openagents/agents/list", json!({}), Scope::View).is_ok());
+    assert!(from_wire::call("_openagents/agents/check", json!({}), Scope::Approve).is_err());
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::{
 };
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, PermissionOption,
-    PermissionOptionKind, Plan, PlanEntry, PlanEntryPriority,
-    PlanEntryStatus, RequestPermissionRequest, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
+    PermissionOptionKind, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest,
+    SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
     SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };

@@ -5,8 +5,12 @@
 
 use super::to_wire::{self, Voice};
 use crate::store::Stored;
-use openagents_core::update::{
-    EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate,
+use openagents_core::{
+    approval::ApprovalState,
+    update::{
+        AgentMessage, AgentThought, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus,
+        ToolCallUpdate,
+    },
 };
 use serde_json::Value;
 use std::collections::HashMap;
@@ -74,8 +78,29 @@ impl Projection {
         is_own: &dyn Fn(&str) -> bool,
         out: &mut Vec<Shown>,
     ) {
-        let seq = stored.seq;
         match &stored.update {
+            // The app draws no session inside another: what a delegate does follows the row of the call.
+            SessionUpdate::Delegated(delegated) if is_drawn(&delegated.update) => {
+                self.take(&delegated.update, stored, view, is_own, out);
+            }
+            SessionUpdate::Delegated(_) => {}
+            update => self.take(update, stored, view, is_own, out),
+        }
+    }
+
+    fn take(
+        &mut self,
+        update: &SessionUpdate,
+        stored: &Stored,
+        view: View,
+        is_own: &dyn Fn(&str) -> bool,
+        out: &mut Vec<Shown>,
+    ) {
+        let seq = stored.seq;
+        match update {
+            // It would be drawn into the answer to the next prompt.
+            SessionUpdate::AgentMessage(AgentMessage { late: true, .. })
+            | SessionUpdate::AgentThought(AgentThought { late: true, .. }) => {}
             SessionUpdate::AgentMessage(message) => {
                 if message.text.is_empty() {
                     // Some chunks only carry figures.
@@ -105,6 +130,10 @@ impl Projection {
             }
             SessionUpdate::ToolCallUpdate(update) => self.tool_call_update(update, stored, view, out),
             SessionUpdate::Mode(mode) if view.modes => self.show(to_wire::mode(&mode.mode_id), seq, out),
+            // Never the question: this door must not answer it.
+            SessionUpdate::Approval(approval) if approval.state == ApprovalState::Pending => {
+                self.show(to_wire::waiting_for_approval(), seq, out);
+            }
             SessionUpdate::Mode(_)
             | SessionUpdate::Title(_)
             | SessionUpdate::Routed(_)
@@ -157,7 +186,8 @@ impl Projection {
                 }
                 call.progress_at = Some(stored.ts);
             }
-            (ToolCallStatus::Started { .. }, _) => return,
+            // What a call shows beside its result has no place in the app.
+            (ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged, _) => return,
             (_, Some(call)) if call.ended => return,
             (_, Some(call)) => call.ended = true,
             // Announced to an earlier connection of the same app.
@@ -205,6 +235,23 @@ fn emit(voice: Voice, text: &str, covers: u64, out: &mut Vec<Shown>) {
     let text = text.trim_matches('\n');
     if !text.trim().is_empty() {
         out.push(Shown { update: to_wire::chunk(voice, text), covers });
+    }
+}
+
+/// Returns whether the app shows what a delegate does in the session that delegated.
+fn is_drawn(update: &SessionUpdate) -> bool {
+    match update {
+        SessionUpdate::AgentMessage(_)
+        | SessionUpdate::AgentThought(_)
+        | SessionUpdate::ToolCall(_)
+        | SessionUpdate::ToolCallUpdate(_)
+        | SessionUpdate::Approval(_) => true,
+        SessionUpdate::UserMessage(_)
+        | SessionUpdate::Plan(_)
+        | SessionUpdate::Mode(_)
+        | SessionUpdate::Title(_)
+        | SessionUpdate::Routed(_)
+        | SessionUpdate::Delegated(_) => false,
     }
 }
 

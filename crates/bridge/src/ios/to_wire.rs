@@ -1,6 +1,6 @@
 //! Our words into the app's: chunks nested twice, snake_case everywhere but in `sessionUpdate`, closed sets of words.
 
-use crate::prune;
+use crate::{machine, prune};
 use openagents_core::update::{
     Cut, EntryStatus, PlanEntry, PlanSnapshot, ToolCall, ToolCallStatus, ToolCallUpdate,
 };
@@ -36,6 +36,11 @@ pub(super) fn chunk(voice: Voice, text: &str) -> Value {
         Voice::Thought => "agent_thought_chunk",
     };
     json!({"sessionUpdate": kind, "content": {"content": {"type": "text", "text": text}}})
+}
+
+/// Returns all that the app is told of an approval.
+pub(super) fn waiting_for_approval() -> Value {
+    chunk(Voice::Agent, &format!("Waiting for approval on {}", machine::name()))
 }
 
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {

@@ -1,23 +1,17 @@
 //! A turn in which a model or an agent answers a prompt.
 
 use super::{
-    delegating,
-    hosting::Host,
-    hub::Hub,
-    running::{Runner, refusal},
-    session::Session,
-    turn::Prompt,
-    unfinished::word,
+    delegating, hosting::Host, hub::Hub, running::Runner, session::Session, turn::Prompt, unfinished::word,
 };
 use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
     agent::{
-        AgentEvent, AgentLoop, AgentProvider, AgentRequest, Agents, CLAUDE_CODE, CODEX, CUSTOM_PREFIX, Generate,
-        LOCAL_FM, PromptOutcome, PromptRequest, SessionTool, Transcript,
+        AgentEvent, AgentLoop, AgentProvider, AgentRequest, Agents, CLAUDE_CODE, CODEX, CUSTOM_PREFIX,
+        Generate, LOCAL_FM, PromptOutcome, PromptRequest, SessionTool, Transcript,
     },
     model::{Availability, LOCAL_MODEL, LanguageModel, ModelOptions},
-    update::{RunState, SessionUpdate},
+    update::RunState,
 };
 use std::sync::Arc;
 
@@ -47,11 +41,7 @@ pub(super) fn answer(
             };
             let transcript = transcript(session, cancel);
             let request = PromptRequest { root: prompt.root.clone(), text: prompt.text.clone(), transcript };
-            let emit = |event| match event {
-                AgentEvent::Update(update) => session.append(vec![update]),
-                AgentEvent::Activity(activity) => session.show(activity),
-            };
-            agent.prompt(&request, cancel, &emit)
+            agent.prompt(&request, cancel, &|event| show(session, event))
         }
         Ok(Who::Agent(agent)) => {
             let resume = hub.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
@@ -69,18 +59,24 @@ pub(super) fn answer(
             let host = Host::new(hub, session, agent.id());
             Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
         }
-        Err(refused) => {
-            let text = match &refused {
-                SessionUpdate::AgentMessage(message) => message.text.clone(),
-                _ => String::new(),
-            };
-            session.append(vec![refused]);
+        Err(reason) => {
+            let text = format!("❌ {reason}");
+            session.append(vec![word(&text)]);
             PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
         }
     }
 }
 
-fn transcript(session: &Session, cancel: &CancellationToken) -> Transcript {
+/// Takes what belongs into a session.
+pub(super) fn show(session: &Arc<Session>, event: AgentEvent) {
+    match event {
+        AgentEvent::Update(update) => session.append(vec![update]),
+        AgentEvent::Activity(activity) => session.show(activity),
+    }
+}
+
+/// Returns what was said so far.
+pub(super) fn transcript(session: &Session, cancel: &CancellationToken) -> Transcript {
     session.transcript(cancel).unwrap_or_else(|error| {
         tracing::warn!(%error, "who answers does not know what was said before");
         Transcript::default()
@@ -108,32 +104,31 @@ impl Runner {
         let is_an_agents = || mode == CODEX || mode == CLAUDE_CODE || mode.starts_with(CUSTOM_PREFIX);
         match mode {
             LOCAL_MODEL => self.models.is_some(),
-            mode => self
-                .agents
-                .as_ref()
-                .is_some_and(|agents| is_an_agents() || agents.provider(mode).is_some()),
+            mode => {
+                self.agents.as_ref().is_some_and(|agents| is_an_agents() || agents.provider(mode).is_some())
+            }
         }
     }
 
-    /// Finds who answers; otherwise the last word of the turn, which says why nobody does.
-    fn who(&self, provider: &str) -> Result<Who, SessionUpdate> {
+    /// Finds who answers, or says why nobody does.
+    fn who(&self, provider: &str) -> Result<Who, String> {
         match provider {
             LOCAL_MODEL => match &self.models {
                 Some(models) => Ok(Who::Model(models.model(), models.snapshot().settings.options())),
-                None => Err(refusal(&Fault::no_local_model())),
+                None => Err(Fault::no_local_model().to_string()),
             },
             LOCAL_FM => match &self.foundation {
                 Some(model) => Ok(Who::Model(model.clone(), ModelOptions::default())),
-                None => Err(word("❌ Foundation Models are not on this computer. Choose another agent.")),
+                None => Err("Foundation Models are not on this computer. Choose another agent.".to_owned()),
             },
             id => {
                 let agents = self.agents.as_deref();
                 let agent = agents.and_then(|agents| agents.provider(id)).ok_or_else(|| {
                     let id = crate::prune::head(id, 100);
-                    word(&format!("❌ There is no agent {id} here. Choose another one."))
+                    format!("There is no agent {id} here. Choose another one.")
                 })?;
                 if let Availability::Unavailable(reason) = agent.availability() {
-                    return Err(word(&unavailable(agents, id, &reason)));
+                    return Err(unavailable(agents, id, &reason));
                 }
                 Ok(match agent.model() {
                     Some(model) => Who::Model(model, ModelOptions::default()),
@@ -150,7 +145,7 @@ fn unavailable(agents: Option<&dyn Agents>, id: &str, reason: &str) -> String {
     let remedy = card.and_then(|card| card.remedy).filter(|remedy| !reason.contains(remedy.as_str()));
     let sentence = |text: &str| format!("{}.", text.trim().trim_end_matches('.'));
     match remedy {
-        Some(remedy) => format!("❌ {} {}", sentence(reason), sentence(&remedy)),
-        None => format!("❌ {}", sentence(reason)),
+        Some(remedy) => format!("{} {}", sentence(reason), sentence(&remedy)),
+        None => sentence(reason),
     }
 }

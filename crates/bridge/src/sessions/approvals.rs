@@ -68,8 +68,7 @@ impl Question {
     ) -> ApprovalOutcome {
         let id = self.approval.id.clone();
         let answer = session.wait_for(&id);
-        let asked =
-            session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
+        let asked = session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
         let outcome = match asked {
             Ok(Decided { approval: Some(approval), .. }) => match approval.state {
                 // It was given before: the same question was asked by a process that is gone.

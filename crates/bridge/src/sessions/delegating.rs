@@ -1,20 +1,23 @@
 //! A task is handed to another agent, which works in a session of its own; what it does is shown here as well.
 
 use super::{
+    answering,
     hub::{DELEGATES, Hub},
     mirror::Mirror,
-    running::Runner,
+    running::{Runner, refusal},
     session::Session,
     turn::{Delegation, Prompt, TurnEnd, TurnRequest},
+    unfinished::word,
 };
 use crate::{error::Fault, store::Parent};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentProvider, LOCAL_FM, SessionTool},
-    delegate::{Candidate, DelegateOrder, DelegateReport, Delegator},
-    model::{LOCAL_MODEL, LanguageModel},
+    agent::{AgentProvider, CANCELLED, SessionContext, SessionTool},
+    delegate::{Candidate, Delegate, DelegateOrder, DelegateReport, Delegator},
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+    workspace::Workspace,
 };
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::Instant};
 
@@ -39,42 +42,58 @@ struct SessionDelegator {
     runtime: Handle,
 }
 
-/// Returns the tools that delegate.
-pub(super) fn tools(_hub: &Arc<Hub>, _session: &Arc<Session>) -> Vec<Arc<dyn SessionTool>> {
-    Vec::new()
+/// Returns the tools that delegate. Called on the thread of a turn.
+pub(super) fn tools(hub: &Arc<Hub>, session: &Arc<Session>) -> [Arc<dyn SessionTool>; 2] {
+    let delegator = delegator(hub, session);
+    [Arc::new(Delegate::new(delegator.clone())), Arc::new(Delegate::to_codex(delegator))]
 }
 
-/// Runs a turn that consists of one call of `delegate.run`.
+fn delegator(hub: &Arc<Hub>, session: &Arc<Session>) -> Arc<dyn Delegator> {
+    let runtime = Handle::current();
+    Arc::new(SessionDelegator { hub: hub.clone(), session: session.clone(), runtime })
+}
+
+/// Runs a turn that consists of one call of `delegate.run`. Its last word is what the delegate had to say.
 pub(super) fn call(
-    _hub: &Arc<Hub>,
-    _delegation: &Delegation,
-    _session: &Arc<Session>,
-    _cancel: &CancellationToken,
+    hub: &Arc<Hub>,
+    delegation: &Delegation,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
 ) -> RunState {
-    RunState::Failed
+    let emit = |event| answering::show(session, event);
+    let workspace = match Workspace::open(&delegation.root) {
+        Ok(workspace) => workspace,
+        Err(error) => {
+            session.append(vec![refusal(&Fault::invalid_params(error.to_string()))]);
+            return RunState::Failed;
+        }
+    };
+    let context = SessionContext {
+        workspace: &workspace,
+        call_id: &delegation.call_id,
+        prompt: &delegation.text,
+        caller: None,
+        cancel,
+        emit: &emit,
+    };
+    let called = Delegate::new(delegator(hub, session)).call(&context, delegation.arguments.clone());
+    let (state, last) = match called {
+        _ if cancel.is_cancelled() => (RunState::Cancelled, CANCELLED.to_owned()),
+        Ok(report) => {
+            let report: Value = serde_json::from_str(&report).unwrap_or_default();
+            let notes = report["notes"].as_str().unwrap_or_default();
+            match report["ok"].as_bool() {
+                Some(true) => (RunState::Complete, notes.to_owned()),
+                _ => (RunState::Failed, format!("❌ {notes}")),
+            }
+        }
+        Err(error) => (RunState::Failed, format!("❌ {error}")),
+    };
+    session.append(vec![word(&last)]);
+    state
 }
 
 impl Runner {
-    /// Returns everybody that a task can be handed to.
-    fn candidates(&self) -> Vec<Candidate> {
-        let model = |id: &str, model: Arc<dyn LanguageModel>| Candidate {
-            id: id.to_owned(),
-            name: model.name(),
-            local: true,
-            availability: model.availability(),
-        };
-        let local = self.models.as_ref().map(|models| model(LOCAL_MODEL, models.model()));
-        let foundation = self.foundation.as_ref().map(|foundation| model(LOCAL_FM, foundation.clone()));
-        let agents = self.agents.as_ref().map(|agents| agents.providers()).unwrap_or_default();
-        let agents = agents.into_iter().map(|agent| Candidate {
-            id: agent.id().to_owned(),
-            name: agent.name(),
-            local: agent.is_local(),
-            availability: agent.availability(),
-        });
-        agents.chain(local).chain(foundation).collect()
-    }
-
     fn agent(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         self.agents.as_ref().and_then(|agents| agents.provider(id))
     }
@@ -86,7 +105,7 @@ impl Delegator for SessionDelegator {
     }
 
     fn allows_external(&self) -> bool {
-        self.session.policy().allow_external_llms || self.hub.agent_settings().allow_external_llms
+        self.hub.allows_external(&self.session)
     }
 
     fn run(&self, order: &DelegateOrder, call_id: &str, cancel: &CancellationToken) -> DelegateReport {
@@ -147,7 +166,11 @@ struct Delegated<'a> {
 impl Drop for Delegated<'_> {
     fn drop(&mut self) {
         self.child.cancel();
-        self.child.show_here_only(if self.cancel.is_cancelled() { "Cancelled" } else { "the delegate is gone" });
+        self.child.show_here_only(if self.cancel.is_cancelled() {
+            "Cancelled"
+        } else {
+            "the delegate is gone"
+        });
         if let Some(agent) = self.delegator.hub.runner().agent(&self.order.provider) {
             agent.close(self.child.id());
         }

@@ -1,8 +1,6 @@
 //! The session as an agent sees it during one turn, and what remains of it afterwards.
 
-use super::{
-    approvals::Question, hub::Hub, mirror, session::Session, unfinished::word,
-};
+use super::{approvals::Question, hub::Hub, mirror, session::Session, unfinished::word};
 use crate::store::{ApprovalChange, Store};
 use openagents_core::{
     CancellationToken,

@@ -1,7 +1,7 @@
 //! Finds sessions, starts turns, and stops them all at the end.
 
 use super::{
-    DEFAULT_MODE, beside,
+    DEFAULT_MODE, beside, choosing,
     known::{Known, Recent},
     modes::{self, Mode},
     running::{self, Runner, Words},
@@ -149,7 +149,8 @@ impl Hub {
         let id = uuid::Uuid::new_v4().to_string();
         let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: DEFAULT_MODE.to_owned() };
         let set = id.clone();
-        self.read(move |store| store.create_session(new).and_then(|()| store.set_policy(&set, policy))).await?;
+        self.read(move |store| store.create_session(new).and_then(|()| store.set_policy(&set, policy)))
+            .await?;
         self.find(&id).await?.ok_or_else(|| Fault::internal("the new session cannot be found"))
     }
 
@@ -251,7 +252,13 @@ impl Hub {
     ) -> TurnRequest {
         let turn = TurnRequest::prompt(cwd, text.clone(), connection);
         let mode = session.mode();
-        if self.runner.serves(&mode) { turn.answered_by(&mode, cwd, text) } else { turn }
+        if self.runner.serves(&mode) {
+            turn.answered_by(&mode, cwd, text)
+        } else if *mode == *DEFAULT_MODE {
+            turn.answered_by_choice(text)
+        } else {
+            turn
+        }
     }
 
     /// Makes a turn of one call of `delegate.run`. Returns it with the id that the call will have.
@@ -265,8 +272,8 @@ impl Hub {
         let said = ["description", "user_prompt"].iter().find_map(|name| arguments.get(name)?.as_str());
         let text = said.filter(|text| !text.trim().is_empty()).unwrap_or("Delegate").to_owned();
         let root = session.cwd().to_owned();
-        let delegation = Delegation { root, call_id: call_id.clone(), arguments };
-        (TurnRequest::delegation(delegation, text, connection), call_id)
+        let delegation = Delegation { root, call_id: call_id.clone(), text, arguments };
+        (TurnRequest::delegation(delegation, connection), call_id)
     }
 
     /// Takes a person's answer to an approval of a session, or of its delegate. Returns how the approval stands then: of
@@ -287,8 +294,7 @@ impl Hub {
         }
         let (id, option_id, by) = (approval_id.to_owned(), option_id.to_owned(), by.to_owned());
         let answering = session.clone();
-        let decided =
-            beside(move || answering.decide(ApprovalChange::Answer { id, option_id, by })).await;
+        let decided = beside(move || answering.decide(ApprovalChange::Answer { id, option_id, by })).await;
         let decided = decided.unwrap_or(Err(StoreError::Closed))?;
         let approval = decided.approval.unwrap_or(asked.approval);
         // Its delegation is over: nobody else tells the session that delegated.
@@ -316,7 +322,9 @@ impl Hub {
     ) -> Result<Arc<Session>, Fault> {
         let (asked, session) = self.asked(session_id, approval_id).await?;
         if asked.approval.state == ApprovalState::Pending && session.head().running {
-            return Err(Fault::invalid_params("The agent still waits for an answer; there is nothing to resume."));
+            return Err(Fault::invalid_params(
+                "The agent still waits for an answer; there is nothing to resume.",
+            ));
         }
         let text = "Continue.".to_owned();
         let turn = TurnRequest::prompt(session.cwd(), text.clone(), connection);
@@ -412,11 +420,16 @@ impl Hub {
         turn: Turn,
         token: CancellationToken,
     ) -> Option<Ended> {
-        let Turn { work, delegated, asker } = turn;
+        let Turn { mut work, delegated, asker } = turn;
+        if let Ok(Work::Choose(choice)) = work {
+            let (hub, session, token) = (self.clone(), session.clone(), token.clone());
+            let chosen = beside(move || choosing::choose(&hub, choice, &session, &token)).await;
+            work = chosen.ok_or_else(|| Fault::internal("the choice who answers ended unexpectedly"));
+        }
         let slots = match &work {
             _ if delegated => None,
-            Ok(Work::Prompt(_) | Work::Delegate(_)) => Some(&self.answers),
-            Ok(Work::Exploration(_)) | Err(_) => Some(&self.explorations),
+            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Inline { .. }) => Some(&self.answers),
+            Ok(Work::Exploration(_) | Work::Choose(_)) | Err(_) => Some(&self.explorations),
         };
         let slot = async {
             match slots {

@@ -22,22 +22,14 @@ pub(super) struct Mirror {
 
 impl Mirror {
     pub(super) fn new(parent: Arc<Session>, call_id: &str, child_id: Arc<str>) -> Self {
-        Self {
-            parent,
-            call_id: call_id.to_owned(),
-            child_id,
-            open: Unfinished::default(),
-        }
+        Self { parent, call_id: call_id.to_owned(), child_id, open: Unfinished::default() }
     }
 
     /// Returns what the parent shows of updates. Its title and mode are its own; a delegate's delegates are shown in the
     /// delegate's session.
     pub(super) fn copy(&mut self, updates: &[SessionUpdate]) -> Vec<SessionUpdate> {
         let shown = updates.iter().filter(|update| {
-            !matches!(
-                update,
-                SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::Delegated(_)
-            )
+            !matches!(update, SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::Delegated(_))
         });
         let mut copied = Vec::new();
         for update in shown {

@@ -5,6 +5,7 @@
 
 mod answering;
 mod approvals;
+mod choosing;
 mod delegating;
 mod hosting;
 mod hub;

@@ -1,7 +1,7 @@
 //! Running a turn: from its first update to its last.
 
 use super::{
-    answering, delegating,
+    answering, choosing, delegating,
     hub::Hub,
     session::Session,
     turn::{TurnEnd, Work},
@@ -76,6 +76,11 @@ impl Runner {
                 cut_off = outcome.cut_off;
                 outcome.state
             }
+            // Whoever runs the turn has chosen by now.
+            Ok(Work::Choose(choice)) => self.explore(&choice.exploration, session, cancel),
+            Ok(Work::Inline { text, decision }) => {
+                choosing::answer_inline(hub, (text, decision), session, cancel).state
+            }
             Ok(Work::Delegate(delegation)) => delegating::call(hub, delegation, session, cancel),
             Err(fault) => {
                 session.append(vec![refusal(fault)]);
@@ -113,7 +118,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn of(work: &Result<Work, Fault>) -> Self {
         match work {
-            Ok(Work::Prompt(_) | Work::Delegate(_)) => {
+            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Choose(_) | Work::Inline { .. }) => {
                 Self { cancelled: agent::CANCELLED, broken: "the answer ended unexpectedly" }
             }
             Ok(Work::Exploration(_)) | Err(_) => {

@@ -5,13 +5,14 @@ use openagents_core::{
     CancellationToken,
     agent::AccessLimits,
     explore::{ExploreRequest, PlannerChoice},
+    routing::Decision,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
+use serde_json::Value;
 use std::{
     collections::VecDeque,
     path::{Path, PathBuf},
 };
-use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -49,6 +50,24 @@ pub(crate) enum Work {
     Prompt(Prompt),
     /// One call of `delegate.run`.
     Delegate(Delegation),
+    /// Whoever OpenAgents chooses answers.
+    Choose(Choice),
+    /// OpenAgents answers in words of its own.
+    Inline {
+        /// As the person typed it.
+        text: String,
+        /// Why.
+        decision: Decision,
+    },
+}
+
+/// See [`Work::Choose`].
+#[derive(Debug)]
+pub(crate) struct Choice {
+    /// As the person typed it.
+    pub(crate) text: String,
+    /// What is done when the folder is to be looked through.
+    pub(crate) exploration: ExploreRequest,
 }
 
 /// A prompt, and who answers it.
@@ -71,6 +90,8 @@ pub(crate) struct Delegation {
     pub(crate) root: PathBuf,
     /// The id that the call will have.
     pub(crate) call_id: String,
+    /// What the person sees of their own.
+    pub(crate) text: String,
     /// As the tool takes them; it says what is wrong with them.
     pub(crate) arguments: Value,
 }
@@ -115,6 +136,15 @@ impl TurnRequest {
         self
     }
 
+    /// The same prompt, answered by whoever OpenAgents chooses.
+    pub(crate) fn answered_by_choice(mut self, text: String) -> Self {
+        self.work = self.work.map(|work| match work {
+            Work::Exploration(exploration) => Work::Choose(Choice { text, exploration }),
+            other => other,
+        });
+        self
+    }
+
     /// A task that another session hands over.
     pub(crate) fn task(prompt: Prompt, title: Option<&str>) -> Self {
         let message = UserMessage { text: prompt.text.clone(), connection: None };
@@ -126,8 +156,9 @@ impl TurnRequest {
         }
     }
 
-    /// A turn that consists of one call of `delegate.run`; `text` is what the person sees of their own.
-    pub(crate) fn delegation(delegation: Delegation, text: String, connection: &str) -> Self {
+    /// A turn that consists of one call of `delegate.run`.
+    pub(crate) fn delegation(delegation: Delegation, connection: &str) -> Self {
+        let text = delegation.text.clone();
         let title = title_of(&text);
         let message = UserMessage { text, connection: Some(connection.to_owned()) };
         Self {
@@ -158,13 +189,15 @@ impl TurnRequest {
             Work::Exploration(request) => Some(&request.root),
             Work::Prompt(prompt) => Some(&prompt.root),
             Work::Delegate(delegation) => Some(&delegation.root),
+            Work::Choose(choice) => Some(&choice.exploration.root),
+            Work::Inline { .. } => None,
         }
     }
 
     pub(crate) fn plan_id(&self) -> String {
         match &self.work {
             Ok(Work::Exploration(request)) => request.plan_id.clone(),
-            Ok(Work::Prompt(_) | Work::Delegate(_)) | Err(_) => Uuid::new_v4().to_string(),
+            _ => Uuid::new_v4().to_string(),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Approvals on disk. They change on the writer's thread alone, so that of two answers at once one is the first.
 
-use super::{Store, StoreError, writer::{Appended, Job}};
+use super::{
+    Store, StoreError,
+    writer::{Appended, Job},
+};
 use openagents_core::{
     approval::{Approval, ApprovalOption, ApprovalState},
     update::SessionUpdate,
@@ -13,6 +16,7 @@ const APPLIES: Duration = Duration::from_secs(600);
 
 /// What happens to an approval.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "it is boxed on its way to the writer")]
 pub(crate) enum ApprovalChange {
     /// An agent asks. An answer to the same question that nobody has heard yet is the answer to this one.
     Ask {
@@ -96,8 +100,7 @@ pub(super) fn apply(
     match change {
         ApprovalChange::Ask { approval, agent_id } => ask(transaction, session_id, approval, agent_id, now),
         ApprovalChange::Answer { id, option_id, by } => {
-            let answered =
-                ApprovalState::Answered { option_id: option_id.clone(), by: by.clone(), at: now };
+            let answered = ApprovalState::Answered { option_id: option_id.clone(), by: by.clone(), at: now };
             change_state(transaction, session_id, id, answered)
         }
         ApprovalChange::End { id, state } => change_state(transaction, session_id, id, state.clone()),

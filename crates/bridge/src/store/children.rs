@@ -63,7 +63,10 @@ impl Store {
     ) -> Result<(), StoreError> {
         let row = [session_id, agent_id, agent_session_id].map(str::to_owned);
         self.write(move |transaction: &Transaction<'_>, _| {
-            transaction.execute("INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3)", params_from_iter(&row))?;
+            transaction.execute(
+                "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3)",
+                params_from_iter(&row),
+            )?;
             Ok(())
         })
     }

@@ -19,7 +19,6 @@ mod tests;
 
 pub(crate) use approvals::{ApprovalChange, Asked, Decided};
 pub(crate) use children::Parent;
-pub(crate) use decisions::RoutedPrompt;
 pub use open::DATABASE_FILE;
 pub(crate) use open::create_folder;
 pub use reader::SessionRow;
@@ -28,8 +27,8 @@ pub use writer::{Appended, NewSession};
 
 use openagents_core::{history::TranscriptIndex, update::SessionUpdate};
 use presence::Presence;
-use rusqlite::Transaction;
 use reader::Readers;
+use rusqlite::Transaction;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,

@@ -36,7 +36,8 @@ pub struct SessionRow {
     pub(crate) policy: Policy,
 }
 
-const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json";
+const COLUMNS: &str =
+    "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json";
 
 impl SessionRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {

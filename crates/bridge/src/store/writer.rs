@@ -57,13 +57,31 @@ pub struct Appended {
 }
 
 pub(super) enum Job {
-    Create { session: NewSession, done: oneshot::Sender<Result<(), StoreError>> },
-    Append { session_id: Arc<str>, updates: Vec<SessionUpdate>, done: Done },
+    Create {
+        session: NewSession,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
+    Append {
+        session_id: Arc<str>,
+        updates: Vec<SessionUpdate>,
+        done: Done,
+    },
     /// The change and its update of the log are one: both are on disk, or none.
-    Decide { session_id: Arc<str>, change: Box<ApprovalChange>, done: Done },
-    Remember { rows: Vec<(FileStamp, Transcript)> },
-    Write { write: Write, done: oneshot::Sender<Result<(), StoreError>> },
-    Flush { done: oneshot::Sender<()> },
+    Decide {
+        session_id: Arc<str>,
+        change: Box<ApprovalChange>,
+        done: Done,
+    },
+    Remember {
+        rows: Vec<(FileStamp, Transcript)>,
+    },
+    Write {
+        write: Write,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
+    Flush {
+        done: oneshot::Sender<()>,
+    },
 }
 
 impl Job {
