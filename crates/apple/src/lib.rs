@@ -3,6 +3,7 @@
 //! The framework is linked by the helper program `openagents-apple` alone, so that everything else starts on any machine.
 //! What needs no framework is here and tested everywhere: tool schemas, the budget of 4,096 tokens, the protocol.
 
+pub mod adapter;
 pub mod availability;
 pub mod budget;
 pub mod protocol;

@@ -3,25 +3,34 @@
 use openagents_core::{
     CancellationToken,
     agent::{Generate, SessionTool},
+    delegate::{Candidate, Delegate, DelegateOrder, DelegateReport, Delegator},
     model::{
-        Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelOptions, ModelRequest,
-        StopReason, ToolSpec,
+        Availability, CallRequest, Capabilities, LanguageModel, Message, ModelError, ModelEvent,
+        ModelOptions, ModelRequest, StopReason, ToolSpec,
     },
     tool::Registry,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A model that nobody asks.
+/// A model that asks for one tool, and then answers.
 #[derive(Debug)]
-struct Unasked;
+struct Scripted {
+    call: CallRequest,
+    answer: &'static str,
+}
 
-impl LanguageModel for Unasked {
+pub(crate) fn ask(tool: &str, arguments: Value, answer: &'static str) -> Arc<dyn LanguageModel> {
+    let call = CallRequest { id: "call".to_owned(), name: tool.to_owned(), arguments };
+    Arc::new(Scripted { call, answer })
+}
+
+impl LanguageModel for Scripted {
     fn id(&self) -> &str {
-        "unasked"
+        "scripted"
     }
     fn name(&self) -> String {
-        "Unasked".to_owned()
+        "The script".to_owned()
     }
     fn capabilities(&self) -> Capabilities {
         Capabilities { tools: true, local: true, loaded: true }
@@ -31,11 +40,39 @@ impl LanguageModel for Unasked {
     }
     fn respond(
         &self,
-        _: &ModelRequest,
+        request: &ModelRequest,
         _: &CancellationToken,
-        _: &mut dyn FnMut(ModelEvent),
+        on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
-        Err(ModelError::Malformed)
+        if request.messages.iter().any(|message| matches!(message, Message::Tool { .. })) {
+            on_event(ModelEvent::Text(self.answer.to_owned()));
+            return Ok(StopReason::EndTurn);
+        }
+        on_event(ModelEvent::ToolCall(self.call.clone()));
+        Ok(StopReason::ToolCalls)
+    }
+}
+
+/// Somebody who sets nobody to work.
+#[derive(Debug)]
+struct Nobody;
+
+impl Delegator for Nobody {
+    fn candidates(&self) -> Vec<Candidate> {
+        Vec::new()
+    }
+    fn allows_external(&self) -> bool {
+        false
+    }
+    fn run(&self, _: &DelegateOrder, call_id: &str, _: &CancellationToken) -> DelegateReport {
+        DelegateReport {
+            ok: false,
+            provider: String::new(),
+            dispatched: false,
+            session_id: None,
+            tool_call_id: call_id.to_owned(),
+            notes: String::new(),
+        }
     }
 }
 
@@ -53,8 +90,11 @@ fn spec_of(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec 
 
 /// All of ours: the exploration, and what hands work to others.
 pub(crate) fn ours() -> Vec<ToolSpec> {
-    let own: [Arc<dyn SessionTool>; 1] =
-        [Arc::new(Generate { model: Arc::new(Unasked), options: ModelOptions::default() })];
+    let own: [Arc<dyn SessionTool>; 3] = [
+        Arc::new(Delegate::new(Arc::new(Nobody))),
+        Arc::new(Delegate::to_codex(Arc::new(Nobody))),
+        Arc::new(Generate { model: ask("", Value::Null, ""), options: ModelOptions::default() }),
+    ];
     let registry = Registry::exploration();
     let plain = registry.iter().map(|tool| spec_of(tool.name(), tool.description(), tool.schema()));
     plain.chain(own.iter().map(|tool| spec_of(tool.name(), tool.description(), tool.schema()))).collect()

@@ -15,7 +15,7 @@ use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
@@ -64,23 +64,29 @@ impl Handle {
 }
 
 /// Answers on this thread, and tells the end whatever happens.
-pub(crate) fn answer(id: u64, request: &ModelRequest, backend: &dyn Backend, handle: &Handle, tell: &Tell) {
+pub(crate) fn answer(
+    id: u64,
+    request: &ModelRequest,
+    backend: Arc<dyn Backend>,
+    handle: Arc<Handle>,
+    tell: Arc<Tell>,
+) {
     let started = Instant::now();
     let answered = catch_unwind(AssertUnwindSafe(|| {
-        let count = |text: &str| backend.count(text).unwrap_or_else(|| budget::estimate(text));
-        let fitted = budget::fit(request, &count);
+        let fitted = budget::fit(request, &|text| count(&*backend, text));
         if !fitted.left_out.is_empty() {
             tracing::info!(tools = ?fitted.left_out, "no room for some tools");
         }
-        let answering =
-            Answering { id, handle, tell, count: &count, fitted: &fitted, progress: Mutex::default() };
-        backend.respond(&fitted, &request.options, &answering)?;
-        let progress = answering.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let usage = progress.usage(&fitted, started, &count);
-        // The framework does not say why an answer ended. Its own count does, an estimate cannot.
-        let counted = backend.count(&progress.text);
-        let is_cut = counted.is_some_and(|tokens| tokens >= fitted.answer_tokens as usize);
-        Ok((usage, if is_cut { StopReason::MaxTokens } else { StopReason::EndTurn }))
+        let answering = Arc::new(Answering {
+            id,
+            handle: handle.clone(),
+            tell: tell.clone(),
+            backend: backend.clone(),
+            fitted,
+            progress: Mutex::default(),
+        });
+        backend.respond(&answering.fitted, &request.options, answering.clone())?;
+        Ok(answering.end(started))
     }));
     let report = match answered {
         _ if handle.cancel.is_cancelled() => Report::Failed { id: Some(id), error: ModelError::Cancelled },
@@ -94,15 +100,20 @@ pub(crate) fn answer(id: u64, request: &ModelRequest, backend: &dyn Backend, han
             Report::Failed { id: Some(id), error }
         }
     };
-    handle.end(&report, tell);
+    handle.end(&report, &*tell);
 }
 
-struct Answering<'a> {
+/// Counts as the model does, where that can be had.
+fn count(backend: &dyn Backend, text: &str) -> usize {
+    backend.count(text).unwrap_or_else(|| budget::estimate(text))
+}
+
+struct Answering {
     id: u64,
-    handle: &'a Handle,
-    tell: &'a Tell,
-    count: &'a (dyn Fn(&str) -> usize + Sync),
-    fitted: &'a Fitted,
+    handle: Arc<Handle>,
+    tell: Arc<Tell>,
+    backend: Arc<dyn Backend>,
+    fitted: Fitted,
     progress: Mutex<Progress>,
 }
 
@@ -115,22 +126,30 @@ struct Progress {
     tool_tokens: usize,
 }
 
-impl Progress {
-    fn usage(&self, fitted: &Fitted, started: Instant, count: &dyn Fn(&str) -> usize) -> Usage {
-        let tokens = count(&self.text);
-        let first = self.first.unwrap_or(started);
+impl Answering {
+    fn count(&self, text: &str) -> usize {
+        count(&*self.backend, text)
+    }
+
+    /// Returns the figures, and why it ended.
+    fn end(&self, started: Instant) -> (Usage, StopReason) {
+        let progress = lock(&self.progress);
+        let tokens = self.count(&progress.text);
+        let first = progress.first.unwrap_or(started);
         let seconds = first.elapsed().as_secs_f32();
-        Usage {
-            prompt_tokens: (fitted.prompt_tokens + self.tool_tokens) as u32,
+        let usage = Usage {
+            prompt_tokens: (self.fitted.prompt_tokens + progress.tool_tokens) as u32,
             tokens: tokens as u32,
             tokens_per_second: if seconds > 0.0 { tokens as f32 / seconds } else { 0.0 },
             first_token_ms: first.duration_since(started).as_millis() as u32,
             ..Usage::default()
-        }
+        };
+        // The framework does not say why an answer ended. Its own count does, an estimate cannot.
+        let counted = self.backend.count(&progress.text);
+        let is_cut = counted.is_some_and(|tokens| tokens >= self.fitted.answer_tokens as usize);
+        (usage, if is_cut { StopReason::MaxTokens } else { StopReason::EndTurn })
     }
-}
 
-impl Answering<'_> {
     fn wanted(&self) -> Result<(), ModelError> {
         if self.handle.cancel.is_cancelled() { Err(ModelError::Cancelled) } else { Ok(()) }
     }
@@ -144,22 +163,9 @@ impl Answering<'_> {
             }
         }
     }
-
-    /// Returns the arguments that the tool wants, or what the model is told about them.
-    fn arguments(&self, tool: &str, said: Value) -> Result<Value, String> {
-        let find = |tools: &[OfferedTool]| tools.iter().find(|offered| offered.name == tool).cloned();
-        match find(&self.fitted.tools) {
-            Some(offered) => offered.read(said),
-            None => {
-                let names =
-                    self.fitted.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ");
-                Err(format!("Invalid parameters: there is no such tool; there are {names}"))
-            }
-        }
-    }
 }
 
-impl Exchange for Answering<'_> {
+impl Exchange for Answering {
     fn say(&self, text: &str) -> Result<(), ModelError> {
         self.wanted()?;
         {
@@ -170,15 +176,15 @@ impl Exchange for Answering<'_> {
         (self.tell)(&Report::Text { id: self.id, text: text.to_owned() })
     }
 
-    fn call(&self, tool: &str, said: Value) -> Result<String, ModelError> {
+    fn call(&self, tool: &OfferedTool, said: Value) -> Result<String, ModelError> {
         self.wanted()?;
-        let spent = (self.count)(tool) + (self.count)(&said.to_string());
-        let arguments = match self.arguments(tool, said) {
+        let spent = self.count(&tool.name) + self.count(&said.to_string());
+        let arguments = match tool.read(said) {
             Ok(arguments) => arguments,
             Err(wrong) => {
                 let mut progress = lock(&self.progress);
                 progress.wrong_calls += 1;
-                progress.tool_tokens += spent + (self.count)(&wrong);
+                progress.tool_tokens += spent + self.count(&wrong);
                 return if progress.wrong_calls > WRONG_CALLS {
                     Err(ModelError::Malformed)
                 } else {
@@ -186,16 +192,16 @@ impl Exchange for Answering<'_> {
                 };
             }
         };
-        let call = CallRequest { id: uuid::Uuid::new_v4().to_string(), name: tool.to_owned(), arguments };
+        let call = CallRequest { id: uuid::Uuid::new_v4().to_string(), name: tool.name.clone(), arguments };
         let (sender, results) = mpsc::channel();
         lock(&self.handle.waiting).insert(call.id.clone(), sender);
         (self.tell)(&Report::ToolCall { id: self.id, call })?;
         let text = self.wait(&results)?;
 
         let mut progress = lock(&self.progress);
-        let used = progress.tool_tokens + spent + (self.count)(&progress.text);
-        let text = budget::cut(&text, self.fitted.room(used), &self.count);
-        progress.tool_tokens += spent + (self.count)(&text);
+        let used = progress.tool_tokens + spent + self.count(&progress.text);
+        let text = budget::cut(&text, self.fitted.room(used), &|text| self.count(text));
+        progress.tool_tokens += spent + self.count(&text);
         Ok(text)
     }
 

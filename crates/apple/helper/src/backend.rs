@@ -1,11 +1,12 @@
 //! What answers, seen from the protocol.
 
-use openagents_apple::{availability::Unavailability, budget::Fitted};
+use openagents_apple::{availability::Unavailability, budget::Fitted, schema::OfferedTool};
 use openagents_core::{
     CancellationToken,
     model::{ModelError, ModelOptions},
 };
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Answers requests that fit its context.
 pub trait Backend: Send + Sync {
@@ -22,7 +23,7 @@ pub trait Backend: Send + Sync {
         &self,
         request: &Fitted,
         options: &ModelOptions,
-        exchange: &dyn Exchange,
+        exchange: Arc<dyn Exchange>,
     ) -> Result<(), ModelError>;
 }
 
@@ -31,9 +32,9 @@ pub trait Exchange: Send + Sync {
     /// Says a piece. Fails when nobody wants it any more.
     fn say(&self, text: &str) -> Result<(), ModelError>;
 
-    /// Asks for a tool with what the model said as its arguments, and waits. Returns what the tool gave back, or what was
-    /// wrong with the arguments: both are for the model. Fails when the answer is over.
-    fn call(&self, tool: &str, said: Value) -> Result<String, ModelError>;
+    /// Asks for a tool of the request with what the model said as its arguments, and waits. Returns what the tool gave
+    /// back, or what was wrong with the arguments: both are for the model. Fails when the answer is over.
+    fn call(&self, tool: &OfferedTool, said: Value) -> Result<String, ModelError>;
 
     /// Cancelled when nobody wants the answer any more.
     fn cancel(&self) -> &CancellationToken;
@@ -48,7 +49,7 @@ impl Backend for Nothing {
         Some(self.0.clone())
     }
 
-    fn respond(&self, _: &Fitted, _: &ModelOptions, _: &dyn Exchange) -> Result<(), ModelError> {
+    fn respond(&self, _: &Fitted, _: &ModelOptions, _: Arc<dyn Exchange>) -> Result<(), ModelError> {
         Err(ModelError::Unavailable(self.0.to_string()))
     }
 }

@@ -7,7 +7,7 @@
 mod answering;
 mod backend;
 #[cfg(target_os = "macos")]
-mod framework;
+pub mod framework;
 mod serve;
 
 pub use backend::{Backend, Exchange, Nothing};
@@ -18,7 +18,7 @@ pub fn backend() -> std::sync::Arc<dyn Backend> {
     let unavailable = openagents_apple::availability::Facts::of_this_machine().unavailability();
     #[cfg(target_os = "macos")]
     if unavailable.is_none() {
-        return std::sync::Arc::new(framework::Framework::new());
+        return std::sync::Arc::new(framework::Framework);
     }
     std::sync::Arc::new(Nothing(
         unavailable.unwrap_or(openagents_apple::availability::Unavailability::Unknown),

@@ -104,7 +104,7 @@ impl Server {
         }
         let (backend, tell, running) = (self.backend.clone(), self.tell.clone(), self.running.clone());
         let work = move || {
-            answer(id, &request, &*backend, &handle, &*tell);
+            answer(id, &request, backend, handle, tell);
             lock(&running).remove(&id);
         };
         if let Err(error) = thread::Builder::new().name("answer".to_owned()).spawn(work) {

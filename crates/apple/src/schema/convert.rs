@@ -55,6 +55,8 @@ pub enum Reason {
     Recursion,
     #[error("a key that is empty, too long or has control characters")]
     Key,
+    #[error("the framework does not take it")]
+    Refused,
     #[error("nested too deeply, or too large")]
     TooLarge,
 }

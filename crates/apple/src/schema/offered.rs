@@ -1,6 +1,6 @@
 //! A tool of ours as the framework gets it, and its arguments on arrival.
 
-use super::{DynamicSchema, Inexpressible, Node, Presence, Property};
+use super::{DynamicSchema, Inexpressible, Node, Presence, Property, Reason};
 use openagents_core::model::ToolSpec;
 use serde_json::{Value, json};
 
@@ -53,6 +53,16 @@ impl OfferedTool {
         Self { name: spec.name.clone(), description, arguments, schema: spec.parameters.clone() }
     }
 
+    /// Returns the same behind the proxy, for a framework that does not take the dynamic schema.
+    pub fn behind_proxy(&self) -> Self {
+        if matches!(self.arguments, Arguments::Proxy(_)) {
+            return self.clone();
+        }
+        let reason = Inexpressible { at: "#".to_owned(), reason: Reason::Refused };
+        let description = format!("{} {PROXY_NOTE}", self.description).trim_start().to_owned();
+        Self { description, arguments: Arguments::Proxy(reason), ..self.clone() }
+    }
+
     /// Returns the same in fewer words: the first sentence of the description, and none for the arguments.
     pub fn brief(&self) -> Self {
         let sentence = first_sentence(&self.description);
@@ -90,6 +100,14 @@ impl OfferedTool {
                 },
                 definitions: Vec::new(),
             },
+        }
+    }
+
+    /// Returns how the model said these arguments: what [`OfferedTool::read`] would make them of.
+    pub fn said(&self, arguments: &Value) -> Value {
+        match &self.arguments {
+            Arguments::Dynamic(_) => arguments.clone(),
+            Arguments::Proxy(_) => json!({ PROXY_ARGUMENT: arguments.to_string() }),
         }
     }
 

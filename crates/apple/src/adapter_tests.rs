@@ -1,0 +1,147 @@
+use super::*;
+use crate::{
+    schema::{Node, Presence, Property},
+    testing::ask,
+};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentEvent, AgentLoop, PromptRequest, Transcript},
+    history::History,
+    model::ModelOptions,
+    tool::{Limits, Registry, Toolbox},
+    update::{RunState, SessionUpdate, ToolCallStatus},
+    workspace::Workspace,
+};
+use std::path::Path;
+
+/// Counts the words of a file, as somebody would define it for the framework.
+#[derive(Debug)]
+struct CountWords(Parameters);
+
+impl FoundationTool for CountWords {
+    fn name(&self) -> &str {
+        "countWords"
+    }
+    fn description(&self) -> &str {
+        "Counts the words of a file."
+    }
+    fn parameters(&self) -> Parameters {
+        self.0.clone()
+    }
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<Vec<Segment>, ToolError> {
+        let path = arguments["path"].as_str().unwrap_or_default();
+        let resolved = context.workspace.resolve(path)?;
+        let text = std::fs::read_to_string(context.workspace.root().join(resolved))
+            .map_err(|error| ToolError::io(path, &error))?;
+        Ok(vec![Segment::Structured(json!({"words": text.split_whitespace().count()}))])
+    }
+}
+
+fn dynamic() -> Parameters {
+    let path = Property {
+        name: "path".to_owned(),
+        description: Some("The file".to_owned()),
+        schema: Node::String,
+        presence: Presence::Required,
+    };
+    let root = Node::Object { name: "CountWords".to_owned(), description: None, properties: vec![path] };
+    Parameters::Dynamic(DynamicSchema { root, definitions: Vec::new() })
+}
+
+fn guided() -> Parameters {
+    Parameters::Guided(json!({
+        "title": "CountWords", "type": "object", "x-order": ["path"], "additionalProperties": false,
+        "properties": {"path": {"type": "string", "description": "The file"}}, "required": ["path"],
+    }))
+}
+
+fn workspace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), "one two three").unwrap();
+    folder
+}
+
+fn call(tool: &dyn Tool, root: &Path, arguments: Value) -> Result<Value, ToolError> {
+    let (workspace, history) = (Workspace::open(root).unwrap(), History::empty());
+    let context = ToolContext {
+        session: None,
+        registry: &Registry::default(),
+        workspace: &workspace,
+        history: &history,
+        limits: &Limits::default(),
+        cancel: &CancellationToken::new(),
+        progress: &(),
+    };
+    tool.call(&context, arguments).map(|output| output.value)
+}
+
+#[test]
+fn their_tool_is_one_of_ours_whichever_way_its_arguments_are_defined() {
+    let folder = workspace();
+    let (one, other) =
+        (AdaptedTool::new(Arc::new(CountWords(dynamic()))), AdaptedTool::new(Arc::new(CountWords(guided()))));
+    assert_eq!(one.schema().to_value()["properties"], other.schema().to_value()["properties"]);
+    for tool in [&one, &other] {
+        assert_eq!((tool.name(), tool.description()), ("countWords", "Counts the words of a file."));
+        assert_eq!(call(tool, folder.path(), json!({"path": "a.txt"})).unwrap(), json!({"words": 3}));
+        for (wrong, why) in [
+            (json!({}), "path"),
+            (json!({"path": 7}), "/path"),
+            (json!(null), "path"),
+            (json!([]), "no JSON object"),
+        ] {
+            let Err(ToolError::InvalidParameters(error)) = call(tool, folder.path(), wrong.clone()) else {
+                panic!("{wrong}")
+            };
+            assert!(error.contains(why) && !error.starts_with("Invalid"), "{error}");
+        }
+        let outside = call(tool, folder.path(), json!({"path": "../a.txt"})).unwrap_err();
+        assert!(matches!(outside, ToolError::PathOutsideWorkspace(_)), "it has the workspace of the session");
+    }
+}
+
+#[test]
+fn a_text_is_kept_once() {
+    assert!(std::ptr::eq(kept(&String::from("a tool")), kept(&String::from("a tool"))));
+}
+
+#[test]
+fn parts_become_one_value() {
+    let text = |text: &str| Segment::Text(text.to_owned());
+    let rows = [
+        (vec![], json!("")),
+        (vec![text("a"), text("b")], json!("ab")),
+        (vec![Segment::Structured(json!({"a": 1}))], json!({"a": 1})),
+        (vec![text("a"), Segment::Structured(json!(1))], json!(["a", 1])),
+    ];
+    for (segments, expected) in rows {
+        assert_eq!(unwrapped(segments), expected);
+    }
+}
+
+#[test]
+fn our_loop_runs_their_tool() {
+    let folder = workspace();
+    let registry = Registry::default().with(Arc::new(AdaptedTool::new(Arc::new(CountWords(dynamic())))));
+    let agent = AgentLoop {
+        model: ask("countWords", json!({"path": "a.txt"}), "Three words."),
+        options: ModelOptions::default(),
+        tools: Toolbox { registry, ..Toolbox::exploration(Arc::new(History::empty())) },
+        session_tools: Vec::new(),
+    };
+    let request = PromptRequest {
+        root: folder.path().to_owned(),
+        text: "How many words?".to_owned(),
+        transcript: Transcript::default(),
+    };
+    let outputs = Mutex::new(Vec::new());
+    let outcome = agent.prompt(&request, &CancellationToken::new(), &|event| {
+        if let AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)) = event
+            && let ToolCallStatus::Completed { output, .. } = update.status
+        {
+            outputs.lock().unwrap().push(output);
+        }
+    });
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "Three words."));
+    assert_eq!(outputs.into_inner().unwrap(), [json!({"words": 3})]);
+}
