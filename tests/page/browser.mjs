@@ -108,6 +108,12 @@ export class Tab {
     await this.page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' });
   }
 
+  /** Chooses who answers, by the mode. */
+  async pick(mode) {
+    await this.page.getByRole('button', { name: /^Answered by/ }).click();
+    await this.page.locator(`[data-choice="${mode}"]`).click();
+  }
+
   row(tool) {
     return this.page.locator(`[data-tool="${tool}"]`).first();
   }

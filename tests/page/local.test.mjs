@@ -23,7 +23,7 @@ async function opened({ server } = stage) {
   return tab;
 }
 
-const local = (page) => page.locator('input[value=gptoss_20b]');
+const local = (page) => page.locator('[data-mode=gptoss_20b]');
 const start = (page) => page.getByRole('button', { name: 'Start' });
 
 test('a model that is not there is no choice, and the way to it is', async (t) => {
@@ -31,11 +31,14 @@ test('a model that is not there is no choice, and the way to it is', async (t) =
   t.after(() => bare.strike());
   const tab = await opened(bare);
   const { page } = tab;
-  const setup = page.getByRole('button', { name: /^GPTOSS 20B · not downloaded\s*Set up$/ });
+  await page.getByRole('button', { name: /^Answered by/ }).click();
+  const setup = page.getByRole('menuitemradio', { name: /^GPTOSS 20B\s*LOCAL\s*not downloaded\s*Set up$/ });
   await setup.waitFor();
   assert.equal(await local(page).count(), 0);
-  await page.getByLabel('Goals').fill('one');
   await tab.shootAll('start-not-downloaded');
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Goals').fill('one');
+  await page.getByRole('button', { name: /^Answered by/ }).click();
   await setup.click();
   await page.getByRole('heading', { name: 'Models' }).waitFor();
   await page.keyboard.press('Escape');
@@ -43,10 +46,10 @@ test('a model that is not there is no choice, and the way to it is', async (t) =
   // It was there when it was chosen, and is not any more.
   await page.evaluate(() => localStorage.setItem('openagents.mode', 'gptoss_20b'));
   await page.reload();
-  await page.getByRole('button', { name: /^not downloaded\s*Set up$/ }).waitFor();
+  await page.locator('[data-mode=gptoss_20b]', { hasText: 'not downloaded' }).waitFor();
   assert.ok(await start(page).isDisabled());
   await tab.shootAll('start-local-unavailable');
-  await page.getByRole('radio', { name: 'OpenAgents' }).check({ force: true });
+  await tab.pick('default_mode');
   await page.getByLabel('Goals').waitFor();
   assert.ok(await start(page).isEnabled());
   await tab.close();
@@ -55,10 +58,10 @@ test('a model that is not there is no choice, and the way to it is', async (t) =
 test('the start page asks the local model, and remembers that it was chosen', async () => {
   const tab = await opened();
   const { page } = tab;
-  await page.getByText('LOCAL', { exact: true }).click();
+  await tab.pick('gptoss_20b');
   const prompt = page.getByLabel('Prompt', { exact: true });
   await start(page).click();
-  await page.getByRole('alert').getByText('Write what the model is to answer.').waitFor();
+  await page.getByRole('alert').getByText('Write what is to be answered.').waitFor();
   assert.ok(await prompt.evaluate((field) => field === document.activeElement));
   await prompt.fill('What is in this folder?');
   await page.getByRole('alert').waitFor({ state: 'detached' });
@@ -67,22 +70,22 @@ test('the start page asks the local model, and remembers that it was chosen', as
   await page.getByText(ANSWER).waitFor();
   await tab.atRest();
   assert.equal(await page.locator('[data-row] p', { hasText: 'What is in this folder?' }).count(), 1, 'the prompt is shown once');
-  assert.ok(await local(page).isChecked());
+  assert.ok(await local(page).isVisible());
   assert.equal(await page.getByRole('region', { name: 'Plan' }).count(), 0, 'there is no plan where nothing is planned');
   await tab.shootAll('local-answered');
 
   await page.getByRole('button', { name: 'New exploration' }).click();
-  await page.locator('input[value=gptoss_20b]:checked').waitFor({ state: 'attached' });
+  await page.locator('[data-mode=gptoss_20b]').waitFor();
   assert.equal(await prompt.inputValue(), '');
   await page.reload();
-  await page.locator('input[value=gptoss_20b]:checked').waitFor({ state: 'attached' });
+  await page.locator('[data-mode=gptoss_20b]').waitFor();
   await tab.close();
 });
 
 test('a folder that does not exist is refused in the form, and the prompt stays', async () => {
   const tab = await opened();
   const { page } = tab;
-  await page.getByText('LOCAL', { exact: true }).click();
+  await tab.pick('gptoss_20b');
   await page.getByLabel('Workspace', { exact: true }).fill('/no/such/folder');
   await page.getByLabel('Prompt', { exact: true }).fill('What is here?');
   await start(page).click();
@@ -94,7 +97,7 @@ test('a folder that does not exist is refused in the form, and the prompt stays'
 test('an answer is stopped where it is shown', async () => {
   const tab = await opened();
   const { page } = tab;
-  await page.getByText('LOCAL', { exact: true }).click();
+  await tab.pick('gptoss_20b');
   await page.getByLabel('Prompt', { exact: true }).fill('Tell me, and loop');
   await start(page).click();
   await page.locator('[data-activity]', { hasText: /tokens\/s/ }).waitFor();
@@ -110,7 +113,7 @@ test('an answer is stopped where it is shown', async () => {
 test('the newest words of an answer go on in the line of those before them', async () => {
   const tab = await opened();
   const { page } = tab;
-  await page.getByText('LOCAL', { exact: true }).click();
+  await tab.pick('gptoss_20b');
   await page.getByLabel('Prompt', { exact: true }).fill('Tell me, and loop');
   // They stand behind the rendered ones for a moment only, again and again.
   await page.evaluate(() => {

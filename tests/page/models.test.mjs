@@ -125,8 +125,8 @@ test('a prompt is answered by the local model: activity, stream, figures, Stop',
   await card.getByText('In use').waitFor();
   await page.keyboard.press('Escape');
   await tab.explore();
-  await page.getByText('LOCAL', { exact: true }).click();
-  await page.locator('input[value=gptoss_20b]:checked').waitFor({ state: 'attached' });
+  await tab.pick('gptoss_20b');
+  await page.locator('[data-mode=gptoss_20b]').waitFor();
   // What is doing is gone in a moment with so small a model: it is kept as it comes.
   await page.evaluate(() => {
     globalThis.activities = [];

@@ -1,0 +1,263 @@
+// What agents do, as rows: changes, output, thoughts, questions, work that was handed on. Played, because no one agent
+// does all of it at once.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { approval, asked, call, news, Played, routed, said, thought } from './played.mjs';
+import { browser, fixture, server } from './stage.mjs';
+
+async function stage() {
+  const tab = await Tab.open(browser);
+  const played = await Played.on(tab.page);
+  await tab.page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  await tab.atRest();
+  played.follow(tab.page);
+  return { tab, page: tab.page, played };
+}
+
+const LONG = Array.from({ length: 90 }, (_, at) => `line ${at}\n`).join('');
+const AFTER = LONG.replace('line 3\n', 'line three\n').replaceAll(/line (4\d)\n/g, 'line $1 has been changed\n');
+
+test('a turn of an agent: who answers, thoughts, changes, output, what came late', async () => {
+  const { tab, page, played } = await stage();
+  const path = `${fixture.workspace}/src/pair.rs`;
+  played.update(asked('Expire the code after five minutes'));
+  played.update(routed({ target: 'codex', reason: 'You asked Codex to change code.', insteadOf: 'gptoss' }));
+  played.update(thought('**The code** has to remember when it was made.'));
+  played.update(call('edit', { name: 'apply_patch', title: 'Edit src/pair.rs', kind: 'edit', locations: [{ path, line: 4 }], content: [{ type: 'diff', path, oldText: LONG, newText: AFTER }] }), { ms: 12_000 });
+  played.update(news('edit', { status: 'completed' }));
+  played.update(call('run', { name: 'shell', title: 'cargo test', kind: 'execute', status: 'in_progress' }));
+  const terminal = (more) => ({ type: 'terminal', terminalId: 't1', _meta: { openagents: { terminal: { command: 'cargo test', output: '', truncated: true, exitCode: null, signal: null, ...more } } } });
+  played.update(news('run', { content: [terminal({ output: '\u001b[32m   Compiling\u001b[0m harbour\n' })] }));
+  played.update(news('run', { status: 'completed', content: [terminal({ output: `\u001b[32m   Compiling\u001b[0m harbour\n${'running a test\n'.repeat(40)}test pairing ... \u001b[31mFAILED\u001b[0m\n`, exitCode: 101 })] }));
+  played.update(call('read', { name: 'Read', title: 'Read README.md', kind: 'read', status: 'completed', content: [{ type: 'content', content: { type: 'text', text: '```\n# Harbour\n\nHarbour lets a phone approve.\n```\n' } }] }));
+  played.update(said('The code expires after five minutes now. One test fails.'));
+  played.update(said('', { ended: true }));
+  played.update(said('I had begun to look at the tests.', { late: true }));
+
+  const chip = page.locator('[data-routed=codex]');
+  await chip.getByText('→ Codex instead of GPTOSS 20B').hover();
+  await chip.getByText('You asked Codex to change code.').waitFor();
+  await page.getByRole('button', { name: 'Thought for 12 s' }).click();
+  await page.getByText('has to remember when it was made.').waitFor();
+  const diff = page.locator('[data-diff="src/pair.rs"]');
+  await diff.getByText('line three').waitFor();
+  assert.match(await diff.locator('figcaption').innerText(), /\+11\s+−11/);
+  assert.equal(await diff.getByText('line 49 has been changed').count(), 0, 'a long change is folded');
+  await diff.getByRole('button', { name: /^Show \d+ more lines$/ }).click();
+  await diff.getByText('line 49 has been changed').waitFor();
+  const output = page.locator('[data-terminal]');
+  await output.getByText('exit code 101').waitFor();
+  const pre = output.locator('pre');
+  assert.ok((await pre.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)) < 4, 'the end is in sight');
+  assert.doesNotMatch(await pre.innerText(), /\u001b|\[31m/);
+  await page.getByText('Late: its turn had been cancelled.').waitFor();
+  await tab.shootAll('agent-turn-end');
+  await diff.scrollIntoViewIfNeeded();
+  await tab.shootAll('agent-turn');
+  await tab.close();
+});
+
+test('approvals stand at their call and above the composer, and the first answer counts', async () => {
+  const { tab, page, played } = await stage();
+  const command = { program: '/usr/bin/cargo', args: ['test', '--quiet'], cwd: fixture.workspace };
+  played.update(asked('Run the tests'));
+  played.update(call('run', { name: 'shell', title: 'cargo test --quiet', kind: 'execute' }));
+  played.update(approval('run', { command }));
+  played.update(call('rm', { name: 'shell', title: 'Remove target', kind: 'execute' }));
+  played.update(approval('rm', { agent: 'Claude Code', title: 'Remove target', rawInput: { command: 'rm -rf target', description: 'Clean up' } }));
+  const first = page.locator('[data-approval="approval-run"]');
+  await first.getByText('/usr/bin/cargo test --quiet').waitFor();
+  const second = page.locator('[data-approval="approval-rm"]');
+  await second.getByText('OpenAgents cannot hold it to these words', { exact: false }).waitFor();
+  await second.getByText('What the agent states').click();
+  await tab.shootAll('approvals');
+
+  // Out of sight, they wait above the composer.
+  assert.equal(await page.locator('[data-approval-bar]').count(), 0);
+  for (let n = 0; n < 30; n += 1) played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
+  const bar = page.locator('[data-approval-bar]');
+  await bar.getByText('Codex asks: Run cargo test · 1 more').waitFor();
+  await tab.shootAll('approval-bar');
+  await bar.getByRole('button', { name: 'Review' }).click();
+  await first.waitFor();
+  assert.equal(await first.evaluate((element) => element === document.activeElement), true, 'the keyboard is at the question, not at an answer');
+
+  // Somebody else was first: the answer that counts is shown, and whose it is.
+  const answered = { id: 'approval-run', callId: 'run', agent: 'Codex', title: 'Run cargo test', hash: '', options: approval('run')._meta.openagents.approval.options, state: 'answered', optionId: 'reject', by: 'iPhone', at: Date.now(), askedAt: 1 };
+  played.answers['_openagents/approvals/answer'] = () => {
+    played.update(approval('run', answered));
+    return answered;
+  };
+  await first.getByRole('button', { name: 'Allow', exact: true }).click();
+  await first.getByText('Your answer came too late. Rejected on iPhone').waitFor();
+  const sent = played.sent.find(({ method }) => method === '_openagents/approvals/answer');
+  assert.deepEqual(sent.params, { sessionId: played.session, approvalId: 'approval-run', optionId: 'allow' });
+  assert.equal(await first.evaluate((element) => element === document.activeElement), true, 'the keyboard stays where it was');
+
+  // Answered elsewhere while this page looks on; gone with its agent; refused by the server.
+  played.answers['_openagents/approvals/resume'] = () => {
+    throw new Error('the session is at work');
+  };
+  played.update(approval('rm', { agent: 'Claude Code', state: 'withdrawn' }));
+  await second.getByText('Claude Code is gone and no longer waits for an answer.').waitFor();
+  await second.getByRole('button', { name: 'Resume' }).click();
+  await second.getByRole('alert').getByText('The session is at work.').waitFor();
+  await tab.shootAll('approvals-over');
+  await tab.close();
+});
+
+test('an approval cannot be answered by an Enter that was meant for something else', async () => {
+  const { tab, page, played } = await stage();
+  await page.getByLabel('Prompt', { exact: true }).fill('half a sentence');
+  played.update(call('run', { name: 'shell', title: 'cargo test', kind: 'execute' }));
+  played.update(approval('run', {}));
+  await page.locator('[data-approval="approval-run"]').waitFor();
+  assert.equal(await page.getByLabel('Prompt', { exact: true }).evaluate((element) => element === document.activeElement), true);
+  assert.equal(played.sent.some(({ method }) => method === '_openagents/approvals/answer'), false);
+  await tab.close();
+});
+
+test('delegated work is a card: live, with its questions, and afterwards the brief beside the changes', async () => {
+  const { tab, page, played } = await stage();
+  const path = `${fixture.workspace}/src/pair.rs`;
+  const args = { provider: 'codex', description: 'Expire the pairing code', user_prompt: 'Expire the code after **five minutes**.\n\nIt is done when:\n- the tests pass', files_include_glob: ['src/**'], time_budget_ms: 600_000 };
+  const inside = { parentCallId: 'd', childSessionId: 'child-1' };
+  played.update(call('d', { name: 'delegate.run', title: 'delegate.run', status: 'in_progress', rawInput: args }));
+  played.update(asked(args.user_prompt), inside);
+  played.update(thought('Where is the code made?'), inside);
+  played.update(said('I look at the pairing first.'), inside);
+  for (let n = 0; n < 14; n += 1) played.update(call(`grep-${n}`, { name: 'grep', title: `Search for "pair" ${n}`, kind: 'search', status: 'completed' }), inside);
+  played.update(call('edit', { name: 'apply_patch', title: 'Edit src/pair.rs', kind: 'edit', locations: [{ path }], content: [{ type: 'diff', path, oldText: 'fn pair() {}\n', newText: 'fn pair() {\n    expire();\n}\n' }] }), inside);
+  played.update(approval('edit', { title: 'Edit src/pair.rs' }), inside);
+
+  const card = page.locator('[data-delegate=codex]');
+  await card.getByText('waiting for approval').waitFor();
+  await card.getByText('Show 9 earlier rows').waitFor();
+  await tab.shootAll('delegate-waiting');
+  played.answers['_openagents/approvals/answer'] = ({ sessionId }) => {
+    assert.equal(sessionId, 'child-1', 'the session that asks is the one that is answered');
+    const { approval: answered } = approval('edit', { title: 'Edit src/pair.rs', state: 'answered', optionId: 'allow', by: 'Browser', at: Date.now() })._meta.openagents;
+    played.update(approval('edit', answered), inside);
+    return answered;
+  };
+  await card.getByRole('button', { name: 'Allow', exact: true }).click();
+  await card.getByText('Approved on Browser').waitFor();
+  await card.getByText(/^working/).waitFor();
+  await card.getByRole('button', { name: 'Stop', exact: true }).click();
+  assert.ok(played.sent.some(({ method, params }) => method === 'session/cancel' && params.sessionId === 'child-1'));
+
+  // A row of the delegate has its JSON too.
+  await card.getByRole('button', { name: /Search for "pair" 13/ }).click();
+  await tab.inspector.getByText('Search for "pair" 13').first().waitFor();
+  await page.getByRole('button', { name: 'Close the inspector' }).click();
+
+  played.update(news('edit', { status: 'completed' }), inside);
+  const report = { ok: true, provider: 'codex', dispatched: true, session_id: 'child-1', tool_call_id: 'd', notes: 'The code **expires** after five minutes.' };
+  played.update(news('d', { status: 'completed', rawOutput: report }));
+  await card.getByText(/^done/).waitFor();
+  await card.getByRole('region', { name: 'Brief' }).getByText('five minutes').waitFor();
+  await card.getByRole('region', { name: 'Changes', exact: true }).locator('[data-diff="src/pair.rs"]').waitFor();
+  assert.equal(await card.getByRole('list', { name: 'Files touched' }).innerText(), 'src/pair.rs');
+  await card.evaluate((element) => element.scrollIntoView({ block: 'start' }));
+  await tab.shootAll('delegate-done');
+  await tab.close();
+});
+
+test('a delegation that could not begin says why', async () => {
+  const { tab, page, played } = await stage();
+  played.update(call('d', { name: 'delegate.run', title: 'delegate.run', rawInput: { provider: 'nobody', user_prompt: 'Do it' } }));
+  played.update(news('d', { status: 'completed', rawOutput: { ok: false, provider: 'nobody', dispatched: false, tool_call_id: 'd', notes: 'there is no provider nobody; available are codex and gptoss' } }));
+  const card = page.locator('[data-delegate=nobody]');
+  await card.getByText('available are codex and gptoss', { exact: false }).waitFor();
+  await card.getByText(/^failed/).waitFor();
+  await tab.close();
+});
+
+test('the summary is handed on as a brief that can be edited', async () => {
+  const { tab, page, played } = await stage();
+  let tries = 0;
+  played.answers['_openagents/delegate'] = () => {
+    tries += 1;
+    if (tries === 1) throw new Error('a turn runs already and eight prompts wait');
+    return { toolCallId: 'd' };
+  };
+  await page.getByRole('button', { name: 'Delegate…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delegate' });
+  await dialog.waitFor();
+  await tab.shootAll('brief');
+  assert.match(await dialog.getByLabel('Evidence').inputValue(), /src\/pair\.rs/);
+  assert.equal(await dialog.getByLabel('Workspace').inputValue(), fixture.workspace);
+  assert.equal(await dialog.getByLabel('Agent').locator('option[value="claude-code"]').isDisabled(), true);
+  await dialog.getByLabel('Agent').selectOption('custom:qwen');
+  await dialog.getByLabel('What is to be done').fill('');
+  await dialog.getByRole('button', { name: 'Delegate', exact: true }).click();
+  await dialog.getByText('Write what the agent is to do.').waitFor();
+  await dialog.getByLabel('What is to be done').fill('Finish it.');
+  await dialog.getByLabel('Time budget').fill('2');
+  await dialog.getByRole('button', { name: 'Delegate', exact: true }).click();
+  await dialog.getByText('A turn runs already and eight prompts wait.').waitFor();
+  await dialog.getByRole('button', { name: 'Delegate', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const { params } = played.sent.findLast(({ method }) => method === '_openagents/delegate');
+  assert.equal(params.sessionId, played.session);
+  assert.equal(params.arguments.provider, 'custom:qwen');
+  assert.equal(params.arguments.time_budget_ms, 120_000);
+  assert.match(params.arguments.user_prompt, /^Finish it\.\n\nEvidence:\n- /);
+
+  await page.getByRole('button', { name: 'Delegate…' }).click();
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('who answers is picked from a list that says who cannot, and where that is mended', async () => {
+  const { tab, page, played } = await stage();
+  played.answers['session/set_mode'] = () => ({});
+  await page.getByRole('button', { name: /^Answered by/ }).click();
+  const menu = page.getByRole('menu', { name: 'Who answers' });
+  await menu.getByText('its ACP adapter is not installed', { exact: false }).waitFor();
+  await tab.shootAll('picker');
+  assert.equal(await menu.locator('[data-choice=gemini]').count(), 0, 'what was never there is not offered');
+  await page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'detached' });
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('End');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await page.locator('[data-mode="custom:qwen"]').getByText('LOCAL').waitFor();
+  assert.deepEqual(played.sent.findLast(({ method }) => method === 'session/set_mode').params, { sessionId: played.session, modeId: 'custom:qwen' });
+  await page.getByRole('button', { name: /^Answered by/ }).click();
+  await menu.locator('[data-choice="claude-code"]').click();
+  await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
+  await tab.shootAll('agents');
+  await page.getByRole('button', { name: 'Add an agent' }).click();
+  await tab.shoot('agents-add');
+  played.agents({ checking: true });
+  await page.getByText('Checking…').waitFor();
+  await page.getByRole('article', { name: 'Gemini' }).getByRole('button', { name: 'Copy' }).waitFor();
+  await tab.close();
+});
+
+test('decisions are listed in the debug panel, with their reasons', async () => {
+  const { tab, page, played } = await stage();
+  const decision = (prompt, target, reason) => ({ ts: Date.now(), sessionId: played.session, prompt, decision: { target, reason } });
+  played.answers['_openagents/agents/decisions'] = () => ({
+    decisions: [
+      decision('Use Codex to expire the code after five minutes, and run the tests', 'codex', 'You asked Codex to do it.'),
+      { ...decision('hello', 'inline', 'A greeting.'), decision: { target: 'inline', inline: 'answer', reason: 'A greeting is answered at once.' } },
+      { ...decision('Explain src/pair.rs', 'inline', ''), decision: { target: 'inline', inline: 'guidance', insteadOf: 'gptoss', reason: 'The local model is not downloaded.' } },
+    ],
+  });
+  await page.keyboard.press('Control+Alt+KeyD');
+  await page.getByRole('button', { name: 'Routing' }).click();
+  await page.getByText('You asked Codex to do it.').waitFor();
+  await tab.shootAll('decisions');
+  await page.getByLabel('Filter decisions').fill('greeting');
+  await page.getByText('You asked Codex to do it.').waitFor({ state: 'detached' });
+  await tab.close();
+});

@@ -1,0 +1,102 @@
+// Plays a session to the page as if the server said it: what real agents do at the same time, on one screen.
+
+const SNAPSHOT = {
+  agents: [
+    card({ id: 'codex', name: 'Codex', usable: true, transport: 'acp', program: '/opt/bin/codex', version: '0.98.0', adapter: 'codex-acp 0.9.1', supports: ['session/load', 'image', 'embeddedContext'], introducesItself: 'Codex ACP 0.9.1' }),
+    card({ id: 'claude-code', name: 'Claude Code', program: '/opt/bin/claude', version: '2.0.50', problem: 'its ACP adapter is not installed and its login has expired', remedy: 'run `npm install -g @zed-industries/claude-code-acp` and log in again' }),
+    card({ id: 'gemini', name: 'Gemini', problem: '`gemini` is not in the PATH', remedy: 'install it with `npm install -g @google/gemini-cli`' }),
+    card({ id: 'custom:qwen', name: 'Qwen at home', usable: true, local: true, custom: true, transport: 'openai', supports: ['tools', 'streaming'] }),
+  ],
+  settings: { choose: true, allowExternalLlms: false, custom: [{ id: 'qwen', name: 'Qwen at home', kind: 'openai', baseUrl: 'http://127.0.0.1:8080/v1', model: 'qwen3' }] },
+  path: '/usr/local/bin:/usr/bin:/bin',
+  checking: false,
+  checkedAt: Date.now() - 240_000,
+};
+
+function card(more) {
+  return { usable: false, local: false, custom: false, transport: null, program: null, version: null, adapter: null, supports: [], introducesItself: null, problem: null, remedy: null, ...more };
+}
+
+/** Stands between the page and the server, answers for agents, and plays updates into a session. */
+export class Played {
+  /** What the page has sent. */
+  sent = [];
+  /** Answers by method: a function of the params; one that throws is an error. */
+  answers = {
+    '_openagents/agents/list': () => SNAPSHOT,
+    '_openagents/agents/decisions': () => ({ decisions: [] }),
+  };
+  #client;
+  #seq = 0;
+  #ts = Date.now() - 90_000;
+
+  static async on(page) {
+    const played = new Played();
+    await page.routeWebSocket(/\/acp$/, (client) => {
+      const upstream = client.connectToServer();
+      played.#client = client;
+      client.onMessage((message) => {
+        const frame = JSON.parse(message);
+        played.sent.push(frame);
+        const answer = played.answers[frame.method];
+        if (answer === undefined || frame.id === undefined) return upstream.send(message);
+        try {
+          played.#say({ id: frame.id, result: answer(frame.params) });
+        } catch (error) {
+          played.#say({ id: frame.id, error: { code: -32602, message: error.message } });
+        }
+      });
+      upstream.onMessage((message) => {
+        const frame = JSON.parse(message);
+        if (frame.method === 'session/update') played.#seq = Math.max(played.#seq, frame.params._meta?.openagents?.seq ?? 0);
+        client.send(message);
+      });
+    });
+    return played;
+  }
+
+  /** The session that the page shows. */
+  follow(page) {
+    this.session = decodeURIComponent(new URL(page.url()).hash.replace('#session=', ''));
+  }
+
+  /** Goes on in the log of the session, `ms` after the update before. */
+  update(update, { ms = 700, ...meta } = {}) {
+    this.#seq += 1;
+    this.#ts += ms;
+    this.#say({ method: 'session/update', params: { sessionId: this.session, update, _meta: { openagents: { seq: this.#seq, ts: this.#ts, ...meta } } } });
+  }
+
+  /** Says that agents stand otherwise now. */
+  agents(change) {
+    this.#say({ method: '_openagents/agents', params: { ...SNAPSHOT, ...change } });
+  }
+
+  #say(frame) {
+    this.#client.send(JSON.stringify({ jsonrpc: '2.0', ...frame }));
+  }
+}
+
+export const text = (value) => ({ type: 'text', text: value });
+export const asked = (value) => ({ sessionUpdate: 'user_message_chunk', content: text(value) });
+export const said = (value, meta) => ({ sessionUpdate: 'agent_message_chunk', content: text(value), ...(meta === undefined ? {} : { _meta: { openagents: meta } }) });
+export const thought = (value) => ({ sessionUpdate: 'agent_thought_chunk', content: text(value) });
+export const call = (id, more) => ({ sessionUpdate: 'tool_call', toolCallId: id, status: 'pending', kind: 'other', rawInput: {}, ...more });
+export const news = (id, more) => ({ sessionUpdate: 'tool_call_update', toolCallId: id, ...more });
+export const routed = (routing) => ({ sessionUpdate: 'session_info_update', _meta: { openagents: { routing } } });
+
+export const OPTIONS = [
+  { id: 'allow', name: 'Allow', kind: 'allow_once' },
+  { id: 'always', name: 'Always allow', kind: 'allow_always' },
+  { id: 'reject', name: 'Reject', kind: 'reject_once' },
+];
+
+/** News of a call that says how an approval stands. */
+export const approval = (callId, more) =>
+  news(callId, {
+    _meta: {
+      openagents: {
+        approval: { id: `approval-${callId}`, callId, agent: 'Codex', title: 'Run cargo test', hash: '0'.repeat(64), options: OPTIONS, state: 'pending', askedAt: Date.now(), ...more },
+      },
+    },
+  });
