@@ -4,8 +4,17 @@
 //! Claude Code where no adapter is installed, and models behind an OpenAI-compatible address.
 
 pub mod acp;
+mod capture;
+mod custom;
+mod doctor;
+mod known;
 mod local;
 pub mod openai;
 mod process;
+mod shell;
+#[cfg(test)]
+mod testing;
 
+pub use custom::{RegistryError, from_registry};
 pub use local::{AgentsConfig, LocalAgents};
+pub use shell::PATH_VARIABLE;

@@ -1,0 +1,228 @@
+//! What an agent that a person adds has to be.
+
+use openagents_core::agent::{CustomAgent, CustomKind};
+use reqwest::{
+    Url,
+    header::{HeaderName, HeaderValue},
+};
+use std::collections::BTreeMap;
+
+/// Bytes of an id.
+const ID: usize = 64;
+/// Bytes of any other text: it is shown on every client.
+const TEXT: usize = 8 << 10;
+/// Arguments, variables or headers.
+const ENTRIES: usize = 100;
+
+/// Headers that hold secrets: those are never kept in the settings, which every client is shown.
+const SECRETS: [&str; 7] = [
+    "authorization",
+    "proxy-authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "cookie",
+    "x-auth-token",
+];
+
+/// Fails with one sentence that names what is wrong and what would be right.
+pub(crate) fn check(agent: &CustomAgent) -> Result<(), String> {
+    let id = &agent.id;
+    let is_id = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+    if id.is_empty() || id.len() > ID || !id.bytes().all(is_id) {
+        return Err(format!("the id {id:?} is not possible; use 1 to {ID} of a-z, 0-9, - _ and ."));
+    }
+    if let Some(name) = &agent.name {
+        check_text("the name", name)?;
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            return Err("the name is empty or has control characters; leave it out to show the id".to_owned());
+        }
+    }
+    match &agent.kind {
+        CustomKind::Acp { command, args, env, cwd } => {
+            check_command(command)?;
+            check_count("arguments", args.len())?;
+            args.iter().try_for_each(|argument| check_text("an argument", argument))?;
+            check_variables(env)?;
+            match cwd {
+                Some(cwd) if !cwd.is_absolute() => {
+                    Err(format!("the folder {} is not an absolute path; give the whole path", cwd.display()))
+                }
+                _ => Ok(()),
+            }
+        }
+        CustomKind::Openai { base_url, model, key_variable, headers } => {
+            check_url(base_url)?;
+            check_text("the model", model)?;
+            if model.trim().is_empty() {
+                return Err("the model is empty; give the name that the server has for it".to_owned());
+            }
+            if let Some(variable) = key_variable {
+                check_variable(variable)?;
+            }
+            check_headers(headers)
+        }
+    }
+}
+
+fn check_command(command: &str) -> Result<(), String> {
+    check_text("the command", command)?;
+    if command.trim().is_empty() {
+        return Err("the command is empty; give the name of a program or its absolute path".to_owned());
+    }
+    if command.contains('/') && !command.starts_with('/') {
+        return Err(format!("the command {command} is a relative path; give a name or an absolute path"));
+    }
+    Ok(())
+}
+
+fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), String> {
+    check_count("variables", variables.len())?;
+    for (name, value) in variables {
+        check_variable(name)?;
+        check_text(name, value)?;
+    }
+    Ok(())
+}
+
+fn check_variable(name: &str) -> Result<(), String> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.is_empty()
+        || name.len() > ID
+        || name.starts_with(|first: char| first.is_ascii_digit())
+        || !name.bytes().all(fits)
+    {
+        return Err(format!(
+            "{name:?} is not the name of a variable; use letters, digits and _ (the key itself does not belong here)"
+        ));
+    }
+    Ok(())
+}
+
+fn check_url(url: &str) -> Result<(), String> {
+    check_text("the address", url)?;
+    let example = "give one like http://127.0.0.1:8080/v1";
+    let parsed =
+        Url::parse(url).map_err(|error| format!("the address {url:?} is none ({error}); {example}"))?;
+    if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
+        return Err(format!("the address {url:?} is not one of http or https; {example}"));
+    }
+    if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
+        return Err(
+            "the address holds a name, a password or a query, which every client would be shown; name the variable of the key instead"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), String> {
+    check_count("headers", headers.len())?;
+    for (name, value) in headers {
+        if HeaderName::from_bytes(name.as_bytes()).is_err() {
+            return Err(format!("{name:?} is not the name of a header"));
+        }
+        if SECRETS.contains(&name.to_ascii_lowercase().as_str()) {
+            return Err(format!(
+                "the header {name} holds a secret, which every client would be shown; name the variable of the key instead"
+            ));
+        }
+        check_text(name, value)?;
+        if HeaderValue::from_str(value).is_err() {
+            return Err(format!("the value of the header {name} has characters that a header cannot have"));
+        }
+    }
+    Ok(())
+}
+
+fn check_count(what: &str, count: usize) -> Result<(), String> {
+    if count > ENTRIES {
+        return Err(format!("there are {count} {what}; {ENTRIES} can be kept"));
+    }
+    Ok(())
+}
+
+fn check_text(what: &str, text: &str) -> Result<(), String> {
+    if text.len() > TEXT {
+        return Err(format!("{what} has {} bytes; {TEXT} can be kept", text.len()));
+    }
+    if text.contains('\0') {
+        return Err(format!("{what} has a zero byte, which no program can be given"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn checked(mut change: Value, base: Value) -> Result<(), String> {
+        let mut agent = base;
+        agent.as_object_mut().unwrap().append(change.as_object_mut().unwrap());
+        check(&serde_json::from_value(agent).unwrap())
+    }
+
+    fn acp(change: Value) -> Result<(), String> {
+        checked(change, json!({"id": "mine", "kind": "acp", "command": "agent"}))
+    }
+
+    fn openai(change: Value) -> Result<(), String> {
+        checked(
+            change,
+            json!({"id": "vllm", "kind": "openai", "baseUrl": "http://127.0.0.1:8000/v1", "model": "m"}),
+        )
+    }
+
+    #[test]
+    fn what_can_work_is_kept() {
+        let rows = [
+            acp(json!({})),
+            acp(
+                json!({"id": "a.b-c_9", "name": "Mein Agent", "command": "/opt/x y/agent", "args": ["--acp", ""]}),
+            ),
+            acp(json!({"env": {"MODE": "a=b"}, "cwd": "/srv"})),
+            openai(json!({})),
+            openai(
+                json!({"baseUrl": "https://example.com", "keyVariable": "MY_KEY", "headers": {"X-Title": "us"}}),
+            ),
+        ];
+        for (at, row) in rows.iter().enumerate() {
+            assert_eq!(*row, Ok(()), "row {at}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_or_would_be_shown_is_refused_by_name() {
+        let rows = [
+            (acp(json!({"id": ""})), "id \"\""),
+            (acp(json!({"id": "A"})), "id \"A\""),
+            (acp(json!({"id": "a:b"})), "id"),
+            (acp(json!({"id": "x".repeat(65)})), "1 to 64"),
+            (acp(json!({"name": " "})), "name"),
+            (acp(json!({"name": "a\u{1b}[2J"})), "control"),
+            (acp(json!({"command": "  "})), "command is empty"),
+            (acp(json!({"command": "./agent"})), "relative"),
+            (acp(json!({"command": "a\u{0}b"})), "zero byte"),
+            (acp(json!({"args": vec!["x"; 101]})), "101 arguments"),
+            (acp(json!({"args": ["x".repeat(9000)]})), "9000 bytes"),
+            (acp(json!({"env": {"A-B": "1"}})), "variable"),
+            (acp(json!({"cwd": "src"})), "absolute"),
+            (openai(json!({"baseUrl": "localhost:8080"})), "http"),
+            (openai(json!({"baseUrl": "file:///etc/passwd"})), "http"),
+            (openai(json!({"baseUrl": "nonsense"})), "nonsense"),
+            (openai(json!({"baseUrl": "https://me:secret@example.com/v1"})), "password"),
+            (openai(json!({"baseUrl": "https://example.com/v1?key=secret"})), "query"),
+            (openai(json!({"model": ""})), "model"),
+            (openai(json!({"keyVariable": "sk-proj-secret"})), "variable"),
+            (openai(json!({"headers": {"Authorization": "Bearer x"}})), "Authorization"),
+            (openai(json!({"headers": {"x-API-key": "x"}})), "secret"),
+            (openai(json!({"headers": {"a b": "x"}})), "header"),
+            (openai(json!({"headers": {"X-A": "x\ny"}})), "X-A"),
+        ];
+        for (at, (row, expected)) in rows.iter().enumerate() {
+            let refusal = row.as_ref().expect_err(&at.to_string());
+            assert!(refusal.contains(expected), "row {at}: {refusal}");
+        }
+    }
+}

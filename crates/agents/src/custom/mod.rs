@@ -1,0 +1,11 @@
+//! Agents that a person added: what may be kept, and where from.
+
+mod check;
+mod model;
+mod registry;
+mod saved;
+
+pub(crate) use check::check;
+pub(crate) use model::ModelAgent;
+pub use registry::{RegistryError, from_registry};
+pub(crate) use saved::Saved;

@@ -1,0 +1,143 @@
+//! Entries of the ACP registry, as its `agent.json` files have them (<https://agentclientprotocol.com/get-started/registry>).
+//!
+//! Nothing is downloaded here: an entry becomes a command that a person adds. `npx` and `uvx` fetch a package when they
+//! start it; a program that comes as an archive has to be installed first.
+
+use openagents_core::agent::{CustomAgent, CustomKind};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Why an entry cannot be added.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// It is not JSON, or not of this form.
+    #[error("this is not an entry of the ACP registry: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// It says no way to start it that we know.
+    #[error(
+        "{0} has neither an npx nor a uvx package, nor a program for this machine ({1}); add its command by hand"
+    )]
+    NoDistribution(String, String),
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: String,
+    #[serde(default)]
+    name: Option<String>,
+    distribution: Distribution,
+}
+
+#[derive(Deserialize)]
+struct Distribution {
+    #[serde(default)]
+    npx: Option<Package>,
+    #[serde(default)]
+    uvx: Option<Package>,
+    #[serde(default)]
+    binary: BTreeMap<String, Program>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    package: String,
+    /// The program in it, where it is not named as the package is.
+    #[serde(default)]
+    cmd: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Program {
+    cmd: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+/// Turns an entry into an agent that can be added. A program out of an archive is looked for by its name.
+pub fn from_registry(entry: &str) -> Result<CustomAgent, RegistryError> {
+    let Entry { id, name, distribution } = serde_json::from_str(entry)?;
+    let platform = platform();
+    let program = distribution.binary.into_iter().find(|(name, _)| *name == platform);
+    let kind = match (program, distribution.npx, distribution.uvx) {
+        (_, Some(package), _) => npx(package),
+        (_, None, Some(package)) => uvx(package),
+        (Some((_, program)), None, None) => binary(program),
+        (None, None, None) => return Err(RegistryError::NoDistribution(id, platform)),
+    };
+    Ok(CustomAgent { id, name, kind })
+}
+
+fn npx(Package { package, cmd, args, env }: Package) -> CustomKind {
+    let before = match cmd {
+        Some(cmd) => vec!["--yes".to_owned(), "--package".to_owned(), package, cmd],
+        None => vec!["--yes".to_owned(), package],
+    };
+    acp("npx", before, args, env)
+}
+
+fn uvx(Package { package, cmd, args, env }: Package) -> CustomKind {
+    let before = match cmd {
+        Some(cmd) => vec!["--from".to_owned(), package, cmd],
+        None => vec![package],
+    };
+    acp("uvx", before, args, env)
+}
+
+fn binary(Program { cmd, args, env }: Program) -> CustomKind {
+    let name = cmd.rsplit(['/', '\\']).next().unwrap_or_default();
+    acp(name, Vec::new(), args, env)
+}
+
+fn acp(command: &str, mut args: Vec<String>, more: Vec<String>, env: BTreeMap<String, String>) -> CustomKind {
+    args.extend(more);
+    CustomKind::Acp { command: command.to_owned(), args, env, cwd: None }
+}
+
+/// `darwin-aarch64`, `linux-x86_64`.
+fn platform() -> String {
+    let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+    format!("{system}-{}", std::env::consts::ARCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn command(distribution: serde_json::Value) -> Result<String, RegistryError> {
+        let entry = json!({"id": "x", "name": "X", "version": "1.0.0", "distribution": distribution});
+        let agent = from_registry(&entry.to_string())?;
+        assert_eq!((agent.id.as_str(), agent.name.as_deref()), ("x", Some("X")));
+        crate::custom::check(&agent).unwrap();
+        let CustomKind::Acp { command, args, .. } = agent.kind else { unreachable!() };
+        Ok(format!("{command} {}", args.join(" ")))
+    }
+
+    #[test]
+    fn every_distribution_becomes_a_command() {
+        let here = json!({"cmd": "./dist/goose", "args": ["acp"], "archive": "https://x/y.tar.gz"});
+        let rows = [
+            (json!({"npx": {"package": "@a/b@1.2.3", "args": ["--acp"]}}), "npx --yes @a/b@1.2.3 --acp"),
+            (json!({"npx": {"package": "@a/b", "cmd": "b-acp"}}), "npx --yes --package @a/b b-acp"),
+            (json!({"uvx": {"package": "b==4.5.6", "args": ["serve"]}}), "uvx b==4.5.6 serve"),
+            (json!({"uvx": {"package": "b[acp]", "cmd": "b-acp"}}), "uvx --from b[acp] b-acp"),
+            (json!({"binary": {platform(): here}}), "goose acp"),
+        ];
+        for (distribution, expected) in rows {
+            assert_eq!(command(distribution).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_started_here_says_so() {
+        let elsewhere = json!({"binary": {"plan9-mips": {"cmd": "./x"}}});
+        assert!(matches!(command(elsewhere), Err(RegistryError::NoDistribution(id, _)) if id == "x"));
+        assert!(matches!(from_registry("{}"), Err(RegistryError::Malformed(_))));
+    }
+}

@@ -1,0 +1,228 @@
+//! What an agent says about itself when it is started: its answer to `initialize`, and whether it is logged in.
+
+use super::version::last_line;
+use crate::{
+    capture::{Gathered, end, wait},
+    process::{Group, exit_in_words},
+};
+use openagents_core::CancellationToken;
+use serde_json::{Value, json};
+use std::{
+    io::{self, BufRead as _, BufReader, Read, Write as _},
+    process::{Command, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The slowest of the known ones takes four seconds on a small machine.
+const ANSWER: Duration = Duration::from_secs(15);
+/// After the answer, for those that announce that they will say whether they are logged in.
+const LOGIN: Duration = Duration::from_secs(3);
+/// How soon a cancel is noticed.
+const POLL: Duration = Duration::from_millis(50);
+/// Bytes of what it says until then.
+const OUTPUT: u64 = 1 << 20;
+const ERRORS: usize = 64 << 10;
+
+/// What an agent told.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Introduction {
+    /// Its own name and version.
+    pub(super) name: Option<String>,
+    /// `session/load`, `image`, …
+    pub(super) supports: Vec<String>,
+    /// `None` where it does not say.
+    pub(super) logged_in: Option<bool>,
+}
+
+/// Starts an agent, hears what it says about itself, and ends it with all that it started.
+pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Result<Introduction, String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (agent, streams) = Group::start(command).map_err(|error| format!("it does not start: {error}"))?;
+    let errors = streams.stderr.map(|stream| Gathered::from(stream, ERRORS));
+    let mut input = streams.stdin;
+    let request = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": 1, "clientCapabilities": {},
+        "clientInfo": {"name": "openagents", "title": "OpenAgents", "version": env!("CARGO_PKG_VERSION")}}});
+    // One that has ended already says why on its error stream. Its input stays open: the end of it ends an agent.
+    let _ = input.as_mut().map(|input| writeln!(input, "{request}"));
+    let heard = streams.stdout.map(read).map_or(Err(Silence::Ended), |answers| hear(&answers, cancel));
+    let ended = heard.is_err().then(|| wait(&agent, POLL, cancel)).flatten();
+    end(&agent);
+    heard.map_err(|why| {
+        let last = errors.and_then(|errors| last_line(&errors.take(POLL)));
+        let how = match (why, ended) {
+            (Silence::Ended, Some(status)) => {
+                format!("it ended ({}) before it answered initialize", exit_in_words(status))
+            }
+            (Silence::Ended, None) => "it closed its output before it answered initialize".to_owned(),
+            (Silence::Cancelled, _) => "the check was stopped".to_owned(),
+            (Silence::Nothing, _) => format!("it did not answer initialize within {} s", ANSWER.as_secs()),
+            (Silence::Refused(message), _) => format!("it refused initialize: {message}"),
+        };
+        last.map_or(how.clone(), |last| format!("{how}: {last}"))
+    })
+}
+
+/// Why there is no introduction.
+#[derive(Debug, PartialEq, Eq)]
+enum Silence {
+    Ended,
+    Cancelled,
+    Nothing,
+    Refused(String),
+}
+
+fn hear(answers: &Receiver<Value>, cancel: &CancellationToken) -> Result<Introduction, Silence> {
+    let until = Instant::now() + ANSWER;
+    let answer = loop {
+        let message = next(answers, until, cancel)?;
+        if message["id"] == 0 && message.get("method").is_none() {
+            break message;
+        }
+    };
+    if let Some(error) = answer.get("error") {
+        let message = error["message"].as_str().unwrap_or("an error without a message");
+        return Err(Silence::Refused(
+            message.chars().filter(|letter| !letter.is_control()).take(200).collect(),
+        ));
+    }
+    let result = &answer["result"];
+    if result["protocolVersion"] != 1 {
+        return Err(Silence::Refused(format!(
+            "it speaks version {} of ACP and not 1",
+            result["protocolVersion"]
+        )));
+    }
+    let mut introduction = read_answer(result);
+    if result["agentCapabilities"]["_meta"]["authStatus"].is_object() {
+        introduction.logged_in = hear_login(answers, cancel);
+    }
+    Ok(introduction)
+}
+
+/// Codex's and Claude Code's adapters tell it right after the answer.
+fn hear_login(answers: &Receiver<Value>, cancel: &CancellationToken) -> Option<bool> {
+    let until = Instant::now() + LOGIN;
+    loop {
+        let message = next(answers, until, cancel).ok()?;
+        if message["method"] == "_auth/status_update" {
+            return Some(message["params"]["authStatus"]["kind"].as_str()? != "none");
+        }
+    }
+}
+
+fn next(answers: &Receiver<Value>, until: Instant, cancel: &CancellationToken) -> Result<Value, Silence> {
+    loop {
+        if cancel.is_cancelled() {
+            return Err(Silence::Cancelled);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        match answers.recv_timeout(left.min(POLL)) {
+            Ok(message) => return Ok(message),
+            Err(RecvTimeoutError::Disconnected) => return Err(Silence::Ended),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Silence::Nothing),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Reads messages, one a line, on a thread of its own. What is no message is left out.
+fn read(output: impl Read + Send + 'static) -> Receiver<Value> {
+    let (sender, answers) = mpsc::channel();
+    let started = thread::Builder::new().name("agent-introduction".to_owned()).spawn(move || {
+        for line in BufReader::new(output.take(OUTPUT)).split(b'\n') {
+            let Ok(line) = line else { return };
+            if let Ok(message @ Value::Object(_)) = serde_json::from_slice(&line)
+                && sender.send(message).is_err()
+            {
+                return;
+            }
+        }
+    });
+    // Without the thread the sender is gone, and nothing is heard.
+    drop::<io::Result<_>>(started);
+    answers
+}
+
+fn read_answer(result: &Value) -> Introduction {
+    let info = &result["agentInfo"];
+    let text = |key: &str| {
+        let text = info[key].as_str().filter(|text| !text.is_empty())?;
+        Some(text.chars().filter(|letter| !letter.is_control()).take(100).collect::<String>())
+    };
+    let name = text("title").or_else(|| text("name"));
+    let name = name.map(|name| text("version").map_or(name.clone(), |version| format!("{name} {version}")));
+    let can = &result["agentCapabilities"];
+    let mut supports = Vec::new();
+    let mut note = |there: bool, what: &str| there.then(|| supports.push(what.to_owned()));
+    note(can["loadSession"] == true, "session/load");
+    for session in ["list", "resume", "fork", "close", "delete"] {
+        note(can["sessionCapabilities"][session].is_object(), &format!("session/{session}"));
+    }
+    for content in ["image", "audio", "embeddedContext"] {
+        note(can["promptCapabilities"][content] == true, content);
+    }
+    for transport in ["http", "sse"] {
+        note(can["mcpCapabilities"][transport] == true, &format!("mcp/{transport}"));
+    }
+    Introduction { name, supports, logged_in: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{shell::Environment, testing::program};
+
+    const ANSWERS: &str = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"x","title":"An Agent","version":"1.2"},"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":false},"sessionCapabilities":{"resume":{},"list":null},"mcpCapabilities":{"http":true},"_meta":{"authStatus":{}}}}}"#;
+    const LOGGED_OUT: &str =
+        r#"{"jsonrpc":"2.0","method":"_auth/status_update","params":{"authStatus":{"kind":"none"}}}"#;
+
+    fn ask(script: &str) -> Result<Introduction, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = program(folder.path(), "agent", script);
+        let environment = Environment::default().with_path("/usr/bin:/bin");
+        introduce(&mut environment.command(&path), &CancellationToken::new())
+    }
+
+    #[test]
+    fn an_agent_tells_what_it_supports_and_whether_it_is_logged_in() {
+        let told = ask(&format!("read request; echo noise; echo '{ANSWERS}'; echo '{LOGGED_OUT}'; cat"));
+        let expected = Introduction {
+            name: Some("An Agent 1.2".to_owned()),
+            supports: ["session/load", "session/resume", "image", "mcp/http"].map(str::to_owned).into(),
+            logged_in: Some(false),
+        };
+        assert_eq!(told, Ok(expected));
+    }
+
+    #[test]
+    fn an_agent_that_does_not_introduce_itself_says_why() {
+        let error = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no"}}"#;
+        let newer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2}}"#;
+        let rows = [
+            ("echo 'Error: no key' >&2; exit 3".to_owned(), ["exit code 3", "Error: no key"]),
+            ("exec >&-; sleep 1000".to_owned(), ["closed its output", "initialize"]),
+            (format!("read request; echo '{error}'; cat"), ["refused", ": no"]),
+            (format!("read request; echo '{newer}'; cat"), ["version 2", "not 1"]),
+            ("exec yes".to_owned(), ["initialize", "before"]),
+        ];
+        for (script, expected) in rows {
+            let why = ask(&script).unwrap_err();
+            assert!(expected.iter().all(|part| why.contains(part)), "{script}: {why}");
+        }
+        let why = introduce(&mut Command::new("/no/such/agent"), &CancellationToken::new()).unwrap_err();
+        assert!(why.contains("does not start"), "{why}");
+    }
+
+    #[test]
+    fn a_check_that_is_stopped_waits_for_nobody() {
+        let (sender, answers) = mpsc::channel();
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        assert_eq!(hear(&answers, &cancel), Err(Silence::Cancelled));
+        assert_eq!(next(&answers, Instant::now(), &CancellationToken::new()), Err(Silence::Nothing));
+        drop(sender);
+    }
+}

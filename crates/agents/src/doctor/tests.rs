@@ -1,0 +1,199 @@
+use super::*;
+use crate::{known::KNOWN, testing::program};
+use std::fs;
+
+const ANSWERS: &str = r#"read request; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"x","version":"1"},"agentCapabilities":{"loadSession":true,"_meta":{"authStatus":{}}}}}'; echo '{"method":"_auth/status_update","params":{"authStatus":{"kind":"KIND"}}}'; cat"#;
+
+struct Machine {
+    folder: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn with(self, name: &str, script: &str) -> Self {
+        program(self.folder.path(), name, script);
+        self
+    }
+
+    fn examine(&self, subject: &Subject) -> Diagnosis {
+        let path = format!("{}:/usr/bin:/bin", self.folder.path().display());
+        // No npm and no Node but those of a test.
+        let environment = Environment::default().with_path(if self.folder.path().join("npm").exists() {
+            path
+        } else {
+            self.folder.path().display().to_string()
+        });
+        let doctor = Doctor { environment: &environment, cancel: &CancellationToken::new() };
+        let mut diagnosis = doctor.look(subject);
+        doctor.ask_version(subject, &mut diagnosis);
+        doctor.introduce(subject, &mut diagnosis);
+        diagnosis
+    }
+}
+
+fn known(id: &str) -> Subject {
+    Subject::Known(KNOWN.iter().find(|known| known.id == id).unwrap())
+}
+
+fn custom(json: &str) -> Subject {
+    Subject::Custom(serde_json::from_str(json).unwrap())
+}
+
+/// Programs of a test find theirs by absolute path only.
+fn agent(kind: &str) -> String {
+    format!(
+        "PATH=/usr/bin:/bin\ncase \"$1\" in --version) echo tool 1.2.3; exit;; esac\n{}",
+        ANSWERS.replace("KIND", kind)
+    )
+}
+
+#[test]
+fn every_way_in_which_codex_can_stand() {
+    let version = "echo codex-cli 0.169.0";
+    let dies = "echo no such model >&2; exit 2";
+    let rows = [
+        (
+            Machine::new(),
+            "unusable, -: The agent Codex is not installed. Run `npm install -g @openai/codex @agentclientprotocol/codex-acp`.",
+        ),
+        (
+            Machine::new().with("codex", version),
+            "usable, cli 0.169.0: The ACP adapter codex-acp is not installed. Run `npm install -g @agentclientprotocol/codex-acp`.",
+        ),
+        (Machine::new().with("codex-acp", &agent("key")), "usable, acp: "),
+        (Machine::new().with("codex", version).with("codex-acp", &agent("key")), "usable, acp 0.169.0: "),
+        (
+            Machine::new().with("codex", version).with("codex-acp", &agent("none")),
+            "usable, acp 0.169.0: The agent Codex says that it is not logged in. Run `codex login` in a terminal, unless it has a key of its own.",
+        ),
+        (
+            Machine::new().with("codex", version).with("codex-acp", dies),
+            "usable, cli 0.169.0: The program codex-acp does not speak ACP: it ended (exit code 2) before it answered initialize: no such model. Install it again: `npm install -g @agentclientprotocol/codex-acp`.",
+        ),
+        (
+            Machine::new().with("codex-acp", dies),
+            "unusable, -: The program codex-acp does not speak ACP: it ended (exit code 2) before it answered initialize: no such model. Install it again: `npm install -g @agentclientprotocol/codex-acp`.",
+        ),
+    ];
+    for (machine, expected) in rows {
+        let card = machine.examine(&known("codex")).card;
+        assert_eq!(told(&card), expected);
+    }
+}
+
+fn told(card: &AgentCard) -> String {
+    let usable = if card.usable { "usable" } else { "unusable" };
+    let transport = card.transport.as_deref().unwrap_or("-");
+    let version = card.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let said = [&card.problem, &card.remedy].map(|said| said.clone().unwrap_or_default());
+    format!("{usable}, {transport}{version}: {}", said.join(" ").trim())
+}
+
+#[test]
+fn an_agent_that_speaks_acp_itself_is_asked_what_it_supports() {
+    let machine = Machine::new().with("gemini", &agent("key"));
+    let diagnosis = machine.examine(&known("gemini"));
+    let card = &diagnosis.card;
+    assert_eq!(told(card), "usable, acp 1.2.3: ");
+    assert_eq!(
+        (card.introduces_itself.as_deref(), &card.supports[..]),
+        (Some("x 1"), &["session/load".to_owned()][..])
+    );
+    assert_eq!(diagnosis.availability(), Availability::Ready);
+}
+
+#[test]
+fn a_version_that_fails_is_told_unless_the_agent_answers_all_the_same() {
+    let broken = Machine::new().with("goose", "echo 'no libfoo' >&2; exit 127").examine(&known("goose"));
+    assert!(!broken.card.usable);
+    assert!(broken.card.problem.unwrap().contains("no libfoo"));
+    let answers = ANSWERS.replace("KIND", "key");
+    let odd = format!("PATH=/usr/bin:/bin\ncase \"$1\" in --version) exit 1;; esac\n{answers}");
+    assert_eq!(told(&Machine::new().with("goose", &odd).examine(&known("goose")).card), "usable, acp: ");
+}
+
+#[test]
+fn an_adapter_that_needs_a_newer_node_gives_way_to_the_command_line() {
+    let machine = Machine::new().with("claude", "echo '2.1.330 (Claude Code)'").with("node", "echo v20.20.2");
+    let adapter = machine.folder.path();
+    program(adapter, "claude-agent-acp", "#!/usr/bin/env node\n");
+    fs::write(
+        adapter.join("package.json"),
+        r#"{"name":"@agentclientprotocol/claude-agent-acp","version":"0.100.0","engines":{"node":">=22"}}"#,
+    )
+    .unwrap();
+    let card = machine.examine(&known("claude-code")).card;
+    assert_eq!(card.adapter.as_deref(), Some("@agentclientprotocol/claude-agent-acp 0.100.0"));
+    assert_eq!(
+        told(&card),
+        "usable, cli 2.1.330: The program claude-agent-acp needs Node 22.0.0 and Node 20.20.2 is there. Install Node 22 or newer from https://nodejs.org."
+    );
+}
+
+#[test]
+fn an_adapter_in_the_folder_of_npm_is_found() {
+    let machine = Machine::new();
+    let folder = machine.folder.path().display().to_string();
+    let machine =
+        machine.with("npm", &format!("echo {folder}/global")).with("global/bin/codex-acp", &agent("key"));
+    assert_eq!(told(&machine.examine(&known("codex")).card), "usable, acp: ");
+}
+
+#[test]
+fn agents_that_a_person_added_say_what_is_missing() {
+    let machine = Machine::new().with("mine", &agent("none"));
+    let here = machine.folder.path().join("mine");
+    let rows = [
+        (
+            r#"{"id":"a","kind":"acp","command":"mine"}"#.to_owned(),
+            "usable, acp: The agent a says that it is not logged in. Log in with its own program.",
+        ),
+        (
+            format!(r#"{{"id":"a","kind":"acp","command":{here:?},"cwd":"/"}}"#),
+            "usable, acp: The agent a says that it is not logged in. Log in with its own program.",
+        ),
+        (
+            r#"{"id":"a","kind":"acp","command":"other"}"#.to_owned(),
+            "unusable, -: The program other is not in the PATH. Install it, or add the agent again with the absolute path of its program.",
+        ),
+        (
+            r#"{"id":"a","kind":"acp","command":"/no/agent"}"#.to_owned(),
+            "unusable, -: The program /no/agent is not there, or is not one. Install it, or add the agent again with another command.",
+        ),
+        (
+            r#"{"id":"A","kind":"acp","command":"mine"}"#.to_owned(),
+            "unusable, -: The id \"A\" is not possible; use 1 to 64 of a-z, 0-9, - _ and .. Add it again.",
+        ),
+        (
+            r#"{"id":"a","kind":"openai","baseUrl":"http://localhost:1/v1","model":"m"}"#.to_owned(),
+            "usable, openai: ",
+        ),
+        (
+            r#"{"id":"a","kind":"openai","baseUrl":"https://x.y/v1","model":"m","keyVariable":"K"}"#
+                .to_owned(),
+            "unusable, -: The server at https://x.y needs a key; set K to its key. Check again after that.",
+        ),
+    ];
+    for (agent, expected) in rows {
+        assert_eq!(told(&machine.examine(&custom(&agent)).card), expected, "{agent}");
+    }
+}
+
+#[test]
+fn an_address_of_this_machine_is_local() {
+    let rows = [
+        ("http://127.0.0.1:8080/v1", true),
+        ("http://localhost/v1", true),
+        ("http://[::1]:8080", true),
+        ("http://localhost.example.com", false),
+        ("https://api.openai.com/v1", false),
+        ("http://192.168.1.7", false),
+        ("127.0.0.1", false),
+    ];
+    for (url, expected) in rows {
+        assert_eq!(is_on_this_machine(url), expected, "{url}");
+    }
+}

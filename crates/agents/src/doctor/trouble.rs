@@ -1,0 +1,40 @@
+//! What is wrong with an agent, and what to do about it.
+
+use openagents_core::agent::AgentCard;
+
+/// Two clauses without a capital letter of their own or a full stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    problem: String,
+    remedy: String,
+}
+
+impl Trouble {
+    pub(crate) fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { problem: problem.into(), remedy: remedy.into() }
+    }
+
+    /// Puts it on a card as two sentences.
+    pub(crate) fn show(&self, card: &mut AgentCard) {
+        card.problem = Some(sentence(&self.problem));
+        card.remedy = Some(sentence(&self.remedy));
+    }
+
+    /// Takes it off a card.
+    pub(crate) fn clear(card: &mut AgentCard) {
+        card.problem = None;
+        card.remedy = None;
+    }
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}; {}", self.problem, self.remedy)
+    }
+}
+
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().map(char::to_uppercase);
+    format!("{}{}.", first.into_iter().flatten().collect::<String>(), letters.as_str())
+}

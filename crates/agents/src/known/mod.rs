@@ -1,0 +1,142 @@
+//! The agents that are looked for without anybody having added them.
+//!
+//! Each row was checked against the page it names, Codex and Claude Code against the programs themselves (codex 0.169,
+//! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.100).
+
+use openagents_core::agent::{CLAUDE_CODE, CODEX};
+
+/// An agent that many people have.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KnownAgent {
+    /// Its provider id and mode.
+    pub(crate) id: &'static str,
+    /// For people.
+    pub(crate) name: &'static str,
+    /// The program, which says its version with `--version`.
+    pub(crate) program: &'static str,
+    /// How it speaks ACP.
+    pub(crate) speaks: Speaks,
+    /// The command that installs it.
+    pub(crate) install: &'static str,
+    /// What logs in.
+    pub(crate) log_in: &'static str,
+    /// Where these facts are from.
+    pub(crate) source: &'static str,
+}
+
+/// How an agent speaks ACP on its standard input and output.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// The program itself, with these arguments.
+    Itself(&'static [&'static str]),
+    /// Another program, out of an npm package that brings along the agent it drives.
+    Adapter {
+        /// Its name in the PATH.
+        program: &'static str,
+        /// The package.
+        package: &'static str,
+    },
+}
+
+/// Codex and Claude Code, then the others by name.
+pub(crate) const KNOWN: [KnownAgent; 7] = [
+    KnownAgent {
+        id: CODEX,
+        name: "Codex",
+        program: "codex",
+        speaks: Speaks::Adapter { program: "codex-acp", package: "@agentclientprotocol/codex-acp" },
+        install: "npm install -g @openai/codex",
+        log_in: "codex login",
+        source: "https://github.com/agentclientprotocol/codex-acp#readme",
+    },
+    KnownAgent {
+        id: CLAUDE_CODE,
+        name: "Claude Code",
+        program: "claude",
+        speaks: Speaks::Adapter {
+            program: "claude-agent-acp",
+            package: "@agentclientprotocol/claude-agent-acp",
+        },
+        install: "npm install -g @anthropic-ai/claude-code",
+        log_in: "claude auth login",
+        source: "https://github.com/agentclientprotocol/claude-agent-acp#readme",
+    },
+    KnownAgent {
+        id: "gemini",
+        name: "Gemini CLI",
+        program: "gemini",
+        speaks: Speaks::Itself(&["--acp"]),
+        install: "npm install -g @google/gemini-cli",
+        log_in: "gemini",
+        source: "https://geminicli.com/docs/cli/acp-mode/",
+    },
+    KnownAgent {
+        id: "copilot",
+        name: "GitHub Copilot",
+        program: "copilot",
+        speaks: Speaks::Itself(&["--acp", "--stdio"]),
+        install: "npm install -g @github/copilot",
+        log_in: "copilot login",
+        source: "https://docs.github.com/en/copilot/reference/copilot-cli-reference/acp-server",
+    },
+    KnownAgent {
+        id: "goose",
+        name: "goose",
+        program: "goose",
+        speaks: Speaks::Itself(&["acp"]),
+        install: "brew install block-goose-cli",
+        log_in: "goose configure",
+        source: "https://block.github.io/goose/docs/guides/acp-clients",
+    },
+    KnownAgent {
+        id: "opencode",
+        name: "opencode",
+        program: "opencode",
+        speaks: Speaks::Itself(&["acp"]),
+        install: "npm install -g opencode-ai",
+        log_in: "opencode auth login",
+        source: "https://opencode.ai/docs/cli/acp/",
+    },
+    KnownAgent {
+        id: "qwen",
+        name: "Qwen Code",
+        program: "qwen",
+        speaks: Speaks::Itself(&["--acp"]),
+        install: "npm install -g @qwen-code/qwen-code",
+        log_in: "qwen auth",
+        source: "https://github.com/agentclientprotocol/registry/blob/main/qwen-code/agent.json",
+    },
+];
+
+impl KnownAgent {
+    /// Returns whether it is in the picker even where it is not installed.
+    pub(crate) fn is_always_offered(&self) -> bool {
+        matches!(self.speaks, Speaks::Adapter { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::agent::CUSTOM_PREFIX;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_is_whole() {
+        let ids: BTreeSet<_> = KNOWN.iter().map(|known| known.id).collect();
+        assert_eq!(ids.len(), KNOWN.len());
+        for known in &KNOWN {
+            assert!(!known.id.starts_with(CUSTOM_PREFIX), "{}", known.id);
+            assert!(known.source.starts_with("https://"), "{}", known.id);
+            for text in [known.name, known.program, known.install, known.log_in] {
+                assert!(!text.is_empty(), "{}", known.id);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_snapshot() {
+        assert_eq!([KNOWN[0].id, KNOWN[1].id], [CODEX, CLAUDE_CODE]);
+        assert!(KNOWN[2..].is_sorted_by_key(|known| known.name.to_lowercase()));
+    }
+}

@@ -1,0 +1,83 @@
+//! What a person asks for.
+
+use super::{Inner, checks::Depth, lock};
+use crate::custom::{Saved, check};
+use openagents_core::agent::{AgentCommand, AgentSettings, AgentsError, CUSTOM_PREFIX, CustomAgent};
+use std::sync::Arc;
+
+/// Agents that a person can add: each is on every card and in every picker.
+const ADDED: usize = 50;
+
+impl Inner {
+    pub(super) fn command(self: &Arc<Self>, command: AgentCommand) -> Result<(), AgentsError> {
+        if self.closing.is_cancelled() {
+            return Err(AgentsError::Refused("the program is about to end".to_owned()));
+        }
+        match command {
+            AgentCommand::Check => {
+                self.reread();
+                self.check_all(Depth::Introduction);
+                Ok(())
+            }
+            AgentCommand::Add(agent) => self.add(agent),
+            AgentCommand::Remove { id } => self.save(|settings| {
+                // Its id as it was given, or its mode.
+                let id = id.strip_prefix(CUSTOM_PREFIX).unwrap_or(&id);
+                let before = settings.custom.len();
+                settings.custom.retain(|agent| agent.id != id);
+                let found = settings.custom.len() < before;
+                found.then_some(()).ok_or_else(|| AgentsError::Unknown(id.to_owned()))
+            }),
+            AgentCommand::Configure(change) => self.save(|settings| {
+                settings.choose = change.choose.unwrap_or(settings.choose);
+                settings.allow_external_llms =
+                    change.allow_external_llms.unwrap_or(settings.allow_external_llms);
+                Ok(())
+            }),
+        }
+    }
+
+    fn add(self: &Arc<Self>, agent: CustomAgent) -> Result<(), AgentsError> {
+        check(&agent).map_err(AgentsError::Refused)?;
+        let id = format!("{CUSTOM_PREFIX}{}", agent.id);
+        self.save(|settings| {
+            let added = settings.custom.iter().position(|added| added.id == agent.id);
+            if added.is_none() && settings.custom.len() >= ADDED {
+                return Err(AgentsError::Refused(format!(
+                    "{ADDED} agents have been added, which is as many as can be; remove one first"
+                )));
+            }
+            match added {
+                Some(at) => settings.custom[at] = agent,
+                None => settings.custom.push(agent),
+            }
+            Ok(())
+        })?;
+        self.check_one(id);
+        Ok(())
+    }
+
+    /// Makes one change after the other, each once it is on the disk.
+    fn save(
+        &self,
+        change: impl FnOnce(&mut AgentSettings) -> Result<(), AgentsError>,
+    ) -> Result<(), AgentsError> {
+        let _saving = lock(&self.saving);
+        let settings = Saved::change(&*self.config.settings, change)?;
+        self.change(|table| table.set(settings));
+        Ok(())
+    }
+
+    /// Looks at what other programs have changed. What cannot be read stays as it was.
+    pub(super) fn reread(&self) {
+        let _saving = lock(&self.saving);
+        match Saved::read(&*self.config.settings) {
+            Ok(saved) => self.change(|table| table.set(saved.settings)),
+            Err(error) => {
+                tracing::warn!("{error}");
+                let settings = self.table().settings.clone();
+                self.change(|table| table.set(settings));
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The agents of this machine, as sessions use them and as a person manages them.
+//!
+//! [`table`] is what is known, `checks` finds it out in the background, `commands` does what a person asks for, `listed`
+//! is an agent as a session has it.
+
+mod checks;
+mod commands;
+mod listed;
+mod reach;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::shell::{self, Environment};
+use checks::Depth;
+use listed::Listed;
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentCommand, AgentProvider, Agents, AgentsError, AgentsSnapshot},
+    history::History,
+    model::SettingsStore,
+};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use table::Table;
+
+/// What [`LocalAgents`] needs.
+#[derive(Debug, Clone)]
+pub struct AgentsConfig {
+    /// Where custom agents and choices are kept.
+    pub settings: Arc<dyn SettingsStore>,
+    /// For the tools of models that have no loop of their own.
+    pub history: Arc<History>,
+}
+
+/// The agents of this machine. A handle: clones are the same.
+#[derive(Debug, Clone)]
+pub struct LocalAgents {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: AgentsConfig,
+    /// Finds the environment of the person.
+    environment: fn(&CancellationToken) -> Environment,
+    table: Mutex<Table>,
+    /// Told when the table has changed.
+    changed: Condvar,
+    /// Held while settings are changed.
+    saving: Mutex<()>,
+    watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
+    /// Ends checks.
+    closing: CancellationToken,
+}
+
+impl LocalAgents {
+    /// Reads the settings and begins to look for agents in the background.
+    pub fn start(config: AgentsConfig) -> Arc<Self> {
+        let agents = Self::new(config, shell::environment);
+        agents.inner.check_all(Depth::Version);
+        Arc::new(agents)
+    }
+
+    fn new(config: AgentsConfig, environment: fn(&CancellationToken) -> Environment) -> Self {
+        let inner = Inner {
+            config,
+            environment,
+            table: Mutex::default(),
+            changed: Condvar::new(),
+            saving: Mutex::default(),
+            watchers: Mutex::default(),
+            closing: CancellationToken::new(),
+        };
+        inner.reread();
+        Self { inner: Arc::new(inner) }
+    }
+}
+
+impl Agents for LocalAgents {
+    fn providers(&self) -> Vec<Arc<dyn AgentProvider>> {
+        let table = self.inner.table();
+        let offered = table.entries().iter().filter(|entry| entry.is_offered());
+        offered.map(|entry| Listed::new(&self.inner, &entry.subject) as Arc<dyn AgentProvider>).collect()
+    }
+
+    fn snapshot(&self) -> AgentsSnapshot {
+        self.inner.table().snapshot()
+    }
+
+    fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>) {
+        lock(&self.inner.watchers).push(on_change);
+    }
+
+    fn command(&self, command: AgentCommand) -> Result<(), AgentsError> {
+        self.inner.command(command)
+    }
+
+    fn shut_down(&self) {
+        self.inner.shut_down();
+    }
+}
+
+impl Inner {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
+    }
+
+    /// Changes the table and tells those who watch or wait.
+    fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+        let result = change(&mut self.table());
+        self.changed.notify_all();
+        let watchers = lock(&self.watchers).clone();
+        watchers.iter().for_each(|on_change| on_change());
+        result
+    }
+
+    /// Ends all of them at the same time: each has 2 s.
+    fn shut_down(&self) {
+        self.closing.cancel();
+        let running = self.table().take_running();
+        std::thread::scope(|scope| {
+            for agent in &running {
+                scope.spawn(|| agent.shut_down());
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LocalAgents").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// A panic elsewhere leaves values that are whole: they are changed by assignments alone.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,163 @@
+//! What is known of the agents.
+
+use super::{
+    checks::Depth,
+    reach::{self, Provider},
+};
+use crate::{
+    acp::AcpAgent,
+    doctor::{Diagnosis, Reach, Subject},
+    known::KNOWN,
+    shell::Environment,
+};
+use openagents_core::{
+    agent::{AgentProvider, AgentSettings, AgentsSnapshot},
+    model::Availability,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+};
+
+/// The agents and what goes on with them.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    entries: Vec<Entry>,
+    pub(super) settings: AgentSettings,
+    /// Where agents are looked for; absent until the shell has told.
+    pub(super) environment: Option<Arc<Environment>>,
+    /// Who is to be checked, and how thoroughly.
+    pub(super) wanted: BTreeMap<String, Depth>,
+    /// Whatever was made to host an agent and is still in use, also after a check found another way.
+    hosted: Vec<Weak<AcpAgent>>,
+    /// The shell is asked again before the next check.
+    pub(super) look_afresh: bool,
+    /// A check is under way.
+    pub(super) checking: bool,
+    /// Milliseconds since the epoch.
+    pub(super) checked_at: Option<i64>,
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) subject: Subject,
+    /// Absent until somebody has looked for it.
+    diagnosis: Option<Diagnosis>,
+    /// What answers its prompts, and how that was made.
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    reach: Reach,
+    environment: Arc<Environment>,
+    provider: Result<Provider, String>,
+}
+
+impl Table {
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(super) fn entry(&self, id: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.subject.id() == id)
+    }
+
+    /// Returns where it is in the snapshot.
+    pub(super) fn position(&self, subject: &Subject) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.subject == *subject)
+    }
+
+    /// Returns whether nobody has looked for it yet.
+    pub(super) fn is_unknown(&self, subject: &Subject) -> bool {
+        self.entries.iter().any(|entry| entry.subject == *subject && entry.diagnosis.is_none())
+    }
+
+    /// Takes over the settings. What is known of an agent that has not changed stays.
+    pub(super) fn set(&mut self, settings: AgentSettings) {
+        let known = KNOWN.iter().map(Subject::Known);
+        let added = settings.custom.iter().cloned().map(Subject::Custom);
+        let mut before = std::mem::take(&mut self.entries);
+        self.entries = known
+            .chain(added)
+            .map(|subject| match before.iter().position(|entry| entry.subject == subject) {
+                Some(at) => before.swap_remove(at),
+                None => Entry { subject, diagnosis: None, running: None },
+            })
+            .collect();
+        self.settings = settings;
+    }
+
+    /// Takes over what was found out, unless the agent has been changed or removed meanwhile.
+    pub(super) fn found(&mut self, subject: &Subject, diagnosis: Diagnosis, environment: &Arc<Environment>) {
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.subject == *subject) else { return };
+        let made = entry.run(&diagnosis, environment);
+        entry.diagnosis = Some(diagnosis);
+        self.hosted.retain(|hosted| hosted.strong_count() > 0);
+        self.hosted.extend(made.as_ref().map(Arc::downgrade));
+    }
+
+    /// Forgets everything that runs, and returns what has to be ended.
+    pub(super) fn take_running(&mut self) -> Vec<Arc<AcpAgent>> {
+        self.wanted.clear();
+        self.entries.iter_mut().for_each(|entry| entry.running = None);
+        std::mem::take(&mut self.hosted).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(super) fn snapshot(&self) -> AgentsSnapshot {
+        let card = |entry: &Entry| match &entry.diagnosis {
+            Some(diagnosis) => diagnosis.card.clone(),
+            None => entry.subject.card(),
+        };
+        let path = self.environment.as_ref().map(|environment| environment.path().to_string_lossy());
+        AgentsSnapshot {
+            agents: self.entries.iter().map(card).collect(),
+            settings: self.settings.clone(),
+            path: path.unwrap_or_default().into_owned(),
+            checking: self.checking,
+            checked_at: self.checked_at,
+        }
+    }
+}
+
+impl Entry {
+    /// Returns whether a person can choose it. Those that are not there would only be in the way, but for the two that
+    /// everybody knows.
+    pub(super) fn is_offered(&self) -> bool {
+        let is_there = self.diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.card.program.is_some());
+        match &self.subject {
+            Subject::Known(known) => known.is_always_offered() || is_there,
+            Subject::Custom(_) => true,
+        }
+    }
+
+    /// Returns what answers its prompts, and otherwise why nothing does; `None` until somebody has looked.
+    pub(super) fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
+        let diagnosis = self.diagnosis.as_ref()?;
+        Some(match (&self.running, diagnosis.availability()) {
+            (Some(running), Availability::Ready) => running.provider.clone().map(Provider::shared),
+            (_, Availability::Unavailable(reason)) => Err(reason),
+            (None, Availability::Ready) => Err(format!("{} was ended", self.subject.name())),
+        })
+    }
+
+    /// What runs goes on as long as it would be started in the same way. Returns what was made to host an agent.
+    fn run(&mut self, diagnosis: &Diagnosis, environment: &Arc<Environment>) -> Option<Arc<AcpAgent>> {
+        let same = |running: &Running| {
+            Some(&running.reach) == diagnosis.reach.as_ref() && running.environment == *environment
+        };
+        if self.running.as_ref().is_some_and(same) {
+            return None;
+        }
+        self.running = diagnosis.reach.clone().map(|reach| Running {
+            provider: reach::provider(&self.subject, &reach, environment),
+            environment: environment.clone(),
+            reach,
+        });
+        match &self.running.as_ref()?.provider {
+            Ok(Provider::Acp(agent)) => Some(agent.clone()),
+            Ok(Provider::Model(_)) | Err(_) => None,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+use super::*;
+use crate::testing::{Settings, program};
+use openagents_core::{
+    agent::{AgentSettingsChange, AgentsSnapshot, CustomAgent},
+    history::{HistoryRoots, MemoryIndex},
+    model::Availability,
+};
+use std::{
+    path::Path,
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+const ANSWERS: &str = r#"case "$1" in --version) echo 1.2.3; exit;; esac
+read request; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}'; cat"#;
+
+fn agents_with(settings: Arc<Settings>) -> LocalAgents {
+    let history = Arc::new(History::new(HistoryRoots::default(), Arc::new(MemoryIndex::default())));
+    LocalAgents::new(AgentsConfig { settings, history }, |_| {
+        Environment::default().with_path("/usr/bin:/bin")
+    })
+}
+
+fn agents() -> LocalAgents {
+    agents_with(Arc::default())
+}
+
+fn custom(id: &str, program: &Path) -> CustomAgent {
+    serde_json::from_value(serde_json::json!({"id": id, "kind": "acp", "command": program})).unwrap()
+}
+
+/// Waits until a check has ended.
+fn settled(agents: &LocalAgents) -> AgentsSnapshot {
+    let (sender, changes) = mpsc::channel();
+    agents.watch(Arc::new(move || {
+        let _ = sender.send(());
+    }));
+    let until = Instant::now() + Duration::from_secs(60);
+    while agents.snapshot().checking {
+        let left = until.saturating_duration_since(Instant::now());
+        changes.recv_timeout(left).expect("the check has not ended");
+    }
+    agents.snapshot()
+}
+
+#[test]
+fn codex_and_claude_code_come_first_and_those_that_are_not_there_are_not_offered() {
+    let agents = agents();
+    agents.inner.check_all(Depth::Version);
+    let snapshot = settled(&agents);
+    let ids: Vec<_> = snapshot.agents.iter().map(|card| card.id.as_str()).collect();
+    assert_eq!(ids, ["codex", "claude-code", "gemini", "copilot", "goose", "opencode", "qwen"]);
+    assert!(snapshot.checked_at.is_some());
+    assert_eq!(snapshot.path, "/usr/bin:/bin");
+    let offered: Vec<_> = agents.providers().iter().map(|provider| provider.id().to_owned()).collect();
+    assert_eq!(offered, ["codex", "claude-code"]);
+    let Availability::Unavailable(reason) = agents.provider("codex").unwrap().availability() else {
+        panic!("there is no Codex here")
+    };
+    assert!(reason.contains("npm install -g @openai/codex"), "{reason}");
+}
+
+#[test]
+fn an_added_agent_is_checked_at_once_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings: Arc<Settings> = Arc::default();
+    let agents = agents_with(settings.clone());
+    let agent = custom("mine", &program(folder.path(), "agent", ANSWERS));
+    agents.command(AgentCommand::Add(agent.clone())).unwrap();
+    let snapshot = settled(&agents);
+    let card = snapshot.agents.last().unwrap();
+    assert_eq!((card.id.as_str(), card.usable, card.custom), ("custom:mine", true, true));
+    assert_eq!(card.supports, ["session/load"]);
+    // Another program, or the next start, finds it.
+    let again = agents_with(settings);
+    assert_eq!(again.snapshot().settings.custom, std::slice::from_ref(&agent));
+    assert!(again.provider("custom:mine").is_some());
+    // Adding it again changes it.
+    agents.command(AgentCommand::Add(CustomAgent { name: Some("Mine".to_owned()), ..agent })).unwrap();
+    let snapshot = settled(&agents);
+    assert_eq!(
+        snapshot.agents.iter().filter(|card| card.custom).map(|card| &card.name).collect::<Vec<_>>(),
+        ["Mine"]
+    );
+    agents.command(AgentCommand::Remove { id: "custom:mine".to_owned() }).unwrap();
+    assert!(agents.provider("custom:mine").is_none());
+    let gone = agents.command(AgentCommand::Remove { id: "mine".to_owned() });
+    assert_eq!(gone, Err(AgentsError::Unknown("mine".to_owned())));
+}
+
+#[test]
+fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
+    let settings: Arc<Settings> = Arc::default();
+    let agents = agents_with(settings.clone());
+    let refused = agents.command(AgentCommand::Add(custom("Not An Id", Path::new("agent"))));
+    assert!(matches!(&refused, Err(AgentsError::Refused(why)) if why.contains("Not An Id")), "{refused:?}");
+    assert_eq!(settings.get("agents"), Ok(None));
+    for at in 0..50 {
+        agents.command(AgentCommand::Add(custom(&format!("a{at}"), Path::new("/no/agent")))).unwrap();
+    }
+    let refused = agents.command(AgentCommand::Add(custom("one-more", Path::new("/no/agent"))));
+    assert!(matches!(refused, Err(AgentsError::Refused(why)) if why.contains("remove one first")));
+    settled(&agents);
+}
+
+#[test]
+fn a_change_of_one_choice_leaves_the_other() {
+    let agents = agents();
+    let change = AgentSettingsChange { choose: Some(false), allow_external_llms: None };
+    agents.command(AgentCommand::Configure(change)).unwrap();
+    let change = AgentSettingsChange { choose: None, allow_external_llms: Some(true) };
+    agents.command(AgentCommand::Configure(change)).unwrap();
+    let settings = agents.snapshot().settings;
+    assert_eq!((settings.choose, settings.allow_external_llms), (false, true));
+}
+
+#[test]
+fn whoever_watches_hears_of_every_agent_and_of_the_end_of_a_check() {
+    let agents = agents();
+    let (sender, changes) = mpsc::channel();
+    let watched = agents.clone();
+    agents.watch(Arc::new(move || {
+        let _ = sender.send(watched.snapshot());
+    }));
+    agents.command(AgentCommand::Check).unwrap();
+    let ended = |snapshot: &AgentsSnapshot| !snapshot.checking && snapshot.checked_at.is_some();
+    let told: Vec<_> = changes.iter().take_while(|snapshot| !ended(snapshot)).collect();
+    assert!(told.iter().any(|snapshot| snapshot.checking && snapshot.path.is_empty()));
+    assert!(told.iter().any(|snapshot| snapshot.checking && !snapshot.path.is_empty()));
+    assert!(told.last().unwrap().agents.iter().all(|card| card.problem.is_some()));
+}
+
+#[test]
+fn a_check_ends_with_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let agents = agents();
+    let silent = program(folder.path(), "silent", "echo $$ > \"$0.id\"; exec sleep 1000");
+    agents.command(AgentCommand::Add(custom("silent", &silent))).unwrap();
+    let started = Instant::now();
+    let id = loop {
+        match std::fs::read_to_string(folder.path().join("silent.id")) {
+            Ok(id) if id.ends_with('\n') => break id.trim().to_owned(),
+            _ => assert!(started.elapsed() < Duration::from_secs(60)),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    agents.shut_down();
+    settled(&agents);
+    assert!(!Path::new(&format!("/proc/{id}")).exists() || cfg!(not(target_os = "linux")));
+    assert!(matches!(agents.command(AgentCommand::Check), Err(AgentsError::Refused(_))));
+}

@@ -1,0 +1,157 @@
+//! Variables, and what can be found and started with them.
+
+use crate::process::filtered;
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const PATH: &str = "PATH";
+
+/// What belongs to the shell that was asked, not to the person.
+const OF_THE_SHELL: [&str; 4] = ["SHLVL", "PWD", "OLDPWD", "_"];
+
+/// Variables. `Debug` shows how many: some hold keys.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    /// What a person should know about it, one sentence.
+    note: Option<String>,
+}
+
+impl Environment {
+    pub(crate) fn of_this_process() -> Self {
+        std::env::vars_os().collect()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    pub(crate) fn path(&self) -> &OsStr {
+        self.get(PATH).unwrap_or_default()
+    }
+
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Returns what an agent gets to know: everything that is text and none of ours.
+    pub(crate) fn for_agents(&self) -> BTreeMap<String, String> {
+        let text = |text: &OsString| text.to_str().map(str::to_owned);
+        let pairs = self.variables.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        let all: BTreeMap<_, _> = pairs.collect();
+        filtered(&all).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    pub(crate) fn with_path(mut self, path: impl Into<OsString>) -> Self {
+        self.variables.insert(PATH.into(), path.into());
+        self
+    }
+
+    pub(crate) fn with_note(mut self, note: String) -> Self {
+        self.note = Some(note);
+        self
+    }
+
+    /// Adds what is missing. Our own values stay, as somebody gave them to this program; of the PATHs the other comes
+    /// first, as ours may be the one of the Dock.
+    pub(crate) fn completed_by(self, login: Self) -> Self {
+        let mut folders: Vec<_> = std::env::split_paths(login.path()).collect();
+        for folder in std::env::split_paths(self.path()) {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+        let path = std::env::join_paths(folders).unwrap_or_else(|_| login.path().to_owned());
+        let mut variables = login.variables;
+        variables.retain(|name, _| OF_THE_SHELL.iter().all(|of_the_shell| *of_the_shell != name));
+        variables.extend(self.variables);
+        Self { variables, note: self.note }.with_path(path)
+    }
+
+    /// Finds a program by its name, or one by its absolute path.
+    pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+        let is_name = !program.contains('/');
+        if !is_name && !Path::new(program).is_absolute() {
+            return None;
+        }
+        // A relative folder in the PATH would make it depend on where we were started.
+        let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
+        which::which_in(program, std::env::join_paths(folders).ok(), "/").ok()
+    }
+
+    /// Returns a command with the variables that an agent gets to know, and no others.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(self.for_agents());
+        command
+    }
+}
+
+impl FromIterator<(OsString, OsString)> for Environment {
+    fn from_iter<T: IntoIterator<Item = (OsString, OsString)>>(variables: T) -> Self {
+        Self { variables: variables.into_iter().collect(), note: None }
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Environment({} variables)", self.variables.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+    }
+
+    #[test]
+    fn the_login_shell_adds_what_an_app_from_the_dock_does_not_have() {
+        let dock = environment(&[("PATH", "/usr/bin:/bin"), ("HOME", "/Users/me"), ("LANG", "C")]);
+        let login = environment(&[
+            ("PATH", "/opt/homebrew/bin:/usr/bin"),
+            ("LANG", "de_DE.UTF-8"),
+            ("OPENAI_API_KEY", "k"),
+            ("SHLVL", "1"),
+            ("PWD", "/"),
+        ]);
+        let expected = environment(&[
+            ("PATH", "/opt/homebrew/bin:/usr/bin:/bin"),
+            ("HOME", "/Users/me"),
+            ("LANG", "C"),
+            ("OPENAI_API_KEY", "k"),
+        ]);
+        assert_eq!(dock.completed_by(login), expected);
+    }
+
+    #[test]
+    fn keys_are_not_printed() {
+        assert_eq!(format!("{:?}", environment(&[("OPENAI_API_KEY", "secret")])), "Environment(1 variables)");
+    }
+
+    #[test]
+    fn programs_are_found_by_name_or_absolute_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, text) = (folder.path().join("codex"), folder.path().join("notes"));
+        for file in [&program, &text] {
+            std::fs::write(file, "#!/bin/sh\n").unwrap();
+        }
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let found = environment(&[("PATH", folder.path().to_str().unwrap())]);
+        assert_eq!(found.find("codex"), Some(program.clone()));
+        assert_eq!(found.find(program.to_str().unwrap()), Some(program));
+        for absent in ["notes", "claude", "./codex", "bin/codex", "", text.to_str().unwrap()] {
+            assert_eq!(found.find(absent), None, "{absent}");
+        }
+        // What lies in the current folder is not an agent because the PATH has an empty or relative entry.
+        assert_eq!(environment(&[("PATH", ":.:src")]).find("codex"), None);
+        assert_eq!(environment(&[]).find("codex"), None);
+    }
+}
