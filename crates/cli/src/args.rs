@@ -18,7 +18,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Say in one sentence what somebody was doing in a workspace, with evidence
     Explore(Explore),
-    /// Ask the model on this computer; it may look into the folder
+    /// Ask the model on this computer, or another one; it may look into the folder
     Agent(Agent),
     /// Serve the page, ACP clients and (if allowed) the iOS app until Ctrl-C
     Serve(Serve),
@@ -74,9 +74,13 @@ pub(crate) enum Planner {
 pub(crate) struct Agent {
     /// What to ask; `-` reads standard input
     pub(crate) prompt: String,
-    /// A GGUF file to answer with instead of the model in use; in this process, as with the two below
-    #[arg(long, value_name = "PATH")]
+    /// Who answers instead of the model in use: a GGUF file, or openai:NAME for a model behind an OpenAI-compatible
+    /// address (its key is in OPENAI_API_KEY); gptoss is the model in use. In this process, as with those below
+    #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
+    /// The address for openai:NAME, such as http://127.0.0.1:11434/v1 for Ollama; otherwise OpenAI's own
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
     /// The workspace
     #[arg(long, default_value = ".", value_name = "PATH")]
     pub(crate) root: PathBuf,

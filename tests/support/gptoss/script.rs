@@ -43,7 +43,8 @@ const EXPLORER: Script = Script {
 
 impl Script {
     /// The names of all scripts.
-    pub const NAMES: [&str; 6] = ["weather", "explorer", "glued", "in-analysis", "bare", "malformed"];
+    pub const NAMES: [&str; 7] =
+        ["weather", "explorer", "reader", "glued", "in-analysis", "bare", "malformed"];
 
     /// Thinks "The user says hi", calls `get_weather` with `{"location":"Paris"}`, answers "Sunny in Paris."; without
     /// tools "Hello there, friend 🦊!", whose emoji is three tokens.
@@ -55,6 +56,15 @@ impl Script {
     /// small project."; without tools as [`weather`](Self::weather).
     pub fn explorer() -> Self {
         EXPLORER
+    }
+
+    /// The explorer, which calls `content.get_span` with `{"path":"README.md"}` instead.
+    pub fn reader() -> Self {
+        Self {
+            call: "commentary to=functions.content_get_span <|constrain|>json",
+            arguments: r#"{"path":"README.md"}"#,
+            ..EXPLORER
+        }
     }
 
     /// The explorer, with the channel glued to the recipient and no space before `<|constrain|>`.
@@ -82,6 +92,7 @@ impl Script {
         match name {
             "weather" => Some(Self::weather()),
             "explorer" => Some(Self::explorer()),
+            "reader" => Some(Self::reader()),
             "glued" => Some(Self::glued()),
             "in-analysis" => Some(Self::in_analysis()),
             "bare" => Some(Self::bare()),

@@ -1,15 +1,16 @@
-//! A turn of the local model in this process.
+//! A turn in this process.
 
-use super::{Asked, News};
+use super::{Asked, Choice, News};
 use crate::{
     local,
     record::{Record, Told},
 };
+use openagents_agents::openai::OpenAi;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript},
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
-    model::{LOCAL_MODEL, LocalModels, ModelSettings, SettingsStore},
+    model::{LOCAL_MODEL, LanguageModel, LocalModels, ModelSettings, SettingsStore},
     tool::Toolbox,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
@@ -19,6 +20,9 @@ use std::{
 };
 use tokio::sync::mpsc;
 use uuid::Uuid;
+
+/// The mode of a session in which nobody was chosen.
+const DEFAULT_MODE: &str = "default_mode";
 
 /// Characters of a title made from a prompt.
 const TITLE: usize = 60;
@@ -47,14 +51,16 @@ fn run(
             Told::Notice(text) => News::Notice(text),
         });
     };
-    let Asked { prompt, root, model, temperature, max_tokens } = asked;
-    let record = Record::open(home, session_id.to_owned(), (&root, LOCAL_MODEL), &tell, cancel);
+    let Asked { prompt, root, choice, temperature, max_tokens } = asked;
+    // A model that was named for one prompt is no mode.
+    let mode = if matches!(choice, Choice::OpenAi(_)) { DEFAULT_MODE } else { LOCAL_MODEL };
+    let record = Record::open(home, session_id.to_owned(), (&root, mode), &tell, cancel);
     let (index, settings): (Arc<dyn TranscriptIndex>, Arc<dyn SettingsStore>) = match &record.store {
         Some(store) => (store.transcript_index(), Arc::new(store.clone())),
         None => (Arc::new(MemoryIndex::default()), Arc::new(local::Unkept)),
     };
-    let models = match local::start(settings, model) {
-        Ok(models) => models,
+    let model = match Model::start(choice, settings) {
+        Ok(model) => model,
         Err(error) => {
             let text = format!("❌ {error:#}");
             return PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false };
@@ -63,14 +69,14 @@ fn run(
     record.add(SessionUpdate::UserMessage(UserMessage { text: prompt.clone(), connection: None }));
     let words = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     record.add(SessionUpdate::Title(Title { title: crate::output::first_words(&words, TITLE) }));
-    let kept = models.snapshot().settings;
+    let kept = model.settings();
     let chosen = ModelSettings {
         temperature: temperature.unwrap_or(kept.temperature),
         max_tokens: max_tokens.or(kept.max_tokens),
         ..kept
     };
     let agent = AgentLoop {
-        model: models.model(),
+        model: model.language_model(),
         options: chosen.options(),
         tools: Toolbox::exploration(Arc::new(History::new(HistoryRoots::from_env(), index))),
         session_tools: Vec::new(),
@@ -81,6 +87,43 @@ fn run(
         AgentEvent::Activity(activity) => send(News::Activity(activity)),
     });
     record.close();
-    models.shut_down();
+    model.shut_down();
     outcome
+}
+
+/// Who answers, for as long as the turn takes.
+enum Model {
+    Local(Arc<openagents_llama::Local>),
+    OpenAi(Arc<OpenAi>),
+}
+
+impl Model {
+    fn start(choice: Choice, settings: Arc<dyn SettingsStore>) -> anyhow::Result<Self> {
+        Ok(match choice {
+            Choice::InUse => Self::Local(local::start(settings, None)?),
+            Choice::File(file) => Self::Local(local::start(settings, Some(file))?),
+            Choice::OpenAi(model) => Self::OpenAi(model),
+        })
+    }
+
+    fn language_model(&self) -> Arc<dyn LanguageModel> {
+        match self {
+            Self::Local(models) => models.model(),
+            Self::OpenAi(model) => Arc::clone(model) as Arc<dyn LanguageModel>,
+        }
+    }
+
+    /// What a person chose for the local model is about that one.
+    fn settings(&self) -> ModelSettings {
+        match self {
+            Self::Local(models) => models.snapshot().settings,
+            Self::OpenAi(_) => ModelSettings::default(),
+        }
+    }
+
+    fn shut_down(&self) {
+        if let Self::Local(models) = self {
+            models.shut_down();
+        }
+    }
 }

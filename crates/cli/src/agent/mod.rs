@@ -1,11 +1,13 @@
-//! `openagents agent`: the model on this computer answers a prompt, with the tools of an exploration.
+//! `openagents agent`: a model answers a prompt, with the tools of an exploration.
 
+mod choice;
 mod here;
 mod remote;
 mod screen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
 use anyhow::Context;
+use choice::Choice;
 use openagents_core::{
     CancellationToken,
     agent::{CANCELLED, PromptOutcome},
@@ -37,8 +39,7 @@ enum News {
 struct Asked {
     prompt: String,
     root: PathBuf,
-    /// Used instead of the model in use.
-    model: Option<PathBuf>,
+    choice: Choice,
     temperature: Option<f32>,
     max_tokens: Option<u32>,
 }
@@ -53,14 +54,10 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
     let asked = Asked {
         prompt: prompt(&arguments.prompt)?,
         root: std::path::absolute(&arguments.root).unwrap_or_else(|_| arguments.root.clone()),
-        model: arguments.model.clone(),
+        choice: Choice::read(arguments)?,
         temperature: arguments.temperature,
         max_tokens: arguments.max_tokens,
     };
-    if let Some(model) = asked.model.as_ref().filter(|model| !model.is_file()) {
-        let message = format!("--model {}: there is no such file", model.display());
-        return Err(output::Usage(message).into());
-    }
     let defaults = ModelSettings::default();
     let chosen = ModelSettings {
         temperature: asked.temperature.unwrap_or(defaults.temperature),
@@ -146,7 +143,8 @@ fn interrupted() -> PromptOutcome {
 /// where none is running, or where something is asked for that a bridge has settings for.
 fn start(asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) -> anyhow::Result<()> {
     let home = surroundings::data_folder()?;
-    let is_special = asked.model.is_some() || asked.temperature.is_some() || asked.max_tokens.is_some();
+    let is_other = !matches!(asked.choice, Choice::InUse);
+    let is_special = is_other || asked.temperature.is_some() || asked.max_tokens.is_some();
     match openagents_bridge::running(&home).filter(|_| !is_special) {
         Some(address) => remote::start(address, home, asked, cancel, news),
         None => here::start(home, asked, cancel, news),

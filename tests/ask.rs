@@ -1,0 +1,252 @@
+//! `openagents agent` with models that call tools: a scripted OpenAI-compatible server, a scripted gpt-oss in the real
+//! engine, and a real llama-server.
+
+#![cfg(unix)]
+
+use anyhow::{Context as _, Result, ensure};
+use openagents_e2e::{
+    gptoss::{self, Script},
+    llama_server::LlamaServer,
+    openai::{Server, THOUGHT, scripted},
+    terminal::{Desk, json_lines},
+};
+use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+
+const LIST: &str = "list files in current dir";
+const READ: &str = "read the README.md file";
+
+fn desk() -> Result<Desk> {
+    Desk::new("proj", &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")])
+}
+
+/// Returns `openagents agent` with a model of this server.
+fn agent(desk: &Desk, server: &str, prompt: &str, more: &[&str]) -> Result<Command> {
+    let arguments = ["agent", prompt, "--model", "openai:scripted", "--base-url", server];
+    let mut command = desk.openagents(&[&arguments, more].concat())?;
+    command.env_remove("OPENAI_API_KEY");
+    Ok(command)
+}
+
+/// Runs a turn to its end; returns its updates and the `final` object.
+fn turn(mut command: Command) -> Result<(Vec<Value>, Value)> {
+    let output = command.output()?;
+    let mut lines = json_lines(&output.stdout)?;
+    let last = lines.pop().with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let updates = lines.into_iter().map(|mut line| line["update"].take()).collect();
+    Ok((updates, last["final"].clone()))
+}
+
+fn of_kind<'a>(updates: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
+}
+
+/// Name, arguments, status and output of every call.
+fn calls(updates: &[Value]) -> Vec<(String, Value, String, Value)> {
+    let ends = of_kind(updates, "tool_call_update");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |call: &Value| {
+        let id = &call["toolCallId"];
+        let end = ends.iter().rfind(|end| end["toolCallId"] == *id).map_or(Value::Null, |end| (*end).clone());
+        (text(&call["name"]), call["rawInput"].clone(), text(&end["status"]), end["rawOutput"].clone())
+    };
+    of_kind(updates, "tool_call").into_iter().map(row).collect()
+}
+
+#[test]
+fn a_model_behind_an_address_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
+    let rows = [
+        (LIST, "fs.list_dir", json!({"path": "."}), "README.md"),
+        (READ, "content.get_span", json!({"path": "README.md"}), "Proj counts tides."),
+    ];
+    for (prompt, tool, arguments, found) in rows {
+        let (desk, server) = (desk()?, scripted()?);
+        let (updates, last) = turn(agent(&desk, &server.base_url(), prompt, &["--json"])?)?;
+        let called = calls(&updates);
+        ensure!(called.len() == 1, "{called:?}");
+        assert_eq!(
+            (called[0].0.as_str(), &called[0].1, called[0].2.as_str()),
+            (tool, &arguments, "completed")
+        );
+        assert!(called[0].3.to_string().contains(found), "{called:?}");
+        assert_eq!(last["status"], "complete");
+        assert!(last["message"].as_str().is_some_and(|said| said.starts_with("The tool said: ")), "{last}");
+        assert_eq!(last["usage"]["promptTokens"], 21);
+        // The second request has the call and what came of it.
+        let asked = server.asked();
+        let messages = asked[1].body["messages"].as_array().context("messages")?;
+        assert!(messages.iter().any(|message| message["role"] == "tool"), "{messages:?}");
+        // What it thought is in the request, and nowhere else.
+        assert!(messages.iter().any(|message| message["reasoning_content"] == THOUGHT));
+        let log = serde_json::to_string(&updates)? + &last.to_string();
+        assert!(!log.contains(THOUGHT));
+        let session = last["session_id"].as_str().context("a session id")?;
+        let store = openagents_bridge::store::Store::open(&desk.folder("home"))?;
+        let rows = store.updates_after(session, 0, 1_000)?;
+        let stored = serde_json::to_string(&rows.iter().map(|row| &row.update).collect::<Vec<_>>())?;
+        assert!(stored.contains(tool) && !stored.contains(THOUGHT), "{stored}");
+    }
+    Ok(())
+}
+
+#[test]
+fn gpt_oss_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
+    let rows = [
+        (LIST, Script::explorer(), "fs.list_dir", "README.md"),
+        (READ, Script::reader(), "content.get_span", "Proj counts tides."),
+    ];
+    for (prompt, script, tool, found) in rows {
+        let desk = desk()?;
+        let model = desk.folder("scripted.gguf");
+        gptoss::write(&model, &script)?;
+        let mut command = desk.openagents(&["agent", prompt, "--model", "gptoss", "--json"])?;
+        command.env("OPENAGENTS_LLAMA_MODEL", &model).env("OPENAGENTS_LLAMA_CONTEXT", "4096");
+        let (updates, last) = turn(command)?;
+        let called = calls(&updates);
+        ensure!(called.len() == 1, "{called:?} {last}");
+        assert_eq!((called[0].0.as_str(), called[0].2.as_str()), (tool, "completed"));
+        assert!(called[0].3.to_string().contains(found), "{called:?}");
+        assert_eq!(last["message"], script.answer);
+    }
+    Ok(())
+}
+
+/// What is wrong goes back to the model, and the turn goes on.
+#[test]
+fn a_call_that_makes_no_sense_is_the_models_to_mend() -> Result<()> {
+    let rows = [
+        ("call fs.list_dir {\"path\": ", "Invalid parameters: the arguments are "),
+        ("call fs.list_dir [1]", "Invalid parameters: the arguments are "),
+        ("call fs.list_dir {\"path\": 7}", "path"),
+        ("call fs.list_dir {\"path\": \"../..\"}", "workspace"),
+        ("call content.get_span {}", "path"),
+    ];
+    let server = scripted()?;
+    for (prompt, expected) in rows {
+        let (updates, last) = turn(agent(&desk()?, &server.base_url(), prompt, &["--json"])?)?;
+        let called = calls(&updates);
+        ensure!(called.len() == 1 && called[0].2 == "failed", "{prompt}: {called:?}");
+        assert_eq!(last["status"], "complete", "{prompt}");
+        let said = last["message"].as_str().unwrap_or_default();
+        assert!(said.starts_with("The tool said: ") && said.contains(expected), "{prompt}: {said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn calls_of_one_answer_are_all_run() -> Result<()> {
+    let server = scripted()?;
+    let prompt = "call fs.list_dir {\"path\":\"src\"}\ncall content.get_span {\"path\":\"README.md\"}";
+    let (updates, last) = turn(agent(&desk()?, &server.base_url(), prompt, &["--json"])?)?;
+    let called = calls(&updates);
+    let names: Vec<_> = called.iter().map(|(name, _, status, _)| (name.as_str(), status.as_str())).collect();
+    assert_eq!(names, [("fs.list_dir", "completed"), ("content.get_span", "completed")]);
+    assert_eq!(last["status"], "complete");
+    let asked = server.asked();
+    let messages = asked[1].body["messages"].as_array().context("messages")?;
+    let ids: Vec<_> = messages.iter().filter_map(|message| message["tool_call_id"].as_str()).collect();
+    assert_eq!(ids, ["call_0_0", "call_0_1"]);
+    Ok(())
+}
+
+#[test]
+fn the_key_goes_to_the_server_and_into_no_log() -> Result<()> {
+    const KEY: &str = "sk-proj-0123456789";
+    let (desk, server) = (desk()?, scripted()?);
+    let mut command = agent(&desk, &server.base_url(), LIST, &["--json"])?;
+    let output = command.env("OPENAI_API_KEY", KEY).env("RUST_LOG", "trace").output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let bearer = format!("Bearer {KEY}");
+    assert!(server.asked().iter().all(|request| request.header("authorization") == Some(&bearer)));
+    let told = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+    assert!(told.contains("TRACE"), "the log is off: {told}");
+    assert!(!told.contains(KEY));
+    for file in std::fs::read_dir(desk.folder("home"))? {
+        let path = file?.path();
+        if path.is_file() {
+            let bytes = std::fs::read(&path)?;
+            assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{}", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// One sentence each, that names the server and what to do.
+#[test]
+fn what_goes_wrong_is_one_sentence() -> Result<()> {
+    let desk = desk()?;
+    let refusing = |status: u16| {
+        Server::start(move |_, reply| reply.json(status, &json!({"error": {"message": "No such thing."}})))
+    };
+    let (unauthorised, unknown) = (refusing(401)?, refusing(404)?);
+    let gone = scripted()?.base_url();
+    let rows = [
+        (gone.as_str(), "start it, or check the base URL"),
+        (&unauthorised.base_url(), "asks for a key (401); set OPENAI_API_KEY to its key"),
+        (&unknown.base_url(), "does not know scripted: No such thing (404); check the name of the model"),
+    ];
+    for (server, expected) in rows {
+        let output = agent(&desk, server, "hello", &[])?.output()?;
+        let told = String::from_utf8(output.stderr)?;
+        let origin = server.trim_end_matches("/v1");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
+        assert!(told.contains(expected) && told.contains(origin) && told.lines().count() == 1, "{told}");
+    }
+    let mut command = desk.openagents(&["agent", "hello", "--model", "openai:gpt-5"])?;
+    let told = String::from_utf8(command.env_remove("OPENAI_API_KEY").output()?.stderr)?;
+    assert!(told.contains("OpenAI at https://api.openai.com needs a key; set OPENAI_API_KEY"), "{told}");
+    Ok(())
+}
+
+#[test]
+fn bad_usage_is_named() -> Result<()> {
+    let desk = desk()?;
+    let rows: [(&[&str], &str); 5] = [
+        (&["--base-url", "http://127.0.0.1:1/v1"], "--base-url is for --model openai:NAME"),
+        (&["--model", "gptoss", "--base-url", "http://127.0.0.1:1"], "--base-url is for --model openai:NAME"),
+        (&["--model", "openai:"], "no model is named"),
+        (&["--model", "openai:m", "--base-url", "127.0.0.1:8080"], "write it like http://127.0.0.1:8080/v1"),
+        (&["--model", "openai:m", "--base-url", "http://a:b@c/v1"], "name the variable that holds the key"),
+    ];
+    for (arguments, expected) in rows {
+        let output = desk.run(&[&["agent", "hello"], arguments].concat())?;
+        let told = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(expected) && !told.contains("a:b"), "{told}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_answer_without_end_is_stopped_by_ctrl_c() -> Result<()> {
+    let (desk, server) = (desk()?, scripted()?);
+    let mut command = agent(&desk, &server.base_url(), "please loop", &["--json"])?;
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut output = std::io::BufReader::new(child.stdout.take().context("its output")?);
+    let mut line = String::new();
+    while !line.contains("tick") {
+        line.clear();
+        ensure!(std::io::BufRead::read_line(&mut output, &mut line)? > 0, "it ended by itself");
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut output, &mut rest)?;
+    assert_eq!(child.wait()?.code(), Some(130));
+    let last = json_lines(&rest)?.pop().context("the end")?;
+    assert_eq!(last["final"]["status"], "cancelled");
+    Ok(())
+}
+
+#[test]
+fn a_real_llama_server_answers() -> Result<()> {
+    let (desk, server) = (desk()?, LlamaServer::start()?);
+    let question = "What is the capital of France? Answer in one word.";
+    let more = ["--temperature", "0", "--max-tokens", "200", "--json"];
+    let (updates, last) = turn(agent(&desk, &server.base_url(), question, &more)?)?;
+    // So small a model says this or that when it is offered tools; what counts is that a turn comes to its end.
+    assert_eq!(last["status"], "complete", "{last}");
+    assert!(last["message"].as_str().is_some_and(|said| !said.trim().is_empty()), "{last}");
+    assert!(last["usage"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
+    assert!(!of_kind(&updates, "agent_message_chunk").is_empty());
+    Ok(())
+}
