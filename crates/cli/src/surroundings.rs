@@ -60,12 +60,15 @@ pub(crate) fn call_tool(
     name: &str,
     arguments: Value,
 ) -> Result<ToolOutput, ToolError> {
+    let registry = Registry::exploration();
     let context = ToolContext {
+        session: None,
         workspace,
         history: &history(),
+        registry: &registry,
         limits: &Limits::default(),
         cancel: &CancellationToken::new(),
         progress: &(),
     };
-    Registry::exploration().call(name, &context, arguments)
+    registry.call(name, &context, arguments)
 }

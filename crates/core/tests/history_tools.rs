@@ -24,6 +24,7 @@ struct Bench {
     keep: tempfile::TempDir,
     workspace: Workspace,
     history: History,
+    registry: Registry,
     limits: Limits,
     cancel: CancellationToken,
     progress: Heard,
@@ -49,6 +50,7 @@ impl Bench {
         Self {
             workspace: Workspace::open(&base.join("proj")).unwrap(),
             history: History::new(roots, Arc::new(MemoryIndex::default())),
+            registry: Registry::exploration(),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
             progress: Heard::default(),
@@ -107,6 +109,8 @@ impl Bench {
 
     fn context(&self) -> ToolContext<'_> {
         ToolContext {
+            session: None,
+            registry: &self.registry,
             workspace: &self.workspace,
             history: &self.history,
             limits: &self.limits,

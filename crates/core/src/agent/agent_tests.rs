@@ -64,7 +64,9 @@ fn a_call_that_makes_no_sense_goes_back_to_the_model_and_the_turn_goes_on() {
         |_, _, on_event| {
             on_event(ask("rm", json!({})));
             on_event(ask("search.grep", json!({"patern": "x"})));
-            on_event(ask("fs.list_dir", json!("src")));
+            on_event(ask("fs.list_dir", json!("{\"path\": \"src\"")));
+            on_event(ask("content.get_span", json!({"path": "a", "start_line": "one"})));
+            on_event(ask("codex.run", json!({"user_prompt": "x"})));
             Ok(StopReason::ToolCalls)
         },
         |_, _, on_event| {
@@ -77,14 +79,18 @@ fn a_call_that_makes_no_sense_goes_back_to_the_model_and_the_turn_goes_on() {
     call #1 rm {}
     error #1 Invalid parameters: no tool named rm; there are content.get_span, fs.list_dir, search.grep, session.analyze, session.list, session.read, session.search
     call #2 search.grep {"patern":"x"}
-    error #2 Invalid parameters: missing field `pattern`
+    error #2 Invalid parameters: pattern is missing
     call #3 fs.list_dir {}
-    error #3 Invalid parameters: the arguments are no JSON object
+    error #3 Invalid parameters: the arguments are no valid JSON: EOF while parsing an object at line 1 column 14
+    call #4 content.get_span {"path":"a","start_line":"one"}
+    error #4 Invalid parameters: startLine: "one" is no integer
+    call #5 codex.run {"user_prompt":"x"}
+    error #5 Invalid parameters: no tool named codex.run; there are content.get_span, fs.list_dir, search.grep, session.analyze, session.list, session.read, session.search
     message Sorry.
     "#);
     let asked = model.asked.lock().unwrap();
     let results = asked[1].messages.iter().filter(|message| matches!(message, Message::Tool { .. }));
-    assert_eq!(results.count(), 3);
+    assert_eq!(results.count(), 5);
 }
 
 /// How turns end that have no answer, or not a whole one.

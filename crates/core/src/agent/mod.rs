@@ -8,6 +8,7 @@
 
 mod agents;
 mod answer;
+mod calls;
 mod deltas;
 mod generate;
 pub mod inline;
@@ -15,6 +16,7 @@ mod instructions;
 mod provider;
 mod run;
 mod session_tool;
+mod shown;
 #[cfg(test)]
 pub(crate) mod testing;
 mod title;

@@ -1,18 +1,17 @@
 //! One turn from the prompt to its last word.
 
 use super::{
-    AgentEvent, AgentLoop, CANCELLED, CUT_OFF, PromptOutcome, PromptRequest, SessionContext, SessionTool,
+    AgentEvent, AgentLoop, CANCELLED, CUT_OFF, PromptOutcome, PromptRequest,
     answer::{self, Answer, Broken},
-    end_call, instructions, say_last, tools,
+    calls::{Cancelled, Desk},
+    instructions, say_last, tools,
 };
 use crate::{
     CancellationToken, isolated,
-    model::{AssistantMessage, CallRequest, Message, ModelError, ModelRequest, StopReason, Usage},
-    tool::{ToolError, ToolOutput, shown_name},
-    update::{RunState, SessionUpdate, ToolCall, ToolCallStatus},
+    model::{AssistantMessage, Message, ModelError, ModelRequest, StopReason, Usage},
+    update::RunState,
     workspace::Workspace,
 };
-use serde_json::{Map, Value};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -20,9 +19,6 @@ use std::{
 
 /// Answers of the model in one turn; a model that goes in circles is stopped.
 const ROUNDS: usize = 12;
-
-/// Calls of one answer that are run.
-const CALLS: usize = 16;
 
 /// A turn takes no longer. A slow machine needs minutes for a long answer; nobody waits for more.
 const TURN: Duration = Duration::from_secs(30 * 60);
@@ -32,9 +28,6 @@ const CONVERSATION: usize = 60_000;
 
 /// Characters of a token, on the careful side: code and other languages than English have fewer than prose.
 const TOKEN_CHARS: usize = 3;
-
-/// Characters of one result.
-const RESULT: std::ops::RangeInclusive<usize> = 1_000..=16_000;
 
 /// Characters that are left of a result of this turn when the conversation fits no more.
 const SHORTENED: usize = 500;
@@ -100,6 +93,7 @@ impl<'a> Run<'a> {
 
     fn run(&mut self) -> Result<String, Stop> {
         let workspace = self.open()?;
+        let desk = Desk::new(self.agent, &self.request.text, Arc::clone(&workspace), self.cancel, self.emit);
         for _ in 0..ROUNDS {
             let Answer { message, stop, usage } = self.ask(&workspace)?;
             self.usage = usage.or(self.usage);
@@ -115,10 +109,7 @@ impl<'a> Run<'a> {
                 let silent = format!("{name} ended without an answer; rephrase the prompt and try again");
                 return if text.trim().is_empty() { Err(Stop::Failed(silent)) } else { Ok(text) };
             }
-            for (number, call) in calls.into_iter().enumerate() {
-                let text = self.call(&workspace, &call, number)?;
-                self.turn.push(Message::Tool { call_id: call.id, name: call.name, text });
-            }
+            self.turn.extend(desk.run(calls).map_err(|Cancelled| Stop::Cancelled)?);
         }
         let name = self.agent.model.name();
         Err(Stop::Failed(format!(
@@ -149,7 +140,7 @@ impl<'a> Run<'a> {
             // Asked anew each time: what a model can do is known for certain only once it is loaded.
             let has_tools = self.agent.model.capabilities().tools;
             let tools = if has_tools {
-                tools::specs(&self.agent.tools.registry, &self.session_tools())
+                tools::specs(&self.agent.tools.registry, &tools::offered(self.agent))
             } else {
                 Vec::new()
             };
@@ -193,71 +184,6 @@ impl<'a> Run<'a> {
         oldest.map(|text| *text = tools::shorten(text, SHORTENED)).is_some()
     }
 
-    fn session_tools(&self) -> Vec<Arc<dyn SessionTool>> {
-        let model = self.agent.model.as_ref();
-        self.agent.session_tools.iter().filter(|tool| tool.is_offered_to(model)).cloned().collect()
-    }
-
-    /// Runs a call and returns what goes back to the model. Only a cancel ends the turn.
-    fn call(&self, workspace: &Arc<Workspace>, call: &CallRequest, number: usize) -> Result<String, Stop> {
-        let room = (conversation(self.agent) / 4).clamp(*RESULT.start(), *RESULT.end());
-        // Two calls may have one id when a model, or whatever parsed it, is careless; a row may not.
-        let row = uuid::Uuid::new_v4().to_string();
-        let own = self.session_tools().into_iter().find(|tool| tool.name() == call.name);
-        let result = match own {
-            Some(tool) if number < CALLS => {
-                let context = SessionContext {
-                    workspace,
-                    call_id: &row,
-                    prompt: &self.request.text,
-                    caller: Some(self.agent.model.id()),
-                    cancel: self.cancel,
-                    emit: self.emit,
-                };
-                let said = tool.call(&context, call.arguments.clone());
-                said.map(|text| ToolOutput::whole(Value::String(text)))
-            }
-            _ => self.plain_call(workspace, call, number, &row),
-        };
-        if self.cancel.is_cancelled() {
-            return Err(Stop::Cancelled);
-        }
-        Ok(tools::result_text(&result, room))
-    }
-
-    fn plain_call(
-        &self,
-        workspace: &Arc<Workspace>,
-        call: &CallRequest,
-        number: usize,
-        row: &str,
-    ) -> Result<ToolOutput, ToolError> {
-        let arguments = call.arguments.as_object().cloned();
-        (self.emit)(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
-            call_id: row.to_owned(),
-            name: shown_name(&call.name).to_owned(),
-            arguments: arguments.clone().unwrap_or_else(Map::new),
-            op_hash: None,
-            stage: None,
-            details: Default::default(),
-        })));
-        let result = match arguments {
-            _ if number >= CALLS => Err(ToolError::ExecutionFailed(format!(
-                "not run: one answer may ask for {CALLS} tools; ask again for the rest"
-            ))),
-            None => Err(ToolError::InvalidParameters("the arguments are no JSON object".to_owned())),
-            Some(arguments) => {
-                self.agent.tools.call(&call.name, arguments.into(), workspace, self.cancel, |_, _| ())
-            }
-        };
-        let status = match &result {
-            Ok(output) => ToolCallStatus::Completed { output: output.value.clone(), cut: output.cut },
-            Err(error) => ToolCallStatus::Error { message: error.to_string() },
-        };
-        end_call(self.emit, row, status);
-        result
-    }
-
     fn postscript(&self, usage: Option<Usage>) -> String {
         let limit = self.agent.options.max_tokens;
         match limit.filter(|limit| usage.is_none_or(|usage| usage.tokens >= *limit)) {
@@ -268,6 +194,6 @@ impl<'a> Run<'a> {
 }
 
 /// Characters that a conversation with this model may have.
-fn conversation(agent: &AgentLoop) -> usize {
+pub(super) fn conversation(agent: &AgentLoop) -> usize {
     agent.model.context_tokens().map_or(CONVERSATION, |tokens| tokens as usize * TOKEN_CHARS)
 }

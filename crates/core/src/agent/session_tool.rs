@@ -15,11 +15,6 @@ pub trait SessionTool: Send + Sync + std::fmt::Debug {
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> schemars::Schema;
 
-    /// Returns whether it changes nothing, so that it may run beside others.
-    fn is_read_only(&self) -> bool {
-        false
-    }
-
     /// Returns whether `model` may ask for it.
     fn is_offered_to(&self, model: &dyn LanguageModel) -> bool;
 

@@ -1,12 +1,18 @@
 //! The tools as a model sees them: their specs, and their results as text.
 
-use super::SessionTool;
+use super::{AgentLoop, SessionTool};
 use crate::{
     model::ToolSpec,
     tool::{Registry, ToolError, ToolOutput},
 };
 use serde_json::Value;
 use std::sync::Arc;
+
+/// Returns the tools with rows of their own that the model may ask for.
+pub(super) fn offered(agent: &AgentLoop) -> Vec<Arc<dyn SessionTool>> {
+    let model = agent.model.as_ref();
+    agent.session_tools.iter().filter(|tool| tool.is_offered_to(model)).cloned().collect()
+}
 
 /// Returns the specs, by name.
 pub(super) fn specs(registry: &Registry, session_tools: &[Arc<dyn SessionTool>]) -> Vec<ToolSpec> {

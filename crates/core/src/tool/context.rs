@@ -1,6 +1,6 @@
 //! What a running tool may touch, and how long it may take.
 
-use super::{Limits, ToolError};
+use super::{Limits, Registry, ToolError};
 use crate::{history::History, workspace::Workspace};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -8,10 +8,14 @@ use tokio_util::sync::CancellationToken;
 /// What a tool is given beside its arguments.
 #[derive(Clone, Copy)]
 pub struct ToolContext<'a> {
+    /// The session that the call belongs to, if it belongs to one.
+    pub session: Option<&'a str>,
     /// The only directory that a workspace tool may touch.
     pub workspace: &'a Workspace,
     /// The logs that other agents left on this machine.
     pub history: &'a History,
+    /// The tools, for those that call others.
+    pub registry: &'a Registry,
     /// The caps.
     pub limits: &'a Limits,
     /// Cancelled when nobody wants the result any more.

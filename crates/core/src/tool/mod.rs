@@ -1,10 +1,12 @@
 //! A tool: a name, a JSON schema and a bounded execution. Plans, models and people call tools the same way.
 
+mod arguments;
 mod context;
 mod limits;
 mod registry;
 mod toolbox;
 
+pub(crate) use arguments::Arguments;
 pub use context::{Budget, Progress, ToolContext};
 pub use limits::Limits;
 pub use registry::Registry;
@@ -24,6 +26,11 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
 
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> schemars::Schema;
+
+    /// Returns whether it changes nothing, so that it may run beside others.
+    fn is_read_only(&self) -> bool {
+        true
+    }
 
     /// Runs the tool. It blocks; it checks [`Budget::spent`] often enough to end within 50 ms of a cancel.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;

@@ -15,6 +15,8 @@ type ToolResult = Result<ToolOutput, ToolError>;
 /// What all runs of a process share.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
+    /// The session that the calls belong to, if they belong to one.
+    pub session: Option<Arc<str>>,
     /// The logs of other agents.
     pub history: Arc<History>,
     /// The caps of the tools.
@@ -26,7 +28,7 @@ pub struct Toolbox {
 impl Toolbox {
     /// Returns the tools of an exploration with the product's limits.
     pub fn exploration(history: Arc<History>) -> Self {
-        Self { history, limits: Limits::default(), registry: Registry::exploration() }
+        Self { session: None, history, limits: Limits::default(), registry: Registry::exploration() }
     }
 
     /// Runs a tool; `on_progress` hears (done, total) on this thread and never after the end. A tool that panics or
@@ -45,6 +47,8 @@ impl Toolbox {
             move |sender: &mpsc::Sender<Word<(u64, u64), ToolResult>>| {
                 let reporter = Reporter(sender.clone());
                 let context = ToolContext {
+                    session: toolbox.session.as_deref(),
+                    registry: &toolbox.registry,
                     workspace: &workspace,
                     history: &toolbox.history,
                     limits: &toolbox.limits,

@@ -13,6 +13,7 @@ pub(crate) struct Bench {
     _keep: tempfile::TempDir,
     pub(crate) workspace: Workspace,
     pub(crate) history: History,
+    pub(crate) registry: Registry,
     pub(crate) limits: Limits,
     pub(crate) cancel: CancellationToken,
 }
@@ -30,6 +31,7 @@ impl Bench {
         Self {
             workspace: Workspace::open(&root).unwrap(),
             history: History::empty(),
+            registry: Registry::exploration(),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
             _keep: keep,
@@ -42,6 +44,8 @@ impl Bench {
 
     pub(crate) fn context(&self) -> ToolContext<'_> {
         ToolContext {
+            session: None,
+            registry: &self.registry,
             workspace: &self.workspace,
             history: &self.history,
             limits: &self.limits,
