@@ -1,5 +1,8 @@
 //! End-to-end tests over the real binaries, and what they share.
 
+#[path = "support/fake_agent/program.rs"]
+pub mod fake_agent;
+
 #[path = "support/gptoss/mod.rs"]
 pub mod gptoss;
 

@@ -1,5 +1,5 @@
 //! An agent that speaks the Agent Client Protocol on its standard input and output, does what the words in a prompt
-//! say, and misbehaves when it is told to. No model, no network: `fake-agent`.
+//! say, and misbehaves when it is told to. No model, no network: `fake-agent`. `fake-agent replay FILE` plays a recording.
 //!
 //! A prompt is run word by word, from left to right; text outside of words is ignored. A prompt without a word is
 //! answered with `You said: …`. Where nothing was said at the end of a turn, it says `Done.`
@@ -24,6 +24,7 @@
 //! | `[[hang-after-cancel]]` | nothing, whatever happens |
 //! | `[[crash]]` | begins a call, writes to stderr, exits with code 3 |
 //! | `[[bad-frame]]`, `[[junk]]`, `[[long-line MB]]` | lines that are no JSON-RPC, bytes that are no text, a line of so many MB |
+//! | `[[raw PATH]]` | the bytes of a file, as they are |
 //! | `[[junk-forever]]` | bad lines without end |
 //! | `[[flood N]]` | N chunks as fast as they are taken |
 //! | `[[unknown-response]]`, `[[duplicate-response]]` | answers that nobody asked for; the turn's answer twice |
@@ -41,11 +42,13 @@
 //! | `FAKE_AGENT_AUTH` | sessions need a login |
 //! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays what was said; `fail`: it fails |
 //! | `FAKE_AGENT_RESUME` | `session/resume` is offered |
+//! | `FAKE_AGENT_RAW` | it writes the bytes of this file, and exits |
 //! | `FAKE_AGENT_BANNER` | it greets on its standard output, as no agent should |
 
 #![expect(clippy::print_stderr, reason = "what an agent says there is shown when it crashes")]
 
 mod peer;
+mod replay;
 mod script;
 
 use peer::Peer;
@@ -57,9 +60,20 @@ fn main() {
         eprintln!("fake-agent: told to exit");
         std::process::exit(code.parse().unwrap_or(1));
     }
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|word| word == "replay") {
+        let path = arguments.next().unwrap_or_default();
+        // Ends with the client.
+        replay::run(path.as_ref());
+        return;
+    }
     let peer = Arc::new(Peer::default());
     if std::env::var_os("FAKE_AGENT_BANNER").is_some() {
         peer.write_raw(b"Welcome to fake-agent!\n");
+    }
+    if let Some(path) = std::env::var_os("FAKE_AGENT_RAW") {
+        peer.write_raw(&std::fs::read(path).unwrap_or_default());
+        return;
     }
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };

@@ -158,6 +158,7 @@ impl Run<'_> {
                 let answer = self.peer.ask("session/make_coffee", json!({}));
                 self.say(&format!("code {}", answer["error"]["code"]));
             }
+            "raw" => self.peer.write_raw(&std::fs::read(rest).unwrap_or_default()),
             "close-stdout" => close_stdout(),
             "stop" => return Some(End::Stop(rest.to_owned())),
             "fail" => return Some(End::Fail(rest.to_owned())),
