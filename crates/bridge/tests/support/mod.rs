@@ -7,6 +7,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+pub mod agents;
+
 use futures::{SinkExt, StreamExt};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor, Providers};
 use openagents_core::{

@@ -1,0 +1,330 @@
+//! What agents ask for: stored, shown to everybody, answered once.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use openagents_core::{CancellationToken, agent::*, approval::ApprovalRequest, update::RunState};
+use serde_json::{Value, json};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+use support::{
+    House,
+    agents::{self, ScriptedAgent, asked, asks_to_edit, others_client, ours_client, session_in},
+    prompt,
+};
+
+/// Asks for the file that it is prompted with.
+fn asker() -> Arc<ScriptedAgent> {
+    ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel))
+}
+
+fn answer(session: &Value, approval: &Value, option: &str) -> Value {
+    json!({"sessionId": session, "approvalId": approval["id"], "optionId": option})
+}
+
+#[tokio::test]
+async fn an_approval_is_shown_and_answered_by_another_client() {
+    let (house, _) = agents::house(vec![asker()]).await;
+    let (mut window, mut phone) = (ours_client(&house, "Window").await, ours_client(&house, "Phone").await);
+    let session = session_in(&mut window, &house, CODEX).await;
+    let id = window.ask("session/prompt", prompt(&session, "a.rs")).await;
+    let approval = asked(&mut window).await;
+    insta::assert_json_snapshot!(approval, {".id" => "[id]", ".callId" => "[call]", ".askedAt" => 0});
+
+    let attached = phone.request("_openagents/attach", json!({"sessionId": session})).await;
+    assert_eq!(attached["approvals"], json!([approval]));
+    let unknown = phone.error("_openagents/approvals/answer", answer(&session, &approval, "maybe")).await;
+    assert_eq!(unknown, (-32602, "There is no option maybe; there are yes, no.".to_owned()));
+    let nobodys = json!({"sessionId": session, "approvalId": "x", "optionId": "yes"});
+    assert_eq!(phone.error("_openagents/approvals/answer", nobodys).await.0, -32002);
+
+    let stands = phone.request("_openagents/approvals/answer", answer(&session, &approval, "yes")).await;
+    assert_eq!(
+        (&stands["state"], &stands["optionId"], &stands["by"]),
+        (&json!("answered"), &json!("yes"), &json!("Phone"))
+    );
+    let ended = window.answer(id).await;
+    assert_eq!(ended["result"]["stopReason"], "end_turn");
+    let notes = window.notes.iter().map(|frame| frame["params"].clone()).collect::<Vec<_>>();
+    let told = notes.iter().find(|note| agents::approval(note)["state"] == "answered").unwrap();
+    assert_eq!(agents::approval(told), &stands);
+    assert!(notes.iter().any(|note| note.to_string().contains("told yes")));
+    // A later answer changes nothing, and says how it stands.
+    let later = window.request("_openagents/approvals/answer", answer(&session, &approval, "no")).await;
+    assert_eq!(later, stands);
+    let attached = phone.request("_openagents/attach", json!({"sessionId": session})).await;
+    assert_eq!(attached["approvals"], json!([]));
+}
+
+#[tokio::test]
+async fn of_two_answers_at_once_one_is_the_first() {
+    let (house, _) = agents::house(vec![asker()]).await;
+    for _ in 0..20 {
+        let (mut one, mut two) = (ours_client(&house, "One").await, ours_client(&house, "Two").await);
+        let session = session_in(&mut one, &house, CODEX).await;
+        let id = one.ask("session/prompt", prompt(&session, "a.rs")).await;
+        let approval = asked(&mut one).await;
+        let (first, second) = tokio::join!(
+            one.request("_openagents/approvals/answer", answer(&session, &approval, "yes")),
+            two.request("_openagents/approvals/answer", answer(&session, &approval, "no")),
+        );
+        assert_eq!(first, second);
+        let told = format!("told {}", first["optionId"].as_str().unwrap());
+        one.answer(id).await;
+        assert_eq!(one.notes.iter().filter(|note| note.to_string().contains("told ")).count(), 1);
+        assert!(one.notes.iter().any(|note| note.to_string().contains(&told)));
+    }
+}
+
+#[tokio::test]
+async fn an_editor_is_asked_in_the_words_of_the_protocol() {
+    let (house, _) = agents::house(vec![asker()]).await;
+    let mut window = ours_client(&house, "Window").await;
+    let (mut editor, mut late) = (others_client(&house, "Editor").await, others_client(&house, "Late").await);
+    let session = session_in(&mut window, &house, CODEX).await;
+    editor.request("_openagents/attach", json!({"sessionId": session})).await;
+    let id = window.ask("session/prompt", prompt(&session, "a.rs")).await;
+    asked(&mut window).await;
+    let request = loop {
+        let frame = editor.frame().await;
+        if frame["method"] == "session/request_permission" {
+            break frame;
+        }
+    };
+    insta::assert_json_snapshot!(request, {
+        ".id" => "[id]", ".params.sessionId" => "[session]", ".params.toolCall.toolCallId" => "[call]"
+    });
+    // One that comes later is asked too, as long as nobody has answered.
+    late.request("_openagents/attach", json!({"sessionId": session})).await;
+    let again = loop {
+        let frame = late.frame().await;
+        if frame["method"] == "session/request_permission" {
+            break frame;
+        }
+    };
+    assert_eq!(again["id"], request["id"]);
+    // Not to answer is no answer, and neither is to go away.
+    let cancelled = json!({"outcome": {"outcome": "cancelled"}});
+    late.send(&json!({"jsonrpc": "2.0", "id": again["id"], "result": cancelled})).await;
+    let mut gone = others_client(&house, "Gone").await;
+    gone.request("_openagents/attach", json!({"sessionId": session})).await;
+    drop(gone);
+    let mut third = others_client(&house, "Third").await;
+    third.request("session/load", json!({"sessionId": session})).await;
+
+    let selected = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
+    editor.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": selected})).await;
+    window.answer(id).await;
+    let told =
+        window.notes.iter().find(|note| agents::approval(&note["params"])["state"] == "answered").unwrap();
+    assert_eq!(agents::approval(&told["params"])["by"], "Editor");
+    let cancel = loop {
+        let frame = match third.notes.pop_front() {
+            Some(frame) => frame,
+            None => third.frame().await,
+        };
+        if frame["method"] == "$/cancel_request" {
+            break frame;
+        }
+    };
+    assert_eq!(cancel["params"]["requestId"], request["id"]);
+    // Ours are told through the log alone, and who has answered is not told to be too late.
+    assert!(window.notes.iter().all(|note| note["method"] != "session/request_permission"));
+    editor.request("session/list", json!({})).await;
+    assert!(editor.notes.iter().all(|note| note["method"] != "$/cancel_request"), "{:?}", editor.notes);
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_waits_for_no_answer() {
+    let (house, _) = agents::house(vec![asker()]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    let id = client.ask("session/prompt", prompt(&session, "a.rs")).await;
+    let approval = asked(&mut client).await;
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
+    let stands = client.request("_openagents/approvals/answer", answer(&session, &approval, "yes")).await;
+    assert_eq!(stands["state"], "expired");
+}
+
+/// An agent ends its turn, well or by a panic, while it still asks.
+#[tokio::test]
+async fn a_question_does_not_outlive_its_turn() {
+    let agent = ScriptedAgent::new(CODEX, |request, host, _| {
+        let (host, (asks, asked)) = (host.clone(), std::sync::mpsc::channel());
+        std::thread::spawn(move || {
+            agents::call(&host, "c", "edit");
+            asks.send(()).unwrap();
+            host.ask(agents::wants_to_edit("c", "a.rs"), &CancellationToken::new())
+        });
+        asked.recv().unwrap();
+        assert_ne!(request.text, "panic");
+        RunState::Complete
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    for text in ["nothing", "panic", "nothing"] {
+        let id = client.ask("session/prompt", prompt(&session, text)).await;
+        client.answer(id).await;
+    }
+    // A question that came with the end of its turn may be told a moment later.
+    loop {
+        let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
+        if attached["approvals"] == json!([]) {
+            break;
+        }
+    }
+    assert!(client.notes.iter().any(|note| note.to_string().contains("the answer ended unexpectedly")));
+}
+
+#[tokio::test]
+async fn the_app_is_told_that_somebody_waits_and_nothing_else() {
+    let (house, _) = agents::house(vec![asker()]).await;
+    let mut window = ours_client(&house, "Window").await;
+    let mut phone = house.phone().await;
+    let session = session_in(&mut window, &house, CODEX).await;
+    phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
+    let id = window.ask("session/prompt", prompt(&session, "secret.rs")).await;
+    let approval = asked(&mut window).await;
+    window.request("_openagents/approvals/answer", answer(&session, &approval, "no")).await;
+    window.answer(id).await;
+    let notes = phone.notes_until("told no").await;
+    let text: Vec<String> = notes.iter().map(Value::to_string).collect();
+    assert_eq!(text.iter().filter(|note| note.contains("Waiting for approval on ")).count(), 1);
+    let asks = |note: &&String| note.contains("optionId") || note.contains("Edit secret.rs");
+    assert_eq!(text.iter().find(asks), None);
+}
+
+/// A bridge that goes down while somebody is asked, and comes back on the same data folder.
+struct Restart {
+    house: House,
+    session: Value,
+    approval: Value,
+}
+
+impl Restart {
+    async fn new(killed: bool) -> Self {
+        let (house, _) = agents::house(vec![asker()]).await;
+        let mut client = ours_client(&house, "Before").await;
+        let session = session_in(&mut client, &house, CODEX).await;
+        client.ask("session/prompt", prompt(&session, "a.rs")).await;
+        let approval = asked(&mut client).await;
+        let House { mut home, workspace, bridge, _folders } = house;
+        if killed {
+            // What a process leaves behind that is killed at this moment.
+            let left = tempfile::tempdir().unwrap();
+            for file in std::fs::read_dir(home.path()).unwrap() {
+                let file = file.unwrap();
+                if file.file_name().to_string_lossy().starts_with("openagents.sqlite") {
+                    std::fs::copy(file.path(), left.path().join(file.file_name())).unwrap();
+                }
+            }
+            bridge.shutdown().await;
+            home = left;
+        } else {
+            bridge.shutdown().await;
+        }
+        let troupe = Arc::new(agents::Troupe { agents: vec![asker()], ..Default::default() });
+        let bridge = agents::start_with(home.path(), &workspace, troupe).await;
+        Self { house: House { home, workspace, bridge, _folders }, session, approval }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_given_after_a_restart_counts_once() {
+    for killed in [false, true] {
+        an_answer_counts_once(Restart::new(killed).await).await;
+    }
+}
+
+async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
+    let mut client = ours_client(&house, "After").await;
+    let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
+    assert_eq!(attached["approvals"], json!([]));
+    let notes = client.notes_until("withdrawn").await;
+    assert_eq!(agents::approval(notes.last().unwrap())["id"], approval["id"]);
+    let stands = client.request("_openagents/approvals/answer", answer(&session, &approval, "yes")).await;
+    assert_eq!((&stands["state"], &stands["by"]), (&json!("answered"), &json!("After")));
+
+    // Another question is asked.
+    client.notes.clear();
+    let id = client.ask("session/prompt", prompt(&session, "b.rs")).await;
+    let other = asked(&mut client).await;
+    assert_ne!(other["hash"], approval["hash"]);
+    client.request("_openagents/approvals/answer", answer(&session, &other, "no")).await;
+    client.answer(id).await;
+    // The same one is answered, and the log says by whom.
+    client.notes.clear();
+    client.request("session/prompt", prompt(&session, "a.rs")).await;
+    let notes: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
+    let approvals: Vec<&Value> = notes.iter().map(agents::approval).filter(|one| one.is_object()).collect();
+    assert_eq!(approvals.len(), 1);
+    assert_eq!(approvals[0]["hash"], approval["hash"]);
+    assert_eq!(approvals[0]["by"], "After, before it was asked again");
+    assert!(notes.iter().any(|note| note.to_string().contains("told yes")));
+    // Once.
+    let id = client.ask("session/prompt", prompt(&session, "a.rs")).await;
+    let again = asked(&mut client).await;
+    client.request("_openagents/approvals/answer", answer(&session, &again, "no")).await;
+    client.answer(id).await;
+}
+
+#[tokio::test]
+async fn a_withdrawn_question_can_be_resumed() {
+    let Restart { house, session, approval } = Restart::new(true).await;
+    let mut client = ours_client(&house, "After").await;
+    client.request("_openagents/attach", json!({"sessionId": session})).await;
+    let resume = json!({"sessionId": session, "approvalId": approval["id"]});
+    assert_eq!(client.request("_openagents/approvals/resume", resume).await, json!({}));
+    let again = asked_again(&mut client, &approval).await;
+    assert_eq!(again["title"], "Edit Continue.");
+    client.request("_openagents/approvals/answer", answer(&session, &again, "yes")).await;
+    client.notes_until("told yes").await;
+}
+
+async fn asked_again(client: &mut support::Client, before: &Value) -> Value {
+    loop {
+        let approval = asked(client).await;
+        if approval["id"] != before["id"] {
+            return approval;
+        }
+    }
+}
+
+/// Announced or not, a call that is asked about has a row, and the row an end.
+#[tokio::test]
+async fn a_call_that_was_never_announced_gets_a_row() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
+    let agent = ScriptedAgent::new(CODEX, move |_, host, cancel| {
+        let request: ApprovalRequest = agents::wants_to_edit("never-announced", "a.rs");
+        host.ask(request, cancel);
+        counted.fetch_add(1, Ordering::SeqCst);
+        RunState::Complete
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    let id = client.ask("session/prompt", prompt(&session, "go")).await;
+    let approval = asked(&mut client).await;
+    assert_eq!(approval["callId"], "never-announced");
+    client.request("_openagents/approvals/answer", answer(&session, &approval, "yes")).await;
+    client.answer(id).await;
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    let statuses: Mutex<Vec<String>> = Mutex::default();
+    let log = client.request("session/load", json!({"sessionId": session})).await;
+    assert!(log["modes"].is_object());
+    for frame in &client.notes {
+        let update = &frame["params"]["update"];
+        if update["toolCallId"] == "never-announced"
+            && let Some(status) = update["status"].as_str()
+        {
+            statuses.lock().unwrap().push(status.to_owned());
+        }
+    }
+    let statuses = statuses.into_inner().unwrap();
+    assert_eq!(statuses.last().map(String::as_str), Some("failed"), "{statuses:?}");
+}

@@ -1,0 +1,279 @@
+//! Agents that do what a test says, and a house with them.
+
+use super::{Client, House, Scripted, config, echo};
+use openagents_bridge::{Bridge, Explore, Providers};
+use openagents_core::{CancellationToken, agent::*, approval::*, model::Availability, update::*};
+use serde_json::{Value, json};
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// The session, as an agent sees it.
+pub type Session = Arc<dyn AgentHost>;
+
+type Turn = dyn Fn(&AgentRequest, &Session, &CancellationToken) -> RunState + Send + Sync;
+
+/// One agent that does in its turns what a test says.
+pub struct ScriptedAgent {
+    pub id: String,
+    pub local: bool,
+    pub availability: Mutex<Availability>,
+    pub turn: Box<Turn>,
+    pub requests: Mutex<Vec<AgentRequest>>,
+    pub closed: Mutex<Vec<String>>,
+}
+
+impl std::fmt::Debug for ScriptedAgent {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.id)
+    }
+}
+
+impl ScriptedAgent {
+    pub fn new(
+        id: &str,
+        turn: impl Fn(&AgentRequest, &Session, &CancellationToken) -> RunState + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id: id.to_owned(),
+            local: false,
+            availability: Mutex::new(Availability::Ready),
+            turn: Box::new(turn),
+            requests: Mutex::default(),
+            closed: Mutex::default(),
+        })
+    }
+}
+
+impl AgentProvider for ScriptedAgent {
+    fn id(&self) -> &str {
+        &self.id
+    }
+    fn name(&self) -> String {
+        match self.id.as_str() {
+            CODEX => "Codex".to_owned(),
+            CLAUDE_CODE => "Claude Code".to_owned(),
+            other => other.to_owned(),
+        }
+    }
+    fn is_local(&self) -> bool {
+        self.local
+    }
+    fn availability(&self) -> Availability {
+        self.availability.lock().unwrap().clone()
+    }
+    fn prompt(
+        &self,
+        request: &AgentRequest,
+        host: Arc<dyn AgentHost>,
+        cancel: &CancellationToken,
+    ) -> PromptOutcome {
+        self.requests.lock().unwrap().push(request.clone());
+        let state = (self.turn)(request, &host, cancel);
+        PromptOutcome { state, text: String::new(), usage: None, cut_off: false }
+    }
+    fn close(&self, session_id: &str) {
+        self.closed.lock().unwrap().push(session_id.to_owned());
+    }
+}
+
+/// The agents of a test.
+#[derive(Default)]
+pub struct Troupe {
+    pub agents: Vec<Arc<ScriptedAgent>>,
+    pub snapshot: Mutex<AgentsSnapshot>,
+    pub watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
+    pub shut_down: AtomicBool,
+}
+
+impl std::fmt::Debug for Troupe {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Troupe")
+    }
+}
+
+impl Agents for Troupe {
+    fn providers(&self) -> Vec<Arc<dyn AgentProvider>> {
+        self.agents.iter().cloned().map(|agent| agent as Arc<dyn AgentProvider>).collect()
+    }
+    fn snapshot(&self) -> AgentsSnapshot {
+        self.snapshot.lock().unwrap().clone()
+    }
+    fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>) {
+        self.watchers.lock().unwrap().push(on_change);
+    }
+    fn command(&self, command: AgentCommand) -> Result<(), AgentsError> {
+        match command {
+            AgentCommand::Check => self.snapshot.lock().unwrap().checked_at = Some(1),
+            AgentCommand::Add(agent) => self.snapshot.lock().unwrap().settings.custom.push(agent),
+            AgentCommand::Remove { id } => return Err(AgentsError::Unknown(id)),
+            AgentCommand::Configure(change) => {
+                let mut snapshot = self.snapshot.lock().unwrap();
+                snapshot.settings.choose = change.choose.unwrap_or(snapshot.settings.choose);
+            }
+        }
+        self.watchers.lock().unwrap().iter().for_each(|on_change| on_change());
+        Ok(())
+    }
+    fn shut_down(&self) {
+        self.shut_down.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Starts a bridge with agents on a data folder.
+pub async fn start_with(home: &Path, workspace: &Path, troupe: Arc<Troupe>) -> Bridge {
+    Bridge::start_with(config(home, workspace), |_| {
+        let explorer: Arc<dyn Explore> = Arc::new(Scripted::new(echo));
+        Providers { explorer, models: None, agents: Some(troupe), foundation: None }
+    })
+    .await
+    .unwrap()
+}
+
+/// A bridge with agents.
+pub async fn house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Troupe>) {
+    let (home, folders) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let workspace = folders.path().canonicalize().unwrap().join("demo");
+    std::fs::create_dir(&workspace).unwrap();
+    let troupe = Arc::new(Troupe { agents, ..Troupe::default() });
+    let bridge = start_with(home.path(), &workspace, troupe.clone()).await;
+    (House { home, workspace, bridge, _folders: folders }, troupe)
+}
+
+/// A new session in a mode.
+pub async fn session_in(client: &mut Client, house: &House, mode: &str) -> Value {
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
+    session
+}
+
+pub fn update(update: SessionUpdate) -> AgentEvent {
+    AgentEvent::Update(update)
+}
+
+pub fn say(host: &Session, text: &str) {
+    let message_id = Some("answer".to_owned());
+    let message = AgentMessage { text: text.to_owned(), message_id, ..AgentMessage::default() };
+    host.emit(update(SessionUpdate::AgentMessage(message)));
+}
+
+/// Says the last word of a turn.
+pub fn end(host: &Session, text: &str) {
+    let message_id = Some("end".to_owned());
+    let message = AgentMessage { text: text.to_owned(), message_id, ended: true, ..AgentMessage::default() };
+    host.emit(update(SessionUpdate::AgentMessage(message)));
+}
+
+pub fn call(host: &Session, id: &str, name: &str) {
+    host.emit(update(SessionUpdate::ToolCall(ToolCall {
+        call_id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: serde_json::Map::new(),
+        op_hash: None,
+        stage: None,
+        details: ToolCallDetails::default(),
+    })));
+}
+
+pub fn call_update(host: &Session, id: &str, status: ToolCallStatus) {
+    host.emit(update(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+        call_id: id.to_owned(),
+        status,
+        late: false,
+        details: ToolCallDetails::default(),
+    })));
+}
+
+pub fn completed(host: &Session, id: &str) {
+    call_update(host, id, ToolCallStatus::Completed { output: json!({}), cut: Cut::default() });
+}
+
+/// What an agent asks for before it edits a file.
+pub fn wants_to_edit(call_id: &str, file: &str) -> ApprovalRequest {
+    let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
+    ApprovalRequest {
+        call_id: call_id.to_owned(),
+        agent: "Codex".to_owned(),
+        title: format!("Edit {file}"),
+        raw_input: Some(json!({"path": file})),
+        command: None,
+        options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
+    }
+}
+
+/// Asks for an edit and says what it was told.
+pub fn asks_to_edit(file: &str, host: &Session, cancel: &CancellationToken) -> RunState {
+    let call_id = uuid();
+    call(host, &call_id, "edit");
+    let outcome = host.ask(wants_to_edit(&call_id, file), cancel);
+    match outcome {
+        ApprovalOutcome::Selected { option_id } => {
+            completed(host, &call_id);
+            end(host, &format!("told {option_id}"));
+            RunState::Complete
+        }
+        ApprovalOutcome::Cancelled => {
+            call_update(host, &call_id, ToolCallStatus::Error { message: "not allowed".to_owned() });
+            end(host, "Cancelled.");
+            RunState::Cancelled
+        }
+    }
+}
+
+fn uuid() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+/// Waits for the cancel.
+pub fn until_cancelled(host: &Session, cancel: &CancellationToken) -> RunState {
+    while !cancel.is_cancelled() {
+        std::thread::park_timeout(std::time::Duration::from_millis(1));
+    }
+    end(host, "Cancelled.");
+    RunState::Cancelled
+}
+
+/// What of our own is in a note.
+pub fn ours(note: &Value) -> &Value {
+    &note["_meta"]["openagents"]
+}
+
+/// The approval in a note.
+pub fn approval(note: &Value) -> &Value {
+    &note["update"]["_meta"]["openagents"]["approval"]
+}
+
+/// Waits until somebody is asked for something, and returns the approval.
+pub async fn asked(client: &mut Client) -> Value {
+    loop {
+        let note = client.note().await;
+        if approval(&note)["state"] == "pending" {
+            return approval(&note).clone();
+        }
+    }
+}
+
+/// A client that finds approvals in the log, as ours do.
+pub async fn ours_client(house: &House, name: &str) -> Client {
+    client_of(house, name, true).await
+}
+
+/// A client that is somebody else's.
+pub async fn others_client(house: &House, name: &str) -> Client {
+    client_of(house, name, false).await
+}
+
+async fn client_of(house: &House, name: &str, approvals: bool) -> Client {
+    let mut client = house.acp().await;
+    let params = json!({
+        "protocolVersion": 1,
+        "clientInfo": {"name": name, "version": "1"},
+        "clientCapabilities": {"_meta": {"openagents": {"approvals": approvals}}},
+    });
+    client.request("initialize", params).await;
+    client
+}
