@@ -13,6 +13,7 @@ mod deltas;
 mod generate;
 pub mod inline;
 mod instructions;
+mod model_agent;
 mod provider;
 mod run;
 mod session_tool;
@@ -30,6 +31,7 @@ pub use agents::{
 pub use deltas::{Deltas, Piece};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
+pub use model_agent::ModelAgent;
 pub use provider::{
     AccessLimits, AgentHost, AgentProvider, AgentRequest, CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM,
 };

@@ -3,6 +3,8 @@
 //! A session is a numbered log of [`SessionUpdate`]s. The serde form is the one that the event store keeps on disk:
 //! fields may be added with `#[serde(default)]`, never renamed.
 
+#[cfg(test)]
+mod old_logs;
 mod summary;
 mod tool_call;
 

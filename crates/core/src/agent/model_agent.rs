@@ -1,0 +1,143 @@
+//! A model as an agent: where nobody else runs the loop, it runs here, with the tools that need no session.
+
+use super::{AgentHost, AgentLoop, AgentProvider, AgentRequest, PromptOutcome, PromptRequest};
+use crate::{
+    CancellationToken,
+    model::{Availability, LanguageModel, ModelOptions},
+    tool::Toolbox,
+};
+use std::sync::Arc;
+
+/// A model with the tools of a workspace.
+#[derive(Debug, Clone)]
+pub struct ModelAgent {
+    /// The id as a provider, which is also its mode.
+    pub id: String,
+    /// The name that people read.
+    pub name: String,
+    /// Nothing that it is told leaves this machine.
+    pub local: bool,
+    /// Answers.
+    pub model: Arc<dyn LanguageModel>,
+    /// How it answers.
+    pub options: ModelOptions,
+    /// What it may ask for.
+    pub tools: Toolbox,
+}
+
+impl AgentProvider for ModelAgent {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn is_local(&self) -> bool {
+        self.local
+    }
+
+    fn availability(&self) -> Availability {
+        self.model.availability()
+    }
+
+    fn model(&self) -> Option<Arc<dyn LanguageModel>> {
+        Some(Arc::clone(&self.model))
+    }
+
+    fn prompt(
+        &self,
+        request: &AgentRequest,
+        host: Arc<dyn AgentHost>,
+        cancel: &CancellationToken,
+    ) -> PromptOutcome {
+        let agent = AgentLoop {
+            model: Arc::clone(&self.model),
+            options: self.options,
+            tools: Toolbox { session: Some(request.session_id.as_str().into()), ..self.tools.clone() },
+            session_tools: Vec::new(),
+        };
+        let turn = PromptRequest {
+            root: request.root.clone(),
+            text: request.text.clone(),
+            transcript: request.transcript.clone(),
+        };
+        agent.prompt(&turn, cancel, &|event| host.emit(event))
+    }
+
+    /// Nothing is kept running.
+    fn close(&self, _session_id: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        agent::{
+            AccessLimits, AgentEvent, Transcript,
+            testing::{Answer, Scripted, ask, speak, story},
+        },
+        approval::{ApprovalOutcome, ApprovalRequest, Approvals},
+        history::History,
+        model::StopReason,
+        tools::testing::Bench,
+        update::SessionUpdate,
+    };
+    use serde_json::json;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Log(Mutex<Vec<SessionUpdate>>);
+
+    impl Approvals for Log {
+        fn ask(&self, _: ApprovalRequest, _: &CancellationToken) -> ApprovalOutcome {
+            ApprovalOutcome::Cancelled
+        }
+    }
+
+    impl AgentHost for Log {
+        fn emit(&self, event: AgentEvent) {
+            if let AgentEvent::Update(update) = event {
+                self.0.lock().unwrap().push(update);
+            }
+        }
+        fn remember(&self, _: &str) {}
+    }
+
+    #[test]
+    fn a_model_runs_its_own_turn_where_nobody_else_does() {
+        let bench = Bench::with(&[("a.txt", "")]);
+        let answers: [Answer; 2] = [
+            |_, _, on_event| {
+                on_event(ask("fs.list_dir", json!({})));
+                Ok(StopReason::ToolCalls)
+            },
+            |_, _, on_event| {
+                on_event(speak("One file."));
+                Ok(StopReason::EndTurn)
+            },
+        ];
+        let agent = ModelAgent {
+            id: "custom:a".to_owned(),
+            name: "A".to_owned(),
+            local: true,
+            model: Arc::new(Scripted { answers: answers.to_vec(), ..Scripted::default() }),
+            options: ModelOptions::default(),
+            tools: Toolbox::exploration(Arc::new(History::empty())),
+        };
+        let request = AgentRequest {
+            session_id: "s".to_owned(),
+            root: bench.root().to_path_buf(),
+            text: "What is here?".to_owned(),
+            transcript: Transcript::default(),
+            resume: None,
+            limits: AccessLimits::default(),
+        };
+        let log = Arc::new(Log::default());
+        let outcome = agent.prompt(&request, log.clone(), &CancellationToken::new());
+        assert_eq!(outcome.text, "One file.");
+        let story = story(&log.0.lock().unwrap());
+        assert_eq!(story, "call #1 fs.list_dir {}\nend #1 [\"a.txt\"]\nmessage One file.");
+    }
+}
