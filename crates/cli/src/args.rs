@@ -30,6 +30,11 @@ pub(crate) enum Command {
     /// List, download, add, verify, choose and remove the models on this computer
     #[command(subcommand)]
     Models(Models),
+    /// Check every coding agent on this computer: is it there, does it work, what to do if not
+    Doctor(Doctor),
+    /// List, add and remove agents and models that prompts can be sent to
+    #[command(subcommand)]
+    Agents(Agents),
     /// List the tools of an exploration with their JSON schemas
     Tools(Tools),
     /// Run one tool and print its result
@@ -211,6 +216,63 @@ pub(crate) enum Models {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Agents {
+    /// List the agents
+    List {
+        /// JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add an agent that speaks ACP, or a model behind an OpenAI-compatible address; or change the one with this id
+    Add(AddAgent),
+    /// Forget an agent that was added
+    Remove {
+        /// Its id
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddAgent {
+    /// Its id: a-z, 0-9, - _ and .
+    pub(crate) id: String,
+    /// What people read; otherwise the id
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// A model behind this address: http://127.0.0.1:8000/v1
+    #[arg(long, value_name = "URL", requires = "model", conflicts_with_all = ["command", "registry"])]
+    pub(crate) openai: Option<String>,
+    /// The model, as the server names it
+    #[arg(long, requires = "openai")]
+    pub(crate) model: Option<String>,
+    /// The environment variable that holds the key
+    #[arg(long, value_name = "VARIABLE", requires = "openai")]
+    pub(crate) key_variable: Option<String>,
+    /// Sent with every request; may be given several times. No secrets: every client is shown it
+    #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header, requires = "openai")]
+    pub(crate) headers: Vec<(String, String)>,
+    /// Added to the environment of the command; may be given several times
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable, requires = "command")]
+    pub(crate) variables: Vec<(String, String)>,
+    /// Where the command is started; otherwise in the workspace
+    #[arg(long, value_name = "PATH", requires = "command")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// An entry of the ACP registry: its agent.json
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(crate) registry: Option<PathBuf>,
+    /// A program that speaks ACP, and its arguments
+    #[arg(last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Tools {
     /// JSON
     #[arg(long)]
@@ -231,4 +293,14 @@ pub(crate) struct Tool {
 
 fn provider(name: &str) -> Result<Provider, String> {
     Provider::parse(name).ok_or_else(|| format!("no agent named {name}; there are codex and claude-code"))
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("there is no : in it")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("there is no = in it")?;
+    Ok((name.to_owned(), value.to_owned()))
 }

@@ -6,6 +6,7 @@ mod acp;
 mod agent;
 mod args;
 mod bridge;
+mod doctor;
 mod explore;
 mod local;
 mod models;
@@ -45,6 +46,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Acp => acp::run(),
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Models(models) => models::run(&models),
+        Command::Doctor(doctor) => doctor::run(&doctor),
+        Command::Agents(agents) => doctor::agents(&agents),
         Command::Tools(list) => tools::list(&list),
         Command::Tool(tool) => tools::call(&tool),
         Command::Completions { shell } => {

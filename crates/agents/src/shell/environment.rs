@@ -56,16 +56,20 @@ impl Environment {
         self
     }
 
-    /// Adds what is missing. Our own values stay, as somebody gave them to this program; of the PATHs the other comes
-    /// first, as ours may be the one of the Dock.
+    /// Adds what is missing. Our own values stay, as somebody gave them to this program. So does our PATH where it has
+    /// a folder that the shell's does not have; otherwise it is the one of the Dock, and the shell's comes first.
     pub(crate) fn completed_by(self, login: Self) -> Self {
-        let mut folders: Vec<_> = std::env::split_paths(login.path()).collect();
-        for folder in std::env::split_paths(self.path()) {
-            if !folders.contains(&folder) {
-                folders.push(folder);
+        let is_folder = |path: &PathBuf| !path.as_os_str().is_empty();
+        let folders = |path: &OsStr| std::env::split_paths(path).filter(is_folder).collect::<Vec<_>>();
+        let (own, shell) = (folders(self.path()), folders(login.path()));
+        let is_deliberate = own.iter().any(|folder| !shell.contains(folder));
+        let (mut first, second) = if is_deliberate { (own, shell) } else { (shell, own) };
+        for folder in second {
+            if !first.contains(&folder) {
+                first.push(folder);
             }
         }
-        let path = std::env::join_paths(folders).unwrap_or_else(|_| login.path().to_owned());
+        let path = std::env::join_paths(first).unwrap_or_else(|_| login.path().to_owned());
         let mut variables = login.variables;
         variables.retain(|name, _| OF_THE_SHELL.iter().all(|of_the_shell| *of_the_shell != name));
         variables.extend(self.variables);
@@ -116,7 +120,7 @@ mod tests {
     fn the_login_shell_adds_what_an_app_from_the_dock_does_not_have() {
         let dock = environment(&[("PATH", "/usr/bin:/bin"), ("HOME", "/Users/me"), ("LANG", "C")]);
         let login = environment(&[
-            ("PATH", "/opt/homebrew/bin:/usr/bin"),
+            ("PATH", "/opt/homebrew/bin:/usr/bin:/bin"),
             ("LANG", "de_DE.UTF-8"),
             ("OPENAI_API_KEY", "k"),
             ("SHLVL", "1"),
@@ -129,6 +133,19 @@ mod tests {
             ("OPENAI_API_KEY", "k"),
         ]);
         assert_eq!(dock.completed_by(login), expected);
+    }
+
+    #[test]
+    fn the_first_folder_of_the_path_stays_the_one_that_somebody_put_there() {
+        let rows = [
+            ("/my/node/bin:/usr/bin", "/usr/local/bin:/usr/bin", "/my/node/bin:/usr/bin:/usr/local/bin"),
+            ("/usr/bin:/bin", "/opt/bin:/bin:/usr/bin", "/opt/bin:/bin:/usr/bin"),
+            ("", "/opt/bin", "/opt/bin"),
+        ];
+        for (own, login, expected) in rows {
+            let [own, login] = [own, login].map(|path| environment(&[("PATH", path)]));
+            assert_eq!(own.completed_by(login).path(), OsStr::new(expected));
+        }
     }
 
     #[test]

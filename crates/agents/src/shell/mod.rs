@@ -16,7 +16,7 @@ pub const PATH_VARIABLE: &str = "OPENAGENTS_AGENT_PATH";
 /// Returns the person's environment. Blocks for 6 s at most.
 ///
 /// A program that was started in a terminal has it already. Any other asks the login shell; what it sets is added to our
-/// own, and its PATH comes first.
+/// own.
 pub(crate) fn environment(cancel: &CancellationToken) -> Environment {
     let own = Environment::of_this_process();
     if let Some(path) = own.get(PATH_VARIABLE).filter(|path| !path.is_empty()).map(OsString::from) {
