@@ -6,7 +6,10 @@
 pub mod adapter;
 pub mod availability;
 pub mod budget;
+pub mod client;
 pub mod protocol;
 pub mod schema;
 #[cfg(test)]
 mod testing;
+
+pub use client::FoundationModels;

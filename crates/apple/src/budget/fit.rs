@@ -25,8 +25,9 @@ const TOOLS_SHARE: usize = 2;
 /// Tokens that are left of a result when there is no more room.
 const SHORT_RESULT: usize = 120;
 
-/// The tools that matter most; the others follow in the order in which they are offered.
-const FIRST: [&str; 3] = [DELEGATE, CODEX_RUN, GENERATE];
+/// The tools that matter most; others follow in the order in which they are offered.
+const FIRST: [&str; 7] =
+    [DELEGATE, CODEX_RUN, GENERATE, "fs.list_dir", "search.grep", "content.get_span", "session.list"];
 
 /// A request that fits.
 #[derive(Debug, Clone)]

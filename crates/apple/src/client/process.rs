@@ -1,0 +1,104 @@
+//! One run of the helper program, and its end.
+
+use super::lock;
+use openagents_core::{
+    helper::{Log, describe},
+    model::ModelError,
+};
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::Path,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Time to end after its input has closed.
+const END: Duration = Duration::from_secs(1);
+
+/// Bytes of a line of the helper's log that are kept.
+const LOG_LINE: u64 = 4096;
+
+#[derive(Debug)]
+pub(super) struct Process {
+    id: u32,
+    child: Mutex<Child>,
+    log: Arc<Mutex<Log>>,
+}
+
+impl Process {
+    /// Starts the program and returns it with its output and its input.
+    pub(super) fn start(program: &Path) -> Result<(Self, ChildStdout, ChildStdin), ModelError> {
+        let cannot = |why: String| {
+            ModelError::Unavailable(format!(
+                "the helper program {} cannot be started: {why}; install it again",
+                program.display()
+            ))
+        };
+        let mut command = Command::new(program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C in a terminal is for this program, which may only stop an answer.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| cannot(error.to_string()))?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = streams else {
+            return Err(cannot("it has no streams".to_owned()));
+        };
+        let log = Arc::<Mutex<Log>>::default();
+        let kept = log.clone();
+        let process = Self { id: child.id(), child: Mutex::new(child), log };
+        let read = move || read_log(errors, &kept);
+        if let Err(error) = thread::Builder::new().name("apple-log".to_owned()).spawn(read) {
+            process.end();
+            return Err(ModelError::Failed(format!("no thread for the helper program: {error}; try again")));
+        }
+        Ok((process, output, input))
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Waits for the end after the input has closed, [`END`] at most; then it is killed.
+    pub(super) fn end(&self) {
+        if self.wait().is_none() {
+            tracing::warn!("the helper program for Foundation Models does not end; it is killed");
+            let mut child = lock(&self.child);
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
+
+    /// Says how it ended, in words.
+    pub(super) fn describe_end(&self) -> String {
+        let status = self.wait();
+        describe(status, &lock(&self.log))
+    }
+
+    fn wait(&self) -> Option<ExitStatus> {
+        let started = Instant::now();
+        loop {
+            match lock(&self.child).try_wait() {
+                Ok(None) if started.elapsed() < END => {}
+                Ok(status) => return status,
+                Err(_) => return None,
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Keeps the last lines and passes them on to the log of this process.
+fn read_log(errors: ChildStderr, log: &Mutex<Log>) {
+    let mut errors = BufReader::new(errors);
+    let mut line = Vec::new();
+    // A line that is too long is read as several.
+    while (&mut errors).take(LOG_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        tracing::debug!(target: "openagents_apple::helper", "{text}");
+        lock(log).push(text);
+        line.clear();
+    }
+}

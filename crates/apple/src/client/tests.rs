@@ -1,0 +1,201 @@
+//! The client with a helper that is a script: what it does when a helper does not behave.
+
+use super::*;
+use crate::protocol::VERSION;
+use openagents_core::model::Message;
+use std::{path::PathBuf, process::Command as Program};
+use tempfile::TempDir;
+
+/// Only a test that hangs waits so long.
+const HANG: Duration = Duration::from_secs(60);
+
+/// Says hello and does what `respond` says; `$id` is the command's.
+fn script(folder: &TempDir, respond: &str) -> PathBuf {
+    let text = format!(
+        r#"#!/bin/sh
+say() {{ printf '%s\n' "$1"; }}
+text() {{ say "{{\"report\":\"text\",\"id\":$id,\"text\":\"t\"}}"; }}
+done_() {{ say "{{\"report\":\"done\",\"id\":$id,\"stop\":\"end_turn\"}}"; }}
+say '{{"report":"hello","version":"{VERSION}","unavailable":null}}'
+while read -r line; do
+    id=${{line#*'"id":'}}
+    id=${{id%%[,\}}]*}}
+    case $line in
+    *'"command":"respond"'*) {respond} ;;
+    *'"command":"availability"'*) say "{{\"report\":\"availability\",\"id\":$id,\"unavailable\":{{\"reason\":\"not_enabled\"}}}}" ;;
+    esac
+done
+"#
+    );
+    program(folder, &text)
+}
+
+/// Another process writes it: one that is open for writing anywhere in this one could not be started.
+fn program(folder: &TempDir, text: &str) -> PathBuf {
+    let (source, program) = (folder.path().join("text"), folder.path().join("helper"));
+    std::fs::write(&source, text).unwrap();
+    assert!(
+        Program::new("install").args(["-m", "755"]).args([&source, &program]).status().unwrap().success()
+    );
+    program
+}
+
+/// Never cancelled, but by a test that hangs.
+fn never() -> CancellationToken {
+    let cancel = CancellationToken::new();
+    let guard = cancel.clone();
+    thread::spawn(move || {
+        thread::sleep(HANG);
+        guard.cancel();
+    });
+    cancel
+}
+
+fn respond(
+    models: &FoundationModels,
+    cancel: &CancellationToken,
+) -> (Result<StopReason, ModelError>, String) {
+    let request =
+        ModelRequest { messages: vec![Message::User { text: "hi".to_owned() }], ..ModelRequest::default() };
+    let mut said = String::new();
+    let ended = models.respond(&request, cancel, &mut |event| {
+        if let ModelEvent::Text(text) = event {
+            said.push_str(&text);
+        }
+    });
+    (ended, said)
+}
+
+fn is_alive(process: u32) -> bool {
+    Program::new("kill").args(["-0", &process.to_string()]).output().unwrap().status.success()
+}
+
+#[test]
+fn nothing_is_started_where_nothing_could_answer() {
+    let started = Arc::new(Mutex::new(0));
+    let count = started.clone();
+    let models = FoundationModels::new(Some(Unavailability::NotMacOs), move || {
+        *lock(&count) += 1;
+        Err(ModelError::Malformed)
+    });
+    let reason = Unavailability::NotMacOs.to_string();
+    models.ask_in_background();
+    assert_eq!(models.availability(), Availability::Unavailable(reason.clone()));
+    assert_eq!(respond(&models, &never()).0, Err(ModelError::Unavailable(reason)));
+    assert_eq!((*lock(&started), models.process_id()), (0, None));
+    assert_eq!(
+        (models.id(), models.name(), models.context_tokens()),
+        ("local_fm", "Foundation Models".to_owned(), Some(4096))
+    );
+}
+
+#[cfg(not(target_os = "macos"))]
+#[test]
+fn elsewhere_the_app_starts_with_the_reason() {
+    let models = FoundationModels::start();
+    assert_eq!(models.availability(), Availability::Unavailable(Unavailability::NotMacOs.to_string()));
+    assert!(models.capabilities().local && models.capabilities().tools && !models.capabilities().loaded);
+}
+
+#[test]
+fn whether_it_would_answer_is_asked_in_the_background_and_again_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = FoundationModels::at(script(&folder, "done_"));
+    assert!(matches!(models.availability(), Availability::Unavailable(why) if why.contains("being asked")));
+    // The hello of a helper that was just started, then its answer to the question.
+    let waited = Instant::now();
+    while models.availability() != Availability::Ready && waited.elapsed() < HANG {
+        thread::sleep(LOOK);
+    }
+    assert_eq!(models.availability(), Availability::Ready);
+    assert!(models.capabilities().loaded);
+    let later = models.ask(&never());
+    assert_eq!(later, Availability::Unavailable(Unavailability::NotEnabled.to_string()));
+    assert_eq!(models.availability(), later);
+}
+
+#[test]
+fn a_crash_is_an_error_and_the_next_request_starts_another_helper() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = FoundationModels::at(script(
+        &folder,
+        "if [ $id = 1 ]; then text; done_; else echo 'error: no luck' >&2; kill -9 $$; fi",
+    ));
+    assert_eq!(respond(&models, &never()), (Ok(StopReason::EndTurn), "t".to_owned()));
+    let first = models.process_id().unwrap();
+    let Err(ModelError::Crashed(why)) = respond(&models, &never()).0 else { panic!() };
+    assert!(why.starts_with("signal 9 (SIGKILL)") && why.ends_with("error: no luck"), "{why}");
+    assert!(!is_alive(first) && models.process_id().is_none());
+    assert_eq!(
+        respond(&models, &never()).0,
+        Ok(StopReason::EndTurn),
+        "numbers begin anew with another helper"
+    );
+    let second = models.process_id().unwrap();
+    assert_ne!(first, second);
+    drop(models);
+    assert!(!is_alive(second), "it ends with the last who could ask it");
+}
+
+#[test]
+fn a_helper_that_does_not_end_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = FoundationModels::at(script(&folder, "done_; exec sleep 120"));
+    assert_eq!(respond(&models, &never()).0, Ok(StopReason::EndTurn));
+    let process = models.process_id().unwrap();
+    drop(models);
+    assert!(!is_alive(process));
+}
+
+#[test]
+fn a_report_that_cannot_be_read_ends_its_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    for unreadable in [
+        "say noise",
+        r#"say "{\"report\":\"text\",\"id\":$id}""#,
+        r#"say '{"report":"failed","error":"malformed"}'"#,
+    ] {
+        let models = FoundationModels::at(script(&folder, unreadable));
+        match respond(&models, &never()).0 {
+            Err(ModelError::Failed(why)) => assert!(why.contains("cannot be read"), "{why}"),
+            other => panic!("{unreadable}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_cancel_waits_for_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    for respond_with in ["text; text", "exec sleep 120"] {
+        let models = FoundationModels::at(script(&folder, respond_with));
+        let cancel = CancellationToken::new();
+        let later = cancel.clone();
+        thread::spawn(move || {
+            thread::sleep(Duration::from_millis(100));
+            later.cancel();
+        });
+        assert_eq!(respond(&models, &cancel).0, Err(ModelError::Cancelled));
+    }
+    let silent = FoundationModels::at(program(&folder, "#!/bin/sh\nexec sleep 120\n"));
+    let cancelled = CancellationToken::new();
+    cancelled.cancel();
+    assert_eq!(respond(&silent, &cancelled).0, Err(ModelError::Cancelled));
+}
+
+#[test]
+fn another_program_is_not_taken_for_the_helper() {
+    let folder = tempfile::tempdir().unwrap();
+    let old =
+        program(&folder, "#!/bin/sh\necho '{\"report\":\"hello\",\"version\":\"0.0.1\"}'\nexec sleep 120\n");
+    let rows = [
+        (old, "version 0.0.1"),
+        (PathBuf::from("/bin/true"), "does not answer (exit code 0)"),
+        (PathBuf::from("/nonexistent/openagents-apple"), "cannot be started"),
+    ];
+    for (program, expected) in rows {
+        match respond(&FoundationModels::at(program), &never()).0 {
+            Err(ModelError::Unavailable(why)) => assert!(why.contains(expected), "{why}"),
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+}
