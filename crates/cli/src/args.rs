@@ -231,7 +231,7 @@ pub(crate) enum Agents {
         json: bool,
     },
     /// Add an agent that speaks ACP, or a model behind an OpenAI-compatible address; or change the one with this id
-    Add(AddAgent),
+    Add(Box<AddAgent>),
     /// Forget an agent that was added
     Remove {
         /// Its id
