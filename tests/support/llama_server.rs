@@ -1,6 +1,5 @@
 //! llama-server of llama.cpp on SmolLM2: a real OpenAI-compatible server with a real small chat model.
 
-use crate::terminal::program;
 use anyhow::{Context as _, Result, bail, ensure};
 use std::{
     io::{Read as _, Write as _},
@@ -32,7 +31,7 @@ impl LlamaServer {
     pub fn start() -> Result<Self> {
         let server = match std::env::var_os("LLAMA_SERVER") {
             Some(path) => PathBuf::from(path),
-            None => program("openagents")?.with_file_name("../llama-server/llama-server"),
+            None => target()?.join("llama-server/llama-server"),
         };
         ensure!(server.is_file(), "{} is missing; scripts/llama-server.sh puts it there", server.display());
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
@@ -79,9 +78,15 @@ impl LlamaServer {
 pub fn small_model() -> Result<PathBuf> {
     let folder = match std::env::var_os("OPENAGENTS_TEST_MODELS") {
         Some(folder) => PathBuf::from(folder),
-        None => program("openagents")?.with_file_name("../test-models"),
+        None => target()?.join("test-models"),
     };
     let path = folder.join("SmolLM2-135M-Instruct.gguf");
     ensure!(path.is_file(), "{} is missing; scripts/test-models.sh puts it there", path.display());
     Ok(path)
+}
+
+/// Returns the folder that cargo builds into: a test lives in `target/PROFILE/deps`.
+fn target() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    Ok(test.ancestors().nth(3).context("a test lives in target/PROFILE/deps")?.to_path_buf())
 }

@@ -55,7 +55,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub(super) fn new(model: &str, names: Names, refused: &'a Refused) -> Self {
+    pub(super) fn new(model: &str, names: Names, refused: &'a Refused, asked: Instant) -> Self {
         Self {
             names,
             refused,
@@ -66,7 +66,7 @@ impl<'a> Answer<'a> {
             spoke: false,
             frames: (0, 0),
             usage: None,
-            asked: Instant::now(),
+            asked,
             first: None,
             pieces: 0,
         }
@@ -213,8 +213,12 @@ impl<'a> Answer<'a> {
         });
     }
 
-    /// Tells what is left: the end of the text, the calls, the figures.
-    pub(super) fn finish(mut self, on_event: &mut dyn FnMut(ModelEvent)) -> Result<StopReason, Flaw> {
+    /// Tells what is left: the end of the text, the calls, the figures. `lost` says that the connection broke.
+    pub(super) fn finish(
+        mut self,
+        lost: bool,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, Flaw> {
         for piece in self.content.finish() {
             self.piece(piece, on_event);
         }
@@ -225,7 +229,7 @@ impl<'a> Answer<'a> {
             return Err(Flaw::Unreadable);
         }
         // Of a server that never says that it is over, an answer that makes sense is over.
-        if !is_over && (says_nothing || !self.calls.are_whole()) {
+        if !is_over && (lost || says_nothing || !self.calls.are_whole()) {
             return Err(Flaw::BrokenOff);
         }
         if says_nothing && self.finish.as_deref() == Some("content_filter") {

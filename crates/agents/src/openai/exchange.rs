@@ -227,11 +227,15 @@ impl Opened<'_> {
         let sentences = &self.exchange.sentences;
         on_event(ModelEvent::Activity(Activity::Generating { tokens: 0, tokens_per_second: 0.0 }));
         let mut frame = Some(Ok(std::mem::take(&mut self.first)));
+        let mut is_lost = false;
         while let Some(data) = frame {
             let data = match data {
                 Ok(data) => data,
                 // A server that closes the connection instead of the answer may have said everything.
-                Err(Lost::Network(Break::Network(_))) => break,
+                Err(Lost::Network(Break::Network(_))) => {
+                    is_lost = true;
+                    break;
+                }
                 Err(lost) => return Err(self.exchange.lost(lost, &self.wait).error),
             };
             match answer.push(&data, on_event) {
@@ -241,7 +245,7 @@ impl Opened<'_> {
             }
             frame = self.frames.next().await;
         }
-        answer.finish(on_event).map_err(|flaw| {
+        answer.finish(is_lost, on_event).map_err(|flaw| {
             let trouble = match flaw {
                 Flaw::BrokenOff => sentences.broken_off(),
                 Flaw::Filtered => sentences.filtered(),

@@ -26,15 +26,21 @@ pub use address::AddressError;
 pub use endpoint::{Endpoint, EndpointError, Preset};
 pub use key::{KeySource, Secret};
 
+use answer::Answer;
 use exchange::{Exchange, Patience};
 use openagents_core::{
     CancellationToken,
-    model::{Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason},
+    model::{
+        Activity, Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason,
+    },
 };
 use parameters::{Parameter, Refused};
-use std::sync::{
-    LazyLock,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    sync::{
+        LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Instant,
 };
 use tokio::runtime::Runtime;
 
@@ -77,6 +83,9 @@ impl OpenAi {
         request: &ModelRequest,
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
+        let asked = Instant::now();
+        // For a model it is one thing: the server is busy, loads it, or reads the prompt.
+        on_event(ModelEvent::Activity(Activity::Waiting));
         loop {
             let (body, names) = request::body(request, &self.endpoint.model, &self.refused);
             let opened = match self.exchange.open(&body).await {
@@ -87,9 +96,8 @@ impl OpenAi {
                 }
                 Err(trouble) => return Err(trouble.error),
             };
-            return opened
-                .read(answer::Answer::new(&self.endpoint.model, names, &self.refused), on_event)
-                .await;
+            let answer = Answer::new(&self.endpoint.model, names, &self.refused, asked);
+            return opened.read(answer, on_event).await;
         }
     }
 }

@@ -151,9 +151,11 @@ impl Sentences {
         match status {
             StatusCode::UNAUTHORIZED if key.is_none() => unauthorised("asks for a key"),
             StatusCode::UNAUTHORIZED => unauthorised("does not take the key"),
-            StatusCode::FORBIDDEN => {
-                unauthorised(&format!("does not let the key use {}{}", self.model, said.aside()))
-            }
+            StatusCode::FORBIDDEN => Trouble::of(ModelError::Unavailable(format!(
+                "{server} does not let us use {}{} ({code}); give it a key that may",
+                self.model,
+                said.aside()
+            ))),
             StatusCode::NOT_FOUND => Trouble::failed(format!(
                 "{server} does not know {}{} (404); check the name of the model and the base URL {}",
                 self.model,
@@ -190,14 +192,18 @@ impl Sentences {
         let (server, aside) = (&self.server, said.aside());
         if let Some(status) = status.filter(|status| status.is_client_error()) {
             let sentence = match status {
-                StatusCode::REQUEST_TIMEOUT => {
-                    return Trouble::passing(format!("{server} gave up waiting{code}; try again"), pause);
+                StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
+                    return Trouble::passing(
+                        format!("{server} is too busy{aside}{code}; try again later"),
+                        pause,
+                    );
                 }
                 _ => format!("{server} refuses the request{aside}{code}"),
             };
             return Trouble { parameter, ..Trouble::failed(sentence) };
         }
-        let sentence = format!("{server} failed{aside}{code}; look at its log, or try again later");
+        let remedy = if self.local { "look at its log, or try again" } else { "try again later" };
+        let sentence = format!("{server} failed{aside}{code}; {remedy}");
         let passes = status.is_some_and(|status| status.is_server_error());
         let trouble = if passes { Trouble::passing(sentence, pause) } else { Trouble::failed(sentence) };
         Trouble { parameter, ..trouble }

@@ -48,26 +48,58 @@ fn what_does_not_pass_is_not_asked_again() {
 fn a_server_that_stays_busy_is_given_up() {
     let server = Server::start(|_, reply| reply.head(500, "")).unwrap();
     let heard = ask(&model(&server), &request("?"));
-    assert!(
-        heard.sentence().contains("failed (500); look at its log, or try again later"),
-        "{}",
-        heard.sentence()
-    );
+    assert!(heard.sentence().contains("failed (500); look at its log, or try again"), "{}", heard.sentence());
     assert_eq!(server.asked().len(), 1 + patience().retries);
 }
 
 #[test]
 fn after_the_first_token_nothing_is_asked_again() {
-    let server = Server::start(|_, reply| {
-        reply.head(200, "content-type: text/event-stream\ncontent-length: 100000")?;
-        reply.event(&json!({"choices": [{"delta": {"content": "Half", "tool_calls":
-            [{"index": 0, "function": {"name": "fs_list_dir", "arguments": "{"}}]}}]}))
+    let half_a_call = json!([{"index": 0, "function": {"name": "fs_list_dir", "arguments": "{"}}]);
+    for delta in [json!({"content": "Half"}), json!({"content": "Half", "tool_calls": half_a_call})] {
+        let server = Server::start(move |_, reply| {
+            reply.head(200, "content-type: text/event-stream\ncontent-length: 100000")?;
+            reply.event(&json!({"choices": [{"delta": delta}]}))
+        })
+        .unwrap();
+        let heard = ask(&model(&server), &request("?"));
+        assert_eq!(heard.message.text, "Half");
+        let sentence = heard.sentence();
+        assert!(sentence.contains("broke off in the middle of its answer"), "{sentence}");
+        assert_eq!(server.asked().len(), 1);
+    }
+}
+
+/// As OpenRouter tells them, with status 200.
+#[test]
+fn errors_before_the_first_token_may_pass_too() {
+    let server = Server::start(|_, reply| match reply.number {
+        0 => reply.json(200, &json!({"error": {"message": "slow down", "code": 429}})),
+        1 => {
+            reply.events()?;
+            reply.bytes(b": waiting\n\n")?;
+            reply.event(&json!({"error": {"message": "no worker", "code": 502}}))
+        }
+        _ => hi(reply),
     })
     .unwrap();
-    let heard = ask(&model(&server), &request("?"));
-    assert_eq!(heard.message.text, "Half");
-    assert!(heard.sentence().contains("broke off in the middle of its answer"), "{}", heard.sentence());
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(ask(&model(&server), &request("?")).message.text, "Hi.");
+    assert_eq!(server.asked().len(), 3);
+}
+
+/// From the request on, with what a server takes to begin.
+#[test]
+fn the_time_to_the_first_token_has_the_wait_in_it() {
+    let server = Server::start(|_, reply| {
+        std::thread::sleep(Duration::from_millis(150));
+        reply.events()?;
+        let usage = json!({"prompt_tokens": 3, "completion_tokens": 1});
+        reply.event(
+            &json!({"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}], "usage": usage}),
+        )
+    })
+    .unwrap();
+    let usage = ask(&model(&server), &request("?")).usage.unwrap();
+    assert!(usage.first_token_ms >= 150, "{usage:?}");
 }
 
 #[test]

@@ -160,7 +160,8 @@ fn figures_are_those_of_the_server() {
 /// Everything that is told of an answer, without figures that the clock makes.
 fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
     let refused = Refused::default();
-    let mut answer = Answer::new("gpt-oss", Names::of(&request("?").tools), &refused);
+    let names = Names::of(&request("?").tools);
+    let mut answer = Answer::new("gpt-oss", names, &refused, std::time::Instant::now());
     let mut events = Vec::new();
     let mut on_event = |event| match event {
         ModelEvent::Activity(_) | ModelEvent::Usage(_) => {}
@@ -176,7 +177,7 @@ fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
                 break;
             }
         }
-        Some(answer.finish(&mut on_event))
+        Some(answer.finish(false, &mut on_event))
     });
     events.push(format!("{ended:?}"));
     events
