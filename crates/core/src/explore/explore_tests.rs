@@ -329,7 +329,7 @@ fn plan_and_intent(request: &ModelRequest, _: &CancellationToken) -> Result<&'st
 fn thinking(choice: PlannerChoice, thinker: Thinker) -> (ExploreOutcome, Vec<SessionUpdate>) {
     let bench = Bench::with(&[("README.md", "# Tide\n\nPredicts the tide.\n"), ("src/a", "")]);
     let explorer =
-        Explorer { model: Some(Arc::new(thinker)), ..Explorer::heuristic(Arc::new(History::empty())) };
+        Explorer { models: vec![Arc::new(thinker)], ..Explorer::heuristic(Arc::new(History::empty())) };
     let request = ExploreRequest { planner: choice, ..request(bench.root()) };
     let updates = Mutex::new(Vec::new());
     let outcome =
@@ -403,7 +403,7 @@ fn a_model_that_never_ends_is_stopped_by_a_cancel_and_told_so() {
         Err(ModelError::Cancelled)
     };
     let model = Arc::new(Thinker { loaded: true, unavailable: false, said });
-    let explorer = Explorer { model: Some(model), ..Explorer::heuristic(Arc::new(History::empty())) };
+    let explorer = Explorer { models: vec![model], ..Explorer::heuristic(Arc::new(History::empty())) };
     let request = ExploreRequest { planner: PlannerChoice::Model, ..request(bench.root()) };
     let outcome = explorer.explore(&request, cancel, &|_| ());
     assert_eq!((outcome.state, outcome.message.as_str()), (RunState::Cancelled, CANCELLED));

@@ -3,6 +3,7 @@
 use super::intent::Intent;
 use crate::{
     CancellationToken,
+    agent::LOCAL_FM,
     model::{LanguageModel, complete},
     repository::{Repository, excerpt, first_prose},
     update::{Evidence, IntentSource},
@@ -40,6 +41,7 @@ pub(super) fn infer(
     let said = complete(model, INSTRUCTIONS, prompt, cancel);
     let said = said.map_err(|error| tracing::warn!(%error, "the model inferred no intent")).ok()?;
     let sentence = first_prose(&said)?;
-    // Whatever model answered: the protocol has no other word for the one on this computer.
-    Some(Intent { sentence: Some(sentence), source: IntentSource::Gptoss, evidence })
+    // The protocol has these two words for the models of this computer, whichever file answered.
+    let source = if model.id() == LOCAL_FM { IntentSource::Fm } else { IntentSource::Gptoss };
+    Some(Intent { sentence: Some(sentence), source, evidence })
 }

@@ -13,7 +13,7 @@ mod summary;
 use crate::{
     CancellationToken,
     history::History,
-    model::LanguageModel,
+    model::{Availability, LanguageModel},
     plan::{OpKind, Planner},
     tool::{ToolError, ToolOutput, Toolbox},
     update::{RunState, SessionUpdate, Summary},
@@ -28,8 +28,8 @@ pub struct Explorer {
     pub tools: Toolbox,
     /// Makes the plans.
     pub planner: Arc<dyn Planner>,
-    /// Plans and infers instead, where a request asks for it.
-    pub model: Option<Arc<dyn LanguageModel>>,
+    /// Plan and infer instead, where a request asks for it: the best first.
+    pub models: Vec<Arc<dyn LanguageModel>>,
 }
 
 /// One run.
@@ -89,17 +89,21 @@ impl Explorer {
         Self {
             tools: Toolbox::exploration(history),
             planner: Arc::new(crate::plan::HeuristicPlanner),
-            model: None,
+            models: Vec::new(),
         }
     }
 
-    /// Returns the model that a request wants, if it is to be asked.
+    /// Returns the model that a request wants, if one is to be asked.
     fn model_for(&self, choice: PlannerChoice) -> Option<&Arc<dyn LanguageModel>> {
-        self.model.as_ref().filter(|model| match choice {
-            PlannerChoice::Auto => model.capabilities().loaded,
-            PlannerChoice::Heuristic => false,
-            PlannerChoice::Model => true,
-        })
+        let ready = |model: &&Arc<dyn LanguageModel>| model.availability() == Availability::Ready;
+        match choice {
+            PlannerChoice::Auto => {
+                self.models.iter().find(|model| model.capabilities().loaded && ready(model))
+            }
+            PlannerChoice::Heuristic => None,
+            // Where none is ready, the last says why.
+            PlannerChoice::Model => self.models.iter().find(ready).or(self.models.last()),
+        }
     }
 
     /// Runs to the end on this thread and tells `emit` of every step. Always emits exactly one final message,

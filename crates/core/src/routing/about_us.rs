@@ -29,15 +29,17 @@ const WORDS: usize = 30;
 const GREETINGS: &str = " hi hello hey heya hiya yo greetings howdy morning evening afternoon hola hallo bonjour salut moin ciao \
     servus olá ";
 const GREETING_GLUE: &str = " good there all everyone team openagents again folks you buenos días buenas tardes guten tag morgen \
-    abend grüß gott bom dia to ";
+    abend grüß gott bom dia to what's whats up how are is it going doing today ";
 const THANKS: &str = " thanks thank thx ty cheers danke merci gracias obrigado grazie ok okay great nice cool perfect awesome \
-    bye goodbye excellent wonderful got understood lovely brilliant super ";
+    bye goodbye excellent wonderful got understood lovely brilliant super good ";
 const THANKS_GLUE: &str = " you so much very a lot for the your that's all it that this was helpful help is good job well done \
     now and everybody work i see me one what needed to know u again guys both really fine makes sense appreciated ";
 
+pattern!(HOW_ARE_YOU: r"^(?:so )?how (?:are|r) (?:you|u)(?: doing| today)*\W*$|^what'?s up\W*$");
+
 pattern!(
     IDENTITY: r"^(?:who|what) (?:exactly )?(?:are|r) (?:you|u|openagents)(?: exactly| really|,|$)",
-    r"^(?:who|what|what's|whats)(?: is|'s)? (?:this|openagents|your name|ur name)$",
+    r"^(?:who|what|what's|whats)(?: is|'s)? (?:openagents|your name|ur name)$|^who(?: is|'s) this$",
     r"^(?:introduce yourself|tell (?:me|us) (?:something |more |a bit )?about (?:yourself|you|openagents))",
     r"^who (?:made|built|created|wrote|develops|makes|owns) (?:you|u|openagents)",
     r"^are (?:you|u) (?:a|an|the|human|real|open|free|chatgpt|gpt|claude|codex|gpt-oss|openagents|alive|sentient)\b",
@@ -95,7 +97,7 @@ pub(super) fn topic(prompt: &Prompt, names: &Names) -> Option<Topic> {
     if prompt.words > WORDS || prompt.pasted {
         return None;
     }
-    if is_only(&prompt.text, GREETINGS, GREETING_GLUE) {
+    if is_only(&prompt.text, GREETINGS, GREETING_GLUE) || HOW_ARE_YOU.is_in(&prompt.text) {
         return Some(Topic::Greeting);
     }
     if is_only(&prompt.text, THANKS, THANKS_GLUE) {

@@ -8,6 +8,7 @@ pattern!(
     r"^(?:what|which files?|where) (?:did|has|have|was|were) (?:codex|claude|claude code|gpt-oss|the agents?|you)\b.*\b(?:chang\w*|edit\w*|touch\w*|commit\w*|do|done|work\w*|here|fix\w*|writ\w*|stop\w*)\b",
     r"^(?:pick|carry|start|go|continue|resume)\b.*\bwhere (?:we|i)\b|\bleft off\b|^catch (?:me|us) up|^(?:continue|resume)(?: the| my| our)?(?: last| previous)?(?: work| session)?$",
     r"^(?:what's|what is|what was|what are|anything) (?:still |left |the )?(?:left|open|next|pending|unfinished|to do|todo|status)\b",
+    r"^what\b.*\bnext$",
     r"^what(?:'s)? (?:changed|happened|new)\b|^what has changed\b|^status$",
 );
 pattern!(

@@ -65,6 +65,7 @@ pattern!(
     r"^(?:can|could|would|will) (?:you|u|we)(?:\s*,\s*|\s+)",
     r"^(?:i|we)(?:'d| would)? (?:want|need|like|have)(?: you| u)? to\s+",
     r"^(?:we|you) should\s+",
+    r"^i (?:think|guess|believe|suggest)(?: that)?\s+",
     r"^help (?:me|us)(?: to)?\s+",
     r"^(?:bitte|kannst du|könntest du|por favor|puedes|peux-tu|pouvez-vous|s'il te pla[iî]t)(?:\s*[,:]\s*|\s+)",
 );

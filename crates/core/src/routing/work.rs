@@ -18,7 +18,7 @@ impl Work {
     pub(super) fn subject(self) -> &'static str {
         match self {
             Self::Code => "Code",
-            Self::Documentation => "Documentation",
+            Self::Documentation => "A text",
             Self::Refactoring => "A refactoring",
             Self::Analysis => "An analysis",
             Self::Planning => "A plan",
@@ -36,7 +36,7 @@ const VERBS: [(Work, &str); 5] = [
     (
         Work::Refactoring,
         " refactor restructure rework simplify split extract merge reorganize reorganise modularize modularise deduplicate \
-         decouple untangle rewrite clean tidy inline move rename refaktoriere refactoriza refactorise refatore ",
+         decouple untangle rewrite clean tidy inline move name rename refaktoriere refactoriza refactorise refatore ",
     ),
     (
         Work::Analysis,
@@ -65,7 +65,7 @@ const VERBS: [(Work, &str); 5] = [
 const LETTERS: usize = 6;
 
 pattern!(
-    DOCUMENTS: r"\b(?:readme|docs?|documentation|docstrings?|changelog|release notes|guide|tutorial|blog post|article|essay|report|manual|adr|rfc)\b",
+    DOCUMENTS: r"\b(?:readme|docs?|documentation|docstrings?|changelog|release notes|guide|tutorial|blog post|article|essay|report|manual|adr|rfc|poem|haiku|story|song|e-?mail|letter|message|post)\b",
 );
 pattern!(PLANS: r"\b(?:plan|roadmap|architecture|milestones|strategy|proposal|estimate)\b");
 pattern!(
