@@ -198,6 +198,37 @@ fn what_goes_wrong_is_one_sentence() -> Result<()> {
     Ok(())
 }
 
+/// What is on this machine is never asked through a proxy; what is not goes through it, in clear text without the key.
+#[test]
+fn a_proxy_is_for_what_is_not_on_this_machine() -> Result<()> {
+    let (desk, server, proxy) = (desk()?, scripted()?, scripted()?);
+    let origin = proxy.base_url().trim_end_matches("/v1").to_owned();
+    let through = |base_url: &str| -> Result<Value> {
+        let mut command = agent(&desk, base_url, "hello", &["--json"])?;
+        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"] {
+            command.env(name, &origin);
+        }
+        command.env("OPENAI_API_KEY", "sk-proj-0123456789").env_remove("no_proxy").env_remove("NO_PROXY");
+        Ok(turn(command)?.1)
+    };
+    assert_eq!(through(&server.base_url())?["status"], "complete");
+    assert_eq!((server.asked().len(), proxy.asked().len()), (1, 0));
+    assert_eq!(through("http://models.example/v1")?["status"], "complete");
+    let asked = proxy.asked();
+    assert!(
+        asked[0].head.starts_with("POST http://models.example/v1/chat/completions "),
+        "{}",
+        asked[0].head
+    );
+    assert_eq!(asked[0].header("authorization"), None);
+    // Inside a tunnel nobody reads along; this proxy cannot make one.
+    assert_eq!(through("https://models.example/v1")?["status"], "failed");
+    let asked = proxy.asked();
+    assert!(asked[1].head.starts_with("CONNECT models.example:443 "), "{}", asked[1].head);
+    assert!(!asked[1].head.contains("sk-proj"), "{}", asked[1].head);
+    Ok(())
+}
+
 #[test]
 fn bad_usage_is_named() -> Result<()> {
     let desk = desk()?;

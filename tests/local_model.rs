@@ -5,6 +5,7 @@
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
     gptoss::{self, Script},
+    llama_server::small_model,
     server::{Client, Server},
     terminal::{Desk, json_lines, program},
 };
@@ -13,17 +14,6 @@ use std::{path::PathBuf, process::Command};
 
 /// In the scripted model's chain of thought and nowhere else.
 const THOUGHT: &str = "secret";
-
-/// Returns SmolLM2, a real small chat model.
-fn small_model() -> Result<PathBuf> {
-    let folder = std::env::var_os("OPENAGENTS_TEST_MODELS").map_or_else(
-        || Ok(program("openagents")?.with_file_name("../test-models")),
-        |folder| anyhow::Ok(PathBuf::from(folder)),
-    )?;
-    let path = folder.join("SmolLM2-135M-Instruct.gguf");
-    ensure!(path.is_file(), "{} is missing; scripts/test-models.sh puts it there", path.display());
-    Ok(path)
-}
 
 fn desk() -> Result<Desk> {
     Desk::new("proj", &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")])
