@@ -68,10 +68,16 @@ impl Providers {
         }
     }
 
-    /// The models on this machine answer, and plan explorations where that is asked for.
-    pub fn local(history: Arc<History>, models: Arc<dyn LocalModels>) -> Self {
-        let explorer = Explorer { model: Some(models.model()), ..Explorer::heuristic(history) };
-        Self { explorer: Arc::new(explorer), models: Some(models), agents: None, foundation: None }
+    /// The models on this machine answer, and plan explorations where that is asked for: the one that answers in a moment
+    /// before the one that has to be loaded.
+    pub fn local(
+        history: Arc<History>,
+        models: Option<Arc<dyn LocalModels>>,
+        foundation: Option<Arc<dyn LanguageModel>>,
+    ) -> Self {
+        let planners = foundation.iter().cloned().chain(models.iter().map(|models| models.model())).collect();
+        let explorer = Explorer { models: planners, ..Explorer::heuristic(history) };
+        Self { explorer: Arc::new(explorer), models, agents: None, foundation }
     }
 }
 

@@ -93,7 +93,7 @@ impl Host {
         let mut turn = self.turn();
         let reason = match state {
             RunState::Cancelled => "Cancelled",
-            RunState::Running | RunState::Complete | RunState::Failed => "the agent ended without its end",
+            RunState::Running | RunState::Complete | RunState::Failed => "the turn ended before this did",
         };
         let calls = std::mem::take(&mut turn.open).into_iter().map(|call_id| {
             let status = ToolCallStatus::Error { message: reason.to_owned() };

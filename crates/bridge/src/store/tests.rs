@@ -1,5 +1,6 @@
 use super::*;
 use openagents_core::{
+    approval::{Approval, ApprovalOption, ApprovalState, OptionKind},
     history::{FileStamp, Provider, Transcript},
     model::SettingsStore,
     update::{AgentMessage, ModeChange, Title},
@@ -263,6 +264,148 @@ fn version_two_adds_the_settings_and_nothing_else() {
     let added: Vec<&str> = two.lines().filter(|line| !one.lines().any(|known| known == *line)).collect();
     assert_eq!(added, ["settings.key TEXT", "settings.value_json TEXT"]);
     assert_eq!(two.lines().count(), one.lines().count() + added.len());
+}
+
+#[test]
+fn version_three_adds_delegates_approvals_and_decisions() {
+    let (two, three) = (shape(2), shape(3));
+    let added: Vec<&str> = three.lines().filter(|line| !two.lines().any(|known| known == *line)).collect();
+    insta::assert_snapshot!(added.join("\n"), @r"
+    agent_sessions.session_id TEXT
+    agent_sessions.agent_id TEXT
+    agent_sessions.agent_session_id TEXT
+    approvals.id TEXT
+    approvals.session_id TEXT
+    approvals.agent_id TEXT
+    approvals.hash TEXT
+    approvals.state TEXT
+    approvals.answered_ts INTEGER
+    approvals.applies_once INTEGER
+    approvals.approval_json TEXT
+    decisions.id INTEGER
+    decisions.ts INTEGER
+    decisions.session_id TEXT
+    decisions.prompt TEXT
+    decisions.decision_json TEXT
+    sessions.parent_id TEXT
+    sessions.parent_call_id TEXT
+    sessions.policy_json TEXT
+    ");
+    assert_eq!(three.lines().count(), two.lines().count() + added.len());
+}
+
+#[test]
+fn a_database_of_version_two_keeps_what_it_has() {
+    let home = tempfile::tempdir().unwrap();
+    {
+        let mut connection = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+        migrations::run_to(&mut connection, 2).unwrap();
+        connection
+            .execute_batch(
+                r#"INSERT INTO sessions VALUES ('old', '/work', 'Old', 'codex', 1, 2, 1);
+                INSERT INTO events VALUES ('old', 1, 2, '{"kind":"tool_call_update","call_id":"c","status":{"status":"completed","output":null}}');
+                INSERT INTO settings VALUES ('local_model', '{"a":1}')"#,
+            )
+            .unwrap();
+    }
+    let store = Store::open(home.path()).unwrap();
+    assert_eq!(store.notices(), Vec::<String>::new());
+    let row = store.session("old").unwrap().unwrap();
+    assert_eq!((row.mode.as_str(), row.parent, row.policy), ("codex", None, Default::default()));
+    assert_eq!(store.updates_after("old", 0, 10).unwrap().len(), 1);
+    assert_eq!(store.sessions(10, None, None).unwrap().len(), 1);
+    assert_eq!(store.get("local_model"), Ok(Some(serde_json::json!({"a": 1}))));
+    assert_eq!(store.approval("none"), Ok(None));
+    assert_eq!(store.agent_session("old", "codex"), Ok(None));
+    assert_eq!(store.decisions(), Ok(Vec::new()));
+}
+
+fn pending(id: &str, hash: &str) -> Approval {
+    let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
+    Approval {
+        id: id.to_owned(),
+        call_id: "c".to_owned(),
+        agent: "Codex".to_owned(),
+        title: "Edit".to_owned(),
+        raw_input: None,
+        hash: hash.to_owned(),
+        command: None,
+        options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
+        state: ApprovalState::Pending,
+        asked_at: 0,
+    }
+}
+
+fn decide(store: &Store, session: &str, change: ApprovalChange) -> Decided {
+    let (send, told) = std::sync::mpsc::channel();
+    store
+        .decide_then(session.into(), change, move |appended| send.send(appended.unwrap().decided).unwrap())
+        .unwrap();
+    told.recv().unwrap()
+}
+
+fn ask(store: &Store, session: &str, approval: Approval) -> ApprovalState {
+    let change = ApprovalChange::Ask { approval, agent_id: "codex".to_owned() };
+    decide(store, session, change).approval.unwrap().state
+}
+
+fn answer(id: &str, option: &str) -> ApprovalChange {
+    ApprovalChange::Answer { id: id.to_owned(), option_id: option.to_owned(), by: "me".to_owned() }
+}
+
+#[test]
+fn an_answer_that_nobody_heard_counts_once_in_its_session_and_for_ten_minutes() {
+    let (home, store) = store();
+    ["s", "other"].iter().for_each(|id| session(&store, id));
+    let gone = |id: &str| ApprovalChange::End { id: id.to_owned(), state: ApprovalState::Withdrawn };
+    // Withdrawn, then answered; the options have other ids when it is asked again.
+    ask(&store, "s", pending("1", "h"));
+    assert!(decide(&store, "s", gone("1")).changed);
+    assert!(decide(&store, "s", answer("1", "yes")).changed);
+    assert!(!decide(&store, "s", answer("1", "no")).changed);
+    assert_eq!(ask(&store, "other", pending("2", "h")), ApprovalState::Pending);
+    assert_eq!(ask(&store, "s", pending("3", "another")), ApprovalState::Pending);
+    let mut again = pending("4", "h");
+    again.options[0].id = "allow".to_owned();
+    let answered = ask(&store, "s", again);
+    assert!(
+        matches!(&answered, ApprovalState::Answered { option_id, .. } if option_id == "allow"),
+        "{answered:?}"
+    );
+    assert_eq!(ask(&store, "s", pending("5", "h")), ApprovalState::Pending);
+    // One that somebody waited for counts for that one alone.
+    assert!(decide(&store, "s", answer("5", "yes")).changed);
+    assert_eq!(ask(&store, "s", pending("6", "h")), ApprovalState::Pending);
+    // Too old.
+    decide(&store, "s", gone("6"));
+    decide(&store, "s", answer("6", "yes"));
+    let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    other.execute_batch("UPDATE approvals SET answered_ts = answered_ts - 601000").unwrap();
+    assert_eq!(ask(&store, "s", pending("7", "h")), ApprovalState::Pending);
+    // Nothing is lost, and the log tells it all.
+    drop(store);
+    let store = Store::open(home.path()).unwrap();
+    assert!(matches!(store.approval("4").unwrap().unwrap().approval.state, ApprovalState::Answered { .. }));
+    assert_eq!(store.updates_after("s", 0, 100).unwrap().len(), 11);
+    assert_eq!(decide(&store, "s", answer("unknown", "yes")), Decided::default());
+}
+
+#[test]
+fn of_decisions_the_newest_are_kept() {
+    let (_home, store) = store();
+    let decision = openagents_core::routing::Decision {
+        target: openagents_core::routing::Target::Codex,
+        inline: None,
+        reason: "You asked Codex to do it.".to_owned(),
+        instead_of: None,
+    };
+    for n in 0..1_003 {
+        store.record_decision("s", &format!("{n} {}", "é".repeat(300)), &decision).unwrap();
+    }
+    let kept = store.decisions().unwrap();
+    assert_eq!((kept.len(), kept[0].prompt.chars().count()), (1_000, 200));
+    assert!(kept[0].prompt.starts_with("1002 ") && kept[999].prompt.starts_with("3 "));
+    assert_eq!(kept[0].decision, decision);
 }
 
 #[test]

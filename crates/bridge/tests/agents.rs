@@ -1,0 +1,235 @@
+//! Agents as modes of a session, who is chosen, and what a person does with them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use openagents_core::{agent::*, model::Availability, update::*};
+use serde_json::{Value, json};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+use support::{
+    Client,
+    agents::{self, ScriptedAgent, ours_client, session_in},
+    prompt, shown,
+};
+
+/// Says what it was asked, and by which name it knows the session.
+fn echoes() -> Arc<ScriptedAgent> {
+    ScriptedAgent::new(CODEX, |request, host, _| {
+        host.remember("their-own-id");
+        agents::end(host, &format!("{} {:?}", request.text, request.resume));
+        RunState::Complete
+    })
+}
+
+fn updates(client: &mut Client) -> Vec<Value> {
+    client.notes.drain(..).map(|frame| frame["params"].clone()).collect()
+}
+
+#[tokio::test]
+async fn an_agent_answers_in_its_mode_and_is_resumed() {
+    let (house, troupe) = agents::house(vec![echoes()]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    client.notes.clear();
+    for expected in ["agent_message_chunk: hello None", "agent_message_chunk: hello Some(\"their-own-id\")"] {
+        let id = client.ask("session/prompt", prompt(&session, "hello")).await;
+        assert_eq!(client.answer(id).await["result"]["stopReason"], "end_turn");
+        assert_eq!(shown(&updates(&mut client)).last().map(String::as_str), Some(expected));
+    }
+    let support::House { home, workspace, bridge, .. } = house;
+    bridge.shutdown().await;
+    assert!(troupe.shut_down.load(Ordering::SeqCst));
+    // The name outlives the bridge.
+    let troupe = Arc::new(agents::Troupe { agents: vec![echoes()], ..Default::default() });
+    let bridge = agents::start_with(home.path(), &workspace, troupe).await;
+    let mut client = support::acp(bridge.address().port(), bridge.token()).await;
+    client.request("session/prompt", prompt(&session, "again")).await;
+    assert!(
+        shown(&updates(&mut client))
+            .contains(&"agent_message_chunk: again Some(\"their-own-id\")".to_owned())
+    );
+    bridge.shutdown().await;
+}
+
+#[tokio::test]
+async fn modes_say_what_leaves_the_machine_and_who_is_not_there() {
+    let absent = ScriptedAgent::new(CLAUDE_CODE, |_, _, _| panic!("nobody asks it"));
+    *absent.availability.lock().unwrap() =
+        Availability::Unavailable("Claude Code is not installed; npm install -g it".to_owned());
+    let (house, _) = agents::house(vec![echoes(), absent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let new = client.request("session/new", json!({"cwd": house.workspace})).await;
+    insta::assert_json_snapshot!(new["modes"]);
+    let session = session_in(&mut client, &house, CLAUDE_CODE).await;
+    client.notes.clear();
+    let ended = client.request("session/prompt", prompt(&session, "hello")).await;
+    assert_eq!(ended["_meta"]["openagents"]["state"], "failed");
+    let said = shown(&updates(&mut client));
+    assert_eq!(
+        said.last().map(String::as_str),
+        Some("agent_message_chunk: ❌ Claude Code is not installed; npm install -g it.")
+    );
+    // The session goes on.
+    client.request("session/set_mode", json!({"sessionId": session, "modeId": CODEX})).await;
+    client.request("session/prompt", prompt(&session, "hello")).await;
+    assert!(shown(&updates(&mut client)).last().unwrap().starts_with("agent_message_chunk: hello"));
+    let unknown = json!({"sessionId": session, "modeId": "custom:gone"});
+    assert_eq!(client.error("session/set_mode", unknown).await.0, -32602);
+}
+
+#[tokio::test]
+async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
+    let agent = ScriptedAgent::new(CODEX, |request, host, _| {
+        agents::call(host, "open", "edit");
+        assert_ne!(request.text, "panic");
+        agents::end(host, "fine");
+        RunState::Complete
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    let id = client.ask("session/prompt", prompt(&session, "panic")).await;
+    client.answer(id).await;
+    let notes = updates(&mut client);
+    assert!(shown(&notes).last().unwrap().contains("❌ the answer ended unexpectedly"));
+    let end = notes.iter().filter(|note| note["update"]["toolCallId"] == "open").next_back().unwrap();
+    assert_eq!(end["update"]["status"], "failed");
+    client.request("session/prompt", prompt(&session, "well")).await;
+    assert!(shown(&updates(&mut client)).contains(&"agent_message_chunk: fine".to_owned()));
+}
+
+/// What an agent says after a cancel is shown as late, and reopens nothing.
+#[tokio::test]
+async fn what_comes_late_is_marked() {
+    let go_on = Arc::new(AtomicBool::new(false));
+    let waits = go_on.clone();
+    let agent = ScriptedAgent::new(CODEX, move |request, host, cancel| {
+        if request.text != "first" {
+            agents::end(host, "second answer");
+            return RunState::Complete;
+        }
+        agents::call(host, "open", "edit");
+        let (host_later, waits) = (host.clone(), waits.clone());
+        std::thread::spawn(move || {
+            while !waits.load(Ordering::SeqCst) {
+                std::thread::park_timeout(std::time::Duration::from_millis(1));
+            }
+            let host = host_later;
+            agents::say(&host, "late words");
+            agents::call(&host, "late call", "edit");
+            agents::completed(&host, "open");
+            agents::end(&host, "late end");
+        });
+        agents::until_cancelled(host, cancel)
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    let id = client.ask("session/prompt", prompt(&session, "first")).await;
+    client.notes_until("\"open\"").await;
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
+    client.notes.clear();
+    go_on.store(true, Ordering::SeqCst);
+    let notes = client.notes_until("late end").await;
+    let late: Vec<Value> = notes.iter().map(|note| note["update"].clone()).collect();
+    insta::assert_json_snapshot!(late);
+    client.request("session/prompt", prompt(&session, "second")).await;
+    assert_eq!(
+        shown(&updates(&mut client)),
+        ["user_message_chunk: second", "agent_message_chunk: second answer"]
+    );
+}
+
+/// What an agent leaves open is closed, and a turn has a last word whatever its agent says.
+#[tokio::test]
+async fn a_careless_agent_leaves_nothing_open() {
+    let agent = ScriptedAgent::new(CODEX, |_, host, _| {
+        agents::call(host, "open", "edit");
+        let entry = |status| PlanEntry {
+            content: "Step".to_owned(),
+            status,
+            op_id: "1".to_owned(),
+            op_hash: 0,
+            tool: "codex".to_owned(),
+            error: None,
+        };
+        host.emit(agents::update(SessionUpdate::Plan(PlanSnapshot {
+            plan_id: "p".to_owned(),
+            goals: Vec::new(),
+            state: RunState::Running,
+            entries: vec![entry(EntryStatus::InProgress)],
+        })));
+        RunState::Failed
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = session_in(&mut client, &house, CODEX).await;
+    client.notes.clear();
+    client.request("session/prompt", prompt(&session, "go")).await;
+    let notes = updates(&mut client);
+    let ends: Vec<Value> = notes[notes.len() - 3..].iter().map(|note| note["update"].clone()).collect();
+    insta::assert_json_snapshot!(ends, {"[2].messageId" => "[id]"});
+}
+
+#[tokio::test]
+async fn who_answers_is_chosen_and_kept_with_the_reason() {
+    let (house, _) = agents::house(vec![echoes()]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    for text in ["Who are you?", "Use Codex to write a parser", "where is the parser?"] {
+        client.request("session/prompt", prompt(&session, text)).await;
+    }
+    let notes = updates(&mut client);
+    let routed: Vec<&Value> = notes
+        .iter()
+        .map(|note| &note["update"]["_meta"]["openagents"]["routing"])
+        .filter(|routing| routing.is_object())
+        .collect();
+    let targets: Vec<Value> =
+        routed.iter().map(|routing| json!([routing["target"], routing["inline"]])).collect();
+    assert_eq!(targets, [json!(["inline", "answer"]), json!(["codex", null]), json!(["inline", "explore"])]);
+    let said = shown(&notes);
+    assert!(said.iter().any(|text| text.contains("OpenAgents")), "{said:?}");
+    assert!(said.iter().any(|text| text.starts_with("agent_message_chunk: Use Codex to write a parser")));
+    assert!(said.contains(&"agent_message_chunk: where is the parser?".to_owned()));
+
+    let kept = client.request("_openagents/agents/decisions", json!({})).await;
+    let prompts: Vec<&Value> =
+        kept["decisions"].as_array().unwrap().iter().map(|decided| &decided["prompt"]).collect();
+    assert_eq!(prompts, ["where is the parser?", "Use Codex to write a parser", "Who are you?"]);
+    assert_eq!(&kept["decisions"][1]["decision"], routed[1]);
+    assert_eq!(kept["decisions"][1]["sessionId"], session);
+}
+
+#[tokio::test]
+async fn agents_are_listed_watched_and_changed() {
+    let (house, troupe) = agents::house(vec![echoes()]).await;
+    let (mut client, mut other) = (ours_client(&house, "Window").await, ours_client(&house, "Other").await);
+    let list = client.request("_openagents/agents/list", json!({"watch": true})).await;
+    assert_eq!(list["settings"]["choose"], true);
+    let agent = json!({"id": "gem", "kind": "acp", "command": "gemini", "args": ["--acp"]});
+    let added = other.request("_openagents/agents/add", json!({"agent": agent})).await;
+    assert_eq!(added["settings"]["custom"][0]["command"], "gemini");
+    assert_eq!(client.note().await, added);
+    let changed = other.request("_openagents/agents/configure", json!({"settings": {"choose": false}})).await;
+    assert_eq!(changed["settings"]["choose"], false);
+    assert_eq!(other.request("_openagents/agents/check", json!({})).await["checkedAt"], 1);
+    let (code, message) = other.error("_openagents/agents/remove", json!({"id": "nobody"})).await;
+    assert_eq!(code, -32002);
+    assert!(message.contains("nobody"), "{message}");
+    assert_eq!(troupe.watchers.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_bridge_without_agents_knows_no_such_methods() {
+    let house = support::House::new(support::echo).await;
+    let mut client = house.acp().await;
+    for method in ["list", "check", "decisions"] {
+        let method = format!("_openagents/agents/{method}");
+        assert_eq!(client.error(&method, json!({})).await.0, -32601);
+    }
+}

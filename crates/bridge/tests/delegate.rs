@@ -1,0 +1,435 @@
+//! A task is handed to another agent: two logs, one work.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use openagents_bridge::store::Store;
+use openagents_core::{CancellationToken, agent::*, approval::ApprovalState, model::Availability, update::*};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use support::{
+    Client,
+    agents::{self, ScriptedAgent, Session, approval, asked, asks_to_edit, ours, ours_client},
+    prompt,
+};
+
+/// Works, and says what it was asked.
+fn works(request: &AgentRequest, host: &Session, _: &CancellationToken) -> RunState {
+    let call_id = format!("call-{}", request.session_id);
+    agents::call(host, &call_id, "edit");
+    agents::completed(host, &call_id);
+    agents::say(host, "Done with it.");
+    agents::end(host, "");
+    RunState::Complete
+}
+
+async fn delegate(client: &mut Client, session: &Value, arguments: Value) -> Value {
+    let params = json!({"sessionId": session, "arguments": arguments});
+    client.request("_openagents/delegate", params).await["toolCallId"].clone()
+}
+
+async fn new_session(client: &mut Client, house: &support::House) -> Value {
+    client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone()
+}
+
+/// The end of a delegation: the update of the call, and all notes up to the last word.
+async fn ended(client: &mut Client, call: &Value) -> (Value, Vec<Value>) {
+    let mut notes = Vec::new();
+    let mut end = None;
+    loop {
+        let note = client.note().await;
+        let update = &note["update"];
+        if update["toolCallId"] == *call && matches!(update["status"].as_str(), Some("completed" | "failed"))
+        {
+            end = Some(update.clone());
+        }
+        let is_last = end.is_some()
+            && update["sessionUpdate"] == "agent_message_chunk"
+            && ours(&note)["childSessionId"].is_null();
+        notes.push(note);
+        if is_last {
+            return (end.unwrap(), notes);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_delegate_does_is_in_both_logs() {
+    let (house, troupe) = agents::house(vec![ScriptedAgent::new(CODEX, works)]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = new_session(&mut client, &house).await;
+    let arguments = json!({"provider": "codex", "user_prompt": "Fix it", "description": "The parser"});
+    let call = delegate(&mut client, &session, arguments).await;
+    let (end, notes) = ended(&mut client, &call).await;
+    assert_eq!(end["status"], "completed");
+    let child = end["rawOutput"]["session_id"].clone();
+    let mut shape = Vec::new();
+    for note in &notes {
+        let update = &note["update"];
+        let inner = if ours(note)["childSessionId"].is_null() { "" } else { "inner " };
+        if !inner.is_empty() {
+            assert_eq!((&ours(note)["parentCallId"], &ours(note)["childSessionId"]), (&call, &child));
+            assert_eq!(note["sessionId"], session);
+        }
+        let text = [&update["content"]["text"], &update["title"]].into_iter().find_map(Value::as_str);
+        let text = if inner.is_empty() { text.unwrap_or_default() } else { "" };
+        let status = update["status"].as_str().unwrap_or_default();
+        shape.push(format!("{inner}{} {status} {text}", update["sessionUpdate"].as_str().unwrap()));
+    }
+    insta::assert_snapshot!(shape.join("\n"));
+
+    // The delegate's session is one of its own, hidden where nobody asks for it.
+    let list = client.request("session/list", json!({})).await;
+    let ids: Vec<&Value> = list["sessions"].as_array().unwrap().iter().map(|row| &row["sessionId"]).collect();
+    assert_eq!(ids, [&session]);
+    let all = json!({"_meta": {"openagents": {"children": true}}});
+    let list = client.request("session/list", all).await;
+    let row = list["sessions"].as_array().unwrap().iter().find(|row| row["sessionId"] == child).unwrap();
+    let meta = &row["_meta"]["openagents"];
+    assert_eq!(
+        (&meta["parentSessionId"], &meta["parentCallId"], &meta["mode"], &row["title"]),
+        (&session, &call, &json!("codex"), &json!("The parser"))
+    );
+    // What the parent shows of it is what it says itself, in its order.
+    client.notes.clear();
+    client.request("session/load", json!({"sessionId": child})).await;
+    let own: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"]["update"].clone()).collect();
+    let own = own.into_iter().filter(|update| update["sessionUpdate"] != "session_info_update");
+    let shown = notes.iter().filter(|note| !ours(note)["childSessionId"].is_null());
+    assert_eq!(own.collect::<Vec<_>>(), shown.map(|note| note["update"].clone()).collect::<Vec<_>>());
+    assert_eq!(*troupe.agents[0].closed.lock().unwrap(), [child.as_str().unwrap()]);
+    assert_eq!(troupe.agents[0].requests.lock().unwrap()[0].root, house.workspace);
+}
+
+#[tokio::test]
+async fn who_cannot_be_set_to_work_is_said() {
+    let absent = ScriptedAgent::new(CLAUDE_CODE, works);
+    *absent.availability.lock().unwrap() = Availability::Unavailable("it is not installed".to_owned());
+    let (house, troupe) = agents::house(vec![ScriptedAgent::new(CODEX, works), absent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = new_session(&mut client, &house).await;
+    for (arguments, expected) in [
+        (json!({"provider": "claude-code", "user_prompt": "x"}), "not installed"),
+        (json!({"provider": "nobody", "user_prompt": "x"}), "nobody"),
+        (json!({"provider": "codex"}), "user_prompt"),
+        (json!({"provider": "codex", "user_prompt": "x", "workspace_root": "/etc"}), "/etc"),
+    ] {
+        let call = delegate(&mut client, &session, arguments).await;
+        let (end, notes) = ended(&mut client, &call).await;
+        assert_eq!(end["status"], "failed", "{end}");
+        assert!(end.to_string().contains(expected), "{end}");
+        assert!(notes.last().unwrap().to_string().contains("❌"));
+    }
+    let call =
+        delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x", "dry_run": true}))
+            .await;
+    assert_eq!(ended(&mut client, &call).await.0["rawOutput"]["dispatched"], false);
+    assert!(troupe.agents.iter().all(|agent| agent.requests.lock().unwrap().is_empty()));
+}
+
+#[tokio::test]
+async fn a_question_of_a_delegate_is_answered_from_either_session() {
+    let asker = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
+    let (house, _) = agents::house(vec![asker]).await;
+    let (mut client, mut other) = (ours_client(&house, "Window").await, ours_client(&house, "Other").await);
+    for through_child in [false, true] {
+        let session = new_session(&mut client, &house).await;
+        let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "a.rs"})).await;
+        let question = asked(&mut client).await;
+        let all = json!({"_meta": {"openagents": {"children": true}}});
+        let list = client.request("session/list", all).await;
+        let row = list["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["_meta"]["openagents"]["parentSessionId"] == session);
+        let child = row.unwrap()["sessionId"].clone();
+        for id in [&session, &child] {
+            let attached = other.request("_openagents/attach", json!({"sessionId": id})).await;
+            assert_eq!(attached["approvals"][0]["id"], question["id"]);
+        }
+        let through = if through_child { &child } else { &session };
+        let answer = json!({"sessionId": through, "approvalId": question["id"], "optionId": "yes"});
+        assert_eq!(other.request("_openagents/approvals/answer", answer).await["state"], "answered");
+        let (end, notes) = ended(&mut client, &call).await;
+        assert_eq!(end["status"], "completed");
+        let told = notes.iter().find(|note| approval(note)["state"] == "answered").unwrap();
+        assert_eq!(ours(told)["childSessionId"], child);
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_goes_down_and_up() {
+    let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
+        agents::call(host, &format!("open-{}", request.session_id), "edit");
+        agents::until_cancelled(host, cancel)
+    });
+    let (house, troupe) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    for cancels_child in [false, true] {
+        let session = new_session(&mut client, &house).await;
+        let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
+        let child = loop {
+            let note = client.note().await;
+            if note["update"]["sessionUpdate"] == "tool_call" && ours(&note)["childSessionId"].is_string() {
+                break ours(&note)["childSessionId"].clone();
+            }
+        };
+        let cancelled = if cancels_child { &child } else { &session };
+        client.notify("session/cancel", json!({"sessionId": cancelled})).await;
+        let (end, notes) = ended(&mut client, &call).await;
+        assert_eq!(end["status"], "failed");
+        let reason = end["_meta"]["openagents"]["error"].as_str().unwrap().to_lowercase();
+        assert!(reason.starts_with("cancelled"), "{reason}");
+        let open = notes
+            .iter()
+            .filter(|note| note["update"]["toolCallId"] == format!("open-{}", child.as_str().unwrap()));
+        assert_eq!(open.last().unwrap()["update"]["status"], "failed");
+        let attached = client.request("_openagents/attach", json!({"sessionId": child})).await;
+        assert_eq!(attached["running"], false);
+        client.notes.clear();
+    }
+    assert_eq!(troupe.agents[0].closed.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_budget_is_said_and_then_kept() {
+    let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
+        if request.text.starts_with("Summarize") {
+            agents::say(host, "I began.");
+            agents::end(host, "");
+            return RunState::Complete;
+        }
+        agents::until_cancelled(host, cancel)
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = new_session(&mut client, &house).await;
+    let arguments = json!({"provider": "codex", "user_prompt": "x", "time_budget_ms": 20, "summarize": true});
+    let call = delegate(&mut client, &session, arguments).await;
+    let (end, notes) = ended(&mut client, &call).await;
+    let note = notes.iter().find(|note| note.to_string().contains("time budget reached")).unwrap();
+    assert_eq!((&note["update"]["toolCallId"], &note["update"]["status"]), (&call, &json!("in_progress")));
+    assert_eq!(end["status"], "failed");
+    let said = end["_meta"]["openagents"]["error"].as_str().unwrap();
+    assert_eq!(said, "cancelled at twice its time budget; its summary: I began.");
+}
+
+/// A delegate that does not listen is not waited for, and what it says later is not shown as a part of anything.
+#[tokio::test]
+async fn a_deaf_delegate_is_left_behind() {
+    let released = Arc::new(AtomicU64::new(0));
+    let waits = released.clone();
+    let agent = ScriptedAgent::new(CODEX, move |_, host, _| {
+        agents::call(host, "deaf", "edit");
+        while waits.load(Ordering::SeqCst) == 0 {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        agents::say(host, "too late");
+        agents::end(host, "");
+        RunState::Complete
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = new_session(&mut client, &house).await;
+    let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
+    client.notes_until("\"deaf\"").await;
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    let (end, notes) = ended(&mut client, &call).await;
+    assert_eq!(end["status"], "failed");
+    let inner: Vec<&Value> = notes.iter().filter(|note| !ours(note)["childSessionId"].is_null()).collect();
+    assert!(
+        inner
+            .iter()
+            .any(|note| note["update"]["toolCallId"] == "deaf" && note["update"]["status"] == "failed")
+    );
+    released.store(1, Ordering::SeqCst);
+    let id = client.ask("session/prompt", prompt(&session, "where is it?")).await;
+    client.answer(id).await;
+    assert!(client.notes.iter().all(|note| !note.to_string().contains("too late")));
+}
+
+#[tokio::test]
+async fn delegates_are_eight_at_the_most() {
+    let agent = ScriptedAgent::new(CODEX, |_, host, cancel| agents::until_cancelled(host, cancel));
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let mut sessions = Vec::new();
+    for _ in 0..8 {
+        let session = new_session(&mut client, &house).await;
+        delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
+        // The delegate has its prompt.
+        loop {
+            let note = client.note().await;
+            if ours(&note)["childSessionId"].is_string() {
+                break;
+            }
+        }
+        sessions.push(session);
+    }
+    let session = new_session(&mut client, &house).await;
+    let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
+    let (end, _) = ended(&mut client, &call).await;
+    assert!(end.to_string().contains("8 delegates are at work already"), "{end}");
+    for session in &sessions {
+        client.notify("session/cancel", json!({"sessionId": session})).await;
+    }
+    let id = client.ask("session/prompt", prompt(&sessions[7], "where is it?")).await;
+    client.answer(id).await;
+}
+
+/// A little generator: the same seed, the same run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// Fails, panics, asks, leaves calls open, ends well or waits: as the prompt's number says.
+fn unruly(request: &AgentRequest, host: &Session, cancel: &CancellationToken) -> RunState {
+    let mut dice = Dice(request.text.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte)));
+    for n in 0..dice.roll(4) {
+        let id = format!("{}-{n}", request.session_id);
+        agents::call(host, &id, "edit");
+        if dice.roll(2) == 0 {
+            agents::completed(host, &id);
+        }
+        agents::say(host, "working ");
+    }
+    match dice.roll(6) {
+        0 => panic!("as a test wants it"),
+        1 => RunState::Failed,
+        2 => asks_to_edit("a.rs", host, cancel),
+        3 => agents::until_cancelled(host, cancel),
+        4 => {
+            // Somebody asks and nobody waits for the answer.
+            let (host, cancel) = (host.clone(), cancel.clone());
+            std::thread::spawn(move || host.ask(agents::wants_to_edit("orphan", "a.rs"), &cancel));
+            RunState::Complete
+        }
+        _ => {
+            agents::end(host, "done");
+            RunState::Complete
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_delegations_leave_nothing_open() {
+    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, unruly)]).await;
+    let mut rounds = Vec::new();
+    for lane in 0..4u64 {
+        let mut client = ours_client(&house, "Window").await;
+        let workspace = house.workspace.clone();
+        rounds.push(tokio::spawn(async move {
+            let mut dice = Dice(lane + 1);
+            let new = json!({"cwd": workspace});
+            let session = client.request("session/new", new).await["sessionId"].clone();
+            for round in 0..50 {
+                let text = format!("{lane} {round}");
+                let call =
+                    delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": text})).await;
+                let mut child = Value::Null;
+                let (mut end, mut last) = (false, false);
+                while !(end && last) {
+                    // Some wait until somebody cancels, and say nothing while they do.
+                    let Ok(note) = tokio::time::timeout(Duration::from_millis(50), client.note()).await
+                    else {
+                        let who = if dice.roll(2) == 0 && child.is_string() { &child } else { &session };
+                        client.notify("session/cancel", json!({"sessionId": who})).await;
+                        continue;
+                    };
+                    let update = &note["update"];
+                    if ours(&note)["childSessionId"].is_string() {
+                        child = ours(&note)["childSessionId"].clone();
+                    }
+                    let is_own = ours(&note)["childSessionId"].is_null();
+                    let status = update["status"].as_str().unwrap_or_default();
+                    end |= update["toolCallId"] == call && matches!(status, "completed" | "failed");
+                    last |= end && is_own && update["sessionUpdate"] == "agent_message_chunk";
+                    if approval(&note)["state"] == "pending" && dice.roll(2) == 0 {
+                        let id = &approval(&note)["id"];
+                        let answer = json!({"sessionId": session, "approvalId": id, "optionId": "yes"});
+                        client.request("_openagents/approvals/answer", answer).await;
+                    } else if child.is_string() && !end && dice.roll(5) == 0 {
+                        let who = if dice.roll(2) == 0 { &child } else { &session };
+                        client.notify("session/cancel", json!({"sessionId": who})).await;
+                    }
+                }
+            }
+            session
+        }));
+    }
+    let mut parents = Vec::new();
+    for round in rounds {
+        parents.push(tokio::time::timeout(Duration::from_secs(120), round).await.unwrap().unwrap());
+    }
+    let mut client = ours_client(&house, "Window").await;
+    for session in &parents {
+        let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
+        assert_eq!((&attached["running"], &attached["approvals"]), (&json!(false), &json!([])));
+    }
+    let support::House { home, bridge, .. } = house;
+    bridge.shutdown().await;
+
+    let store = Store::open(home.path()).unwrap();
+    let mut children = 0;
+    for parent in &parents {
+        let log = store.updates_after(parent.as_str().unwrap(), 0, 1 << 20).unwrap();
+        let mut by_child: BTreeMap<String, Vec<SessionUpdate>> = BTreeMap::new();
+        let mut own = Vec::new();
+        for stored in log {
+            match &stored.update {
+                SessionUpdate::Delegated(delegated) => by_child
+                    .entry(delegated.child_session_id.clone())
+                    .or_default()
+                    .push((*delegated.update).clone()),
+                update => own.push(update.clone()),
+            }
+        }
+        nothing_is_open("parent", &own);
+        children += by_child.len();
+        for (child, shown) in by_child {
+            nothing_is_open(&format!("{child} in its parent"), &shown);
+            let log = store.updates_after(&child, 0, 1 << 20).unwrap();
+            let log: Vec<SessionUpdate> = log.iter().map(|stored| stored.update.clone()).collect();
+            nothing_is_open(&child, &log);
+        }
+    }
+    assert_eq!(children, 200);
+}
+
+/// Every call has an end, every approval an outcome, every prompt a last word.
+fn nothing_is_open(whose: &str, log: &[SessionUpdate]) {
+    let mut calls: HashMap<&str, bool> = HashMap::new();
+    let mut approvals: HashMap<&str, &ApprovalState> = HashMap::new();
+    let (mut prompts, mut ends) = (0, 0);
+    for update in log {
+        match update {
+            SessionUpdate::ToolCall(call) => drop(calls.insert(&call.call_id, false)),
+            SessionUpdate::ToolCallUpdate(update) => match update.status {
+                ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. } => {
+                    calls.insert(&update.call_id, true);
+                }
+                _ => {}
+            },
+            SessionUpdate::Approval(approval) => drop(approvals.insert(&approval.id, &approval.state)),
+            SessionUpdate::UserMessage(_) => prompts += 1,
+            SessionUpdate::AgentMessage(message) if message.ended => ends += 1,
+            _ => {}
+        }
+    }
+    assert!(calls.values().all(|ended| *ended), "{whose}: {calls:?}");
+    assert!(approvals.values().all(|state| **state != ApprovalState::Pending), "{whose}: {approvals:?}");
+    assert!(ends >= prompts, "{whose}: {prompts} prompts, {ends} ends: {log:#?}");
+}
