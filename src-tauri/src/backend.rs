@@ -2,10 +2,12 @@
 
 use crate::{folder, window};
 use openagents_agents::{AgentsConfig, LocalAgents};
+use openagents_apple::FoundationModels;
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor, Providers, Surroundings};
 use openagents_core::{
     folders::{HOME_VARIABLE, data_folder, models_folder},
     history::HistoryRoots,
+    model::LocalModels,
 };
 use openagents_llama::{Local, LocalConfig, client::Helper};
 use serde::Serialize;
@@ -75,14 +77,11 @@ impl Backend {
 fn providers(around: Surroundings) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);
-    let providers = match models_folder() {
-        Some(folder) => {
-            let config = LocalConfig::new(folder, around.settings, Arc::new(Helper::new()));
-            Providers::local(around.history, Local::start(config))
-        }
-        None => Providers::rules(around.history),
-    };
-    Providers { agents: Some(agents), ..providers }
+    let models = models_folder().map(|folder| -> Arc<dyn LocalModels> {
+        Local::start(LocalConfig::new(folder, around.settings, Arc::new(Helper::new())))
+    });
+    let foundation = FoundationModels::start();
+    Providers { agents: Some(agents), ..Providers::local(around.history, models, Some(foundation)) }
 }
 
 /// Starts the bridge and opens the window on it, or says in a dialog why that is impossible.

@@ -3,11 +3,12 @@
 use crate::{local, output};
 use anyhow::Context;
 use openagents_agents::{AgentsConfig, LocalAgents};
+use openagents_apple::FoundationModels;
 use openagents_bridge::{Providers, Surroundings, store::Store};
 use openagents_core::{
     CancellationToken,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
-    model::SettingsStore,
+    model::{LocalModels, SettingsStore},
     tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
@@ -44,14 +45,12 @@ pub(crate) fn settings() -> Arc<dyn SettingsStore> {
 pub(crate) fn providers(around: Surroundings) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);
-    let providers = match local::start(around.settings, None) {
-        Ok(models) => Providers::local(around.history, models),
-        Err(error) => {
-            output::warn(&format!("no local models: {error:#}"));
-            Providers::rules(around.history)
-        }
-    };
-    Providers { agents: Some(agents), ..providers }
+    let models = local::start(around.settings, None)
+        .inspect_err(|error| output::warn(&format!("no local models: {error:#}")))
+        .ok();
+    let models = models.map(|models| models as Arc<dyn LocalModels>);
+    let foundation = FoundationModels::start();
+    Providers { agents: Some(agents), ..Providers::local(around.history, models, Some(foundation)) }
 }
 
 /// Runs one tool to its end.

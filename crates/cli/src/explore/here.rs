@@ -46,7 +46,7 @@ fn run(home: &std::path::Path, asked: Asked, cancel: &CancellationToken, news: &
         None => local::start(Arc::new(local::Unkept), None),
     });
     match &models {
-        Some(Ok(models)) => explorer.model = Some(models.model()),
+        Some(Ok(models)) => explorer.models.push(models.model()),
         Some(Err(error)) => tell(Told::Notice(format!("{error:#}"))),
         None => {}
     }
