@@ -25,6 +25,9 @@ use std::{
 /// Calls with wrong arguments that one answer may make; a model that goes in circles is stopped.
 const WRONG_CALLS: usize = 4;
 
+/// Tokens that a result may have where there is no room at all: enough to say so. The frame has some to spare.
+const SHORTEST_RESULT: usize = 16;
+
 /// How often a call that waits looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -200,7 +203,8 @@ impl Exchange for Answering {
 
         let mut progress = lock(&self.progress);
         let used = progress.tool_tokens + spent + self.count(&progress.text);
-        let text = budget::cut(&text, self.fitted.room(used), &|text| self.count(text));
+        let room = self.fitted.room(used).max(SHORTEST_RESULT);
+        let text = budget::cut(&text, room, &|text| self.count(text));
         progress.tool_tokens += spent + self.count(&text);
         Ok(text)
     }

@@ -7,10 +7,12 @@
 mod answering;
 mod backend;
 #[cfg(target_os = "macos")]
-pub mod framework;
+mod framework;
 mod serve;
 
 pub use backend::{Backend, Exchange, Nothing};
+#[cfg(target_os = "macos")]
+pub use framework::{Handler, Native};
 pub use serve::serve;
 
 /// Returns what answers on this machine.

@@ -22,6 +22,9 @@ const TOOL: usize = 16;
 const INSTRUCTIONS_SHARE: usize = 5;
 const TOOLS_SHARE: usize = 2;
 
+/// Tokens that are kept free for what the tools will give back, where there are tools.
+const RESULTS: usize = 400;
+
 /// Tokens that are left of a result when there is no more room.
 const SHORT_RESULT: usize = 120;
 
@@ -64,7 +67,8 @@ pub fn fit(request: &ModelRequest, count: Counter<'_>) -> Fitted {
     let (tools, left_out, cost) = fit_tools(request, (room / TOOLS_SHARE).min(left), count);
     left -= cost.min(left);
 
-    let messages = fit_messages(&request.messages, left, count);
+    let free = if tools.is_empty() { 0 } else { RESULTS };
+    let messages = fit_messages(&request.messages, left.saturating_sub(free), count);
     let prompt_tokens = FRAME
         + count(&instructions)
         + cost

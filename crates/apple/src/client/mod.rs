@@ -221,7 +221,6 @@ impl Inner {
     }
 
     /// Returns a helper that is there, and what it has just said when it was started for this.
-    #[expect(clippy::type_complexity, reason = "one caller takes the one, one the other")]
     fn connected(
         &self,
         cancel: &CancellationToken,
@@ -265,5 +264,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

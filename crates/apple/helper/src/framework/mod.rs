@@ -5,7 +5,7 @@ mod errors;
 mod native;
 mod schema;
 
-pub use native::Native;
+pub use native::{Handler, Native};
 
 use crate::{Backend, Exchange};
 use foundation_models::{

@@ -1,0 +1,266 @@
+//! Answers with tools, from our loop to a backend and back.
+
+use crate::support::{ask, call, never, request, scripted, tool, wait_until, with_result};
+use openagents_apple::{FoundationModels, budget, schema::PROXY_NOTE};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentEvent, AgentLoop, PromptRequest, Transcript},
+    history::History,
+    model::{LanguageModel, Message, ModelError, ModelEvent, ModelOptions, StopReason},
+    tool::Toolbox,
+    update::{RunState, SessionUpdate, ToolCallStatus},
+};
+use serde_json::json;
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+#[test]
+fn an_answer_comes_in_pieces_with_its_figures() {
+    let models = scripted(|request, exchange| {
+        assert_eq!(request.messages, [Message::User { text: "hi".to_owned() }]);
+        exchange.say("Hello")?;
+        exchange.say(" there")
+    });
+    let (ended, said) = ask(&models, &request("hi", Vec::new()), &never());
+    assert_eq!((ended, said.text.as_str(), said.tokens), (Ok(StopReason::EndTurn), "Hello there", Some(4)));
+}
+
+#[test]
+fn our_loop_runs_our_tools_for_their_model() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cats.txt"), "").unwrap();
+    let model = scripted(|request, exchange| {
+        let listed = call(request, &exchange, "fs.list_dir", json!({"path": "."}))?;
+        exchange.say(&format!("There is {}.", if listed.contains("cats.txt") { "a cat" } else { "nothing" }))
+    });
+    let agent = AgentLoop {
+        model: Arc::new(model),
+        options: ModelOptions::default(),
+        tools: Toolbox::exploration(Arc::new(History::empty())),
+        session_tools: Vec::new(),
+    };
+    let prompt = PromptRequest {
+        root: folder.path().to_owned(),
+        text: "What is here?".to_owned(),
+        transcript: Transcript::default(),
+    };
+    let told = Mutex::new(Vec::new());
+    let outcome = agent.prompt(&prompt, &never(), &|event| match event {
+        AgentEvent::Update(SessionUpdate::ToolCall(call)) => told.lock().unwrap().push(call.name),
+        AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)) => {
+            let completed = matches!(update.status, ToolCallStatus::Completed { .. });
+            told.lock().unwrap().push(format!("completed: {completed}"));
+        }
+        _ => {}
+    });
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "There is a cat."));
+    assert_eq!(told.into_inner().unwrap(), ["fs.list_dir", "completed: true"]);
+}
+
+#[test]
+fn wrong_arguments_go_back_to_the_model_with_what_was_wrong() {
+    let parameters = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}}});
+    let models = scripted(|request, exchange| {
+        assert!(request.tools[0].description.ends_with(PROXY_NOTE));
+        let mut told = Vec::new();
+        for said in [json!({"json": "{"}), json!({"labels": {}}), json!({"json": r#"{"labels":{"a":1}}"#})] {
+            told.push(call(request, &exchange, "pods", said)?);
+        }
+        let result = call(request, &exchange, "pods", json!({"json": r#"{"labels":{"a":"b"}}"#}))?;
+        assert!(told.iter().all(|text| text.starts_with("Invalid parameters: ")), "{told:?}");
+        exchange.say(&result)
+    });
+    let first = request("hi", vec![tool("pods", parameters)]);
+    let (ended, said) = ask(&models, &first, &never());
+    assert_eq!(ended, Ok(StopReason::ToolCalls));
+    assert_eq!(said.calls.len(), 1, "only what fits is asked for");
+    assert_eq!(said.calls[0].arguments, json!({"labels": {"a": "b"}}));
+    let (ended, said) = ask(&models, &with_result(&first, &said, "two pods"), &never());
+    assert_eq!((ended, said.text.as_str()), (Ok(StopReason::EndTurn), "two pods"));
+}
+
+#[test]
+fn a_model_that_only_makes_mistakes_is_stopped() {
+    let models = scripted(|request, exchange| {
+        loop {
+            call(request, &exchange, "t", json!("nonsense"))?;
+        }
+    });
+    let request = request("hi", vec![tool("t", json!({"type": "object"}))]);
+    assert_eq!(ask(&models, &request, &never()).0, Err(ModelError::Malformed));
+}
+
+#[test]
+fn calls_beside_each_other_are_asked_for_one_after_the_other() {
+    let models = scripted(|request, exchange| {
+        let results = std::thread::scope(|scope| {
+            let threads = ["a", "b", "c"].map(|name| {
+                let exchange = exchange.clone();
+                scope.spawn(move || call(request, &exchange, name, json!({})))
+            });
+            threads.map(|thread| thread.join().unwrap())
+        });
+        for result in results {
+            exchange.say(&result?)?;
+        }
+        Ok(())
+    });
+    let tools = ["a", "b", "c"].map(|name| tool(name, json!({"type": "object"}))).to_vec();
+    let mut next = request("hi", tools);
+    for _ in 0..3 {
+        let (ended, said) = ask(&models, &next, &never());
+        assert_eq!(ended, Ok(StopReason::ToolCalls));
+        let result = said.calls[0].name.to_uppercase();
+        next = with_result(&next, &said, &result);
+    }
+    let (ended, said) = ask(&models, &next, &never());
+    assert_eq!((ended, said.text.as_str()), (Ok(StopReason::EndTurn), "ABC"));
+}
+
+#[test]
+fn a_tool_may_itself_ask_for_an_answer() {
+    let models = scripted(|request, exchange| match request.tools.is_empty() {
+        true => exchange.say("inner"),
+        false => {
+            let result = call(request, &exchange, "delegate.run", json!({}))?;
+            exchange.say(&format!("outer {result}"))
+        }
+    });
+    let outer = request("hi", vec![tool("delegate.run", json!({"type": "object"}))]);
+    let (ended, said) = ask(&models, &outer, &never());
+    assert_eq!(ended, Ok(StopReason::ToolCalls));
+    let (ended, inner) = ask(&models, &request("hi", Vec::new()), &never());
+    assert_eq!(ended, Ok(StopReason::EndTurn));
+    let (ended, said) = ask(&models, &with_result(&outer, &said, &inner.text), &never());
+    assert_eq!((ended, said.text.as_str()), (Ok(StopReason::EndTurn), "outer inner"));
+}
+
+#[test]
+fn a_conversation_that_nobody_holds_any_more_begins_anew_with_what_was_said() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = seen.clone();
+    let models = scripted(move |request, exchange| {
+        kept.lock().unwrap().push(request.messages.len());
+        match request.messages.last() {
+            Some(Message::Tool { text, .. }) => exchange.say(text),
+            _ => call(request, &exchange, "t", json!({})).map(drop),
+        }
+    });
+    let first = request("hi", vec![tool("t", json!({"type": "object"}))]);
+    let (_, said) = ask(&models, &first, &never());
+    // More than are kept, so the first is given up.
+    for _ in 0..8 {
+        assert_eq!(ask(&models, &first, &never()).0, Ok(StopReason::ToolCalls));
+    }
+    let (ended, said) = ask(&models, &with_result(&first, &said, "the result"), &never());
+    assert_eq!((ended, said.text.as_str()), (Ok(StopReason::EndTurn), "the result"));
+    assert_eq!(seen.lock().unwrap().last(), Some(&3));
+}
+
+#[test]
+fn a_cancel_ends_an_answer_that_is_written_and_one_that_waits() {
+    let stopped = Arc::new(AtomicUsize::new(0));
+    let count = stopped.clone();
+    let models = scripted(move |request, exchange| {
+        let ended = match request.tools.is_empty() {
+            true => loop {
+                if let Err(error) = exchange.say("on ") {
+                    break Err(error);
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            },
+            false => call(request, &exchange, "t", json!({})).map(drop),
+        };
+        assert!(exchange.cancel().is_cancelled());
+        count.fetch_add(1, Ordering::Relaxed);
+        ended
+    });
+    let cancel = CancellationToken::new();
+    let mut pieces = 0;
+    let ended = models.respond(&request("hi", Vec::new()), &cancel, &mut |event| {
+        pieces += usize::from(matches!(event, ModelEvent::Text(_)));
+        if pieces == 3 {
+            cancel.cancel();
+        }
+    });
+    assert_eq!(ended, Err(ModelError::Cancelled));
+    wait_until("the backend stops", || stopped.load(Ordering::Relaxed) == 1);
+
+    let waiting = request("hi", vec![tool("t", json!({"type": "object"}))]);
+    assert_eq!(ask(&models, &waiting, &never()).0, Ok(StopReason::ToolCalls));
+    drop(models);
+    wait_until("the backend stops with its client", || stopped.load(Ordering::Relaxed) == 2);
+}
+
+#[test]
+fn a_backend_that_hangs_holds_up_no_cancel_and_no_other_answer() {
+    let over = Arc::new(AtomicBool::new(false));
+    let end = over.clone();
+    let models = scripted(move |request, exchange| {
+        if request.messages == [(Message::User { text: "hang".to_owned() })] {
+            exchange.say("…")?;
+            wait_until("the test is over", || end.load(Ordering::Relaxed));
+        }
+        exchange.say("done")
+    });
+    let cancel = CancellationToken::new();
+    let ended = models.respond(&request("hang", Vec::new()), &cancel, &mut |_| cancel.cancel());
+    assert_eq!(ended, Err(ModelError::Cancelled));
+    assert_eq!(ask(&models, &request("hi", Vec::new()), &never()).1.text, "done");
+    over.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn a_backend_that_panics_fails_its_answer_alone() {
+    let models = scripted(|request, exchange| {
+        assert!(
+            !matches!(&request.messages[0], Message::User { text } if text == "panic"),
+            "as the test wants it"
+        );
+        exchange.say("fine")
+    });
+    let Err(ModelError::Failed(why)) = ask(&models, &request("panic", Vec::new()), &never()).0 else {
+        panic!()
+    };
+    assert!(why.contains("stopped unexpectedly"), "{why}");
+    assert_eq!(ask(&models, &request("hi", Vec::new()), &never()).1.text, "fine");
+}
+
+#[test]
+fn whatever_is_asked_reaches_the_backend_within_the_context() {
+    let models = scripted(|request, exchange| {
+        assert!(request.prompt_tokens + request.answer_tokens as usize <= budget::CONTEXT as usize);
+        assert!(request.room(0) >= 400, "{}", request.room(0));
+        let first = call(request, &exchange, "t", json!({}))?;
+        assert!(budget::estimate(&first) <= request.room(0), "{}", first.len());
+        let second = call(request, &exchange, "t", json!({}))?;
+        assert!(second.len() < 60 && second.ends_with("(Cut: there is no room for more.)"), "{second}");
+        exchange.say(first.lines().last().unwrap())
+    });
+    let first = request(&"word ".repeat(100_000), vec![tool("t", json!({"type": "object"}))]);
+    let (ended, said) = ask(&models, &first, &never());
+    assert_eq!(ended, Ok(StopReason::ToolCalls));
+    let short = request("hi", first.tools.clone());
+    let (_, other) = ask(&models, &short, &never());
+    for (request, said) in [(&first, said), (&short, other)] {
+        let long = "long ".repeat(100_000);
+        let next = with_result(request, &said, &long);
+        let (ended, said) = ask(&models, &next, &never());
+        assert_eq!(ended, Ok(StopReason::ToolCalls));
+        let (ended, said) = ask(&models, &with_result(&next, &said, &long), &never());
+        assert_eq!(
+            (ended, said.text.as_str()),
+            (Ok(StopReason::EndTurn), "(Cut: there is no room for more.)")
+        );
+    }
+}
+
+#[test]
+fn what_is_too_long_for_a_line_is_refused_here() {
+    let models: FoundationModels = scripted(|_, exchange| exchange.say("never"));
+    let huge = request(&"x".repeat(9 << 20), Vec::new());
+    let Err(ModelError::Failed(why)) = ask(&models, &huge, &never()).0 else { panic!() };
+    assert!(why.contains("shorten the prompt"), "{why}");
+}

@@ -1,0 +1,47 @@
+//! The helper does not outlive the program that started it, however that ends.
+
+use crate::{
+    program::PROGRAM,
+    support::{never, signal, wait_until},
+};
+use openagents_apple::FoundationModels;
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+};
+
+const PARENT: &str = "OPENAGENTS_TEST_PARENT";
+
+/// Not a test but the program that the test below starts, and kills.
+#[test]
+#[ignore = "the other test starts it"]
+fn parent() {
+    if std::env::var_os(PARENT).is_none() {
+        return;
+    }
+    let models = FoundationModels::at(PROGRAM);
+    models.ask(&never());
+    println!("\nhelper {}", models.process_id().unwrap());
+    std::thread::sleep(crate::support::HANG);
+}
+
+#[test]
+fn the_helper_ends_when_its_parent_is_killed() {
+    let mut parent = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "orphan::parent", "--ignored", "--nocapture"])
+        .env(PARENT, "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(parent.stdout.take().unwrap()).lines();
+    let helper = lines
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("helper ")?.parse::<u32>().ok())
+        .expect("the parent says who its helper is");
+    assert!(signal("0", helper));
+    // SIGKILL: nothing in the parent can tell the helper.
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_until("the helper is gone", || !signal("0", helper));
+}
