@@ -132,7 +132,7 @@ test('the newest words of an answer go on in the line of those before them', asy
   await tab.close();
 });
 
-test('what was chosen at another bridge does not matter at one without models', async () => {
+test('what was chosen at another bridge does not matter at one without models and agents', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.addInitScript(() => localStorage.setItem('openagents.mode', 'gptoss_20b'));
@@ -140,7 +140,7 @@ test('what was chosen at another bridge does not matter at one without models', 
     const upstream = client.connectToServer();
     client.onMessage((message) => {
       const { id, method } = JSON.parse(message);
-      if (!method?.startsWith('_openagents/models/')) return upstream.send(message);
+      if (!/^_openagents\/(models|agents)\//.test(method)) return upstream.send(message);
       client.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: `Method not found: ${method}` } }));
     });
   });
@@ -150,6 +150,8 @@ test('what was chosen at another bridge does not matter at one without models', 
   assert.equal(await page.getByText('Answered by').count(), 0);
   await page.keyboard.press('Control+,');
   await page.getByText('has no local models').waitFor();
+  await page.getByRole('button', { name: 'Agents', exact: true }).click();
+  await page.getByText('hosts no agents').waitFor();
   await tab.shoot('models-absent');
   await page.keyboard.press('Escape');
   await tab.explore();

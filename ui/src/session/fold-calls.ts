@@ -13,7 +13,7 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
   const name = body.name ?? body.title;
   const row: ToolRow = {
     ...before,
-    ...details({ ...body, title: body.title === name ? null : body.title }),
+    ...details(before, { ...body, title: body.title === name ? null : body.title }),
     name,
     args: fields(body.rawInput),
     seqs: [...before.seqs, at.seq],
@@ -39,7 +39,7 @@ export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Updat
   const over = state === 'done' || state === 'failed';
   const after: ToolRow = {
     ...before,
-    ...details(body.title === before.name ? { ...body, title: null } : body),
+    ...details(before, body.title === before.name ? { ...body, title: null } : body),
     seqs: [...before.seqs, at.seq],
     state,
     truncated: before.truncated || (meta.truncated ?? false),
@@ -94,19 +94,27 @@ export function rowOf(fold: Fold, callId: string, at: Update, name?: string): nu
 }
 
 /** What is absent stays as it was; what is there replaces it. */
-function details(body: {
-  title?: string | null;
-  kind?: ToolRow['work'] | null;
-  locations?: ToolCallLocation[] | null;
-  content?: ToolCallContent[] | null;
-}): Partial<ToolRow> {
+function details(
+  before: ToolRow,
+  body: {
+    title?: string | null;
+    kind?: ToolRow['work'] | null;
+    locations?: ToolCallLocation[] | null;
+    content?: ToolCallContent[] | null;
+  },
+): Partial<ToolRow> {
   const { title, kind, locations, content } = body;
   return {
     ...(title ? { title } : {}),
     ...(kind ? { work: kind } : {}),
     ...(locations && locations.length > 0 ? { places: locations.map(place) } : {}),
-    ...(content && content.length > 0 ? { content: content.flatMap(piece) } : {}),
+    ...(content && content.length > 0 ? { content: shownFrom(before.content, content.flatMap(piece)) } : {}),
   };
+}
+
+/** A change that was shown stays shown: some agents put a word of success in its place. */
+function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
+  return after.some(({ type }) => type === 'diff') ? after : [...before.filter(({ type }) => type === 'diff'), ...after];
 }
 
 function place({ path, line }: ToolCallLocation): Place {

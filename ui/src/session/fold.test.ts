@@ -200,6 +200,7 @@ describe('calls of agents', () => {
       endedAt: 1030,
       places: [{ path: '/w/a.rs', line: 3 }],
       content: [
+        { type: 'diff', path: '/w/a.rs', before: 'a', after: 'b' },
         { type: 'terminal', id: 't', command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null },
         { type: 'text', text: 'done' },
       ],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { duration, elapsed, size, thoughtWords } from './duration';
+import { clock, duration, elapsed, size, thoughtWords } from './duration';
 
 test.each([
   [-5, '<1 ms'],
@@ -35,3 +35,10 @@ test.each([
   [12_000, 'Thought for 12 s'],
   [65_000, 'Thought for 1:05'],
 ])('a thought of %d ms: %s', (ms, words) => expect(thoughtWords(ms)).toBe(words));
+
+test.each([
+  [-5, '0:00'],
+  [999, '0:00'],
+  [41_000, '0:41'],
+  [125_000, '2:05'],
+])('%d ms on a clock: %s', (ms, words) => expect(clock(ms)).toBe(words));

@@ -15,6 +15,12 @@ export function elapsed(ms: number): string {
   return ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : duration(ms);
 }
 
+/** How long something has gone on, as a clock shows it: `0:41`. */
+export function clock(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
 /** `512 B`, `1.2 kB`, `3.4 MB`, `12.1 GB`. */
 export function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;

@@ -1,0 +1,86 @@
+// What tests of agents play on: a server of its own that finds no agent on this machine, and `fake-agent` to add.
+
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Tab } from './browser.mjs';
+import { Fixture } from './fixture.mjs';
+import { BUILT, Server } from './server.mjs';
+
+/** The agent that speaks ACP and does what the words of a prompt say. */
+export const FAKE = `${BUILT}/fake-agent`;
+
+export class AgentsStage {
+  static async set() {
+    const stage = new AgentsStage();
+    stage.fixture = await Fixture.create();
+    const nothing = join(stage.fixture.base, 'bin');
+    await mkdir(nothing);
+    // Nothing that happens to be installed here is found.
+    stage.fixture.env = { OPENAGENTS_AGENT_PATH: `${nothing}:/usr/bin:/bin`, OPENAGENTS_LLAMA_MODEL: '', OPENAGENTS_MODELS_URL: 'http://127.0.0.1:9' };
+    stage.server = await Server.start(stage.fixture);
+    return stage;
+  }
+
+  /** Opens a tab; `name` is what the others call it. */
+  async open(browser, options) {
+    const tab = await Tab.open(browser, options);
+    await tab.page.goto(this.server.address);
+    await tab.live();
+    return tab;
+  }
+
+  /** Opens Settings → Agents. */
+  async settings(tab) {
+    const { page } = tab;
+    await page.keyboard.press('Control+,');
+    await page.getByRole('button', { name: 'Agents', exact: true }).click();
+    await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
+  }
+
+  /** Adds an agent as a person does. */
+  async add(tab, name, command = FAKE) {
+    const { page } = tab;
+    await page.getByRole('button', { name: 'Add an agent' }).click();
+    await page.locator('#agent-name').fill(name);
+    await page.locator('#agent-command').fill(command);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+  }
+
+  /** Adds `fake-agent` with the id `fake` and leaves the settings. */
+  async addFake(tab) {
+    await this.settings(tab);
+    await this.add(tab, 'Fake');
+    await tab.page.locator('[data-agent="custom:fake"][data-agent-state=ready]').waitFor();
+    await tab.page.keyboard.press('Escape');
+  }
+
+  /** Begins a session with the agent. */
+  async ask(tab, prompt) {
+    const { page } = tab;
+    await page.getByRole('button', { name: 'New exploration' }).click();
+    if ((await page.locator('[data-mode="custom:fake"]').count()) === 0) await tab.pick('custom:fake');
+    await page.getByLabel('Prompt', { exact: true }).fill(prompt);
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.locator('[data-row] p', { hasText: prompt }).waitFor();
+  }
+
+  /** Sends a prompt in the session that is open. */
+  async prompt(tab, text) {
+    const field = tab.page.getByLabel('Prompt', { exact: true });
+    await field.fill(text);
+    await field.press('Enter');
+  }
+
+  /** Opens the newest session in another tab. */
+  async follow(browser, tab, options) {
+    const other = await this.open(browser, options);
+    await other.page.goto(`${this.server.origin}/${new URL(tab.page.url()).hash}`);
+    await other.page.getByLabel('Prompt', { exact: true }).waitFor();
+    return other;
+  }
+
+  async strike() {
+    await this.server?.stop();
+    await this.fixture?.remove();
+  }
+}

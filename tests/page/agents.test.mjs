@@ -1,0 +1,127 @@
+// Agents as a person manages and uses them: the real server and a real ACP agent.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { AgentsStage } from './agents-stage.mjs';
+import { launch } from './browser.mjs';
+
+let stage, browser;
+before(async () => {
+  [stage, browser] = await Promise.all([AgentsStage.set(), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await stage?.strike();
+});
+
+test('an agent is added, checked, used, and forgotten; what is wrong with one is said', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  await stage.settings(tab);
+  await page.getByText('None yet. Any program', { exact: false }).waitFor();
+  await page.getByRole('article', { name: 'Codex' }).getByText('Not found').waitFor();
+  await tab.shootAll('agents-none');
+
+  await stage.add(tab, 'Broken', '/no/such/program');
+  await page.getByRole('alert').or(page.locator('[data-agent="custom:broken"]')).first().waitFor();
+  await tab.shoot('agents-broken');
+  if ((await page.getByRole('button', { name: 'Cancel' }).count()) > 0) await page.getByRole('button', { name: 'Cancel' }).click();
+
+  await stage.add(tab, 'Fake');
+  const card = page.getByRole('article', { name: 'Fake' });
+  await card.getByText('Ready').waitFor();
+  await page.getByRole('button', { name: 'Check again' }).click();
+  await card.getByText('Fake Agent 1.0.0', { exact: false }).waitFor();
+  await tab.shootAll('agents-added');
+
+  await page.keyboard.press('Escape');
+  await stage.ask(tab, 'Say hello');
+  await page.getByText('You said: Say hello', { exact: false }).waitFor();
+  await tab.atRest();
+  await tab.shoot('agents-asked');
+
+  await stage.settings(tab);
+  await card.getByRole('button', { name: 'Remove' }).click();
+  await card.getByText('Forget Fake?', { exact: false }).waitFor();
+  await card.getByRole('button', { name: 'Keep it' }).click();
+  await card.getByRole('button', { name: 'Remove' }).click();
+  await card.getByRole('button', { name: 'Forget', exact: true }).click();
+  await card.waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('an agent that is not installed is offered with the reason, and says it when it is asked', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  await page.getByRole('button', { name: /^Answered by/ }).click();
+  const codex = page.locator('[data-choice=codex]');
+  await codex.getByText('Set up').waitFor();
+  await codex.click();
+  await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
+  await tab.close();
+});
+
+test('what an agent does is shown: thoughts, a command and its output, a crash with its last words', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  await stage.addFake(tab);
+  await stage.ask(tab, '[[think About the harbour]] [[say Hello there.]] [[call Look around]]');
+  await page.getByRole('button', { name: /^Thought/ }).waitFor();
+  await page.locator('.message', { hasText: 'Hello there.' }).waitFor();
+  await page.getByRole('button', { name: 'Look around' }).waitFor();
+  await tab.atRest();
+
+  await stage.prompt(tab, '[[run ls]]');
+  const asks = page.locator('[data-approval-state=pending]');
+  await asks.getByText('Exactly this runs', { exact: false }).waitFor();
+  await tab.shootAll('agents-command');
+  await asks.getByRole('button').filter({ hasText: /allow|yes|run/i }).first().click();
+  await page.locator('[data-terminal]').getByText('exit code 0').waitFor();
+  assert.match(await page.locator('[data-terminal] pre').innerText(), /README\.md/);
+  await tab.atRest();
+
+  await stage.prompt(tab, '[[crash]]');
+  await page.getByText('the script says crash', { exact: false }).first().waitFor();
+  await tab.atRest();
+  await tab.shootAll('agents-crashed');
+  await stage.prompt(tab, 'Are you there?');
+  await page.getByText('You said: Are you there?', { exact: false }).waitFor();
+  await tab.close();
+});
+
+test('what an agent says after a cancel is marked late and not mixed into the next answer', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  if ((await page.locator('[data-mode="custom:fake"]').count()) === 0) await tab.pick('custom:fake');
+  await stage.ask(tab, '[[late]]');
+  await page.getByText('in time').waitFor();
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
+  await tab.atRest();
+  await stage.prompt(tab, '[[words 60]]');
+  await page.getByText('w59', { exact: false }).waitFor();
+  await tab.atRest();
+  await page.getByText('late', { exact: true }).first().waitFor();
+  const answer = page.locator('.message', { hasText: 'w59' });
+  assert.match(await answer.innerText(), /w0 w1 w2/);
+  assert.doesNotMatch(await answer.innerText(), /late/);
+  await tab.shootAll('agents-late');
+  await tab.close();
+});
+
+test('prompts that are left to OpenAgents say who answers and why', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  await tab.explore();
+  await tab.atRest();
+  await stage.prompt(tab, 'What can you do?');
+  const chip = page.locator('[data-routed]');
+  await chip.first().waitFor();
+  await tab.atRest();
+  await chip.locator('[role=note]').first().focus();
+  await tab.shootAll('routed');
+  await page.keyboard.press('Control+Alt+KeyD');
+  await page.getByRole('button', { name: 'Routing' }).click();
+  await page.locator('[data-decision]', { hasText: 'What can you do?' }).waitFor();
+  await tab.close();
+});
+

@@ -1,0 +1,112 @@
+// Approvals with the real server and a real ACP agent: asked on every page, answered on one.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { AgentsStage } from './agents-stage.mjs';
+import { launch } from './browser.mjs';
+
+let stage, browser;
+before(async () => {
+  [stage, browser] = await Promise.all([AgentsStage.set(), launch()]);
+  const tab = await stage.open(browser);
+  await stage.addFake(tab);
+  await tab.close();
+});
+after(async () => {
+  await browser?.close();
+  await stage?.strike();
+});
+
+const pending = (page) => page.locator('[data-approval-state=pending]');
+const written = (name) => readFile(join(stage.fixture.workspace, name), 'utf8').catch(() => null);
+
+test('a file is edited after an approval that is given in a second tab', async () => {
+  const one = await stage.open(browser);
+  await stage.ask(one, '[[edit notes.md]]');
+  await pending(one.page).waitFor();
+  const two = await stage.follow(browser, one, { size: 'phone', theme: 'light' });
+  await pending(two.page).waitFor();
+  await one.page.locator('[data-diff="notes.md"]').getByText('made by fake-agent').waitFor();
+  await two.shoot('approval-second');
+  assert.equal(await written('notes.md'), null);
+  await pending(two.page).getByRole('button', { name: 'Yes', exact: true }).click();
+  for (const { page } of [one, two]) {
+    await page.getByText('Approved on Browser').waitFor();
+    await page.getByText('I wrote notes.md.').waitFor();
+    assert.equal(await pending(page).count(), 0);
+  }
+  assert.equal(await written('notes.md'), 'made by fake-agent\n');
+  await one.page.locator('[data-diff="notes.md"]').getByText('made by fake-agent').waitFor();
+  await one.atRest();
+  await two.atRest();
+  await one.shootAll('approval-approved');
+  await one.close();
+  await two.close();
+});
+
+for (const word of ['edit', 'edit-or-end']) {
+  test(`a rejection leaves the file alone, and the session goes on: ${word}`, async () => {
+    const tab = await stage.open(browser);
+    const { page } = tab;
+    await stage.ask(tab, `[[${word} README.md]]`);
+    await pending(page).getByRole('button', { name: 'No', exact: true }).click();
+    await page.getByText('Rejected on Browser').waitFor();
+    await tab.atRest();
+    assert.match(await written('README.md'), /^# Harbour/);
+    await stage.prompt(tab, 'Go on');
+    await page.getByText('You said: Go on', { exact: false }).waitFor();
+    await tab.shoot(`approval-rejected-${word}`);
+    await tab.close();
+  });
+}
+
+test('a cancel ends the turn, and nobody is asked any more', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  await stage.ask(tab, '[[edit README.md]]');
+  await pending(page).waitFor();
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
+  await tab.atRest();
+  await page.getByText('Nobody answered before the turn ended.').waitFor();
+  assert.equal(await pending(page).count(), 0);
+  assert.match(await written('README.md'), /^# Harbour/);
+  await tab.shoot('approval-expired');
+  await tab.close();
+});
+
+test('two who answer at once: the first counts, and the other sees whose answer it was', async () => {
+  const one = await stage.open(browser);
+  await stage.ask(one, '[[ask Paint the harbour]]');
+  const two = await stage.follow(browser, one);
+  const buttons = [
+    pending(one.page).getByRole('button', { name: 'Yes', exact: true }),
+    pending(two.page).getByRole('button', { name: 'No', exact: true }),
+  ];
+  await Promise.all(buttons.map((button) => button.click({ trial: true })));
+  // The second one's answer is on its way before it hears of the first.
+  await Promise.all(buttons.map((button) => button.evaluate((element) => element.click())));
+  for (const { page } of [one, two]) await page.locator('[data-approval-state=answered]').waitFor();
+  const outcomes = await Promise.all([one, two].map(({ page }) => page.locator('[data-approval-state=answered] .outcome').innerText()));
+  const [first] = outcomes.map((words) => /(Approved|Rejected) on Browser/.exec(words)?.[1]);
+  for (const words of outcomes) assert.match(words, new RegExp(`${first} on Browser`));
+  await one.close();
+  await two.close();
+});
+
+test('after a crash of the server the question is still there, or says that nobody waits', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  tab.expected.push(/WebSocket connection/);
+  await stage.ask(tab, '[[edit later.md]]');
+  await pending(page).waitFor();
+  await stage.server.crash();
+  stage.server = await stage.server.again();
+  await tab.live();
+  await page.locator('[data-approval-state=withdrawn], [data-approval-state=pending]').waitFor();
+  await tab.atRest();
+  await tab.shoot('approval-after-crash');
+  assert.equal(await written('later.md'), null);
+  await tab.close();
+});
