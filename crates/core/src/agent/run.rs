@@ -20,7 +20,7 @@ use std::{
 /// Answers of the model in one turn; a model that goes in circles is stopped.
 const ROUNDS: usize = 12;
 
-/// A turn takes no longer. A slow machine needs minutes for a long answer; nobody waits for more.
+/// The model takes no longer for a turn. A slow machine needs minutes for a long answer; nobody waits for more.
 const TURN: Duration = Duration::from_secs(30 * 60);
 
 /// Characters of a conversation where nobody knows how many tokens the model holds.
@@ -109,7 +109,10 @@ impl<'a> Run<'a> {
                 let silent = format!("{name} ended without an answer; rephrase the prompt and try again");
                 return if text.trim().is_empty() { Err(Stop::Failed(silent)) } else { Ok(text) };
             }
+            let begun = Instant::now();
             self.turn.extend(desk.run(calls).map_err(|Cancelled| Stop::Cancelled)?);
+            // Each tool has bounds of its own: a delegate may work for hours.
+            self.deadline += begun.elapsed();
         }
         let name = self.agent.model.name();
         Err(Stop::Failed(format!(
