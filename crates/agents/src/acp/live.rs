@@ -88,7 +88,17 @@ impl Live {
         result
     }
 
-    fn run(self: &Arc<Self>, mut lines: Lines) {
+    fn run(self: &Arc<Self>, lines: Lines) {
+        // Were there a mistake of ours in it, the turn would still end.
+        let read = std::panic::AssertUnwindSafe(|| self.read(lines));
+        if std::panic::catch_unwind(read).is_err() {
+            self.connection
+                .condemn(format!("{} said something that we stumbled over; it was stopped", self.name));
+        }
+        self.bury();
+    }
+
+    fn read(self: &Arc<Self>, mut lines: Lines) {
         loop {
             let due = lock(&self.stage).timeline.due();
             let left = due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK));
@@ -99,7 +109,6 @@ impl Live {
             }
             self.tick();
         }
-        self.bury();
     }
 
     fn tick(&self) {
@@ -190,7 +199,7 @@ impl Live {
     }
 
     fn updated(&self, mut params: Value) {
-        let update = params["update"].take();
+        let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         let parsed = serde_json::from_value::<wire::SessionUpdate>(update);
         let Ok(update) = parsed else {
             tracing::debug!(agent = self.name, "passed over an update of an unknown kind");

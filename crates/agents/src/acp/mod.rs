@@ -147,6 +147,9 @@ impl AcpAgent {
             }
         };
         let (live, session, outcome) = loop {
+            if cancel.is_cancelled() {
+                return Err(Stop::Cancelled);
+            }
             let (live, session) = self.ready(&slot, request, &access, host, cancel)?;
             host.emit(AgentEvent::Activity(None));
             if let Some(outcome) = live.begin(&session, &request.text, host.clone(), access.clone()) {

@@ -20,7 +20,7 @@ impl SessionOptions {
     /// Takes what the answer to `session/new`, `session/load` or `session/set_config_option` holds.
     pub(super) fn read(&mut self, answer: &Value) {
         if let Ok(modes) = serde_json::from_value(answer["modes"].clone()) {
-            self.modes = modes;
+            self.modes = Some(modes);
         }
         if let Ok(config) = serde_json::from_value(answer["configOptions"].clone()) {
             self.config = config;

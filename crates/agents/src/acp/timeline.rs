@@ -93,13 +93,20 @@ impl Timeline {
     }
 
     pub(super) fn text(&mut self, now: Instant, voice: Voice, chunk: &wire::ContentChunk) {
-        let Some(text) = from_wire::text(&chunk.content).filter(|text| !text.is_empty()) else { return };
+        let Some(text) = from_wire::text(&chunk.content) else { return };
         let theirs = chunk.message_id.as_ref().map(ToString::to_string);
         let is_earlier = theirs.as_ref().is_some_and(|id| self.earlier_ids.contains(id));
         let late = !self.running || is_earlier;
         let same =
             |speaker: &Speaker| speaker.voice == voice && speaker.late == late && speaker.theirs == theirs;
-        let speaker = match self.speaker.take().filter(same) {
+        let known = self.speaker.take_if(|speaker| same(speaker));
+        // Codex begins its thoughts with empty lines.
+        let text = if known.is_some() { &text } else { text.trim_start_matches('\n') };
+        if text.is_empty() {
+            self.speaker = known.or(self.speaker.take());
+            return;
+        }
+        let speaker = match known {
             Some(speaker) => speaker,
             None => {
                 if voice == Voice::Message && !late {
@@ -112,10 +119,10 @@ impl Timeline {
             self.current_ids.extend(theirs);
         }
         if voice == Voice::Message && !late && self.said.len() < OUTCOME {
-            self.said.push_str(&text);
+            self.said.push_str(text);
         }
         self.told |= !late;
-        let ready = self.deltas.push(now, speaker.clone(), &text);
+        let ready = self.deltas.push(now, speaker.clone(), text);
         self.speaker = Some(speaker);
         self.tell(ready);
     }

@@ -1,0 +1,125 @@
+//! Turns that are stopped, and what an agent says afterwards.
+
+use super::host::{Host, Say, Scene, Setup};
+use openagents_agents::acp::Patience;
+use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
+use std::time::Duration;
+
+#[test]
+fn a_cancel_closes_everything() {
+    let scene = Scene::new();
+    let outcome = scene.cancelled("[[open-call]] [[plan]] [[words 100000]]", |host| host.wait_for_text("w3"));
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Cancelled, "Cancelled."));
+    let shown = scene.shown();
+    assert!(shown.contains("error: Cancelled"), "{shown}");
+    assert!(shown.contains("plan cancelled: Look around Completed | "), "{shown}");
+    assert_eq!(scene.prompt("[[say again]]").text, "again");
+}
+
+#[test]
+fn a_cancel_withdraws_the_question() {
+    let scene = Scene::answering([Say::Nothing]);
+    let outcome = scene.cancelled("[[edit a.txt]]", Host::wait_for_question);
+    assert_eq!(outcome.state, RunState::Cancelled);
+    assert!(!scene.root.join("a.txt").exists());
+    assert_eq!(scene.prompt("[[say again]]").text, "again");
+}
+
+#[test]
+fn what_a_cancelled_turn_still_says_is_late_and_in_its_own_row() {
+    let scene = Scene::new();
+    scene.cancelled("[[late]]", |host| host.wait_for_text("in time"));
+    let outcome = scene.prompt("[[wait 200]] [[say the next answer]]");
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "the next answer"));
+    scene.host.wait_for_text("late completed");
+    let shown = scene.shown();
+    let begin =
+        shown.find("late news →").map(|_| "late news → late completed null").unwrap_or("late completed null");
+    assert!(shown.contains(begin), "{shown}");
+    assert!(shown.contains("late, says: late text"), "{shown}");
+    assert_eq!(shown.matches("call execute").count(), 1, "{shown}");
+    assert!(shown.ends_with("says: the next answer ∎"), "{shown}");
+}
+
+#[test]
+fn who_does_not_heed_a_cancel_is_replaced() {
+    let patience = Patience { heed: Duration::from_millis(200), ..Patience::default() };
+    let scene = Setup { patience, ..Setup::default() }.scene(Host::with([]));
+    let first = scene.prompt("[[session]]").text;
+    let outcome = scene.cancelled("[[say begun]] [[hang-after-cancel]]", |host| host.wait_for_text("begun"));
+    assert_eq!(outcome.state, RunState::Cancelled);
+    let second = scene.prompt("[[session]]").text;
+    assert!(second.ends_with("prompt 1") && second != first, "{first}, {second}");
+    let shown = scene.shown();
+    assert!(shown.contains("Fake starts a new session and does not know what was said before"), "{shown}");
+}
+
+#[test]
+fn a_cancel_before_the_agent_is_ready() {
+    let scene =
+        Setup { environment: &[("FAKE_AGENT_SILENT", "1")], ..Setup::default() }.scene(Host::with([]));
+    let outcome = scene.cancelled("hello", |_| std::thread::sleep(Duration::from_millis(100)));
+    assert_eq!(outcome.state, RunState::Cancelled);
+}
+
+#[test]
+fn a_turn_that_was_cancelled_before_it_began() {
+    let scene = Scene::new();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    assert_eq!(scene.turn(&scene.request("[[say no]]"), &cancel).state, RunState::Cancelled);
+}
+
+#[test]
+fn closing_a_session_ends_its_turn_and_its_process() {
+    let scene = Scene::new();
+    std::thread::scope(|scope| {
+        let turn = scope.spawn(|| scene.prompt("[[say begun]] [[open-call]] [[silent]]"));
+        scene.host.wait_for_text("begun");
+        scene.agent.close("session");
+        let outcome = turn.join().unwrap();
+        assert_eq!(outcome.state, RunState::Failed);
+        assert!(outcome.text.starts_with("❌ Fake was closed"), "{}", outcome.text);
+    });
+    // It can be opened again.
+    assert_eq!(scene.prompt("[[say again]]").text, "again");
+}
+
+#[test]
+fn nothing_is_left_after_the_end() {
+    let scene = Scene::new();
+    let pid: i32 = scene.prompt("[[leave-process]]").text.parse().unwrap();
+    let agent = scene.prompt("[[session]]").text;
+    scene.agent.shut_down();
+    let own: i32 = agent.split([' ', '-']).nth(1).unwrap().parse().unwrap();
+    for pid in [pid, own] {
+        assert!(ends(pid), "{pid} is left");
+    }
+    assert_eq!(scene.prompt("hello").text, "❌ Fake was closed");
+}
+
+#[test]
+fn an_agent_with_nothing_to_do_is_stopped_and_started_again() {
+    let patience = Patience { idle: Duration::from_millis(50), ..Patience::default() };
+    let environment = &[("FAKE_AGENT_LOAD", "1")];
+    let scene = Setup { patience, environment, ..Setup::default() }.scene(Host::with([]));
+    let agent = scene.prompt("[[leave-process]]").text;
+    assert!(ends(agent.parse().unwrap()));
+    // The session is the same, the process another.
+    let session = scene.prompt("[[session]]").text;
+    assert_eq!(session, format!("{} prompt 1", scene.host.remembered.lock().unwrap()[0]));
+    assert!(!scene.shown().contains("Replayed"), "{}", scene.shown());
+}
+
+/// Waits until a process is gone, or waits to be reaped.
+pub(crate) fn ends(pid: i32) -> bool {
+    let is_over = || {
+        let state = std::process::Command::new("ps").args(["-o", "state=", "-p", &pid.to_string()]).output();
+        let state = String::from_utf8(state.unwrap().stdout).unwrap();
+        state.trim().is_empty() || state.trim().starts_with('Z')
+    };
+    (0..3_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        is_over()
+    })
+}

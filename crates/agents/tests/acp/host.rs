@@ -1,0 +1,331 @@
+//! A session that collects, and what must hold of whatever an agent did to it.
+
+use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience};
+use openagents_core::{
+    CancellationToken,
+    agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, PromptOutcome, Transcript},
+    approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
+    model::Availability,
+    update::{SessionUpdate, ToolCallStatus, ToolContent},
+};
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Condvar, Mutex},
+    time::{Duration, Instant},
+};
+
+/// Nothing here takes so long: a test that waits longer hangs.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
+
+/// What a person says.
+#[derive(Debug, Clone)]
+pub(crate) enum Say {
+    Kind(OptionKind),
+    Id(String),
+    /// Waits until the question is withdrawn.
+    Nothing,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Host {
+    pub(crate) updates: Mutex<Vec<SessionUpdate>>,
+    changed: Condvar,
+    pub(crate) asked: Mutex<Vec<ApprovalRequest>>,
+    pub(crate) answers: Mutex<VecDeque<Say>>,
+    pub(crate) remembered: Mutex<Vec<String>>,
+}
+
+impl AgentHost for Host {
+    fn emit(&self, event: AgentEvent) {
+        if let AgentEvent::Update(update) = event {
+            self.updates.lock().unwrap().push(update);
+            self.changed.notify_all();
+        }
+    }
+
+    fn remember(&self, agent_session_id: &str) {
+        self.remembered.lock().unwrap().push(agent_session_id.to_owned());
+    }
+}
+
+impl Approvals for Host {
+    fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalOutcome {
+        {
+            let updates = self.updates.lock().unwrap();
+            let known = updates.iter().any(
+                |update| matches!(update, SessionUpdate::ToolCall(call) if call.call_id == request.call_id),
+            );
+            assert!(known, "asked for a call that was not announced: {request:?}");
+        }
+        let say = self.answers.lock().unwrap().pop_front().unwrap_or(Say::Kind(OptionKind::AllowOnce));
+        let options = request.options.clone();
+        self.asked.lock().unwrap().push(request);
+        self.changed.notify_all();
+        let chosen = match say {
+            Say::Kind(kind) => options.into_iter().find(|option| option.kind == kind),
+            Say::Id(id) => options.into_iter().find(|option| option.id == id),
+            Say::Nothing => {
+                let begin = Instant::now();
+                while !cancel.is_cancelled() {
+                    assert!(begin.elapsed() < HANGS, "the question was not withdrawn");
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                None
+            }
+        };
+        chosen.map_or(ApprovalOutcome::Cancelled, |option| ApprovalOutcome::Selected { option_id: option.id })
+    }
+}
+
+impl Host {
+    pub(crate) fn with(answers: impl IntoIterator<Item = Say>) -> Arc<Self> {
+        let host = Self::default();
+        host.answers.lock().unwrap().extend(answers);
+        Arc::new(host)
+    }
+
+    /// Waits until the session looks so.
+    pub(crate) fn wait(&self, what: &str, mut is_so: impl FnMut(&[SessionUpdate]) -> bool) {
+        let begin = Instant::now();
+        let mut updates = self.updates.lock().unwrap();
+        while !is_so(&updates) {
+            assert!(begin.elapsed() < HANGS, "waited for {what} in vain: {updates:#?}");
+            updates = self.changed.wait_timeout(updates, Duration::from_millis(50)).unwrap().0;
+        }
+    }
+
+    pub(crate) fn wait_for_text(&self, text: &str) {
+        self.wait(text, |updates| folded(updates, Path::new("/nowhere")).contains(text));
+    }
+
+    pub(crate) fn wait_for_question(&self) {
+        self.wait("a question", |_| !self.asked.lock().unwrap().is_empty());
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.updates.lock().unwrap().len()
+    }
+
+    pub(crate) fn since(&self, from: usize) -> Vec<SessionUpdate> {
+        self.updates.lock().unwrap()[from..].to_vec()
+    }
+
+    /// Shows the session as a client would draw it.
+    pub(crate) fn shown(&self, root: &Path) -> String {
+        folded(&self.updates.lock().unwrap(), root)
+    }
+}
+
+/// An agent in a workspace of its own.
+pub(crate) struct Scene {
+    pub(crate) agent: Arc<AcpAgent>,
+    pub(crate) host: Arc<Host>,
+    pub(crate) root: PathBuf,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+#[derive(Default)]
+pub(crate) struct Setup<'a> {
+    pub(crate) args: Vec<String>,
+    pub(crate) environment: &'a [(&'a str, &'a str)],
+    pub(crate) patience: Patience,
+    pub(crate) login: Option<String>,
+}
+
+impl Setup<'_> {
+    pub(crate) fn scene(self, host: Arc<Host>) -> Scene {
+        let folder = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(folder.path()).unwrap().join("project");
+        std::fs::create_dir(&root).unwrap();
+        let mut environment = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
+        environment.insert("OPENAGENTS_TOKEN".to_owned(), "secret".to_owned());
+        let own = self.environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        environment.extend(own);
+        let program = openagents_e2e::fake_agent::program().unwrap();
+        let command = AcpCommand { program, args: self.args, environment, cwd: None };
+        let agent = AcpAgent::new(AcpAgentConfig {
+            id: "custom:fake".to_owned(),
+            name: "Fake".to_owned(),
+            local: true,
+            command: Arc::new(move || Ok(command.clone())),
+            availability: Arc::new(|| Availability::Ready),
+            login: self.login,
+            patience: self.patience,
+        });
+        Scene { agent: Arc::new(agent), host, root, folder }
+    }
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Setup::default().scene(Host::with([]))
+    }
+
+    pub(crate) fn answering(answers: impl IntoIterator<Item = Say>) -> Self {
+        Setup::default().scene(Host::with(answers))
+    }
+
+    pub(crate) fn request(&self, text: &str) -> AgentRequest {
+        AgentRequest {
+            session_id: "session".to_owned(),
+            root: self.root.clone(),
+            text: text.to_owned(),
+            transcript: Transcript::default(),
+            resume: None,
+            limits: AccessLimits::default(),
+        }
+    }
+
+    /// Sends a prompt and waits for the end of its turn; what must hold of every turn is looked at.
+    pub(crate) fn prompt(&self, text: &str) -> PromptOutcome {
+        self.turn(&self.request(text), &CancellationToken::new())
+    }
+
+    pub(crate) fn turn(&self, request: &AgentRequest, cancel: &CancellationToken) -> PromptOutcome {
+        let from = self.host.count();
+        let outcome = self.agent.prompt(request, self.host.clone(), cancel);
+        check_turn(&self.host.since(from), &outcome);
+        outcome
+    }
+
+    /// Sends a prompt, and cancels it once `is_time` returns.
+    pub(crate) fn cancelled(&self, text: &str, is_time: impl FnOnce(&Host)) -> PromptOutcome {
+        let cancel = CancellationToken::new();
+        std::thread::scope(|scope| {
+            let turn = scope.spawn(|| self.turn(&self.request(text), &cancel));
+            is_time(&self.host);
+            cancel.cancel();
+            turn.join().unwrap()
+        })
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        self.host.shown(&self.root)
+    }
+}
+
+/// Every call of the turn is closed, and it ends with exactly one last word.
+#[track_caller]
+pub(crate) fn check_turn(updates: &[SessionUpdate], outcome: &PromptOutcome) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut ended = None;
+    for (at, update) in updates.iter().enumerate() {
+        match update {
+            SessionUpdate::ToolCall(call) => open.push(&call.call_id),
+            SessionUpdate::ToolCallUpdate(update) => {
+                if matches!(update.status, ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. }) {
+                    open.retain(|id| *id != update.call_id);
+                }
+            }
+            SessionUpdate::AgentMessage(message) if message.ended => {
+                assert_eq!(ended, None, "two last words: {updates:#?}");
+                ended = Some(at);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new(), "open calls: {updates:#?}");
+    let ended = ended.unwrap_or_else(|| panic!("no last word: {updates:#?}"));
+    for update in &updates[ended + 1..] {
+        assert!(
+            is_late(update) || matches!(update, SessionUpdate::ToolCall(_)),
+            "after the last word: {update:#?}"
+        );
+    }
+    assert_ne!(outcome.state, openagents_core::update::RunState::Running);
+}
+
+/// It came from a turn that had ended.
+pub(crate) fn is_late(update: &SessionUpdate) -> bool {
+    match update {
+        SessionUpdate::AgentMessage(message) => message.late,
+        SessionUpdate::AgentThought(thought) => thought.late,
+        SessionUpdate::ToolCallUpdate(update) => update.late,
+        _ => false,
+    }
+}
+
+/// Joins what belongs together, as clients do: one block for each message, thought, plan and call, where it began.
+pub(crate) fn folded(updates: &[SessionUpdate], root: &Path) -> String {
+    let mut blocks: Vec<String> = Vec::new();
+    let mut texts: HashMap<String, usize> = HashMap::new();
+    let mut calls: Vec<(String, usize, Vec<String>, String, String)> = Vec::new();
+    for update in updates {
+        let text = match update {
+            SessionUpdate::AgentMessage(it) => Some(("says", &it.message_id, &it.text, it.late, it.ended)),
+            SessionUpdate::AgentThought(it) => Some(("thinks", &it.message_id, &it.text, it.late, false)),
+            _ => None,
+        };
+        if let Some((voice, id, text, late, ended)) = text {
+            let id = id.clone().expect("a message without an id");
+            let at = *texts.entry(id).or_insert_with(|| {
+                blocks.push(format!("{}{voice}: ", if late { "late, " } else { "" }));
+                blocks.len() - 1
+            });
+            blocks[at].push_str(text);
+            if ended {
+                blocks[at].push_str(" ∎");
+            }
+        }
+        match update {
+            SessionUpdate::ToolCall(call) => {
+                let arguments = serde_json::to_string(&call.arguments).unwrap();
+                blocks.push(format!("call {} {arguments}", call.name));
+                let title = call.details.title.clone().unwrap_or_default();
+                let content = show(&call.details.content);
+                calls.push((call.call_id.clone(), blocks.len() - 1, Vec::new(), title, content));
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                let (_, _, words, title, content) =
+                    calls.iter_mut().find(|call| call.0 == update.call_id).expect("news of an unknown call");
+                let word = match &update.status {
+                    ToolCallStatus::Unchanged => "news".to_owned(),
+                    ToolCallStatus::Started { .. } => "started".to_owned(),
+                    ToolCallStatus::Completed { output, .. } => format!("completed {output}"),
+                    ToolCallStatus::Error { message } => format!("error: {message}"),
+                };
+                let word = if update.late { format!("late {word}") } else { word };
+                if words.last() != Some(&word) {
+                    words.push(word);
+                }
+                if let Some(new) = &update.details.title {
+                    title.clone_from(new);
+                }
+                if !update.details.content.is_empty() {
+                    *content = show(&update.details.content);
+                }
+            }
+            SessionUpdate::Plan(plan) => {
+                let entries = plan.entries.iter().map(|entry| {
+                    format!("{} {:?} {}", entry.content, entry.status, entry.error.as_deref().unwrap_or(""))
+                });
+                let entries: Vec<_> = entries.map(|entry| entry.trim_end().to_owned()).collect();
+                blocks.push(format!("plan {}: {}", plan.state.as_str(), entries.join(" | ")));
+            }
+            _ => {}
+        }
+    }
+    for (_, at, words, title, content) in calls {
+        let block = &mut blocks[at];
+        // How often a terminal is shown, and whether its command or its call ends first, is a matter of time.
+        let words = if content.contains("\n  terminal ") { &words[words.len() - 1..] } else { &words[..] };
+        write!(block, "\n  {title}\n  {}", words.join(" → ")).unwrap();
+        block.push_str(&content);
+    }
+    blocks.join("\n").replace(&root.display().to_string(), "ROOT")
+}
+
+fn show(content: &[ToolContent]) -> String {
+    let piece = |piece: &ToolContent| match piece {
+        ToolContent::Text { text } => format!("\n  text {text:?}"),
+        ToolContent::Diff { path, old_text, new_text } => {
+            format!("\n  diff {path}: {old_text:?} → {new_text:?}")
+        }
+        ToolContent::Terminal { command, output, exit_code, signal, .. } => {
+            format!("\n  terminal {command:?}: {output:?} {exit_code:?} {signal:?}")
+        }
+    };
+    content.iter().map(piece).collect()
+}

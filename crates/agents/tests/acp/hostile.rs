@@ -1,0 +1,96 @@
+//! Agents that break the protocol, or themselves.
+
+use super::host::{Host, Scene, Setup};
+use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
+
+#[test]
+fn what_is_no_message_is_passed_over() {
+    let scene =
+        Setup { environment: &[("FAKE_AGENT_BANNER", "1")], ..Setup::default() }.scene(Host::with([]));
+    let outcome = scene.prompt(
+        "[[bad-frame]] [[junk]] [[unknown-response]] [[duplicate-response]] [[unknown-request]] [[long-line 1]]",
+    );
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "code -32601"));
+    assert_eq!(scene.prompt("[[say still here]]").text, "still here");
+}
+
+#[test]
+fn ends_of_an_agent_are_told_and_the_next_turn_starts_it_again() {
+    let rows = [
+        ("[[crash]]", "❌ Fake ended unexpectedly (exit code 3)"),
+        ("[[say a]] [[long-line 100]]", "❌ Fake sent a line of more than 16 MiB and was stopped"),
+        (
+            "[[open-call]] [[close-stdout]] [[silent]]",
+            "❌ Fake closed its output while it ran and was stopped",
+        ),
+        (
+            "[[junk-forever]]",
+            "❌ Fake does not speak ACP: 1000 lines in a row were no messages; it was stopped",
+        ),
+    ];
+    let scene = Scene::new();
+    for (prompt, beginning) in rows {
+        let outcome = scene.prompt(prompt);
+        assert_eq!(outcome.state, RunState::Failed, "{prompt}");
+        assert!(outcome.text.starts_with(beginning), "{prompt}: {}", outcome.text);
+        assert_eq!(scene.prompt("[[say again]]").text, "again", "after {prompt}");
+    }
+    let shown = scene.shown();
+    let last_words = "\n\nIt said last:\n\n````\nfake-agent: the script says crash\n````";
+    assert!(shown.contains(last_words), "{shown}");
+    assert!(shown.contains("error: Fake ended before this did"), "{shown}");
+}
+
+#[test]
+fn a_killed_agent_is_told() {
+    let scene = Scene::new();
+    std::thread::scope(|scope| {
+        let turn = scope.spawn(|| scene.prompt("[[session]] [[silent]]"));
+        scene.host.wait_for_text("prompt 1");
+        let shown = scene.shown();
+        let pid = shown.split(['-', ' ']).nth(2).unwrap().to_owned();
+        assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+        assert_eq!(turn.join().unwrap().text, "❌ Fake ended unexpectedly (SIGKILL)");
+    });
+}
+
+#[test]
+fn many_sessions_at_once_with_cancels_and_crashes_leave_nothing_open() {
+    let scene = Scene::new();
+    let words = [
+        "[[call a]] [[crash]]",
+        "[[open-call]] [[words 100000]]",
+        "[[edit a.txt]]",
+        "[[late]]",
+        "[[flood 200]]",
+    ];
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            let scene = &scene;
+            scope.spawn(move || {
+                let host = Host::with([]);
+                let mut request = scene.request(words[number % words.len()]);
+                request.session_id = format!("session {number}");
+                for round in 0..3 {
+                    let cancel = CancellationToken::new();
+                    let from = host.count();
+                    let outcome = std::thread::scope(|scope| {
+                        let turn = scope.spawn(|| scene.agent.prompt(&request, host.clone(), &cancel));
+                        std::thread::sleep(std::time::Duration::from_millis(
+                            37 * (number as u64 % 7) + round,
+                        ));
+                        if number % words.len() != 4 {
+                            cancel.cancel();
+                        }
+                        turn.join().unwrap()
+                    });
+                    let mut updates = host.since(from);
+                    // The other half of a late row belongs to the turn before.
+                    updates.retain(|update| !super::host::is_late(update));
+                    super::host::check_turn(&updates, &outcome);
+                }
+            });
+        }
+    });
+    scene.agent.shut_down();
+}

@@ -1,0 +1,17 @@
+//! Agents behind ACP, as real processes: one that we wrote to misbehave, and recordings of real ones.
+#![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod cancel;
+mod foreign_bytes;
+mod host;
+mod hostile;
+mod opening;
+mod replay;
+mod turns;
+mod workspace;

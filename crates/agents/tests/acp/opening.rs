@@ -1,0 +1,126 @@
+//! From a program to a session.
+
+use super::host::{Host, Scene, Setup};
+use openagents_agents::acp::{AcpAgent, AcpAgentConfig, Patience};
+use openagents_core::{CancellationToken, agent::AgentProvider as _, model::Availability, update::RunState};
+use std::{sync::Arc, time::Duration};
+
+fn scene(environment: &[(&str, &str)]) -> Scene {
+    Setup { environment, ..Setup::default() }.scene(Host::with([]))
+}
+
+#[test]
+fn the_place_and_the_environment_of_an_agent() {
+    let scene = scene(&[("FAKE_VARIABLE", "known")]);
+    let root = scene.root.display();
+    assert_eq!(scene.prompt("[[cwd]]").text, format!("{root} {root}"));
+    assert_eq!(scene.prompt("[[env FAKE_VARIABLE]]").text, "known");
+    for hidden in ["OPENAGENTS_TOKEN", "CARGO_PKG_NAME"] {
+        assert_eq!(scene.prompt(&format!("[[env {hidden}]]")).text, "not set");
+    }
+}
+
+#[test]
+fn agents_that_do_not_open() {
+    let patience = Patience { start: Duration::from_secs(1), ..Patience::default() };
+    type Row = (&'static [(&'static str, &'static str)], Option<&'static str>, &'static str);
+    let rows: [Row; 4] = [
+        (&[("FAKE_AGENT_SILENT", "1")], None, "❌ Fake did not answer initialize within 1 s and was stopped"),
+        (
+            &[("FAKE_AGENT_EXIT", "7")],
+            None,
+            "❌ Fake ended unexpectedly (exit code 7)\n\nIt said last:\n\n````\nfake-agent: told to exit\n````",
+        ),
+        (
+            &[("FAKE_AGENT_AUTH", "1")],
+            None,
+            "❌ Fake wants you to log in first: Log in (Run `fake-agent login`)",
+        ),
+        (
+            &[("FAKE_AGENT_AUTH", "1")],
+            Some("fake login"),
+            "❌ Fake wants you to log in first: run `fake login` in a terminal",
+        ),
+    ];
+    for (environment, login, text) in rows {
+        // The slow machine has a second, and only the silent one needs it.
+        let patience = if environment[0].0 == "FAKE_AGENT_SILENT" { patience } else { Patience::default() };
+        let login = login.map(str::to_owned);
+        let scene = Setup { environment, patience, login, ..Setup::default() }.scene(Host::with([]));
+        let outcome = scene.prompt("hello");
+        assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Failed, text));
+    }
+}
+
+#[test]
+fn what_cannot_be_started_or_found() {
+    let scene = Scene::new();
+    let agent = |availability: Availability| {
+        AcpAgent::new(AcpAgentConfig {
+            id: "custom:none".to_owned(),
+            name: "None".to_owned(),
+            local: false,
+            command: Arc::new(|| {
+                Ok(openagents_agents::acp::AcpCommand {
+                    program: "/nowhere/none".into(),
+                    args: Vec::new(),
+                    environment: Default::default(),
+                    cwd: None,
+                })
+            }),
+            availability: Arc::new(move || availability.clone()),
+            login: None,
+            patience: Patience::default(),
+        })
+    };
+    let prompt = |agent: AcpAgent| {
+        agent.prompt(&scene.request("hello"), scene.host.clone(), &CancellationToken::new()).text
+    };
+    let missing = prompt(agent(Availability::Ready));
+    assert!(missing.starts_with("❌ None: cannot start /nowhere/none: No such file"), "{missing}");
+    let unavailable = prompt(agent(Availability::Unavailable("none is not installed".to_owned())));
+    assert_eq!(unavailable, "❌ none is not installed");
+}
+
+#[test]
+fn sessions_are_resumed_where_the_agent_can() {
+    type Row = (&'static [(&'static str, &'static str)], bool, Option<&'static str>);
+    let rows: [Row; 4] = [
+        (&[("FAKE_AGENT_LOAD", "1")], true, None),
+        (&[("FAKE_AGENT_RESUME", "1")], true, None),
+        (&[("FAKE_AGENT_LOAD", "fail")], false, Some("Resource not found")),
+        (&[], false, Some("it keeps no sessions")),
+    ];
+    for (environment, resumes, note) in rows {
+        let scene = scene(environment);
+        let mut request = scene.request("[[session]]");
+        request.resume = Some("earlier".to_owned());
+        let outcome = scene.turn(&request, &CancellationToken::new());
+        assert_eq!(outcome.text == "earlier prompt 1", resumes, "{}", outcome.text);
+        assert_eq!(scene.host.remembered.lock().unwrap().is_empty(), resumes);
+        let shown = scene.shown();
+        assert!(!shown.contains("Replayed"), "{shown}");
+        let expected = note
+            .map(|why| format!("*Fake starts a new session and does not know what was said before: {why}.*"));
+        match expected {
+            Some(expected) => assert!(shown.contains(&expected), "{shown}"),
+            None => assert!(!shown.contains("starts a new session"), "{shown}"),
+        }
+    }
+}
+
+#[test]
+fn options_are_known_and_can_be_set() {
+    let scene = Scene::new();
+    assert_eq!(scene.agent.options("session"), None);
+    scene.prompt("[[say a]]");
+    let options = scene.agent.options("session").unwrap();
+    assert_eq!(options.modes.unwrap().current_mode_id.to_string(), "ask");
+    assert_eq!(options.config.len(), 1);
+    scene.agent.set_option("session", "mode", "auto").unwrap();
+    scene.agent.set_option("session", "speed", "slow").unwrap();
+    let options = scene.agent.options("session").unwrap();
+    assert_eq!(options.modes.unwrap().current_mode_id.to_string(), "auto");
+    let speed = serde_json::to_value(&options.config[0]).unwrap();
+    assert_eq!(speed["currentValue"], "slow");
+}

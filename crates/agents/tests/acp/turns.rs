@@ -1,0 +1,103 @@
+//! What a turn shows.
+
+use super::host::{Say, Scene};
+use openagents_core::{approval::OptionKind, update::RunState};
+
+#[test]
+fn words_thoughts_plans_and_calls() {
+    let scene = Scene::new();
+    let outcome = scene.prompt("[[think Let me see]] [[say I will]] [[plan]] [[call Look]] [[say It is so]]");
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "It is so"));
+    insta::assert_snapshot!(scene.shown());
+}
+
+#[test]
+fn calls_that_are_told_in_other_ways() {
+    let scene = Scene::new();
+    scene.prompt("[[no-tool-call]] [[after-end]] [[reuse-ids]] [[open-call]]");
+    scene.prompt("[[reuse-ids]]");
+    insta::assert_snapshot!(scene.shown());
+}
+
+#[test]
+fn an_edit_that_is_allowed_and_one_that_is_not() {
+    let reject = || Say::Kind(OptionKind::RejectOnce);
+    let scene = Scene::answering([Say::Kind(OptionKind::AllowOnce), reject(), reject(), Say::Nothing]);
+    assert_eq!(scene.prompt("[[edit a.txt]]").state, RunState::Complete);
+    let written = std::fs::read_to_string(scene.root.join("a.txt")).unwrap();
+    assert_eq!(written, "made by fake-agent\n");
+    assert_eq!(scene.prompt("[[edit b.txt]]").state, RunState::Complete);
+    let ended = scene.prompt("[[edit-or-end b.txt]]");
+    assert_eq!(ended.state, RunState::Cancelled);
+    assert_eq!(ended.text, "Fake stopped because it was not allowed to go on.");
+    assert!(!scene.root.join("b.txt").exists());
+    let asked = scene.host.asked.lock().unwrap();
+    assert_eq!(asked[0].agent, "Fake");
+    assert_eq!(asked[0].title, "Write a.txt");
+    assert_eq!(asked[0].raw_input.as_ref().unwrap()["content"], "made by fake-agent\n");
+    assert_eq!(asked[0].command, None);
+    drop(asked);
+    insta::assert_snapshot!(scene.shown());
+}
+
+#[test]
+fn a_question_about_a_call_that_nobody_announced() {
+    let scene = Scene::answering([Say::Kind(OptionKind::AllowAlways)]);
+    assert_eq!(scene.prompt("[[ask Burn it]]").text, "always");
+    insta::assert_snapshot!(scene.shown());
+}
+
+#[test]
+fn every_way_to_stop() {
+    let rows = [
+        ("[[say a]] [[stop end_turn]]", RunState::Complete, "a", false),
+        ("[[say a]] [[stop cancelled]]", RunState::Cancelled, "Cancelled.", false),
+        ("[[say a]] [[stop refusal]]", RunState::Failed, "❌ Fake refuses to answer this prompt", false),
+        (
+            "[[say a]] [[stop max_tokens]]",
+            RunState::Complete,
+            "The answer was cut off: Fake reached its limit of tokens.",
+            true,
+        ),
+        (
+            "[[stop max_turn_requests]]",
+            RunState::Complete,
+            "The answer was cut off: Fake reached its limit of steps in one turn.",
+            true,
+        ),
+        ("[[say a]] [[stop from_the_future]]", RunState::Complete, "a", false),
+        (
+            "[[stop end_turn]]",
+            RunState::Failed,
+            "❌ Fake ended without an answer; rephrase the prompt and try again",
+            false,
+        ),
+        (
+            "[[say a]] [[fail The model is overloaded]]",
+            RunState::Failed,
+            "❌ Fake: The model is overloaded",
+            false,
+        ),
+        ("no word at all", RunState::Complete, "You said: no word at all", false),
+    ];
+    let scene = Scene::new();
+    for (prompt, state, text, cut_off) in rows {
+        let outcome = scene.prompt(prompt);
+        assert_eq!(
+            (outcome.state, outcome.text.as_str(), outcome.cut_off),
+            (state, text, cut_off),
+            "{prompt}"
+        );
+    }
+    // One process for all of them.
+    assert!(scene.prompt("[[session]]").text.ends_with("prompt 10"));
+}
+
+#[test]
+fn a_long_answer_comes_whole_and_in_few_pieces() {
+    let scene = Scene::new();
+    let text = scene.prompt("[[flood 20000]]").text;
+    let expected: String = (0..20_000).map(|number| format!("{number} ")).collect();
+    assert_eq!(text, expected);
+    assert!(scene.host.count() < 10_000, "{} updates", scene.host.count());
+}

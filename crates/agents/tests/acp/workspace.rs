@@ -1,0 +1,77 @@
+//! What an agent does to the workspace through us.
+
+use super::host::{Host, Say, Scene};
+use openagents_core::{CancellationToken, approval::OptionKind, update::RunState};
+
+#[test]
+fn files_inside_and_outside() {
+    let scene = Scene::new();
+    std::fs::write(scene.folder.path().join("secret.txt"), "secret").unwrap();
+    std::os::unix::fs::symlink(scene.folder.path().join("secret.txt"), scene.root.join("link")).unwrap();
+    assert_eq!(scene.prompt("[[write deep/a.txt some text]]").text, "Written.");
+    assert_eq!(scene.prompt("[[read deep/a.txt]]").text, "some text");
+    for word in
+        ["[[read ../secret.txt]]", "[[read link]]", "[[read ../../../../etc/passwd]]", "[[read /etc/passwd]]"]
+    {
+        let text = scene.prompt(word).text;
+        assert!(text.starts_with("Refused: ") && text.contains("outside"), "{word}: {text}");
+    }
+    let text = scene.prompt("[[write link changed]]").text;
+    assert!(text.starts_with("Refused: "), "{text}");
+    let secret = std::fs::read_to_string(scene.folder.path().join("secret.txt")).unwrap();
+    assert_eq!(secret, "secret");
+}
+
+#[test]
+fn limits_of_a_task_are_kept() {
+    let scene = Scene::new();
+    let mut request = scene.request("[[write src/a.rs x]] [[write b.txt x]] [[write src/b.rs x]]");
+    request.limits.include = vec!["src/**".to_owned()];
+    request.limits.max_files = Some(1);
+    scene.turn(&request, &CancellationToken::new());
+    assert!(scene.root.join("src/a.rs").exists());
+    assert!(!scene.root.join("b.txt").exists() && !scene.root.join("src/b.rs").exists());
+    insta::assert_snapshot!(scene.shown());
+    request.limits.include = vec!["{".to_owned()];
+    let outcome = scene.turn(&request, &CancellationToken::new());
+    assert!(outcome.text.starts_with("❌ files_include_glob: "), "{}", outcome.text);
+}
+
+#[test]
+fn commands_are_asked_about_frozen_and_shown() {
+    let kind = |kind| Say::Kind(kind);
+    let answers = [OptionKind::AllowOnce, OptionKind::AllowAlways, OptionKind::RejectOnce].map(kind);
+    let scene = Scene::answering(answers);
+    assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
+    assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
+    // Allowed for the session, and nobody is asked.
+    assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
+    assert_eq!(scene.host.asked.lock().unwrap().len(), 2);
+    assert_eq!(scene.prompt("[[run touch made.txt]]").text, "Refused: touch made.txt was not allowed");
+    assert!(!scene.root.join("made.txt").exists());
+    assert_eq!(scene.prompt("[[run no-such-program]]").text, "Refused: no-such-program was not found");
+    let asked = scene.host.asked.lock().unwrap();
+    let command = asked[0].command.clone().unwrap();
+    assert!(command.program.is_absolute() && command.args == ["hi"] && command.cwd == scene.root);
+    assert_eq!(asked[0].title, "echo hi");
+    drop(asked);
+    insta::assert_snapshot!(scene.shown());
+}
+
+#[test]
+fn a_command_ends_with_its_turn() {
+    let scene = Scene::new();
+    std::fs::write(scene.root.join("slow.sh"), "echo $$\nexec sleep 300\n").unwrap();
+    let mut pid = String::new();
+    let outcome = scene.cancelled("[[run sh slow.sh]]", |host: &Host| {
+        host.wait("the output", |updates| {
+            let shown = super::host::folded(updates, &scene.root);
+            let line = shown.split("terminal Some(\"sh slow.sh\"): \"").last().unwrap_or_default();
+            pid = line.chars().take_while(char::is_ascii_digit).collect();
+            !pid.is_empty()
+        });
+    });
+    assert_eq!(outcome.state, RunState::Cancelled);
+    assert!(super::cancel::ends(pid.parse().unwrap()));
+    assert_eq!(scene.prompt("[[say again]]").text, "again");
+}
