@@ -61,7 +61,7 @@ export class AgentsStage {
     if ((await page.locator('[data-mode="custom:fake"]').count()) === 0) await tab.pick('custom:fake');
     await page.getByLabel('Prompt', { exact: true }).fill(prompt);
     await page.getByRole('button', { name: 'Start' }).click();
-    await page.locator('[data-row] p', { hasText: prompt }).waitFor();
+    await page.locator('.user p', { hasText: prompt }).waitFor();
   }
 
   /** Sends a prompt in the session that is open. */

@@ -48,6 +48,10 @@ describe('a delegation is', () => {
     [{ args: { provider: 7 } }, 'auto'],
   ])('the work of whoever was chosen: %j', (more, provider) => expect(delegation(row(more)).provider).toBe(provider));
 
+  test('said to have failed without a sign that the card has itself', () => {
+    expect(delegation(row(report({ ok: false, notes: '❌ ❌ Codex ended' }))).notes).toBe('Codex ended');
+  });
+
   test('told what to keep to', () => {
     const args = { user_prompt: 'Do it', files_include_glob: ['src/**', 7], max_files: 3, time_budget_ms: 120_000 };
     expect(delegation(row({ args }))).toMatchObject({ prompt: 'Do it', limits: ['Only src/**', '3 files at most', '2 min of time'] });

@@ -40,7 +40,8 @@ export function delegation(row: ToolRow): Delegation {
       typeof files === 'number' ? `${files} files at most` : '',
       typeof budget === 'number' ? `${budgetWords(budget)} of time` : '',
     ].filter((limit) => limit !== ''),
-    notes: row.state === 'failed' ? (row.error ?? null) : report?.notes || null,
+    // The bridge begins with this sign when it says why something failed; the card has a sign of its own.
+    notes: (row.state === 'failed' ? row.error : report?.notes)?.replace(/^(?:❌ )+/u, '') || null,
   };
 }
 
