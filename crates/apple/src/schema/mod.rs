@@ -9,13 +9,14 @@
 mod convert;
 mod extract;
 mod offered;
+mod reason;
 mod restore;
 #[cfg(test)]
 mod tests;
 
-pub use convert::{Inexpressible, Reason};
 pub use extract::from_framework;
 pub use offered::{Arguments, OfferedTool, PROXY_NOTE};
+pub use reason::{Inexpressible, Reason};
 
 /// The arguments of a tool as Foundation Models can generate them.
 #[derive(Debug, Clone, PartialEq)]
