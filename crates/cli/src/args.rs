@@ -83,7 +83,8 @@ pub(crate) struct Agent {
     /// address (its key is in OPENAI_API_KEY); gptoss is the model in use. In this process, as with those below
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
-    /// The address for openai:NAME, such as http://127.0.0.1:11434/v1 for Ollama; otherwise OpenAI's own
+    /// The address for openai:NAME, such as http://127.0.0.1:8080/v1; ollama, lm-studio, llama-server and vllm stand for
+    /// theirs on this machine. Otherwise OpenAI's own
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// The workspace

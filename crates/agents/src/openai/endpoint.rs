@@ -50,7 +50,7 @@ pub enum EndpointError {
 pub enum Preset {
     /// <https://platform.openai.com/docs/api-reference/introduction>
     OpenAi,
-    /// Port 11434: <https://docs.ollama.com/faq>, "How can I expose Ollama on my network?"
+    /// Port 11434: <https://docs.ollama.com/api/openai-compatibility>
     Ollama,
     /// Port 1234: <https://lmstudio.ai/docs/developer/openai-compat>
     LmStudio,
@@ -72,6 +72,17 @@ impl Preset {
             Self::LmStudio => "LM Studio",
             Self::LlamaServer => "llama-server",
             Self::Vllm => "vLLM",
+        }
+    }
+
+    /// Returns its name, for command lines: `lm-studio`.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Ollama => "ollama",
+            Self::LmStudio => "lm-studio",
+            Self::LlamaServer => "llama-server",
+            Self::Vllm => "vllm",
         }
     }
 
@@ -112,13 +123,17 @@ impl Preset {
 }
 
 impl Endpoint {
-    /// The model that a person named on the command line: at OpenAI unless there is a base URL; the key is in
-    /// `OPENAI_API_KEY`.
+    /// The model that a person named on the command line: at OpenAI unless there is a base URL, or the
+    /// [id](Preset::id) of a preset instead; the key is in `OPENAI_API_KEY`.
     pub fn named(model: &str, base_url: Option<&str>) -> Self {
         let openai = Preset::OpenAi.endpoint(model);
-        match base_url {
-            None => openai,
-            Some(base_url) => Self { name: server_name(base_url), base_url: base_url.to_owned(), ..openai },
+        let preset = base_url.and_then(|named| Preset::ALL.into_iter().find(|preset| preset.id() == named));
+        match (preset, base_url) {
+            (Some(preset), _) => preset.endpoint(model),
+            (None, None) => openai,
+            (None, Some(base_url)) => {
+                Self { name: server_name(base_url), base_url: base_url.to_owned(), ..openai }
+            }
         }
     }
 
@@ -189,6 +204,14 @@ mod tests {
         ];
         for (base_url, expected) in rows {
             assert_eq!(Endpoint::named("m", Some(base_url)).name, expected, "{base_url}");
+        }
+        for preset in Preset::ALL {
+            let endpoint = Endpoint::named("m", Some(preset.id()));
+            assert_eq!(
+                (endpoint.name.as_str(), endpoint.base_url.as_str()),
+                (preset.name(), preset.base_url())
+            );
+            assert_eq!(server_name(preset.base_url()), preset.name());
         }
         assert_eq!(Endpoint::named("gpt-5", None).base_url, "https://api.openai.com/v1");
     }

@@ -20,6 +20,9 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 /// Bytes of the body of an error.
 const ERROR_BODY: usize = 64 << 10;
 
+/// How long the rest of an answer is waited for that is over: less than another handshake takes.
+const DRAIN: Duration = Duration::from_millis(20);
+
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
@@ -240,7 +243,10 @@ impl Opened<'_> {
             };
             match answer.push(&data, on_event) {
                 Frame::More => {}
-                Frame::Done => break,
+                Frame::Done => {
+                    self.drain().await;
+                    break;
+                }
                 Frame::Error(error) => return Err(sentences.frame(&error, self.key.as_ref()).error),
             }
             frame = self.frames.next().await;
@@ -253,6 +259,14 @@ impl Opened<'_> {
             };
             trouble.error
         })
+    }
+}
+
+impl Opened<'_> {
+    /// Reads what is behind the end, most often a last empty chunk: only then can the connection be used again.
+    async fn drain(&mut self) {
+        let rest = async { while self.frames.next().await.is_some_and(|frame| frame.is_ok()) {} };
+        let _ = tokio::time::timeout(DRAIN, rest).await;
     }
 }
 

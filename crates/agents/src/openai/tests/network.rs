@@ -369,3 +369,31 @@ fn thoughts_go_back_where_they_came_from() {
     assert_eq!(messages[2]["tool_calls"][0]["function"]["name"], "fs_list_dir");
     assert_eq!((&messages[2]["tool_calls"][0]["id"], &messages[3]["tool_call_id"]), (&json!(id), &json!(id)));
 }
+
+/// A handshake for each round of a loop would be felt.
+#[test]
+fn a_connection_is_used_again() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        for _ in 0..3 {
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert!(reader.read_line(&mut head).unwrap() > 0, "the connection was closed");
+            }
+            let head = head.to_ascii_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+            reader.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
+            let chunk = format!("{:x}\r\n{HI}\r\n", HI.len());
+            write!(stream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}0\r\n\r\n").unwrap();
+        }
+    });
+    let model = OpenAi::patient(Endpoint::named("m", Some(&base_url)), patience()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(ask(&model, &request("?")).message.text, "Hi.");
+    }
+    served.join().unwrap();
+}
