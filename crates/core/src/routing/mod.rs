@@ -81,7 +81,8 @@ pub struct Decision {
     pub instead_of: Option<Target>,
 }
 
-/// Those who can answer. The text form is `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`.
+/// Those who can answer. The text form is `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or the id of another agent
+/// that is known: `gemini`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum Target {
@@ -93,6 +94,8 @@ pub enum Target {
     Codex,
     /// Claude Code.
     Claude,
+    /// Another agent that is known, by id: `gemini`.
+    Known(String),
     /// An agent that a person added, by id.
     Custom(String),
 }
@@ -117,6 +120,7 @@ impl Target {
             Self::Gptoss => crate::model::LOCAL_MODEL.to_owned(),
             Self::Codex => crate::agent::CODEX.to_owned(),
             Self::Claude => crate::agent::CLAUDE_CODE.to_owned(),
+            Self::Known(id) => id.clone(),
             Self::Custom(id) => format!("{}{id}", crate::agent::CUSTOM_PREFIX),
         })
     }
@@ -129,6 +133,7 @@ impl From<Target> for String {
             Target::Gptoss => "gptoss".to_owned(),
             Target::Codex => "codex".to_owned(),
             Target::Claude => "claude".to_owned(),
+            Target::Known(id) => id,
             Target::Custom(id) => format!("custom:{id}"),
         }
     }
@@ -140,7 +145,11 @@ impl From<String> for Target {
             "gptoss" => Self::Gptoss,
             "codex" => Self::Codex,
             "claude" => Self::Claude,
-            other => other.strip_prefix("custom:").map_or(Self::Inline, |id| Self::Custom(id.to_owned())),
+            "inline" | "" => Self::Inline,
+            other => match other.strip_prefix("custom:") {
+                Some(id) => Self::Custom(id.to_owned()),
+                None => Self::Known(other.to_owned()),
+            },
         }
     }
 }

@@ -82,8 +82,8 @@ impl Names {
         let mut names: Vec<(String, Target)> =
             NAMES.iter().map(|(name, target)| ((*name).to_owned(), target.clone())).collect();
         for candidate in &situation.candidates {
-            let Some(target @ Target::Custom(_)) = Target::of_mode(&candidate.id) else { continue };
-            if let Target::Custom(id) = &target {
+            let Some(target) = Target::of_mode(&candidate.id) else { continue };
+            if let Target::Known(id) | Target::Custom(id) = &target {
                 names.push((id.to_lowercase(), target.clone()));
             }
             names.push((candidate.name.to_lowercase(), target));
@@ -169,7 +169,11 @@ mod tests {
             local: false,
             availability: Availability::Ready,
         };
-        let candidates = vec![candidate("codex", "Codex"), candidate("custom:gem", "Gemini CLI")];
+        let candidates = vec![
+            candidate("codex", "Codex"),
+            candidate("gemini", "Gemini CLI"),
+            candidate("custom:gem", "My Gem"),
+        ];
         let names = Names::of(&Situation { candidates, allows_external: false });
         names.asked(&Prompt::read(prompt)).map(String::from)
     }
@@ -186,7 +190,9 @@ mod tests {
             ("@codex fix the build", "codex"),
             ("Claude, take over", "claude"),
             ("ask the local model to write a haiku", "gptoss"),
-            ("use Gemini CLI for this", "custom:gem"),
+            ("use Gemini CLI for this", "gemini"),
+            ("Gemini should fix it", "gemini"),
+            ("ask my gem to fix it", "custom:gem"),
             ("let gem do it", "custom:gem"),
             ("Use Claude Code, not Codex", "claude"),
             ("I think Codex should fix it", "codex"),

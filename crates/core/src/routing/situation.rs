@@ -2,7 +2,7 @@
 
 use super::Target;
 use crate::{
-    agent::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX},
+    agent::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM},
     delegate::Candidate,
     model::{Availability, LOCAL_MODEL},
 };
@@ -42,7 +42,7 @@ impl Situation {
             Target::Gptoss => "gpt-oss 20B".to_owned(),
             Target::Codex => "Codex".to_owned(),
             Target::Claude => "Claude Code".to_owned(),
-            Target::Custom(id) => id.clone(),
+            Target::Known(id) | Target::Custom(id) => id.clone(),
         }
     }
 
@@ -53,13 +53,17 @@ impl Situation {
 }
 
 impl Target {
-    /// Returns the target that a mode or a provider id stands for; `None` where the router knows none.
+    /// Returns the target that a provider id stands for; `None` for one that people do not call by name.
     pub fn of_mode(mode: &str) -> Option<Self> {
         match mode {
             LOCAL_MODEL => Some(Self::Gptoss),
             CODEX => Some(Self::Codex),
             CLAUDE_CODE => Some(Self::Claude),
-            other => other.strip_prefix(CUSTOM_PREFIX).map(|id| Self::Custom(id.to_owned())),
+            LOCAL_FM => None,
+            other => Some(match other.strip_prefix(CUSTOM_PREFIX) {
+                Some(id) => Self::Custom(id.to_owned()),
+                None => Self::Known(other.to_owned()),
+            }),
         }
     }
 }

@@ -68,6 +68,7 @@ pub(super) fn agent(target: &Target, situation: &Situation) -> String {
         Target::Gptoss => {
             "is an open model that runs on this computer: it writes code and documents, analyses and plans"
         }
+        Target::Known(_) => "is a coding agent that is known here",
         Target::Custom(_) => "is an agent that was added here",
         Target::Inline => "is what you are talking to",
     };
@@ -124,7 +125,8 @@ pub(super) fn guidance(question: &Question<'_>) -> String {
 /// What a person can do about it.
 fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
     let mut ways = Vec::new();
-    let wants_an_agent = matches!(wanted, Some(Target::Codex | Target::Claude | Target::Custom(_)));
+    let wants_an_agent =
+        matches!(wanted, Some(Target::Codex | Target::Claude | Target::Known(_) | Target::Custom(_)));
     if wants_an_agent {
         ways.push(
             "Run `openagents doctor`, or open Settings → Agents: both say what to install or to sign in to."
