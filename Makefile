@@ -40,8 +40,9 @@ test: install-tests ## Run every test
 app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
 	cargo build --release --locked -p openagents-llama-helper
+	@scripts/apple-helper.sh release
 	@scripts/bundle.sh release
-	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
+	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json $$(scripts/bundle.sh apple) --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
 bench: bench-exploration bench-local-model ## Measure speed and memory, with a peer beside it

@@ -11,6 +11,7 @@ programs=${CARGO_TARGET_DIR:-target}/debug
 if [ "$(uname -s)" = Darwin ] || [ -n "${DISPLAY:-}" ] || [ -n "${WAYLAND_DISPLAY:-}" ]; then
     scripts/install.sh desktop
     make --silent ui
+    scripts/apple-helper.sh debug
     cargo build --locked -p openagents-desktop -p openagents-cli -p openagents-llama-helper
     exec "$programs/openagents-desktop" "$folder"
 fi
