@@ -1,7 +1,12 @@
 //! Updates for tests: one of each kind, and the ones that are needed again and again.
 
 use crate::store::Stored;
-use openagents_core::{model::Usage, update::*};
+use openagents_core::{
+    approval::*,
+    model::Usage,
+    routing::{Decision, Inline, Target},
+    update::*,
+};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -124,7 +129,85 @@ pub(crate) fn every_update() -> Vec<SessionUpdate> {
             ..AgentMessage::default()
         }),
         summary(),
+        SessionUpdate::Routed(Decision {
+            target: Target::Inline,
+            inline: Some(Inline::Guidance),
+            reason: "Code needs a model.".to_owned(),
+            instead_of: Some(Target::Gptoss),
+        }),
+        approval("c4", ApprovalState::Pending),
+        approval(
+            "c4",
+            ApprovalState::Answered { option_id: "yes".to_owned(), by: "Phone".to_owned(), at: 7 },
+        ),
+        edit(),
+        delegated(user("Fix it", "c")),
+        delegated(call("inner", "edit")),
+        delegated(approval("inner", ApprovalState::Pending)),
+        delegated(failed("inner")),
+        delegated(text("I did not.")),
+        late(),
     ]
+}
+
+/// A call of an agent that says what it shows.
+fn edit() -> SessionUpdate {
+    let details = ToolCallDetails {
+        title: Some("Edit src/a.rs".to_owned()),
+        kind: Some(ToolKind::Edit),
+        raw_input: Some(json!({"path": "src/a.rs"})),
+        locations: vec![Location { path: "/work/src/a.rs".to_owned(), line: Some(3) }],
+        content: vec![
+            ToolContent::Text { text: "As you asked".to_owned() },
+            ToolContent::Diff {
+                path: "/work/src/a.rs".to_owned(),
+                old_text: None,
+                new_text: "fn a() {}\n".to_owned(),
+            },
+            ToolContent::Terminal {
+                terminal_id: "t1".to_owned(),
+                command: Some("make".to_owned()),
+                output: "ok\n".to_owned(),
+                truncated: false,
+                exit_code: Some(0),
+                signal: None,
+            },
+        ],
+    };
+    let (call_id, status) = ("c4".to_owned(), ToolCallStatus::Unchanged);
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late: false, details })
+}
+
+fn late() -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage {
+        text: "Too late".to_owned(),
+        late: true,
+        ..AgentMessage::default()
+    })
+}
+
+pub(crate) fn delegated(update: SessionUpdate) -> SessionUpdate {
+    SessionUpdate::Delegated(Delegated {
+        parent_call_id: "c3".to_owned(),
+        child_session_id: "child".to_owned(),
+        update: Box::new(update),
+    })
+}
+
+pub(crate) fn approval(call_id: &str, state: ApprovalState) -> SessionUpdate {
+    let kind = OptionKind::AllowOnce;
+    SessionUpdate::Approval(Approval {
+        id: format!("approval of {call_id}"),
+        call_id: call_id.to_owned(),
+        agent: "Codex".to_owned(),
+        title: "Edit src/a.rs".to_owned(),
+        raw_input: Some(json!({"path": "src/a.rs"})),
+        hash: "00".repeat(32),
+        command: None,
+        options: vec![ApprovalOption { id: "yes".to_owned(), name: "Allow".to_owned(), kind }],
+        state,
+        asked_at: 1_700_000_000_000,
+    })
 }
 
 pub(crate) fn summary() -> SessionUpdate {

@@ -188,10 +188,10 @@ async fn a_cancel_goes_down_and_up() {
         assert_eq!(end["status"], "failed");
         let reason = end["_meta"]["openagents"]["error"].as_str().unwrap().to_lowercase();
         assert!(reason.starts_with("cancelled"), "{reason}");
-        let open = notes
+        let mut open = notes
             .iter()
             .filter(|note| note["update"]["toolCallId"] == format!("open-{}", child.as_str().unwrap()));
-        assert_eq!(open.last().unwrap()["update"]["status"], "failed");
+        assert_eq!(open.next_back().unwrap()["update"]["status"], "failed");
         let attached = client.request("_openagents/attach", json!({"sessionId": child})).await;
         assert_eq!(attached["running"], false);
         client.notes.clear();

@@ -280,7 +280,7 @@ pub(super) fn word(text: &str) -> SessionUpdate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{call, completed, plan, stored, text, user};
+    use crate::testing::{approval, call, completed, delegated, plan, stored, text, user};
     use openagents_core::update::{AgentThought, Title};
 
     fn end_of(updates: Vec<SessionUpdate>) -> Unfinished {
@@ -407,6 +407,106 @@ mod tests {
             other => panic!("{other:?}"),
         };
         words.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_a_delegate_left_open_is_closed_where_it_is_shown() {
+        let ended = || SessionUpdate::AgentMessage(AgentMessage { ended: true, ..Default::default() });
+        let log = vec![
+            user("a", "c"),
+            call("d", "delegate.run"),
+            delegated(user("do it", "c")),
+            delegated(call("c", "edit")),
+            delegated(approval("c", ApprovalState::Pending)),
+        ];
+        let unfinished = end_of(log.clone());
+        assert!(unfinished.is_inside_a_turn());
+        let closing = unfinished.closing("over", &ApprovalState::Withdrawn);
+        let kinds: Vec<String> = closing
+            .iter()
+            .map(|update| match update {
+                SessionUpdate::Delegated(inner) => match &*inner.update {
+                    SessionUpdate::Approval(approval) => format!("inner {:?}", approval.state),
+                    SessionUpdate::ToolCallUpdate(update) => format!("inner {}", update.call_id),
+                    SessionUpdate::AgentMessage(message) => format!("inner {}", message.ended),
+                    other => panic!("{other:?}"),
+                },
+                SessionUpdate::ToolCallUpdate(update) => update.call_id.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(kinds, ["inner Withdrawn", "inner c", "inner true", "d"]);
+        let mut whole = log;
+        whole.extend(closing);
+        whole.push(ended());
+        assert!(!end_of(whole).is_inside_a_turn());
+    }
+
+    #[test]
+    fn a_question_that_nobody_answered_is_withdrawn_in_the_store_as_well() {
+        let home = tempfile::tempdir().unwrap();
+        let ask = |store: &Store| {
+            let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "codex".into() };
+            store.create_session(new).unwrap();
+            store.append("s", vec![user("a", "c"), call("c", "edit")]).unwrap();
+            let SessionUpdate::Approval(approval) = approval("c", ApprovalState::Pending) else {
+                unreachable!()
+            };
+            let change = crate::store::ApprovalChange::Ask { approval, agent_id: "codex".to_owned() };
+            store.decide_then("s".into(), change, |_| ()).unwrap();
+            store.flush().unwrap();
+        };
+        ask(&Store::open(home.path()).unwrap());
+        let store = Store::open(home.path()).unwrap();
+        let last = load(&store, "s").unwrap().unwrap().last_seq;
+        let found = store.approval("approval of c").unwrap().unwrap();
+        assert_eq!(found.approval.state, ApprovalState::Withdrawn);
+        let log = store.updates_after("s", 3, 10).unwrap();
+        let told = log.iter().any(|stored| stored.update == approval("c", ApprovalState::Withdrawn));
+        assert!(told, "{log:?}");
+        // Once.
+        assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, last);
+    }
+
+    /// What comes after the end of a turn opens none.
+    #[test]
+    fn what_is_late_reopens_nothing() {
+        let late = |update| match update {
+            SessionUpdate::AgentMessage(message) => {
+                SessionUpdate::AgentMessage(AgentMessage { late: true, ..message })
+            }
+            SessionUpdate::AgentThought(thought) => {
+                SessionUpdate::AgentThought(AgentThought { late: true, ..thought })
+            }
+            other => other,
+        };
+        let log = vec![user("a", "c"), last("m"), late(thought()), late(chunk("m2"))];
+        assert!(!end_of(log).is_inside_a_turn());
+    }
+
+    #[test]
+    fn a_turn_that_was_routed_is_open_until_its_last_word() {
+        let routed = |inline| {
+            SessionUpdate::Routed(Decision {
+                target: Target::Inline,
+                inline: Some(inline),
+                reason: String::new(),
+                instead_of: None,
+            })
+        };
+        let explored = || plan(RunState::Complete, &[EntryStatus::Completed]);
+        let answer = "❌ OpenAgents ended before this answer was done.";
+        let exploration = "❌ OpenAgents ended before this exploration was done.";
+        let prompt = "❌ OpenAgents ended before this was begun.";
+        assert_eq!(closed(vec![user("a", "c"), routed(Inline::Answer)]), [answer]);
+        assert_eq!(
+            closed(vec![user("a", "c"), user("b", "c"), routed(Inline::Explore)]),
+            [exploration, prompt]
+        );
+        let log = vec![user("a", "c"), user("b", "c"), routed(Inline::Explore), explored()];
+        assert_eq!(closed(log), [exploration, prompt]);
+        let log = vec![user("a", "c"), routed(Inline::Explore), explored(), last("m")];
+        assert!(!end_of(log).is_inside_a_turn());
     }
 
     #[test]
