@@ -81,10 +81,11 @@ mod tests {
         approval::{ApprovalOutcome, ApprovalRequest, Approvals},
         history::History,
         model::StopReason,
+        tool::{Tool, ToolContext, ToolError, ToolOutput},
         tools::testing::Bench,
         update::SessionUpdate,
     };
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -105,12 +106,32 @@ mod tests {
         fn remember(&self, _: &str) {}
     }
 
+    /// Tells what it is given.
+    #[derive(Debug)]
+    struct Sees;
+
+    impl Tool for Sees {
+        fn name(&self) -> &'static str {
+            "sees"
+        }
+        fn description(&self) -> &'static str {
+            "For tests."
+        }
+        fn schema(&self) -> schemars::Schema {
+            schemars::Schema::default()
+        }
+        fn call(&self, context: &ToolContext<'_>, _: Value) -> Result<ToolOutput, ToolError> {
+            let knows_itself = context.registry.get("sees").is_some();
+            Ok(ToolOutput::whole(json!([context.session, knows_itself])))
+        }
+    }
+
     #[test]
     fn a_model_runs_its_own_turn_where_nobody_else_does() {
-        let bench = Bench::with(&[("a.txt", "")]);
+        let bench = Bench::with(&[]);
         let answers: [Answer; 2] = [
             |_, _, on_event| {
-                on_event(ask("fs.list_dir", json!({})));
+                on_event(ask("sees", json!({})));
                 Ok(StopReason::ToolCalls)
             },
             |_, _, on_event| {
@@ -118,13 +139,14 @@ mod tests {
                 Ok(StopReason::EndTurn)
             },
         ];
+        let tools = Toolbox::exploration(Arc::new(History::empty()));
         let agent = ModelAgent {
             id: "custom:a".to_owned(),
             name: "A".to_owned(),
             local: true,
             model: Arc::new(Scripted { answers: answers.to_vec(), ..Scripted::default() }),
             options: ModelOptions::default(),
-            tools: Toolbox::exploration(Arc::new(History::empty())),
+            tools: Toolbox { registry: tools.registry.clone().with(Arc::new(Sees)), ..tools },
         };
         let request = AgentRequest {
             session_id: "s".to_owned(),
@@ -138,6 +160,6 @@ mod tests {
         let outcome = agent.prompt(&request, log.clone(), &CancellationToken::new());
         assert_eq!(outcome.text, "One file.");
         let story = story(&log.0.lock().unwrap());
-        assert_eq!(story, "call #1 fs.list_dir {}\nend #1 [\"a.txt\"]\nmessage One file.");
+        assert_eq!(story, "call #1 sees {}\nend #1 [\"s\",true]\nmessage One file.");
     }
 }

@@ -267,4 +267,18 @@ mod tests {
             assert!(error.to_string().contains(part), "{arguments}: {error}");
         }
     }
+
+    proptest::proptest! {
+        /// Whatever a model makes up, a delegate works in the workspace and on files of it.
+        #[test]
+        fn a_task_stays_in_the_workspace(root in "[a-z./~%\\\\ ]{0,20}", glob in "[a-z*./\\\\{},\\[\\]!? ]{0,12}") {
+            let bench = Bench::with(&[("a/b.rs", "")]);
+            let arguments = json!({"user_prompt": "x", "workspace_root": root, "files_include_glob": [glob]});
+            if let Ok(task) = Task::read(arguments, &bench.workspace) {
+                proptest::prop_assert!(task.root.starts_with(bench.root()), "{root}");
+                let climbs = glob.split('/').any(|part| part == "..");
+                proptest::prop_assert!(!glob.starts_with('/') && !climbs, "{glob}");
+            }
+        }
+    }
 }
