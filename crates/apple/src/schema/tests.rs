@@ -155,6 +155,19 @@ fn references_that_lead_nowhere_or_have_no_end_are_told() {
 }
 
 #[test]
+fn a_schema_that_refers_to_itself_for_ever_is_checked_in_the_end() {
+    for schema in [
+        json!({"$ref": "#"}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}),
+        json!({"type": "object", "allOf": [{"$ref": "#"}], "properties": {"a": {"$ref": "#"}}}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
+    ] {
+        let tool = OfferedTool::new(&spec("t", schema.clone()));
+        let _ = tool.read(tool.said(&json!({"a": {"a": {}}})));
+    }
+}
+
+#[test]
 fn bounds_that_contradict_each_other_are_no_bounds() {
     let schema = json!({"type": "object", "properties": {
         "n": {"type": "integer", "minimum": 3, "maximum": 1},
