@@ -50,7 +50,7 @@ test('an agent is added, checked, used, and forgotten; what is wrong with one is
   await tab.close();
 });
 
-test('an agent that is not installed is offered with the reason, and says it when it is asked', async () => {
+test('an agent that is not installed is offered with the reason, and OpenAgents chooses another', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   await page.getByRole('button', { name: /^Answered by/ }).click();
@@ -58,6 +58,20 @@ test('an agent that is not installed is offered with the reason, and says it whe
   await codex.getByText('Set up').waitFor();
   await codex.click();
   await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
+  await page.keyboard.press('Escape');
+
+  // It was there when it was chosen, and is not any more.
+  await page.evaluate(() => localStorage.setItem('openagents.mode', 'codex'));
+  await page.reload();
+  await page.locator('[data-mode=codex]', { hasText: 'not installed' }).waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Start' }).isDisabled());
+  await tab.shootAll('start-agent-unavailable');
+  await tab.pick('default_mode');
+  await page.getByLabel('Goals').fill('What can you do?');
+  await tab.shootAll('start-agents');
+  await page.getByRole('button', { name: 'Ask instead' }).click();
+  await page.locator('[data-routed=inline]').waitFor();
+  await tab.atRest();
   await tab.close();
 });
 
@@ -121,7 +135,7 @@ test('prompts that are left to OpenAgents say who answers and why', async () => 
   await tab.shootAll('routed');
   await page.keyboard.press('Control+Alt+KeyD');
   await page.getByRole('button', { name: 'Routing' }).click();
-  await page.locator('[data-decision]', { hasText: 'What can you do?' }).waitFor();
+  await page.locator('[data-decision]', { hasText: 'What can you do?' }).first().waitFor();
   await tab.close();
 });
 

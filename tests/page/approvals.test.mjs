@@ -95,7 +95,7 @@ test('two who answer at once: the first counts, and the other sees whose answer 
   await two.close();
 });
 
-test('after a crash of the server the question is still there, or says that nobody waits', async () => {
+test('after a crash of the server the question says that nobody waits, and the agent can be asked to go on', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   tab.expected.push(/WebSocket connection/);
@@ -104,9 +104,14 @@ test('after a crash of the server the question is still there, or says that nobo
   await stage.server.crash();
   stage.server = await stage.server.again();
   await tab.live();
-  await page.locator('[data-approval-state=withdrawn], [data-approval-state=pending]').waitFor();
+  const gone = page.locator('[data-approval-state=withdrawn]');
+  await gone.getByText('Fake is gone and no longer waits for an answer.').waitFor();
   await tab.atRest();
   await tab.shoot('approval-after-crash');
   assert.equal(await written('later.md'), null);
+  await gone.getByRole('button', { name: 'Resume' }).click();
+  await page.getByText('You said:', { exact: false }).waitFor();
+  await tab.atRest();
+  await tab.shoot('approval-resumed');
   await tab.close();
 });

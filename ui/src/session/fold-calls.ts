@@ -13,7 +13,7 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
   const name = body.name ?? body.title;
   const row: ToolRow = {
     ...before,
-    ...details(before, { ...body, title: body.title === name ? null : body.title }),
+    ...details(before, { ...body, title: says(body.title, name) }),
     name,
     args: fields(body.rawInput),
     seqs: [...before.seqs, at.seq],
@@ -39,7 +39,7 @@ export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Updat
   const over = state === 'done' || state === 'failed';
   const after: ToolRow = {
     ...before,
-    ...details(before, body.title === before.name ? { ...body, title: null } : body),
+    ...details(before, { ...body, title: says(body.title, before.name) }),
     seqs: [...before.seqs, at.seq],
     state,
     truncated: before.truncated || (meta.truncated ?? false),
@@ -79,7 +79,7 @@ export function rowOf(fold: Fold, callId: string, at: Update, name?: string): nu
       ts: at.ts,
       callId,
       name: name ?? `call ${callId.slice(0, 8)}…`,
-      title: null,
+      title: says(name, name ?? ''),
       work: 'other',
       places: [],
       content: [],
@@ -110,6 +110,11 @@ function details(
     ...(locations && locations.length > 0 ? { places: locations.map(place) } : {}),
     ...(content && content.length > 0 ? { content: shownFrom(before.content, content.flatMap(piece)) } : {}),
   };
+}
+
+/** A title that says more than the name of the tool; agents without names for their tools say everything in the title. */
+function says(title: string | null | undefined, name: string): string | null {
+  return title && (title !== name || /\s/.test(title)) ? title : null;
 }
 
 /** A change that was shown stays shown: some agents put a word of success in its place. */

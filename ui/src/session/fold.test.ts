@@ -189,6 +189,11 @@ describe('calls of agents', () => {
     expect(only(folded(edit()))).toMatchObject({ name: 'Edit', title: 'Edit a.rs', work: 'edit', places: [{ path: '/w/a.rs', line: 3 }] });
   });
 
+  test('without a name of a tool are called what they do', () => {
+    expect(only(folded(edit({ name: undefined, title: 'Look around' })))).toMatchObject({ name: 'Look around', title: 'Look around' });
+    expect(only(folded(edit({ name: undefined, title: 'fs.list_dir' })))).toMatchObject({ name: 'fs.list_dir', title: null });
+  });
+
   test('keep what news of them leave out, and take what is there', () => {
     const diff = { type: 'diff', path: '/w/a.rs', oldText: 'a', newText: 'b' };
     const terminal = { type: 'terminal', terminalId: 't', _meta: { openagents: { terminal: { command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null } } } };
