@@ -7,7 +7,8 @@ use super::{
 use crate::process::{Tail, signal_name};
 use agent_client_protocol_schema::v1::ToolCallStatus as Status;
 use openagents_core::update::{
-    Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent, ToolKind,
+    Cut, Location, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent,
+    ToolKind,
 };
 use serde_json::{Map, Value};
 use std::{
@@ -42,7 +43,10 @@ struct Call {
     open: bool,
     started: bool,
     kind: ToolKind,
+    /// As they were told last, until it ends: agents repeat themselves.
     title: Option<String>,
+    raw_input: Option<Value>,
+    locations: Vec<Location>,
     /// Kept while it is open, and for as long as it shows a terminal, which is told again and again.
     shown: Vec<Shown>,
     /// The terminal that this row was made for, until a call of the agent takes it over.
@@ -130,6 +134,7 @@ impl Calls {
         let name = news.name.take().as_deref().and_then(from_wire::one_line);
         let name = name.or(by_kind).or_else(|| details.title.clone()).unwrap_or_else(|| "tool".to_owned());
         let title = details.title.clone();
+        let raw_input = details.raw_input.clone();
         let arguments = match details.raw_input.take() {
             Some(Value::Object(arguments)) => arguments,
             other => {
@@ -147,6 +152,8 @@ impl Calls {
             started: false,
             kind,
             title,
+            raw_input,
+            locations: details.locations.clone(),
             shown,
             made_for: None,
             told: None,
@@ -165,11 +172,9 @@ impl Calls {
 
     fn tell(&mut self, now: Instant, at: usize, news: CallNews, ready: &mut Ready) {
         let CallNews { status, mut details, shown, raw_output, .. } = news;
+        self.calls[at].forget_repeated(&mut details);
+        let shown = shown.filter(|shown| *shown != self.calls[at].shown);
         let call = &mut self.calls[at];
-        call.kind = details.kind.unwrap_or(call.kind);
-        if details.title.is_some() {
-            call.title.clone_from(&details.title);
-        }
         let is_new = shown.is_some();
         if let Some(shown) = shown {
             // A terminal that was shown stays: agents tell its text without it at the end.
@@ -186,12 +191,14 @@ impl Calls {
             (self.calls[at].dirty, self.calls[at].told) = (false, Some(now));
         }
         let late = self.is_late(&self.calls[at]);
+        let failed = || reason(raw_output.as_ref(), &self.content(&shown));
+        let failed = (status == Some(Status::Failed)).then(failed);
         let call = &mut self.calls[at];
         let status = match status {
             Some(Status::Completed) => {
                 ToolCallStatus::Completed { output: raw_output.unwrap_or(Value::Null), cut: Cut::default() }
             }
-            Some(Status::Failed) => ToolCallStatus::Error { message: reason(raw_output, &details.content) },
+            Some(Status::Failed) => ToolCallStatus::Error { message: failed.unwrap_or_default() },
             Some(Status::InProgress) if call.open && !call.started => {
                 ToolCallStatus::Started { progress: 0.0, note: None }
             }
@@ -207,7 +214,7 @@ impl Calls {
         // There is nothing more to be told of it; only terminals go on.
         let call = &mut self.calls[at];
         if !call.open && !call.shown.iter().any(|piece| matches!(piece, Shown::Terminal(_))) {
-            call.shown = Vec::new();
+            (call.shown, call.raw_input, call.locations) = (Vec::new(), None, Vec::new());
         }
         self.retell(now, at, ready);
     }
@@ -422,15 +429,43 @@ impl Calls {
     }
 }
 
+impl Call {
+    /// Remembers what is new, and takes out what is not: whole files would go into the log twice.
+    fn forget_repeated(&mut self, details: &mut ToolCallDetails) {
+        if details.title.is_some() && details.title == self.title {
+            details.title = None;
+        }
+        if details.kind == Some(self.kind) {
+            details.kind = None;
+        }
+        if details.raw_input.is_some() && details.raw_input == self.raw_input {
+            details.raw_input = None;
+        }
+        if details.locations == self.locations {
+            details.locations.clear();
+        }
+        self.kind = details.kind.unwrap_or(self.kind);
+        if details.title.is_some() {
+            self.title.clone_from(&details.title);
+        }
+        if details.raw_input.is_some() {
+            self.raw_input.clone_from(&details.raw_input);
+        }
+        if !details.locations.is_empty() {
+            self.locations.clone_from(&details.locations);
+        }
+    }
+}
+
 /// Why a call failed, one line.
-fn reason(raw_output: Option<Value>, content: &[ToolContent]) -> String {
+fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> String {
     let text = content.iter().find_map(|piece| match piece {
         ToolContent::Text { text } => Some(text.trim_matches(['`', '\n']).to_owned()),
         ToolContent::Terminal { exit_code: Some(code), .. } => Some(format!("exit code {code}")),
         _ => None,
     });
     let said = match raw_output {
-        Some(Value::String(said)) => Some(said),
+        Some(Value::String(said)) => Some(said.clone()),
         Some(Value::Object(said)) => match (said.get("error"), said.get("exit_code")) {
             (Some(Value::String(error)), _) => Some(error.clone()),
             (_, Some(Value::Number(code))) => Some(format!("exit code {code}")),

@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 /// What comes next on a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// Without its end.
     Whole(Vec<u8>),
     /// It is longer than the limit; nothing after it is read.
@@ -14,7 +14,7 @@ pub(super) enum Line {
 }
 
 /// Reads up to the next `\n`.
-pub(super) fn next(input: &mut impl BufRead, limit: usize) -> Line {
+pub(crate) fn next(input: &mut impl BufRead, limit: usize) -> Line {
     let mut line = Vec::new();
     loop {
         let available = match input.fill_buf() {

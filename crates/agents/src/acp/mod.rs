@@ -13,7 +13,7 @@ mod connection;
 mod files;
 mod frame;
 mod from_wire;
-mod lines;
+pub(crate) mod lines;
 mod live;
 mod opening;
 mod options;
