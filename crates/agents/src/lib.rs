@@ -5,6 +5,7 @@
 
 pub mod acp;
 mod capture;
+mod command_line;
 mod custom;
 mod doctor;
 mod known;

@@ -2,6 +2,7 @@
 
 use crate::{
     acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience},
+    command_line::CommandLine,
     custom::ModelAgent,
     doctor::{Reach, Subject},
     shell::Environment,
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub(super) enum Provider {
     /// A program that is hosted.
     Acp(Arc<AcpAgent>),
+    /// A program that is run once for each prompt.
+    CommandLine(Arc<CommandLine>),
     /// A model behind an address.
     Model(Arc<ModelAgent>),
 }
@@ -22,7 +25,17 @@ impl Provider {
     pub(super) fn shared(self) -> Arc<dyn AgentProvider> {
         match self {
             Self::Acp(agent) => agent,
+            Self::CommandLine(agent) => agent,
             Self::Model(agent) => agent,
+        }
+    }
+
+    /// Ends what runs, with its whole process group. Blocks for little more than 2 s at most.
+    pub(super) fn shut_down(&self) {
+        match self {
+            Self::Acp(agent) => agent.shut_down(),
+            Self::CommandLine(agent) => agent.shut_down(),
+            Self::Model(_) => {}
         }
     }
 }
@@ -55,6 +68,10 @@ pub(super) fn provider(
             }))))
         }
         Reach::Model(agent) => Ok(Provider::Model(Arc::new(ModelAgent::new(agent, environment)?))),
-        Reach::CommandLine { .. } => Err(format!("{} cannot be reached", subject.name())),
+        Reach::CommandLine { program } => {
+            let (id, name) = (subject.id(), subject.name());
+            let agent = CommandLine::new(id, name, program.clone(), environment.clone());
+            Ok(Provider::CommandLine(Arc::new(agent)))
+        }
     }
 }

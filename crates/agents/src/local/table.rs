@@ -5,7 +5,6 @@ use super::{
     reach::{self, Provider},
 };
 use crate::{
-    acp::AcpAgent,
     doctor::{Diagnosis, Reach, Subject},
     known::KNOWN,
     shell::Environment,
@@ -14,10 +13,7 @@ use openagents_core::{
     agent::{AgentProvider, AgentSettings, AgentsSnapshot},
     model::Availability,
 };
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Weak},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The agents and what goes on with them.
 #[derive(Debug, Default)]
@@ -28,8 +24,8 @@ pub(super) struct Table {
     pub(super) environment: Option<Arc<Environment>>,
     /// Who is to be checked, and how thoroughly.
     pub(super) wanted: BTreeMap<String, Depth>,
-    /// Whatever was made to host an agent and is still in use, also after a check found another way.
-    hosted: Vec<Weak<AcpAgent>>,
+    /// What answered before a check found another way: a turn of it may go on.
+    replaced: Vec<Provider>,
     /// The shell is asked again before the next check.
     pub(super) look_afresh: bool,
     /// A check is under way.
@@ -92,17 +88,16 @@ impl Table {
     /// Takes over what was found out, unless the agent has been changed or removed meanwhile.
     pub(super) fn found(&mut self, subject: &Subject, diagnosis: Diagnosis, environment: &Arc<Environment>) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.subject == *subject) else { return };
-        let made = entry.run(&diagnosis, environment);
+        let replaced = entry.run(&diagnosis, environment);
         entry.diagnosis = Some(diagnosis);
-        self.hosted.retain(|hosted| hosted.strong_count() > 0);
-        self.hosted.extend(made.as_ref().map(Arc::downgrade));
+        self.replaced.extend(replaced);
     }
 
     /// Forgets everything that runs, and returns what has to be ended.
-    pub(super) fn take_running(&mut self) -> Vec<Arc<AcpAgent>> {
+    pub(super) fn take_running(&mut self) -> Vec<Provider> {
         self.wanted.clear();
-        self.entries.iter_mut().for_each(|entry| entry.running = None);
-        std::mem::take(&mut self.hosted).iter().filter_map(Weak::upgrade).collect()
+        let running = self.entries.iter_mut().filter_map(|entry| entry.running.take());
+        running.filter_map(|running| running.provider.ok()).chain(self.replaced.drain(..)).collect()
     }
 
     pub(super) fn snapshot(&self) -> AgentsSnapshot {
@@ -142,22 +137,19 @@ impl Entry {
         })
     }
 
-    /// What runs goes on as long as it would be started in the same way. Returns what was made to host an agent.
-    fn run(&mut self, diagnosis: &Diagnosis, environment: &Arc<Environment>) -> Option<Arc<AcpAgent>> {
+    /// What runs goes on as long as it would be started in the same way. Returns what does not.
+    fn run(&mut self, diagnosis: &Diagnosis, environment: &Arc<Environment>) -> Option<Provider> {
         let same = |running: &Running| {
             Some(&running.reach) == diagnosis.reach.as_ref() && running.environment == *environment
         };
         if self.running.as_ref().is_some_and(same) {
             return None;
         }
-        self.running = diagnosis.reach.clone().map(|reach| Running {
+        let running = diagnosis.reach.clone().map(|reach| Running {
             provider: reach::provider(&self.subject, &reach, environment),
             environment: environment.clone(),
             reach,
         });
-        match &self.running.as_ref()?.provider {
-            Ok(Provider::Acp(agent)) => Some(agent.clone()),
-            Ok(Provider::Model(_)) | Err(_) => None,
-        }
+        std::mem::replace(&mut self.running, running)?.provider.ok()
     }
 }

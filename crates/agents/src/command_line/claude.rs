@@ -1,0 +1,104 @@
+//! What `claude -p --output-format stream-json` prints (Claude Code 2.1.330).
+
+use super::news::{Call, News, diff, location, terminal, text, title};
+use openagents_core::update::{ToolContent, ToolKind};
+use serde_json::{Map, Value};
+
+/// The prompt comes on standard input.
+pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
+    let mut arguments = vec!["-p", "--output-format", "stream-json", "--verbose"];
+    arguments.extend(resume.into_iter().flat_map(|session| ["--resume", session]));
+    arguments
+}
+
+/// Reads a line; what is not known says nothing.
+pub(super) fn read(line: &[u8]) -> Vec<News> {
+    let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+    let parts = || event["message"]["content"].as_array().into_iter().flatten();
+    match event["type"].as_str() {
+        Some("system") if event["subtype"] == "init" => {
+            event["session_id"].as_str().map(|id| News::Session(id.to_owned())).into_iter().collect()
+        }
+        Some("assistant") => parts().filter_map(said).collect(),
+        Some("user") => parts().filter_map(result).collect(),
+        Some("result") => vec![end(&event)],
+        _ => Vec::new(),
+    }
+}
+
+fn end(event: &Value) -> News {
+    if event["is_error"] != true && event["subtype"].as_str().is_none_or(|subtype| subtype == "success") {
+        return News::Done;
+    }
+    let why = event["result"].as_str().or_else(|| event["errors"][0].as_str());
+    let why = why.or_else(|| event["subtype"].as_str()).filter(|why| !why.is_empty());
+    News::Failed(title(why.unwrap_or("it did not say why")))
+}
+
+fn said(part: &Value) -> Option<News> {
+    match part["type"].as_str()? {
+        "text" => Some(News::Said(part["text"].as_str()?.to_owned())),
+        "thinking" => Some(News::Thought(part["thinking"].as_str()?.to_owned())),
+        "tool_use" => {
+            let (id, name) = (part["id"].as_str()?, part["name"].as_str()?);
+            let arguments = part["input"].as_object().cloned().unwrap_or_default();
+            Some(News::Began(call(id, name, arguments)))
+        }
+        _ => None,
+    }
+}
+
+fn call(id: &str, name: &str, arguments: Map<String, Value>) -> Call {
+    let said = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let path = said("file_path").or_else(|| said("notebook_path")).or_else(|| said("path"));
+    let kind = match name {
+        "Read" => ToolKind::Read,
+        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => ToolKind::Edit,
+        "Bash" => ToolKind::Execute,
+        "Grep" | "Glob" | "LS" => ToolKind::Search,
+        "WebFetch" | "WebSearch" => ToolKind::Fetch,
+        _ => ToolKind::Other,
+    };
+    let about = said("command").or(path).or_else(|| said("pattern")).or_else(|| said("description"));
+    let line = if name == "Bash" {
+        about.unwrap_or(name).to_owned()
+    } else {
+        format!("{name} {}", about.unwrap_or_default())
+    };
+    let content = match (name, path) {
+        ("Write", Some(path)) => said("content").map(|new| diff(path, None, new)).into_iter().collect(),
+        ("Edit", Some(path)) => {
+            let change = said("new_string").map(|new| diff(path, said("old_string"), new));
+            change.into_iter().collect()
+        }
+        ("Bash", _) => said("command").map(|command| terminal(id, command, "", None)).into_iter().collect(),
+        _ => Vec::new(),
+    };
+    Call {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        title: title(&line),
+        kind,
+        locations: path.map(location).into_iter().collect(),
+        content,
+        arguments,
+    }
+}
+
+fn result(part: &Value) -> Option<News> {
+    if part["type"] != "tool_result" {
+        return None;
+    }
+    let id = part["tool_use_id"].as_str()?.to_owned();
+    let said = match &part["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts: Vec<_> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    };
+    let end = if part["is_error"] == true { Err(title(&said)) } else { Ok(Value::Null) };
+    let content: Vec<ToolContent> = if said.is_empty() { Vec::new() } else { vec![text(&said)] };
+    Some(News::Went { id, content, end: Some(end) })
+}

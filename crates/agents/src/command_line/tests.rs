@@ -1,0 +1,277 @@
+use super::*;
+use crate::testing::program;
+use openagents_core::{
+    agent::{AccessLimits, AgentEvent, CLAUDE_CODE, Transcript},
+    approval::{ApprovalOutcome, ApprovalRequest, Approvals},
+    update::{RunState, SessionUpdate, ToolCallStatus, ToolContent},
+};
+use proptest::prelude::*;
+use std::time::Instant;
+
+#[derive(Default)]
+struct Host {
+    updates: Mutex<Vec<SessionUpdate>>,
+    remembered: Mutex<Vec<String>>,
+}
+
+impl Approvals for Host {
+    fn ask(&self, _: ApprovalRequest, _: &CancellationToken) -> ApprovalOutcome {
+        unreachable!("nobody can be asked")
+    }
+}
+
+impl AgentHost for Host {
+    fn emit(&self, event: AgentEvent) {
+        let AgentEvent::Update(update) = event else { return };
+        self.updates.lock().unwrap().push(update);
+    }
+
+    fn remember(&self, id: &str) {
+        self.remembered.lock().unwrap().push(id.to_owned());
+    }
+}
+
+impl Host {
+    /// One line for each update.
+    fn told(&self) -> Vec<String> {
+        let updates = self.updates.lock().unwrap();
+        let line = |update: &SessionUpdate| match update {
+            SessionUpdate::AgentMessage(message) if message.ended => {
+                format!("ends {}", message.text).trim_end().to_owned()
+            }
+            SessionUpdate::AgentMessage(message) => format!("says {}", message.text),
+            SessionUpdate::AgentThought(thought) => format!("thinks {}", thought.text),
+            SessionUpdate::ToolCall(call) => {
+                format!(
+                    "{} {}{}",
+                    call.name,
+                    call.details.title.as_deref().unwrap(),
+                    shown(&call.details.content)
+                )
+            }
+            SessionUpdate::ToolCallUpdate(update) => match &update.status {
+                ToolCallStatus::Started { .. } => "started".to_owned(),
+                ToolCallStatus::Completed { .. } => format!("completed{}", shown(&update.details.content)),
+                ToolCallStatus::Error { message } => {
+                    format!("error {message}{}", shown(&update.details.content))
+                }
+                ToolCallStatus::Unchanged => "unchanged".to_owned(),
+            },
+            other => format!("{other:?}"),
+        };
+        updates.iter().map(line).collect()
+    }
+}
+
+fn shown(content: &[ToolContent]) -> String {
+    let piece = |piece: &ToolContent| match piece {
+        ToolContent::Text { text } => format!(" [{text}]"),
+        ToolContent::Diff { path, old_text, new_text } => format!(" [{path}: {old_text:?} → {new_text:?}]"),
+        ToolContent::Terminal { output, exit_code, .. } => format!(" [{output:?} {exit_code:?}]"),
+    };
+    content.iter().map(piece).collect()
+}
+
+fn prompt(
+    id: &str,
+    script: &str,
+    resume: Option<&str>,
+    cancel: &CancellationToken,
+) -> (PromptOutcome, Arc<Host>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = program(folder.path(), "agent", script);
+    let environment = Arc::new(Environment::default().with_path("/usr/bin:/bin"));
+    let agent = CommandLine::new(id.to_owned(), "Agent".to_owned(), path, environment);
+    let request = AgentRequest {
+        session_id: "s".to_owned(),
+        root: folder.path().to_owned(),
+        text: "-do it".to_owned(),
+        transcript: Transcript::default(),
+        resume: resume.map(str::to_owned),
+        limits: AccessLimits::default(),
+    };
+    let host = Arc::new(Host::default());
+    (agent.prompt(&request, host.clone(), cancel), host)
+}
+
+fn run(id: &str, script: &str) -> (PromptOutcome, Arc<Host>) {
+    prompt(id, script, None, &CancellationToken::new())
+}
+
+fn print(lines: &str) -> String {
+    format!("cat >/dev/null\ncat <<'END'\n{lines}\nEND")
+}
+
+/// As codex 0.169 prints it.
+const CODEX_TURN: &str = r#"{"type":"thread.started","thread_id":"t-1"}
+{"type":"turn.started"}
+no json
+{"type":"item.completed","item":{"id":"item_0","type":"error","message":"Model metadata not found."}}
+{"type":"item.completed","item":{"id":"item_1","type":"reasoning","text":"First look."}}
+{"type":"item.started","item":{"id":"item_3","type":"command_execution","command":"/bin/bash -lc 'ls'","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_3","type":"command_execution","command":"/bin/bash -lc 'ls'","aggregated_output":"README.md\n","exit_code":0,"status":"completed"}}
+{"type":"item.completed","item":{"id":"item_4","type":"file_change","changes":[{"path":"/w/a.rs","kind":"update"}],"status":"completed"}}
+{"type":"item.started","item":{"id":"item_6","type":"command_execution","command":"false","aggregated_output":"","exit_code":null,"status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_6","type":"command_execution","command":"false","aggregated_output":"no\n","exit_code":1,"status":"failed"}}
+{"type":"item.completed","item":{"id":"item_8","type":"agent_message","text":"All done."}}
+{"type":"turn.completed","usage":{"input_tokens":1055,"output_tokens":57}}"#;
+
+/// As Claude Code 2.1.330 prints it.
+const CLAUDE_TURN: &str = r#"{"type":"system","subtype":"init","session_id":"c-1","tools":["Bash"]}
+{"type":"system","subtype":"thinking_tokens","estimated_tokens":2}
+{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"First look."},{"type":"text","text":"Starting."}]}}
+{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"ls"}}]}}
+{"type":"user","message":{"content":[{"tool_use_id":"toolu_1","type":"tool_result","content":"README.md","is_error":false}]}}
+{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_2","name":"Edit","input":{"file_path":"/w/a.rs","old_string":"a","new_string":"b"}}]}}
+{"type":"user","message":{"content":[{"tool_use_id":"toolu_2","type":"tool_result","content":[{"type":"text","text":"Edited."}]}]}}
+{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_3","name":"Read","input":{"file_path":"/w/b.rs"}}]}}
+{"type":"user","message":{"content":[{"tool_use_id":"toolu_3","type":"tool_result","content":"No such file","is_error":true}]}}
+{"type":"assistant","message":{"content":[{"type":"text","text":"All done."}]}}
+{"type":"result","subtype":"success","is_error":false,"result":"All done.","session_id":"c-1"}"#;
+
+#[test]
+fn a_turn_of_codex_is_told_as_it_was() {
+    let (outcome, host) = run(CODEX, &print(CODEX_TURN));
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
+    assert_eq!(*host.remembered.lock().unwrap(), ["t-1"]);
+    insta::assert_snapshot!(host.told().join("\n"), @r#"
+    thinks First look.
+    command_execution /bin/bash -lc 'ls' ["" None]
+    started
+    completed ["README.md\n" Some(0)]
+    file_change Edit /w/a.rs [- update /w/a.rs]
+    started
+    completed [- update /w/a.rs]
+    command_execution false ["" None]
+    started
+    error exit code 1 ["no\n" Some(1)]
+    says All done.
+    ends
+    "#);
+}
+
+#[test]
+fn a_turn_of_claude_code_is_told_as_it_was() {
+    let (outcome, host) = run(CLAUDE_CODE, &print(CLAUDE_TURN));
+    assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
+    assert_eq!(*host.remembered.lock().unwrap(), ["c-1"]);
+    insta::assert_snapshot!(host.told().join("\n"), @r#"
+    thinks First look.
+    says Starting.
+    Bash ls ["" None]
+    started
+    completed [README.md]
+    Edit Edit /w/a.rs [/w/a.rs: Some("a") → "b"]
+    started
+    completed
+    Read Read /w/b.rs
+    started
+    error No such file [No such file]
+    says All done.
+    ends
+    "#);
+}
+
+#[test]
+fn the_prompt_comes_on_standard_input_and_a_session_goes_on() {
+    let echo = r#"text=$(cat); printf '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"%s|%s"}}\n{"type":"turn.completed"}\n' "$*" "$text""#;
+    let rows = [
+        (None, "exec --json --skip-git-repo-check -|-do it"),
+        (Some("t-1"), "exec resume --json --skip-git-repo-check t-1 -|-do it"),
+    ];
+    for (resume, expected) in rows {
+        let (outcome, _) = prompt(CODEX, echo, resume, &CancellationToken::new());
+        assert_eq!(outcome.text, expected);
+    }
+    let echo = r#"text=$(cat); printf '{"type":"assistant","message":{"content":[{"type":"text","text":"%s|%s"}]}}\n{"type":"result","subtype":"success"}\n' "$*" "$text""#;
+    let (outcome, _) = prompt(CLAUDE_CODE, echo, Some("c-1"), &CancellationToken::new());
+    assert_eq!(outcome.text, "-p --output-format stream-json --verbose --resume c-1|-do it");
+}
+
+#[test]
+fn a_turn_that_fails_says_why_and_leaves_no_call_open() {
+    let begins = r#"{"type":"item.started","item":{"id":"i","type":"command_execution","command":"x"}}"#;
+    let rows = [
+        (
+            CODEX,
+            format!("{}\necho 'out of luck' >&2; exit 3", print(begins)),
+            "❌ Agent ended (exit code 3) before it had answered: out of luck",
+        ),
+        (
+            CODEX,
+            print(&format!("{begins}\n{}", r#"{"type":"turn.failed","error":{"message":"no model"}}"#)),
+            "❌ Agent: no model",
+        ),
+        (
+            CLAUDE_CODE,
+            print(
+                r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["no model"]}"#,
+            ),
+            "❌ Agent: no model",
+        ),
+        (CLAUDE_CODE, "exit 0".to_owned(), "❌ Agent ended (exit code 0) before it had answered"),
+    ];
+    for (id, script, expected) in rows {
+        let (outcome, host) = run(id, &script);
+        assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Failed, expected));
+        let told = host.told();
+        assert_eq!(told.last().map(String::as_str), Some(format!("ends {expected}").as_str()));
+        let count = |start: &str| told.iter().filter(|line| line.starts_with(start)).count();
+        assert_eq!(count("command_execution"), count("error the turn failed"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_cancel_ends_the_program_and_what_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = folder.path().join("ids");
+    let begins = r#"{"type":"item.started","item":{"id":"i","type":"command_execution","command":"x"}}"#;
+    let script =
+        format!("echo '{begins}'\nsleep 1000 & echo $! > {0}.new; mv {0}.new {0}; wait", ids.display());
+    let cancel = CancellationToken::new();
+    let (stop, watched) = (cancel.clone(), ids.clone());
+    let started = Instant::now();
+    let canceller = thread::spawn(move || {
+        while !watched.exists() {
+            assert!(started.elapsed() < Duration::from_secs(60));
+            thread::sleep(POLL);
+        }
+        // The line comes before the file and is told at once.
+        thread::sleep(POLL * 5);
+        stop.cancel();
+    });
+    let (outcome, host) = prompt(CODEX, &script, None, &cancel);
+    canceller.join().unwrap();
+    assert_eq!(outcome.state, RunState::Cancelled);
+    let told = host.told();
+    assert_eq!(told[told.len() - 2..], ["error cancelled", "ends Cancelled."]);
+    let id = std::fs::read_to_string(ids).unwrap();
+    let process = std::path::Path::new("/proc").join(id.trim());
+    while process.exists() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{id} goes on");
+        thread::sleep(POLL);
+    }
+}
+
+#[test]
+fn a_line_without_end_is_a_failure() {
+    let (outcome, _) = run(CODEX, "exec tr '\\0' x < /dev/zero");
+    assert_eq!(outcome.text, "❌ Agent printed a line of more than 16 MB");
+}
+
+proptest! {
+    #[test]
+    fn any_line_is_read(line in ".*", at in 0..CODEX_TURN.len(), byte: u8) {
+        codex::read(line.as_bytes());
+        claude::read(line.as_bytes());
+        for turn in [CODEX_TURN, CLAUDE_TURN] {
+            let mut damaged = turn.as_bytes().to_vec();
+            let at = at % damaged.len();
+            damaged[at] = byte;
+            for line in damaged.split(|byte| *byte == b'\n') {
+                codex::read(line);
+                claude::read(line);
+            }
+        }
+    }
+}
