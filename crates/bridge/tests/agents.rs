@@ -95,7 +95,7 @@ async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
     client.answer(id).await;
     let notes = updates(&mut client);
     assert!(shown(&notes).last().unwrap().contains("❌ the answer ended unexpectedly"));
-    let end = notes.iter().filter(|note| note["update"]["toolCallId"] == "open").next_back().unwrap();
+    let end = notes.iter().rfind(|note| note["update"]["toolCallId"] == "open").unwrap();
     assert_eq!(end["update"]["status"], "failed");
     client.request("session/prompt", prompt(&session, "well")).await;
     assert!(shown(&updates(&mut client)).contains(&"agent_message_chunk: fine".to_owned()));
@@ -222,6 +222,25 @@ async fn agents_are_listed_watched_and_changed() {
     assert_eq!(code, -32002);
     assert!(message.contains("nobody"), "{message}");
     assert_eq!(troupe.watchers.lock().unwrap().len(), 1);
+}
+
+/// As the protocol has it: a session goes on without its past being told again, and ends with what runs for it.
+#[tokio::test]
+async fn a_session_is_resumed_and_closed() {
+    let agent = ScriptedAgent::new(CODEX, |_, host, cancel| agents::until_cancelled(host, cancel));
+    let (house, troupe) = agents::house(vec![agent]).await;
+    let (mut client, mut editor) = (ours_client(&house, "Window").await, ours_client(&house, "Editor").await);
+    let session = session_in(&mut client, &house, CODEX).await;
+    let id = client.ask("session/prompt", prompt(&session, "go")).await;
+    client.notes_until("user_message_chunk").await;
+    let resumed = editor.request("session/resume", json!({"sessionId": session, "cwd": "/"})).await;
+    assert_eq!(resumed["modes"]["currentModeId"], CODEX);
+    assert!(editor.notes.is_empty(), "{:?}", editor.notes);
+    assert_eq!(editor.request("session/close", json!({"sessionId": session})).await, json!({}));
+    assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
+    assert_eq!(*troupe.agents[0].closed.lock().unwrap(), [session.as_str().unwrap()]);
+    let unknown = json!({"sessionId": "unknown"});
+    assert_eq!(editor.error("session/close", unknown).await.0, -32002);
 }
 
 #[tokio::test]

@@ -3,8 +3,9 @@
 use super::{agents, approvals, models};
 use crate::{error::Fault, policy::Policy};
 use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES as ACP, CancelNotification, ContentBlock, EmbeddedResourceResource, InitializeRequest,
-    ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PromptRequest, SetSessionModeRequest,
+    AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock,
+    EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
+    PromptRequest, ResumeSessionRequest, SetSessionModeRequest,
 };
 use openagents_core::{agent::AgentCommand, explore::PlannerChoice, model::ModelCommand};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -30,6 +31,8 @@ pub(crate) enum Call {
     NewSession(NewSessionRequest),
     ListSessions(ListSessionsRequest),
     LoadSession(LoadSessionRequest),
+    ResumeSession(ResumeSessionRequest),
+    CloseSession(CloseSessionRequest),
     Prompt(PromptRequest),
     Cancel(CancelNotification),
     SetMode(SetSessionModeRequest),
@@ -108,6 +111,8 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.session_new, Scope::Prompt, |params| Ok(Call::NewSession(read(with_servers(params))?))),
     (ACP.session_list, Scope::View, |params| Ok(Call::ListSessions(read(params)?))),
     (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
+    (ACP.session_resume, Scope::View, |params| Ok(Call::ResumeSession(read(with_cwd(params))?))),
+    (ACP.session_close, Scope::Prompt, |params| Ok(Call::CloseSession(read(params)?))),
     (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(read(params)?))),
     (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(read(params)?))),
     (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(read(params)?))),

@@ -18,8 +18,9 @@ use crate::{
     shared::Shared,
 };
 use agent_client_protocol_schema::v1::{
-    InitializeRequest, LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
-    PromptRequest, PromptResponse, SessionModeState, SetSessionModeRequest, StopReason,
+    CloseSessionResponse, InitializeRequest, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
+    NewSessionResponse, PromptRequest, PromptResponse, ResumeSessionResponse, SessionModeState,
+    SetSessionModeRequest, StopReason,
 };
 use openagents_core::update::RunState;
 use serde::Serialize;
@@ -134,6 +135,20 @@ impl Methods {
             Call::NewSession(request) => self.new_session(request).await,
             Call::ListSessions(request) => Ok(Answer::Now(requests::list(hub, request).await?)),
             Call::LoadSession(request) => self.load(request).await,
+            Call::ResumeSession(request) => {
+                let session = self.session(&request.session_id.0).await?;
+                let seq = session.head().seq;
+                let response = ResumeSessionResponse::new().modes(self.modes(&session));
+                Ok(Answer::AndFollow(wire(&response), session, seq))
+            }
+            Call::CloseSession(request) => {
+                let session = self.session(&request.session_id.0).await?;
+                session.cancel();
+                hub.close(&session);
+                self.follows.remove(session.id());
+                self.send(Out::Leave(session)).await;
+                Ok(Answer::Now(wire(&CloseSessionResponse::new())))
+            }
             Call::Prompt(request) => self.prompt(request).await,
             Call::Cancel(cancel) => {
                 self.session(&cancel.session_id.0).await?.cancel();

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
         AgentCapabilities, Implementation, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-        SessionCapabilities, SessionListCapabilities,
+        SessionCapabilities, SessionCloseCapabilities, SessionListCapabilities, SessionResumeCapabilities,
     },
 };
 use serde_json::{Value, json};
@@ -19,7 +19,10 @@ const TEXT: usize = 256 << 10;
 const TEXT_MAX: usize = 4 << 20;
 
 pub(super) fn initialized(connection: &str, root: Option<&Path>) -> Value {
-    let sessions = SessionCapabilities::new().list(SessionListCapabilities::new());
+    let sessions = SessionCapabilities::new()
+        .list(SessionListCapabilities::new())
+        .resume(SessionResumeCapabilities::new())
+        .close(SessionCloseCapabilities::new());
     let response = InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
         .agent_info(

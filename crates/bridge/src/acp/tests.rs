@@ -90,6 +90,8 @@ fn what_is_accepted() {
         ("session/load", json!({"sessionId": "s"})),
         ("session/prompt", json!({"sessionId": "s", "prompt": [{"type": "text", "text": "hi"}]})),
         ("session/cancel", json!({"sessionId": "s"})),
+        ("session/resume", json!({"sessionId": "s"})),
+        ("session/close", json!({"sessionId": "s"})),
         ("session/set_mode", json!({"sessionId": "s", "modeId": "gptoss_20b"})),
         ("_openagents/explore", json!({"root": "/w", "planner": "model"})),
         ("_openagents/models/list", json!(null)),

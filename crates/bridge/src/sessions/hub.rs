@@ -351,6 +351,13 @@ impl Hub {
         Ok((find(approval_id.to_owned()).await?.ok_or_else(unknown)?, session))
     }
 
+    /// Ends what agents keep running for a session; its next prompt starts them again.
+    pub(crate) fn close(&self, session: &Session) {
+        for agent in self.runner.agents.iter().flat_map(|agents| agents.providers()) {
+            agent.close(session.id());
+        }
+    }
+
     /// Returns who explores and answers.
     pub(super) fn runner(&self) -> &Arc<Runner> {
         &self.runner
