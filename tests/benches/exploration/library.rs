@@ -141,8 +141,17 @@ fn call(
     arguments: Value,
 ) -> Result<Value> {
     let cancel = CancellationToken::new();
-    let context = ToolContext { workspace, history, limits, cancel: &cancel, progress: &() };
-    let output = Registry::exploration().call(tool, &context, arguments)?;
+    let registry = Registry::exploration();
+    let context = ToolContext {
+        session: None,
+        workspace,
+        history,
+        registry: &registry,
+        limits,
+        cancel: &cancel,
+        progress: &(),
+    };
+    let output = registry.call(tool, &context, arguments)?;
     ensure!(!output.cut.timed_out, "{tool} timed out");
     Ok(output.value)
 }
