@@ -46,7 +46,7 @@ fn text_of_an_earlier_message_is_late_in_the_next_answer() {
     timeline.end_turn(begin, RunState::Cancelled, "Cancelled", "Cancelled.");
     timeline.begin_turn(begin);
     timeline.take();
-    let updates = [(0, text("m2", "two ")), (30, text("m1", "one more")), (60, text("m2", "three"))];
+    let updates = [(0, text("m2", "two ")), (60, text("m1", "one more")), (90, text("m2", "three"))];
     let told = play(&mut timeline, begin, &updates);
     let expected = [("two ", false), ("one more", true), ("three", false)];
     assert_eq!(texts(&told), expected.map(|(text, late)| (text.to_owned(), late)));
