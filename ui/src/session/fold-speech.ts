@@ -14,7 +14,9 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
   const last = fold.rows[index];
   const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined;
   if (goesOn && !LAST_WORDS.test(last.text) && !LAST_WORDS.test(said)) {
-    const joined: MessageRow = { ...last, text: last.text + said, seqs: [...last.seqs, at.seq] };
+    // Grown in place: a copy for each of many thousand chunks takes seconds.
+    last.seqs.push(at.seq);
+    const joined: MessageRow = { ...last, text: last.text + said };
     if (summary !== undefined) joined.summary = summary;
     if (usage !== undefined) joined.usage = usage;
     fold.rows[index] = joined;
@@ -36,7 +38,8 @@ export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Updat
   const index = lastOf(fold, late);
   const last = fold.rows[index];
   if (last?.kind === 'thought' && last.messageId === messageId && last.endedAt === undefined) {
-    fold.rows[index] = { ...last, text: last.text + said, seqs: [...last.seqs, at.seq] } satisfies ThoughtRow;
+    last.seqs.push(at.seq);
+    fold.rows[index] = { ...last, text: last.text + said } satisfies ThoughtRow;
   } else {
     endThought(fold, at);
     fold.rows.push({ kind: 'thought', key: `${fold.prefix}h${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late });

@@ -16,7 +16,7 @@ export interface Asked {
   approval: Approval;
 }
 
-/** What a session looks like after a part of its log. Grown in place by `apply`; rows are replaced, never changed. */
+/** What a session looks like after a part of its log. Grown in place by `apply`; rows are replaced, never changed, but for the list of their entries. */
 export interface Fold {
   rows: Row[];
   plan: PlanView | null;
