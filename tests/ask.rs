@@ -111,6 +111,33 @@ fn gpt_oss_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
     Ok(())
 }
 
+/// What gpt-oss thinks reaches nobody, whether its server takes it out of the content or leaves it there.
+#[test]
+fn gpt_oss_behind_a_real_server_calls_tools_and_keeps_its_thoughts() -> Result<()> {
+    let desk = desk()?;
+    let (model, template) = (desk.folder("scripted.gguf"), desk.folder("template.jinja"));
+    let script = Script::explorer();
+    gptoss::write(&model, &script)?;
+    std::fs::write(&template, gptoss::CHAT_TEMPLATE)?;
+    let template = template.to_str().context("a path in UTF-8")?;
+    let server = LlamaServer::with(&model, &["--chat-template-file", template])?;
+    let (updates, last) = turn(agent(&desk, &server.base_url(), LIST, &["--json"])?)?;
+    let called = calls(&updates);
+    ensure!(called.len() == 1, "{called:?} {last}");
+    assert_eq!((called[0].0.as_str(), called[0].2.as_str()), ("fs.list_dir", "completed"));
+    assert_eq!(last["message"], script.answer);
+    assert!(!serde_json::to_string(&updates)?.contains("secret"));
+    drop(server);
+
+    let careless =
+        LlamaServer::with(&model, &["--chat-template-file", template, "--reasoning-format", "none"])?;
+    let (updates, last) = turn(agent(&desk, &careless.base_url(), LIST, &["--json"])?)?;
+    let log = serde_json::to_string(&updates)? + &last.to_string();
+    assert!(!log.contains("secret") && !log.contains("<|"), "{log}");
+    assert_eq!(last["message"], script.answer);
+    Ok(())
+}
+
 /// What is wrong goes back to the model, and the turn goes on.
 #[test]
 fn a_call_that_makes_no_sense_is_the_models_to_mend() -> Result<()> {

@@ -1,16 +1,16 @@
-//! llama-server of llama.cpp on SmolLM2: a real OpenAI-compatible server with a real small chat model.
+//! llama-server of llama.cpp: a real OpenAI-compatible server.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
 /// Tokens of the context.
-const CONTEXT: &str = "2048";
+const CONTEXT: &str = "4096";
 
 /// Runs until it is dropped.
 #[derive(Debug)]
@@ -27,8 +27,13 @@ impl Drop for LlamaServer {
 }
 
 impl LlamaServer {
-    /// Starts it on a free port and waits until it has its model.
+    /// Starts it with SmolLM2.
     pub fn start() -> Result<Self> {
+        Self::with(&small_model()?, &[])
+    }
+
+    /// Starts it with a model and more arguments on a free port, and waits until it has the model.
+    pub fn with(model: &Path, more: &[&str]) -> Result<Self> {
         let server = match std::env::var_os("LLAMA_SERVER") {
             Some(path) => PathBuf::from(path),
             None => target()?.join("llama-server/llama-server"),
@@ -39,7 +44,8 @@ impl LlamaServer {
             // More threads than free cores make a model many times slower.
             .args(["--threads", "1", "--threads-batch", "1", "--parallel", "1", "--jinja"])
             .args(["--host", "127.0.0.1", "--ctx-size", CONTEXT, "--port", &port.to_string(), "--model"])
-            .arg(small_model()?)
+            .arg(model)
+            .args(more)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

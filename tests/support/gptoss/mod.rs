@@ -11,6 +11,9 @@ pub use script::Script;
 use anyhow::{Context, Result};
 use std::path::Path;
 
+/// Harmony as a chat template, for programs that need one; with what a [`Script`] looks for in a prompt.
+pub const CHAT_TEMPLATE: &str = include_str!("chat_template.jinja");
+
 /// Writes a model that follows the script. Takes a second or two.
 pub fn write(path: &Path, script: &Script) -> Result<()> {
     let vocabulary = vocabulary::Vocabulary::new()?;

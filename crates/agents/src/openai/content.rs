@@ -149,7 +149,9 @@ impl Content {
             ("<|message|>", Mode::Header(header)) => Mode::Body(Channel::of(header)),
             ("<|message|>", _) => Mode::Body(Channel::Final),
             ("<|channel|>" | "<|constrain|>", Mode::Header(header)) => Mode::Header(format!("{header} ")),
-            // Between two messages there is nothing to say.
+            // llama-server leaves thoughts with their markers there and takes those of the answer away.
+            ("<|end|>", _) => Mode::Begin,
+            // After the end there is nothing to say.
             _ => Mode::Header(String::new()),
         };
         true
@@ -220,7 +222,13 @@ mod tests {
         said
     }
 
-    const ROWS: [(&str, &str, [&str; 3]); 20] = [
+    const ROWS: [(&str, &str, [&str; 3]); 22] = [
+        ("m", "<|channel|>analysis<|message|>secret<|end|>Hello", ["Hello", "", "secret"]),
+        (
+            "gpt-oss",
+            "<|channel|>analysis<|message|>secret<|end|>\n\n<|channel|>analysis<|message|>secret<|end|>Hello",
+            ["Hello", "", "secretsecret"],
+        ),
         ("m", "Hello", ["Hello", "", ""]),
         ("m", "\n\nHello\n", ["Hello\n", "", ""]),
         ("m", "<think>secret</think>\n\nHello", ["Hello", "", "secret"]),

@@ -22,8 +22,8 @@ fn a_real_server_answers_refuses_and_is_cancelled() {
 
     let long = ModelRequest { messages: request(&"word ".repeat(6000)).messages, ..question.clone() };
     let heard = ask(&model, &long);
-    assert!(matches!(heard.ended, Err(ModelError::ContextOverflow { context: 2048, .. })), "{heard:?}");
-    assert_eq!(model.context_tokens(), Some(2048));
+    assert!(matches!(heard.ended, Err(ModelError::ContextOverflow { context: 4096, .. })), "{heard:?}");
+    assert_eq!(model.context_tokens(), Some(4096));
 
     let cancel = CancellationToken::new();
     let endless = ModelRequest { messages: request("Count to one million.").messages, ..question };
