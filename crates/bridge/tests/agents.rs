@@ -205,6 +205,19 @@ async fn who_answers_is_chosen_and_kept_with_the_reason() {
     assert_eq!(kept["decisions"][1]["sessionId"], session);
 }
 
+/// Nothing leaves the machine unasked, unless the person who opened the session said that it may.
+#[tokio::test]
+async fn a_session_can_allow_agents_elsewhere() {
+    let (house, troupe) = agents::house(vec![echoes()]).await;
+    let mut client = ours_client(&house, "Window").await;
+    for (policy, asked) in [(json!({}), 0), (json!({"allow_external_llms": true}), 1)] {
+        let params = json!({"cwd": house.workspace, "_meta": {"openagents": {"policy": policy}}});
+        let session = client.request("session/new", params).await["sessionId"].clone();
+        client.request("session/prompt", prompt(&session, "Write a parser for the log format")).await;
+        assert_eq!(troupe.agents[0].requests.lock().unwrap().len(), asked);
+    }
+}
+
 #[tokio::test]
 async fn agents_are_listed_watched_and_changed() {
     let (house, troupe) = agents::house(vec![echoes()]).await;

@@ -285,6 +285,29 @@ async fn delegates_are_eight_at_the_most() {
     client.answer(id).await;
 }
 
+#[tokio::test]
+async fn delegates_of_delegates_end_somewhere() {
+    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, works)]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let mut session = new_session(&mut client, &house).await;
+    for depth in 0..3 {
+        if depth > 0 {
+            client.request("session/resume", json!({"sessionId": session, "cwd": house.workspace})).await;
+        }
+        client.notes.clear();
+        let arguments = json!({"provider": "codex", "user_prompt": "x"});
+        let call = delegate(&mut client, &session, arguments).await;
+        let (end, notes) = ended(&mut client, &call).await;
+        if depth == 2 {
+            assert!(end.to_string().contains("delegates are 2 deep already"), "{end}");
+            return;
+        }
+        // What is deeper is shown one level up and no further.
+        assert!(notes.iter().all(|note| note["sessionId"] == session));
+        session = end["rawOutput"]["session_id"].clone();
+    }
+}
+
 /// A little generator: the same seed, the same run.
 struct Dice(u64);
 
