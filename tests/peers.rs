@@ -204,6 +204,29 @@ async fn a_cancel_ends_it(agent: Agent) -> Result<()> {
     desk.peers.end()
 }
 
+/// Without the program that speaks ACP for it.
+async fn its_command_line_answers_where_there_is_no_adapter(agent: Agent) -> Result<()> {
+    let peers = Peers::start(&agent.programs[..1])?;
+    let second = connect(&peers.server, "Phone", true).await?;
+    let mut desk = Desk::open(agent, second, peers).await?;
+    for script in ["list-and-read", "done"] {
+        let prompt = desk.prompt(script).await?;
+        assert_eq!(desk.ended(prompt).await?, "end_turn", "{script}");
+    }
+    let told: Vec<Value> =
+        desk.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
+    let updates: Vec<&Value> = told.iter().map(|frame| &frame["params"]["update"]).collect();
+    let said: String = updates.iter().filter_map(|update| update["content"]["text"].as_str()).collect();
+    ensure!(said.contains("Listed the folder and read README.md."), "{said}");
+    let ended =
+        |update: &&&Value| update["sessionUpdate"] == "tool_call_update" && update["status"] == "completed";
+    ensure!(updates.iter().filter(ended).count() >= 2, "two tools ran");
+    let prompt = desk.prompt("long-stream").await?;
+    desk.first.notify("session/cancel", json!({"sessionId": desk.session})).await?;
+    assert_eq!(desk.ended(prompt).await?, "cancelled");
+    desk.peers.end()
+}
+
 async fn doctor_hears_what_it_supports(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs)?;
     let snapshot: Value = serde_json::from_str(&peers.run(&["doctor", "--json"])?)?;
@@ -232,5 +255,6 @@ with_both!(
     an_editor_that_knows_only_the_protocol_answers_too,
     a_rejection_leaves_the_file_alone,
     a_cancel_ends_it,
+    its_command_line_answers_where_there_is_no_adapter,
     doctor_hears_what_it_supports
 );
