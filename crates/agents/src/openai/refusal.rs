@@ -271,6 +271,10 @@ impl Said {
             "context length exceeded",
             "exceeds the available context size",
             "context window",
+            "context length of only",
+            "exceeds the maximum number of tokens",
+            "prompt is too long",
+            "reduce the length of the messages",
         ];
         let is_overflow = self.is("context_length_exceeded")
             || self.is("exceed_context_size_error")

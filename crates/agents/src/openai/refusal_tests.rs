@@ -77,6 +77,15 @@ fn a_conversation_that_is_too_long_is_one_that_the_loop_can_shorten() {
             r#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5001 tokens (1 in the messages, 5000 in the completion).","type":"BadRequestError","code":400}"#,
             (5001, 4096),
         ),
+        (
+            r#"{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens."}"#,
+            (5000, 4096),
+        ),
+        (
+            r#"[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
+            (1_200_000, 1_048_576),
+        ),
+        (r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, (210_000, 200_000)),
     ];
     for (body, (needed, context)) in rows {
         let trouble = sentences(Preset::Vllm).status(StatusCode::BAD_REQUEST, &HeaderMap::new(), body, None);
