@@ -191,7 +191,9 @@ impl Doctor<'_> {
                     (Some(found), program) => self.adapt(adapter, found, program, diagnosis),
                     (None, Some(program)) => {
                         diagnosis.reached_by(Reach::CommandLine { program });
-                        let problem = format!("the ACP adapter {adapter} is not installed");
+                        let problem = format!(
+                            "the ACP adapter {adapter} is not installed, and the command line cannot ask for permissions"
+                        );
                         diagnosis.note(Trouble::new(problem, format!("run `npm install -g {package}`")));
                     }
                     (None, None) => {

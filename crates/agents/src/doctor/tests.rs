@@ -61,7 +61,7 @@ fn every_way_in_which_codex_can_stand() {
         ),
         (
             Machine::new().with("codex", version),
-            "usable, cli 0.169.0: The ACP adapter codex-acp is not installed. Run `npm install -g @agentclientprotocol/codex-acp`.",
+            "usable, cli 0.169.0: The ACP adapter codex-acp is not installed, and the command line cannot ask for permissions. Run `npm install -g @agentclientprotocol/codex-acp`.",
         ),
         (Machine::new().with("codex-acp", &agent("key")), "usable, acp: "),
         (Machine::new().with("codex", version).with("codex-acp", &agent("key")), "usable, acp 0.169.0: "),
