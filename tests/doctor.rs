@@ -1,0 +1,132 @@
+//! `openagents doctor` and `openagents agents`, with and without a bridge that runs.
+
+#![cfg(unix)]
+
+use anyhow::{Context as _, Result, ensure};
+use openagents_e2e::{
+    server::Server,
+    terminal::{Desk, program},
+};
+use serde_json::{Value, json};
+use std::process::{Command, Output};
+
+fn desk() -> Result<Desk> {
+    Desk::new("proj", &[("README.md", "# Proj\n")])
+}
+
+/// With no agents in the PATH but those that are added.
+fn openagents(desk: &Desk, arguments: &[&str]) -> Result<Command> {
+    let mut command = desk.openagents(arguments)?;
+    command.env("OPENAGENTS_AGENT_PATH", "/usr/bin:/bin");
+    Ok(command)
+}
+
+fn run(desk: &Desk, arguments: &[&str]) -> Result<Output> {
+    Ok(openagents(desk, arguments)?.output()?)
+}
+
+fn printed(output: &Output) -> Result<String> {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {errors}", output.status);
+    Ok(String::from_utf8(output.stdout.clone())?)
+}
+
+fn cards(desk: &Desk) -> Result<Vec<Value>> {
+    let snapshot: Value = serde_json::from_str(&printed(&run(desk, &["doctor", "--json"])?)?)?;
+    assert_eq!(snapshot["checking"], false);
+    Ok(snapshot["agents"].as_array().context("agents")?.clone())
+}
+
+fn card(desk: &Desk, id: &str) -> Result<Option<Value>> {
+    Ok(cards(desk)?.into_iter().find(|card| card["id"] == id))
+}
+
+fn add_check_and_remove(desk: &Desk) -> Result<()> {
+    let agent = program("fake-agent")?;
+    let agent = agent.to_str().context("a path that is text")?;
+    let added = printed(&run(
+        desk,
+        &["agents", "add", "fake", "--name", "Fake", "--env", "FAKE_AGENT_LOAD=1", "--", agent],
+    )?)?;
+    assert!(added.contains("custom:fake") && added.contains("supports session/load"), "{added}");
+    let fake = card(desk, "custom:fake")?.context("the agent that was added")?;
+    assert_eq!(
+        (&fake["usable"], &fake["transport"], &fake["name"]),
+        (&json!(true), &json!("acp"), &json!("Fake"))
+    );
+    // The same id again changes it; now it ends at once.
+    printed(&run(desk, &["agents", "add", "fake", "--env", "FAKE_AGENT_EXIT=3", "--", agent])?)?;
+    let fake = card(desk, "custom:fake")?.context("the agent that was changed")?;
+    assert_eq!(fake["usable"], false);
+    let problem = fake["problem"].as_str().context("a problem")?;
+    assert!(problem.contains("exit code 3") && problem.contains("told to exit"), "{problem}");
+    let table = printed(&run(desk, &["agents", "list"])?)?;
+    assert!(table.contains("✗ Codex") && table.contains("npm install -g @openai/codex"), "{table}");
+    printed(&run(desk, &["agents", "remove", "fake"])?)?;
+    assert_eq!(card(desk, "custom:fake")?, None);
+    let again = run(desk, &["agents", "remove", "fake"])?;
+    assert!(String::from_utf8_lossy(&again.stderr).contains("there is no added agent fake"));
+    Ok(())
+}
+
+#[test]
+fn agents_are_added_checked_and_removed() -> Result<()> {
+    add_check_and_remove(&desk()?)
+}
+
+#[test]
+fn a_bridge_that_runs_does_it_for_every_client() -> Result<()> {
+    let desk = desk()?;
+    let _server = Server::start(openagents(&desk, &["serve", "--port", "0", "--json"])?)?;
+    add_check_and_remove(&desk)
+}
+
+#[test]
+fn an_entry_of_the_registry_becomes_an_agent() -> Result<()> {
+    let desk = desk()?;
+    let entry = desk.folder("agent.json");
+    let distribution = json!({"npx": {"package": "@example/agent@1.2.3", "args": ["--acp"]}});
+    std::fs::write(
+        &entry,
+        json!({"id": "example", "name": "Example", "distribution": distribution}).to_string(),
+    )?;
+    let entry = entry.to_str().context("a path that is text")?;
+    // Nothing is downloaded: there is no npx in this PATH.
+    let mut command = openagents(&desk, &["agents", "add", "example", "--registry", entry])?;
+    let added = printed(&command.env("OPENAGENTS_AGENT_PATH", "/nowhere").output()?)?;
+    assert!(added.contains("Example") && added.contains("npx is not in the PATH"), "{added}");
+    Ok(())
+}
+
+#[test]
+fn what_was_typed_wrong_says_what_would_be_right() -> Result<()> {
+    let desk = desk()?;
+    let rows: [(&[&str], i32, &str); 5] = [
+        (&["agents", "add", "x"], 2, "-- COMMAND"),
+        (&["agents", "add", "x", "--openai", "http://localhost:1/v1"], 2, "--model"),
+        (&["agents", "add", "X", "--", "agent"], 1, "a-z"),
+        (&["agents", "add", "x", "--openai", "ftp://h/v1", "--model", "m"], 1, "http"),
+        (
+            &[
+                "agents",
+                "add",
+                "x",
+                "--openai",
+                "http://h/v1",
+                "--model",
+                "m",
+                "--header",
+                "Authorization: k",
+            ],
+            1,
+            "secret",
+        ),
+    ];
+    for (arguments, code, expected) in rows {
+        let output = run(&desk, arguments)?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert!(errors.contains(expected), "{arguments:?}: {errors}");
+    }
+    Ok(())
+}
