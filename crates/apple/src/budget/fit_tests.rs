@@ -143,6 +143,9 @@ fn the_room_for_results_shrinks_as_it_is_used() {
 }
 
 proptest! {
+    // The texts are long.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn whatever_comes_fits(
         instructions in "(?s).{0,3000}",

@@ -79,8 +79,7 @@ mod tests {
         let specs = serde_json::to_string(&ours()).unwrap();
         let texts = [
             include_str!("tokens.rs"),
-            include_str!("../../../../README.md"),
-            include_str!("../../../../Cargo.toml"),
+            include_str!("../../../../LICENSE"),
             schemas,
             &specs,
             "Die Donaudampfschifffahrtsgesellschaft hatte im Übrigen keine Äpfel; straße für straße.",
