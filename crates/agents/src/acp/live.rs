@@ -26,6 +26,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// What is said of a call whose turn ended before it did.
+const UNFINISHED: &str = "no end was reported";
+
 /// How often the clock is looked at when nothing is due.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -165,7 +168,6 @@ impl Live {
 
     /// The agent says that its turn has ended.
     fn ended(&self, stage: &mut Stage, now: Instant, result: &Result<Value, RpcError>) {
-        const UNFINISHED: &str = "no end was reported";
         let name = &self.name;
         let refused = stage.turn.as_ref().is_some_and(|turn| turn.refused);
         let reason = match result {
@@ -175,6 +177,7 @@ impl Live {
                 return stage.end(now, RunState::Failed, UNFINISHED, &format!("❌ {name}: {why}"), false);
             }
         };
+        let unfinished = if refused && reason == "cancelled" { "it was not allowed" } else { UNFINISHED };
         let (state, text, cut_off) = match reason {
             "cancelled" if refused => {
                 (RunState::Cancelled, format!("{name} stopped because it was not allowed to go on."), false)
@@ -195,7 +198,7 @@ impl Live {
             }
             _ => (RunState::Complete, String::new(), false),
         };
-        stage.end(now, state, UNFINISHED, &text, cut_off);
+        stage.end(now, state, unfinished, &text, cut_off);
     }
 
     fn updated(&self, mut params: Value) {
