@@ -117,9 +117,14 @@ function says(title: string | null | undefined, name: string): string | null {
   return title && (title !== name || /\s/.test(title)) ? title : null;
 }
 
-/** A change that was shown stays shown: some agents put a word of success in its place. */
+/**
+ * A change that was shown stays shown: some agents put a word of success in its place, others the file as it is
+ * afterwards, compared with itself.
+ */
 function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
-  return after.some(({ type }) => type === 'diff') ? after : [...before.filter(({ type }) => type === 'diff'), ...after];
+  const changes = before.filter((piece) => piece.type === 'diff');
+  if (after.every(({ type }) => type !== 'diff')) return [...changes, ...after];
+  return after.map((piece) => (piece.type === 'diff' && piece.before === piece.after ? (changes.find(({ path }) => path === piece.path) ?? piece) : piece));
 }
 
 function place({ path, line }: ToolCallLocation): Place {

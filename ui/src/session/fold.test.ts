@@ -213,6 +213,12 @@ describe('calls of agents', () => {
     expect(only(folded(edit({ content: [diff] })))).toMatchObject({ content: [{ type: 'diff', path: '/w/a.rs', before: 'a', after: 'b' }] });
   });
 
+  test('keep the change when the file is compared with itself afterwards', () => {
+    const diff = (oldText: string | null): object => ({ type: 'diff', path: '/w/a.rs', oldText, newText: 'b' });
+    const row = folded(edit({ content: [diff(null)] }), shows({ status: 'completed', content: [diff('b')] }));
+    expect(only(row)).toMatchObject({ content: [{ type: 'diff', before: null, after: 'b' }] });
+  });
+
   test('that a later protocol shows otherwise are rows all the same', () => {
     expect(only(folded(edit({ content: [{ type: 'hologram' }] })))).toMatchObject({ content: [] });
   });
