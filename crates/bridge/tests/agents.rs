@@ -240,12 +240,15 @@ async fn agents_are_listed_watched_and_changed() {
 /// As the protocol has it: a session goes on without its past being told again, and ends with what runs for it.
 #[tokio::test]
 async fn a_session_is_resumed_and_closed() {
-    let agent = ScriptedAgent::new(CODEX, |_, host, cancel| agents::until_cancelled(host, cancel));
+    let agent = ScriptedAgent::new(CODEX, |_, host, cancel| {
+        agents::say(host, "at work");
+        agents::until_cancelled(host, cancel)
+    });
     let (house, troupe) = agents::house(vec![agent]).await;
     let (mut client, mut editor) = (ours_client(&house, "Window").await, ours_client(&house, "Editor").await);
     let session = session_in(&mut client, &house, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "go")).await;
-    client.notes_until("user_message_chunk").await;
+    client.notes_until("at work").await;
     let resumed = editor.request("session/resume", json!({"sessionId": session, "cwd": "/"})).await;
     assert_eq!(resumed["modes"]["currentModeId"], CODEX);
     assert!(editor.notes.is_empty(), "{:?}", editor.notes);

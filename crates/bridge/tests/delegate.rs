@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -283,6 +283,29 @@ async fn delegates_are_eight_at_the_most() {
     }
     let id = client.ask("session/prompt", prompt(&sessions[7], "where is it?")).await;
     client.answer(id).await;
+}
+
+#[tokio::test]
+async fn a_model_hands_a_task_on_and_hears_what_came_of_it() {
+    let model = Arc::new(agents::Delegating { offered: Mutex::default() });
+    let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has no loop of its own"));
+    let mut planner = Arc::into_inner(planner).unwrap();
+    planner.model = Some(model.clone());
+    let (house, troupe) = agents::house(vec![Arc::new(planner), ScriptedAgent::new(CODEX, works)]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = agents::session_in(&mut client, &house, "custom:planner").await;
+    client.notes.clear();
+    let text = "Use Codex to fix the parser";
+    assert_eq!(client.request("session/prompt", prompt(&session, text)).await["stopReason"], "end_turn");
+    let notes: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
+    assert!(notes.iter().any(|note| ours(note)["childSessionId"].is_string()));
+    let said = support::shown(&notes);
+    assert!(said.contains(&"agent_message_chunk: Codex says: \"Done with it.\"".to_owned()), "{said:?}");
+    let offered = model.offered.lock().unwrap().clone();
+    for tool in ["delegate.run", "codex.run", "search.grep"] {
+        assert!(offered.iter().any(|name| name == tool), "{offered:?}");
+    }
+    assert!(troupe.agents[1].requests.lock().unwrap()[0].text.contains("Fix it"));
 }
 
 #[tokio::test]

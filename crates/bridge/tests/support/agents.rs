@@ -2,7 +2,7 @@
 
 use super::{Client, House, Scripted, config, echo};
 use openagents_bridge::{Bridge, Explore, Providers};
-use openagents_core::{CancellationToken, agent::*, approval::*, model::Availability, update::*};
+use openagents_core::{CancellationToken, agent::*, approval::*, model::*, update::*};
 use serde_json::{Value, json};
 use std::{
     path::Path,
@@ -23,6 +23,8 @@ pub struct ScriptedAgent {
     pub local: bool,
     pub availability: Mutex<Availability>,
     pub turn: Box<Turn>,
+    /// With one, it has no loop of its own.
+    pub model: Option<Arc<dyn LanguageModel>>,
     pub requests: Mutex<Vec<AgentRequest>>,
     pub closed: Mutex<Vec<String>>,
 }
@@ -43,9 +45,52 @@ impl ScriptedAgent {
             local: false,
             availability: Mutex::new(Availability::Ready),
             turn: Box::new(turn),
+            model: None,
             requests: Mutex::default(),
             closed: Mutex::default(),
         })
+    }
+}
+
+/// A model that hands the first task on to Codex, and then says what came of it.
+#[derive(Debug)]
+pub struct Delegating {
+    pub offered: Mutex<Vec<String>>,
+}
+
+impl LanguageModel for Delegating {
+    fn id(&self) -> &str {
+        "delegating"
+    }
+    fn name(&self) -> String {
+        "Delegating".to_owned()
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { tools: true, local: true, loaded: true }
+    }
+    fn availability(&self) -> Availability {
+        Availability::Ready
+    }
+    fn respond(
+        &self,
+        request: &ModelRequest,
+        _: &CancellationToken,
+        on_event: &mut dyn FnMut(ModelEvent),
+    ) -> Result<StopReason, ModelError> {
+        *self.offered.lock().unwrap() = request.tools.iter().map(|tool| tool.name.clone()).collect();
+        match request.messages.last() {
+            Some(Message::Tool { text, .. }) => {
+                let report: Value = serde_json::from_str(text).unwrap();
+                on_event(ModelEvent::Text(format!("Codex says: {}", report["notes"])));
+                Ok(StopReason::EndTurn)
+            }
+            _ => {
+                let arguments = json!({"user_prompt": "Fix it"});
+                let (id, name) = ("1".to_owned(), "codex.run".to_owned());
+                on_event(ModelEvent::ToolCall(CallRequest { id, name, arguments }));
+                Ok(StopReason::ToolCalls)
+            }
+        }
     }
 }
 
@@ -65,6 +110,9 @@ impl AgentProvider for ScriptedAgent {
     }
     fn availability(&self) -> Availability {
         self.availability.lock().unwrap().clone()
+    }
+    fn model(&self) -> Option<Arc<dyn LanguageModel>> {
+        self.model.clone()
     }
     fn prompt(
         &self,
