@@ -3,8 +3,8 @@
 //! `reqwest` and `eventsource-stream` instead of a client crate: those that exist know OpenAI's own answers, and fail on
 //! what the other servers make of them. Every field that comes is optional here.
 //!
-//! A request goes through [`request`], the network through [`exchange`], what comes back through [`frames`] and
-//! [`answer`]; [`refusal`] makes one sentence of whatever goes wrong.
+//! `request` makes the body, `exchange` is the network, `frames` and `answer` read what comes back, and `refusal` makes
+//! one sentence of whatever goes wrong.
 //!
 //! **Architecture invariants:** a key is read when it is needed, goes to its own endpoint and nowhere else, and has no
 //! `Debug`; thoughts become [`Reasoning`](openagents_core::model::Reasoning), in whatever way they come.
@@ -21,6 +21,7 @@ mod names;
 mod parameters;
 mod refusal;
 mod request;
+mod said;
 
 pub use address::AddressError;
 pub use endpoint::{Endpoint, EndpointError, Preset};
