@@ -4,10 +4,13 @@
 //! Three steps, each more costly: [`Doctor::look`] searches the PATH, [`Doctor::ask_version`] runs `--version`,
 //! [`Doctor::introduce`] starts it and says `initialize`. Nothing here needs the network, and no step changes anything.
 
+mod diagnosis;
 mod introduction;
 mod package;
 mod trouble;
 mod version;
+
+pub(crate) use diagnosis::{Diagnosis, Reach, Subject};
 
 use crate::{
     custom::ModelAgent,
@@ -16,7 +19,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentCard, AgentProvider as _, CUSTOM_PREFIX, CustomAgent, CustomKind},
+    agent::{AgentProvider as _, CustomAgent, CustomKind},
     model::Availability,
 };
 use package::Package;
@@ -26,134 +29,12 @@ use std::{
 };
 use trouble::Trouble;
 
-/// An agent of the table, or one that a person added.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Subject {
-    Known(&'static KnownAgent),
-    Custom(CustomAgent),
-}
-
-/// How prompts reach an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// A program that speaks ACP.
-    Acp { program: PathBuf, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
-    /// The program of Codex or Claude Code without an adapter.
-    CommandLine { program: PathBuf },
-    /// A model behind an address.
-    Model(CustomAgent),
-}
-
-/// How an agent stands.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Diagnosis {
-    pub(crate) card: AgentCard,
-    pub(crate) reach: Option<Reach>,
-    trouble: Option<Trouble>,
-}
-
 /// Examines agents in an environment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doctor<'a> {
     pub(crate) environment: &'a Environment,
     /// Ends every step at once.
     pub(crate) cancel: &'a CancellationToken,
-}
-
-impl Subject {
-    pub(crate) fn id(&self) -> String {
-        match self {
-            Self::Known(known) => known.id.to_owned(),
-            Self::Custom(custom) => format!("{CUSTOM_PREFIX}{}", custom.id),
-        }
-    }
-
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Known(known) => known.name.to_owned(),
-            Self::Custom(custom) => custom.name.clone().unwrap_or_else(|| custom.id.clone()),
-        }
-    }
-
-    /// Returns whether nothing that it is told leaves this machine. Of a program nobody knows.
-    pub(crate) fn is_local(&self) -> bool {
-        match self {
-            Self::Custom(CustomAgent { kind: CustomKind::Openai { base_url, .. }, .. }) => {
-                is_on_this_machine(base_url)
-            }
-            Self::Known(_) | Self::Custom(_) => false,
-        }
-    }
-
-    /// Returns the command that logs in.
-    pub(crate) fn log_in(&self) -> Option<&'static str> {
-        match self {
-            Self::Known(known) => Some(known.log_in),
-            Self::Custom(_) => None,
-        }
-    }
-
-    /// Returns whether it is a model, which has no loop of its own.
-    pub(crate) fn is_model(&self) -> bool {
-        matches!(self, Self::Custom(CustomAgent { kind: CustomKind::Openai { .. }, .. }))
-    }
-
-    /// Returns what is known before anybody has looked.
-    pub(crate) fn card(&self) -> AgentCard {
-        AgentCard {
-            id: self.id(),
-            name: self.name(),
-            local: self.is_local(),
-            custom: matches!(self, Self::Custom(_)),
-            ..AgentCard::default()
-        }
-    }
-}
-
-fn is_on_this_machine(url: &str) -> bool {
-    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
-    host.is_some_and(|host| {
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
-}
-
-impl Diagnosis {
-    fn new(subject: &Subject) -> Self {
-        Self { card: subject.card(), reach: None, trouble: None }
-    }
-
-    /// Returns whether prompts can be sent to it, and what to do when they cannot.
-    pub(crate) fn availability(&self) -> Availability {
-        match &self.trouble {
-            _ if self.card.usable => Availability::Ready,
-            Some(trouble) => Availability::Unavailable(trouble.to_string()),
-            None => Availability::Unavailable(format!("{} cannot be reached", self.card.name)),
-        }
-    }
-
-    fn reached_by(&mut self, reach: Reach) {
-        let transport = match reach {
-            Reach::Acp { .. } => "acp",
-            Reach::CommandLine { .. } => "cli",
-            Reach::Model(_) => "openai",
-        };
-        self.card.transport = Some(transport.to_owned());
-        self.card.usable = true;
-        self.reach = Some(reach);
-    }
-
-    /// Prompts do not reach it until this is seen to.
-    fn fail(&mut self, trouble: Trouble) {
-        self.card.usable = false;
-        self.card.transport = None;
-        self.note(trouble);
-    }
-
-    fn note(&mut self, trouble: Trouble) {
-        trouble.show(&mut self.card);
-        self.trouble = Some(trouble);
-    }
 }
 
 impl Doctor<'_> {
@@ -185,8 +66,12 @@ impl Doctor<'_> {
                 diagnosis.fail(Trouble::new(not_installed(), format!("run `{}`", known.install)));
             }
             (Speaks::Adapter { program: adapter, package }, program) => {
-                let found = self.environment.find(adapter);
-                let found = found.or_else(|| package::find_global(adapter, self.environment, self.cancel));
+                // Asking npm takes a while: only for those who use the agent.
+                let in_npm = || {
+                    let _ = program.as_ref()?;
+                    package::find_global(adapter, self.environment, self.cancel)
+                };
+                let found = self.environment.find(adapter).or_else(in_npm);
                 match (found, program) {
                     (Some(found), program) => self.adapt(adapter, found, program, diagnosis),
                     (None, Some(program)) => {

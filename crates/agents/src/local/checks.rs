@@ -110,6 +110,9 @@ impl Inner {
     }
 
     fn examine(&self, subject: &Subject, depth: Depth, environment: &Arc<Environment>) {
+        if self.closing.is_cancelled() {
+            return;
+        }
         let doctor = Doctor { environment, cancel: &self.closing };
         let mut diagnosis = doctor.look(subject);
         // Prompts that wait for it can begin; what was known of it stays until all is known again.

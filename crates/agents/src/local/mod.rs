@@ -20,8 +20,14 @@ use openagents_core::{
     history::History,
     model::SettingsStore,
 };
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use table::Table;
+
+/// How long the end of the program waits for a check to end.
+const END: Duration = Duration::from_secs(2);
 
 /// What [`LocalAgents`] needs.
 #[derive(Debug, Clone)]
@@ -113,7 +119,7 @@ impl Inner {
         result
     }
 
-    /// Ends all of them at the same time: each has 2 s.
+    /// Ends all of them at the same time: each has 2 s. So has a check, whose programs would otherwise outlive us.
     fn shut_down(&self) {
         self.closing.cancel();
         let running = self.table().take_running();
@@ -122,6 +128,8 @@ impl Inner {
                 scope.spawn(|| agent.shut_down());
             }
         });
+        let waited = self.changed.wait_timeout_while(self.table(), END, |table| table.checking);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 

@@ -145,7 +145,7 @@ fn a_check_ends_with_the_program() {
         std::thread::sleep(Duration::from_millis(5));
     };
     agents.shut_down();
-    settled(&agents);
+    assert!(!agents.snapshot().checking);
     assert!(!Path::new(&format!("/proc/{id}")).exists() || cfg!(not(target_os = "linux")));
     assert!(matches!(agents.command(AgentCommand::Check), Err(AgentsError::Refused(_))));
 }
