@@ -88,6 +88,12 @@ impl Agents for LocalAgents {
         offered.map(|entry| Listed::new(&self.inner, &entry.subject) as Arc<dyn AgentProvider>).collect()
     }
 
+    /// Finds those too that are not offered: a session may have been with one that is gone, or not found yet.
+    fn provider(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
+        let table = self.inner.table();
+        Some(Listed::new(&self.inner, &table.entry(id)?.subject) as Arc<dyn AgentProvider>)
+    }
+
     fn snapshot(&self) -> AgentsSnapshot {
         self.inner.table().snapshot()
     }

@@ -54,6 +54,9 @@ fn codex_and_claude_code_come_first_and_those_that_are_not_there_are_not_offered
     assert_eq!(snapshot.path, "/usr/bin:/bin");
     let offered: Vec<_> = agents.providers().iter().map(|provider| provider.id().to_owned()).collect();
     assert_eq!(offered, ["codex", "claude-code"]);
+    assert!(agents.provider("nobody").is_none());
+    // A session that was with one of the others hears why nobody answers.
+    assert!(matches!(agents.provider("gemini").unwrap().availability(), Availability::Unavailable(_)));
     let Availability::Unavailable(reason) = agents.provider("codex").unwrap().availability() else {
         panic!("there is no Codex here")
     };
