@@ -4,6 +4,7 @@
 //! slow, first connection or tenth, what it sees is the log from some number on.
 
 mod answering;
+mod answers;
 mod approvals;
 mod choosing;
 mod delegating;
