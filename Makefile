@@ -76,7 +76,7 @@ check-macos: ui ## Type-check for macOS on Apple silicon, from Debian
 	CARGO_TARGET_DIR=$(TARGET)/darwin-check scripts/macos-check/check.sh
 
 lint: ui ## Run clippy; a warning is an error
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --features openagents-e2e/peers --locked -- -D warnings
 
 ui: $(PAGE) ## Build the page
 
@@ -90,6 +90,7 @@ clean: ## Remove everything that was built
 install-tests:
 	@scripts/install.sh tests
 	@scripts/test-models.sh
+	@scripts/llama-server.sh
 
 deny: $(DENY)
 	@$(DENY) --locked check bans licenses sources
