@@ -167,6 +167,17 @@ impl Calls {
             stage: None,
             details,
         }));
+        if self.is_late(&self.calls[at]) {
+            // The announcement itself has no word for it.
+            let (call_id, status) = (self.calls[at].id.clone(), ToolCallStatus::Unchanged);
+            let details = ToolCallDetails::default();
+            ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+                call_id,
+                status,
+                late: true,
+                details,
+            }));
+        }
         at
     }
 

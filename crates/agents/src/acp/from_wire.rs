@@ -87,6 +87,7 @@ fn shown(content: Vec<wire::ToolCallContent>) -> Vec<Shown> {
             path: diff.path.display().to_string(),
             old_text: diff.old_text.map(|text| shorten(&text, SIDE)),
             new_text: shorten(&diff.new_text, SIDE),
+            truncated: false,
         })),
         wire::ToolCallContent::Terminal(terminal) => Some(Shown::Terminal(terminal.terminal_id.to_string())),
         _ => None,

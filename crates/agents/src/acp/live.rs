@@ -81,7 +81,11 @@ impl Live {
         let result = change(&mut stage, Instant::now());
         let ready = stage.timeline.take();
         if let Some(host) = &stage.host.0 {
-            ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
+            let tell = || ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
+            // A host that fails must not keep the turn from its end.
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(tell)).is_err() {
+                tracing::error!(agent = self.name, "what an agent said could not be told");
+            }
         }
         if let Some((done, outcome)) = stage.finished.take() {
             self.terminals.stop_all();

@@ -97,7 +97,7 @@ pub(super) fn freeze(
     let is_loader = |name: &str| name.starts_with("LD_") || name.starts_with("DYLD_");
     let added = request.env.iter().filter(|variable| !is_loader(&variable.name));
     Ok(Frozen {
-        command: FrozenCommand { program, args, cwd },
+        command: FrozenCommand { program, args, cwd, environment: Vec::new() },
         environment: added.map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
         shown,
         called: found.into_os_string(),
@@ -116,7 +116,7 @@ impl Terminals {
         on_end: impl FnOnce(ExitStatus) + Send + 'static,
     ) -> Result<(), RpcError> {
         let failed = |error: io::Error| RpcError::refused(format!("{}: {error}", frozen.shown));
-        let FrozenCommand { program, args, cwd } = &frozen.command;
+        let FrozenCommand { program, args, cwd, .. } = &frozen.command;
         if lock(&self.running).len() >= AT_ONCE {
             return Err(RpcError::refused(format!("{AT_ONCE} terminals are open; release one")));
         }

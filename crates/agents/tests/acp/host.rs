@@ -209,9 +209,15 @@ impl Scene {
 /// Every call of the turn is closed, and it ends with exactly one last word.
 #[track_caller]
 pub(crate) fn check_turn(updates: &[SessionUpdate], outcome: &PromptOutcome) {
+    assert_eq!(open_calls(updates), Vec::<&str>::new(), "open calls: {updates:#?}");
+    check_last_word(updates);
+    assert_ne!(outcome.state, openagents_core::update::RunState::Running);
+}
+
+/// The calls that have no end.
+pub(crate) fn open_calls(updates: &[SessionUpdate]) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
-    let mut ended = None;
-    for (at, update) in updates.iter().enumerate() {
+    for update in updates {
         match update {
             SessionUpdate::ToolCall(call) => open.push(&call.call_id),
             SessionUpdate::ToolCallUpdate(update) => {
@@ -219,14 +225,22 @@ pub(crate) fn check_turn(updates: &[SessionUpdate], outcome: &PromptOutcome) {
                     open.retain(|id| *id != update.call_id);
                 }
             }
-            SessionUpdate::AgentMessage(message) if message.ended => {
-                assert_eq!(ended, None, "two last words: {updates:#?}");
-                ended = Some(at);
-            }
             _ => {}
         }
     }
-    assert_eq!(open, Vec::<&str>::new(), "open calls: {updates:#?}");
+    open
+}
+
+/// There is exactly one, and what comes after it is late.
+#[track_caller]
+pub(crate) fn check_last_word(updates: &[SessionUpdate]) {
+    let mut ended = None;
+    for (at, update) in updates.iter().enumerate() {
+        if matches!(update, SessionUpdate::AgentMessage(message) if message.ended) {
+            assert_eq!(ended, None, "two last words: {updates:#?}");
+            ended = Some(at);
+        }
+    }
     let ended = ended.unwrap_or_else(|| panic!("no last word: {updates:#?}"));
     for update in &updates[ended + 1..] {
         assert!(
@@ -234,7 +248,6 @@ pub(crate) fn check_turn(updates: &[SessionUpdate], outcome: &PromptOutcome) {
             "after the last word: {update:#?}"
         );
     }
-    assert_ne!(outcome.state, openagents_core::update::RunState::Running);
 }
 
 /// It came from a turn that had ended.
@@ -310,7 +323,11 @@ pub(crate) fn folded(updates: &[SessionUpdate], root: &Path) -> String {
     for (_, at, words, title, content) in calls {
         let block = &mut blocks[at];
         // How often a terminal is shown, and whether its command or its call ends first, is a matter of time.
-        let words = if content.contains("\n  terminal ") { &words[words.len() - 1..] } else { &words[..] };
+        let words = if content.contains("\n  terminal ") {
+            &words[words.len().saturating_sub(1)..]
+        } else {
+            &words[..]
+        };
         write!(block, "\n  {title}\n  {}", words.join(" → ")).unwrap();
         block.push_str(&content);
     }
@@ -320,7 +337,7 @@ pub(crate) fn folded(updates: &[SessionUpdate], root: &Path) -> String {
 fn show(content: &[ToolContent]) -> String {
     let piece = |piece: &ToolContent| match piece {
         ToolContent::Text { text } => format!("\n  text {text:?}"),
-        ToolContent::Diff { path, old_text, new_text } => {
+        ToolContent::Diff { path, old_text, new_text, .. } => {
             format!("\n  diff {path}: {old_text:?} → {new_text:?}")
         }
         ToolContent::Terminal { command, output, exit_code, signal, .. } => {
