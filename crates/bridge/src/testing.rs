@@ -163,6 +163,7 @@ fn edit() -> SessionUpdate {
                 path: "/work/src/a.rs".to_owned(),
                 old_text: None,
                 new_text: "fn a() {}\n".to_owned(),
+                truncated: false,
             },
             ToolContent::Terminal {
                 terminal_id: "t1".to_owned(),

@@ -35,6 +35,10 @@ pub struct FrozenCommand {
     pub args: Vec<String>,
     /// Where it runs, canonical and inside the workspace.
     pub cwd: PathBuf,
+    /// What the agent adds to the environment, by name, in its order. A person is shown it with the command: a variable may
+    /// change what a program does. Part of [`Approval::hash`] like the rest.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
 }
 
 /// One thing that a person can choose.

@@ -64,7 +64,12 @@ pub(super) fn text(text: &str) -> ToolContent {
 /// Shows a change.
 pub(super) fn diff(path: &str, old: Option<&str>, new: &str) -> ToolContent {
     let side = |text: &str| text[..text.floor_char_boundary(SIDE)].to_owned();
-    ToolContent::Diff { path: path.to_owned(), old_text: old.map(side), new_text: side(new) }
+    ToolContent::Diff {
+        path: path.to_owned(),
+        old_text: old.map(side),
+        new_text: side(new),
+        truncated: false,
+    }
 }
 
 /// Shows a command and the end of what it printed.

@@ -189,8 +189,9 @@ fn locations(details: &ToolCallDetails) -> Vec<ToolCallLocation> {
 fn content(details: &ToolCallDetails) -> Vec<ToolCallContent> {
     let piece = |piece: &ToolContent| match piece {
         ToolContent::Text { text } => ToolCallContent::from(ContentBlock::Text(TextContent::new(text))),
-        ToolContent::Diff { path, old_text, new_text } => {
-            Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone()).into()
+        ToolContent::Diff { path, old_text, new_text, truncated } => {
+            let diff = Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone());
+            if *truncated { diff.meta(meta(json!({"truncated": true}))) } else { diff }.into()
         }
         // Its output has no place in the protocol: only whoever runs a terminal can see into it.
         ToolContent::Terminal { terminal_id, command, output, truncated, exit_code, signal } => {

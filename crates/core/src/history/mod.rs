@@ -1,6 +1,6 @@
 //! The logs that other agents left on this machine, read-only.
 //!
-//! One foreign format is one folder behind [`source::Source`]. Readers never fail on a bad line: they skip it,
+//! One foreign format is one folder behind `source::Source`. Readers never fail on a bad line: they skip it,
 //! count it and say so. Nothing is ever written into these folders.
 
 mod claude;

@@ -103,6 +103,9 @@ pub enum ToolContent {
         old_text: Option<String>,
         /// The file as it is, or would be, afterwards; or the part of it that changed.
         new_text: String,
+        /// A text was cut: what is shown is not all of it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        truncated: bool,
     },
     /// A command and what it printed so far.
     Terminal {
