@@ -6,6 +6,6 @@ mod registry;
 mod saved;
 
 pub(crate) use check::check;
-pub(crate) use model::ModelAgent;
+pub(crate) use model::model_agent;
 pub use registry::{RegistryError, from_registry};
 pub(crate) use saved::Saved;

@@ -13,7 +13,7 @@ mod version;
 pub(crate) use diagnosis::{Diagnosis, Reach, Subject};
 
 use crate::{
-    custom::ModelAgent,
+    custom::model_agent,
     known::{KnownAgent, Speaks},
     shell::Environment,
 };
@@ -136,7 +136,7 @@ impl Doctor<'_> {
             },
             CustomKind::Openai { .. } => {
                 diagnosis.reached_by(Reach::Model(custom.clone()));
-                let model = ModelAgent::new(custom, self.environment);
+                let model = model_agent(custom, self.environment);
                 let why = match model.map(|model| model.availability()) {
                     Ok(Availability::Ready) => return,
                     Ok(Availability::Unavailable(why)) | Err(why) => why,

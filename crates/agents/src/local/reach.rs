@@ -3,11 +3,11 @@
 use crate::{
     acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience},
     command_line::CommandLine,
-    custom::ModelAgent,
+    custom::model_agent,
     doctor::{Reach, Subject},
     shell::Environment,
 };
-use openagents_core::{agent::AgentProvider, model::Availability};
+use openagents_core::{agent::{AgentProvider, ModelAgent}, model::Availability};
 use std::sync::Arc;
 
 /// What answers prompts.
@@ -67,7 +67,7 @@ pub(super) fn provider(
                 patience: Patience::default(),
             }))))
         }
-        Reach::Model(agent) => Ok(Provider::Model(Arc::new(ModelAgent::new(agent, environment)?))),
+        Reach::Model(agent) => Ok(Provider::Model(Arc::new(model_agent(agent, environment)?))),
         Reach::CommandLine { program } => {
             let (id, name) = (subject.id(), subject.name());
             let agent = CommandLine::new(id, name, program.clone(), environment.clone());
