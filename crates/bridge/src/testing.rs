@@ -163,7 +163,7 @@ fn edit() -> SessionUpdate {
                 path: "/work/src/a.rs".to_owned(),
                 old_text: None,
                 new_text: "fn a() {}\n".to_owned(),
-                truncated: false,
+                truncated: true,
             },
             ToolContent::Terminal {
                 terminal_id: "t1".to_owned(),
