@@ -28,6 +28,7 @@ test('the filled button allows once, whatever the order; without such an option 
 
 test('commands are written so that a shell would read them the same', () => {
   expect(commandLine({ program: '/bin/sh', args: ['-c', "echo 'a b'"], cwd: '/' })).toBe(`/bin/sh -c 'echo '\\''a b'\\'''`);
+  expect(commandLine({ program: 'ls', args: [], cwd: '/', environment: [['LD_PRELOAD', './a b.so'], ['X', '']] })).toBe("LD_PRELOAD='./a b.so' X='' ls");
 });
 
 test.each<[unknown, string | null]>([

@@ -25,9 +25,10 @@ export function outcomeWords(approval: Approval): string {
   }
 }
 
-/** The command as a person would type it. */
-export function commandLine({ program, args }: FrozenCommand): string {
-  return [program, ...args].map(quoted).join(' ');
+/** The command as a person would type it, with the environment that the agent adds: it may change what is run. */
+export function commandLine({ program, args, environment = [] }: FrozenCommand): string {
+  const variables = environment.map(([name, value]) => `${name}=${quoted(value)}`);
+  return [...variables, ...[program, ...args].map(quoted)].join(' ');
 }
 
 /** A command that the agent names in its raw input, which is a claim and no more. */

@@ -15,6 +15,8 @@ export interface FrozenCommand {
   program: string;
   args: string[];
   cwd: string;
+  /** What the agent adds to the environment, by name, in its order. */
+  environment?: [string, string][];
 }
 
 /** A permission that an agent asks for; the newest of one id counts. */

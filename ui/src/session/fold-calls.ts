@@ -136,7 +136,7 @@ function piece(content: ToolCallContent): Piece[] {
     case 'content':
       return [{ type: 'text', text: text(content.content) }];
     case 'diff':
-      return [{ type: 'diff', path: content.path, before: content.oldText ?? null, after: content.newText }];
+      return [{ type: 'diff', path: content.path, before: content.oldText ?? null, after: content.newText, truncated: openagents<{ truncated: boolean }>(content._meta).truncated ?? false }];
     case 'terminal': {
       const { terminal } = openagents<{ terminal: TerminalMeta }>(content._meta);
       return [

@@ -205,18 +205,18 @@ describe('calls of agents', () => {
       endedAt: 1030,
       places: [{ path: '/w/a.rs', line: 3 }],
       content: [
-        { type: 'diff', path: '/w/a.rs', before: 'a', after: 'b' },
+        { type: 'diff', path: '/w/a.rs', before: 'a', after: 'b', truncated: false },
         { type: 'terminal', id: 't', command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null },
         { type: 'text', text: 'done' },
       ],
     });
-    expect(only(folded(edit({ content: [diff] })))).toMatchObject({ content: [{ type: 'diff', path: '/w/a.rs', before: 'a', after: 'b' }] });
+    expect(only(folded(edit({ content: [diff] })))).toMatchObject({ content: [{ type: 'diff', path: '/w/a.rs', before: 'a', after: 'b', truncated: false }] });
   });
 
   test('keep the change when the file is compared with itself afterwards', () => {
     const diff = (oldText: string | null): object => ({ type: 'diff', path: '/w/a.rs', oldText, newText: 'b' });
     const row = folded(edit({ content: [diff(null)] }), shows({ status: 'completed', content: [diff('b')] }));
-    expect(only(row)).toMatchObject({ content: [{ type: 'diff', before: null, after: 'b' }] });
+    expect(only(row)).toMatchObject({ content: [{ type: 'diff', before: null, after: 'b', truncated: false }] });
   });
 
   test('that a later protocol shows otherwise are rows all the same', () => {

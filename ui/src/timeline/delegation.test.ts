@@ -59,7 +59,7 @@ describe('a delegation is', () => {
 });
 
 describe('what was changed', () => {
-  const diff = (path: string, before: string | null, after: string): Piece => ({ type: 'diff', path, before, after });
+  const diff = (path: string, before: string | null, after: string): Piece => ({ type: 'diff', path, before, after, truncated: false });
   const edit = (...content: Piece[]): ToolRow => row({ work: 'edit', state: 'done', content });
 
   test('is one change where one goes on from the other, and none where it is undone', () => {

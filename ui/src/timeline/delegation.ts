@@ -78,7 +78,7 @@ export function changes(rows: readonly Row[]): Change[] {
       const line = row.places.find(({ path }) => path === piece.path)?.line;
       const at = found.findLastIndex(({ path }) => path === piece.path);
       const last = found[at];
-      if (last !== undefined && last.after === piece.before) found[at] = { ...last, after: piece.after };
+      if (last !== undefined && last.after === piece.before) found[at] = { ...last, after: piece.after, truncated: last.truncated || piece.truncated };
       else if (last?.before !== piece.before || last?.after !== piece.after) found.push(line === undefined ? { ...piece } : { ...piece, line });
     }
   }

@@ -24,7 +24,7 @@ export interface Place {
 export type Piece =
   /** Markdown. */
   | { type: 'text'; text: string }
-  | { type: 'diff'; path: string; before: string | null; after: string }
+  | { type: 'diff'; path: string; before: string | null; after: string; truncated: boolean }
   | { type: 'terminal'; id: string; command: string | null; output: string; truncated: boolean; exitCode: number | null; signal: string | null };
 
 /** What happens in the session of a delegate. */
