@@ -7,7 +7,10 @@ use crate::{
     doctor::{Reach, Subject},
     shell::Environment,
 };
-use openagents_core::{agent::{AgentProvider, ModelAgent}, model::Availability};
+use openagents_core::{
+    agent::{AgentProvider, ModelAgent},
+    model::Availability,
+};
 use std::sync::Arc;
 
 /// What answers prompts.
