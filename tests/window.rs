@@ -7,6 +7,8 @@ mod desktop;
 
 use desktop::Desktop;
 use fantoccini::Locator;
+use openagents_e2e::server::Client;
+use serde_json::{Value, json};
 use std::{fs, path::Path};
 use tempfile::TempDir;
 
@@ -134,5 +136,80 @@ async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
         desktop.page.execute("return document.body.innerText.includes('secret')", Vec::new()).await?;
     assert_eq!(secret, serde_json::json!(false));
     desktop.shoot("answered").await?;
+    desktop.close(home.path()).await
+}
+
+/// What was explored is handed on to an agent: live in the window and in a second client, which approves; Stop in the
+/// window ends it.
+#[tokio::test]
+async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -> anyhow::Result<()> {
+    let (home, project) = (tempfile::tempdir()?, project()?);
+    let program = desktop::build()?;
+    let added = std::process::Command::new(program.with_file_name("openagents"))
+        .args(["agents", "add", "fake", "--"])
+        .arg(program.with_file_name("fake-agent"))
+        .env("HOME", home.path())
+        .env("OPENAGENTS_HOME", home.path().join(desktop::DATA))
+        .output()?;
+    assert!(added.status.success(), "{added:?}");
+
+    let desktop = Desktop::start(&program, home.path(), Some(project.path())).await?;
+    desktop.until("the end of the plan", COMPLETE).await?;
+    let page = &desktop.page;
+    let press = |words: &str| {
+        format!(
+            "const found = [...document.querySelectorAll('button')].find((b) => b.innerText.trim() === '{words}'); \
+             found?.click(); return found !== undefined"
+        )
+    };
+    desktop.until("the way to hand it on", &press("Delegate…")).await?;
+    let fake = "dialog option[value=\"custom:fake\"]";
+    desktop
+        .until("the agent", &format!("return document.querySelector('{fake}')?.disabled === false"))
+        .await?;
+    let write = "const set = (element, kind, value) => { \
+            Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(element, value); \
+            for (const event of ['input', 'change']) element.dispatchEvent(new Event(event, { bubbles: true })); }; \
+        set(document.querySelector('dialog select'), HTMLSelectElement, 'custom:fake'); \
+        set(document.querySelector('dialog textarea'), HTMLTextAreaElement, \
+            'Write it down. [[edit tide.md]] [[words 100000]]'); \
+        return true";
+    page.execute(write, Vec::new()).await?;
+    desktop.shoot("brief").await?;
+    desktop.until("the button of the brief", &press("Delegate")).await?;
+
+    let mut phone = Client::beside(&home.path().join(desktop::DATA), "Phone").await?;
+    let listed = phone.request("session/list", json!({})).await?;
+    let session = listed["sessions"][0]["sessionId"].clone();
+    phone.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await?;
+    let asked =
+        |frame: &Value| frame["params"]["update"]["_meta"]["openagents"]["approval"]["state"] == "pending";
+    let question = phone.until("the question", asked).await?;
+    let approval = &question["params"]["update"]["_meta"]["openagents"]["approval"];
+    assert_eq!(question["params"]["sessionId"], session);
+    assert!(question["params"]["_meta"]["openagents"]["childSessionId"].is_string());
+    desktop
+        .until("the question in the window", "return document.querySelector('[data-approval-state=pending]')")
+        .await?;
+    desktop.shoot("delegate-asks").await?;
+    let options = approval["options"].as_array().cloned().unwrap_or_default();
+    let allow =
+        options.iter().find(|option| option["kind"] == "allow_once").map(|option| option["id"].clone());
+    let answer = json!({"sessionId": session, "approvalId": approval["id"], "optionId": allow});
+    phone.request("_openagents/approvals/answer", answer).await?;
+
+    desktop.until("who answered", &shows("main", "Approved on Phone")).await?;
+    desktop.until("that it goes on", &shows("[data-delegate]", "tide.md")).await?;
+    assert!(fs::read_to_string(project.path().join("tide.md"))?.contains("made by fake-agent"));
+    desktop.shoot("delegate-works").await?;
+    let stop = "[...document.querySelectorAll('[data-delegate] button')].find((b) => b.innerText.trim() === 'Stop').click()";
+    page.execute(stop, Vec::new()).await?;
+    desktop.until("its end", "return document.querySelector('[data-delegate-state=cancelled]')").await?;
+    let ended = |frame: &Value| {
+        let params = &frame["params"];
+        params["update"]["status"] == "failed" && params["_meta"]["openagents"]["childSessionId"].is_null()
+    };
+    phone.until("the end of the call on the other client", ended).await?;
+    desktop.shoot("delegate-stopped").await?;
     desktop.close(home.path()).await
 }

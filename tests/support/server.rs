@@ -86,6 +86,18 @@ pub struct Client {
 }
 
 impl Client {
+    /// Connects to the bridge that runs on the data folder `home`, as an ACP client with a name.
+    pub async fn beside(home: &std::path::Path, name: &str) -> Result<Self> {
+        let told: Value = serde_json::from_str(&std::fs::read_to_string(home.join("bridge.json"))?)?;
+        let address: std::net::SocketAddr = told["address"].as_str().context("address")?.parse()?;
+        let token = std::fs::read_to_string(home.join("token"))?;
+        let mut client = Self::open(address.port().into(), Some(token.trim()), "/acp").await?;
+        let initialize = json!({"protocolVersion": 1, "clientInfo": {"name": name, "version": "1"},
+            "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}}});
+        client.request("initialize", initialize).await?;
+        Ok(client)
+    }
+
     async fn open(port: u64, token: Option<&str>, path: &str) -> Result<Self> {
         let mut request = format!("ws://127.0.0.1:{port}{path}").into_client_request()?;
         if let Some(token) = token {
