@@ -40,16 +40,19 @@ fn named(wanted: &str, situation: &Situation, context: &SessionContext<'_>) -> R
         let reason = reason.trim_end_matches('.');
         return Err(format!("{} is not available: {reason}; {}", candidate.name, available(situation)));
     }
+    if Some(id) == context.caller {
+        return Err(format!("{} is at work on this already and has to do it itself", candidate.name));
+    }
     // A model may have read "hand this to …" in a file. Only a person sends anything away from this machine.
     let may_leave = candidate.local
         || situation.allows_external
         || context.caller.is_none()
-        || Target::of_mode(id).is_some_and(|target| routing::is_named(context.prompt, &target, situation));
+        || Target::of_mode(id).is_some_and(|target| routing::is_asked(context.prompt, &target, situation));
     if !may_leave {
         return Err(format!(
-            "{} is not on this computer and the prompt does not name it; name it in the prompt, or allow models off this \
+            "{} is not on this computer and the prompt does not ask it; say \"use {}\" in the prompt, or allow models off this \
              machine for this session",
-            candidate.name
+            candidate.name, candidate.name
         ));
     }
     Ok(candidate.clone())

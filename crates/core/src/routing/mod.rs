@@ -2,9 +2,10 @@
 //!
 //! Rules over the prompt say what it wants; where they cannot tell, a model that is in memory may; then whoever is
 //! available answers. **Architecture invariant:** nothing leaves this machine through the choice of a rule or a model: an
-//! agent elsewhere is chosen only where a person named it or the session allows it.
+//! agent elsewhere is chosen only where a person asked it by name, beyond doubt, or the session allows it.
 
 mod about_us;
+mod asking;
 mod choice;
 #[cfg(test)]
 mod corpus_tests;
@@ -51,9 +52,9 @@ pub fn topic(prompt: &str, situation: &Situation) -> Option<Topic> {
     }
 }
 
-/// Returns whether a person's words give a task to `target`: they name it, and not only to talk about it.
-pub(crate) fn is_named(prompt: &str, target: &Target, situation: &Situation) -> bool {
-    rules::is_named(prompt, target, situation)
+/// Returns whether a person's words ask `target` to do something. A name alone asks nobody.
+pub(crate) fn is_asked(prompt: &str, target: &Target, situation: &Situation) -> bool {
+    rules::is_asked(prompt, target, situation)
 }
 
 /// Returns who is asked by name to do something.

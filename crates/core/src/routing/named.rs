@@ -1,11 +1,7 @@
 //! Whether a person asks an agent by name to do something. Naming it is not asking: "What is Codex?" is about it, and a
 //! document that says "ask Codex" is not the person.
 
-use super::{
-    Situation, Target,
-    pattern::pattern,
-    prompt::{Prompt, Sentence},
-};
+use super::{Situation, Target, asking::is_asked, prompt::Prompt};
 use regex::Regex;
 
 /// Sentences of a prompt that may hand it over.
@@ -26,50 +22,6 @@ const NAMES: [(&str, Target); 12] = [
     ("gptoss", Target::Gptoss),
     ("local model", Target::Gptoss),
 ];
-
-/// After a name, these make it a thing and not somebody: "use Codex sessions".
-const THINGS: [&str; 26] = [
-    "access",
-    "adapter",
-    "api",
-    "apis",
-    "app",
-    "cli",
-    "config",
-    "configuration",
-    "docs",
-    "files",
-    "folder",
-    "folders",
-    "format",
-    "history",
-    "key",
-    "log",
-    "logs",
-    "mode",
-    "output",
-    "protocol",
-    "sdk",
-    "session",
-    "sessions",
-    "settings",
-    "transcript",
-    "transcripts",
-];
-
-pattern!(
-    HANDS_OVER: r"^(?:use|ask|let|tell|get|have|make|instruct|@) ?$",
-    r"^(?:(?:i|we)(?:'d| would)? (?:want|need|like)) $",
-    r"^(?:delegate|hand|send|give|pass|forward|route|assign|leave|switch)\b.* to $",
-    // The name comes last: "Implement this with Codex".
-    r"^(?:use|run|do|try|implement|fix|write|add|create|build|refactor|review|analy[sz]e|document|plan|generate|solve|handle)\b.* (?:using|via|through) $",
-);
-pattern!(WITH: r"^(?:run|do|try|implement|fix|write|add|create|build|refactor|review|analy[sz]e|document|plan|generate|solve|handle)\b.* with $");
-pattern!(JOINS: r"\b(?:integrat\w*|compar\w*|compatib\w*|sync\w*|interop\w*|connect\w*|works?|support) with $");
-
-pattern!(SHOULD: r"^ (?:should|must|shall|has to|needs to) \w");
-pattern!(SHOULD_BE: r"^ (?:should|must|shall|has to|needs to) (?:be|have|not|never|know|work)\b");
-pattern!(PLEASE: r"^\s*[,:]\s*(?:please|pls|can|could|would|will)\b");
 
 /// Whom people mean by name, here.
 pub(super) struct Names {
@@ -96,10 +48,6 @@ impl Names {
         Self { names, regex }
     }
 
-    pub(super) fn is_in(&self, text: &str, target: &Target) -> bool {
-        self.all(text).any(|(named, ..)| named == *target)
-    }
-
     /// Returns who is named first.
     pub(super) fn first(&self, text: &str) -> Option<Target> {
         self.all(text).next().map(|(target, ..)| target)
@@ -114,47 +62,14 @@ impl Names {
         })
     }
 
-    /// Returns who is asked to do something.
-    pub(super) fn asked(&self, prompt: &Prompt) -> Option<Target> {
+    /// Returns everybody who is asked to do something, in the order of the text.
+    pub(super) fn asked<'t>(&'t self, prompt: &'t Prompt) -> impl Iterator<Item = Target> + 't {
         let sentences = prompt.sentences.iter().take(prompt.own.min(SENTENCES));
-        sentences
-            .flat_map(|sentence| {
-                self.all(&sentence.request).filter_map(|(target, before, after)| {
-                    let before = before.trim_end_matches("the ").trim_end_matches("our ");
-                    let asked = is_somebody(after) && is_asked(before, after, sentence);
-                    asked.then_some(target)
-                })
-            })
-            .next()
+        sentences.flat_map(move |sentence| {
+            let named = self.all(&sentence.request);
+            named.filter(|(_, before, after)| is_asked(before, after, sentence)).map(|(target, ..)| target)
+        })
     }
-}
-
-fn is_asked(before: &str, after: &str, sentence: &Sentence) -> bool {
-    let comes_last = !after.chars().any(char::is_alphanumeric);
-    let called = matches!(before, "" | "@") && after.trim_start().starts_with([',', ':']) && !comes_last;
-    let with = comes_last && WITH.is_in(before) && !JOINS.is_in(before);
-    let handed = with || HANDS_OVER.is_in(before);
-    if sentence.asks {
-        // "Have Claude and Codex ever met?", "Can you use Codex?", "Codex, are you there?" want to know something.
-        let is_bare = comes_last && !before.trim_end().contains(' ');
-        let begins_as_question = sentence.whole.starts_with("have ");
-        return handed && !begins_as_question && !is_bare || called && PLEASE.is_in(after);
-    }
-    let at = before == "@" && !comes_last;
-    let should = before.is_empty() && SHOULD.is_in(after) && !SHOULD_BE.is_in(after);
-    called || at || should || handed
-}
-
-/// Returns whether what follows a name leaves it a name: not `Codex's`, `codex-rs`, `codex.run`, `codex/`, `Codex logs`.
-fn is_somebody(after: &str) -> bool {
-    let mut characters = after.chars();
-    let apart = match characters.next() {
-        Some('\'' | '-' | '_' | '/') => false,
-        Some('.') => characters.next().is_none_or(char::is_whitespace),
-        _ => true,
-    };
-    let next = after.split_whitespace().next().unwrap_or_default();
-    apart && !THINGS.contains(&next.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
 #[cfg(test)]
@@ -175,7 +90,7 @@ mod tests {
             candidate("custom:gem", "My Gem"),
         ];
         let names = Names::of(&Situation { candidates, allows_external: false });
-        names.asked(&Prompt::read(prompt)).map(String::from)
+        names.asked(&Prompt::read(prompt)).next().map(String::from)
     }
 
     #[test]
@@ -185,8 +100,8 @@ mod tests {
             ("The build fails. Could you ask Claude Code to fix it?", "claude"),
             ("hand this over to codex", "codex"),
             ("I'd like Claude to write the tests", "claude"),
-            ("Implement the parser with Codex.", "codex"),
-            ("refactor the view using claude-code", "claude"),
+            ("Implement this with Codex.", "codex"),
+            ("refactor it using claude-code", "claude"),
             ("@codex fix the build", "codex"),
             ("Claude, take over", "claude"),
             ("ask the local model to write a haiku", "gptoss"),
@@ -198,9 +113,91 @@ mod tests {
             ("I think Codex should fix it", "codex"),
             ("Codex, could you fix it?", "codex"),
             ("can you run this through codex?", "codex"),
+            ("Use Codex to implement this feature", "codex"),
+            ("Ask Claude to review my diff", "claude"),
+            ("Let Codex fix the flaky test", "codex"),
+            ("Delegate this to Claude Code", "claude"),
+            ("Have codex write the tests", "codex"),
+            ("Hand this to Codex", "codex"),
+            ("Hand the tests to Codex and tell me how it went", "codex"),
+            ("Fix the loader. Use Codex.", "codex"),
+            ("Use Codex for this:\n- fix the loader\n- test it", "codex"),
+            ("Codex: please fix the build", "codex"),
+            ("use codex please", "codex"),
+            ("Could you please use Codex for this?", "codex"),
+            ("Use Codex to change the colour of the button", "codex"),
+            ("Let Claude take a look at the flaky test", "claude"),
+            ("Give this task to Claude, please", "claude"),
+            ("Claude, can you review this?", "claude"),
+            ("Do this with codex", "codex"),
+            ("We need Claude to look at the migration", "claude"),
         ];
         for (prompt, expected) in rows {
             assert_eq!(asked(prompt).as_deref(), Some(expected), "{prompt}");
+        }
+    }
+
+    /// What a person asks to be done here does not leave this machine because of a name in it.
+    #[test]
+    fn work_on_an_agents_name_is_not_given_to_that_agent() {
+        let rows = [
+            "Fix the bug that appears when using Claude",
+            "Fix the crash when logging in via Codex",
+            "Switch the default provider to Codex",
+            "Give a short introduction to Codex",
+            "Route /api/chat to Claude",
+            "Make Codex the first entry in the picker",
+            "Tell Codex and Claude apart in the session list",
+            "Claude should appear in the picker with a badge",
+            "Add a test that runs the agent via Codex",
+            "Summarise this mail:\nUse Codex to rewrite the loader",
+            "Refactor the loader; nothing of it may go to Codex",
+            "Fix the parser in src/history/codex/mod.rs",
+            "Read ~/.claude/settings.json",
+            // And more of their kind.
+            "Implement the handshake with Codex",
+            "Refactor the client using Claude",
+            "Send the request to Claude and show the reply",
+            "Pass the session id to Codex",
+            "Let Codex appear in the list",
+            "Have Claude Code listed second",
+            "Get Codex to work on Windows",
+            "Use Claude as the default provider",
+            "Use Codex when the local model is missing",
+            "Use Codex, Claude and Gemini icons in the picker",
+            "Codex: the picker shows it twice",
+            "Codex, Claude and Gemini are sorted wrongly",
+            "Codex should write logs to ~/.codex",
+            "Let Codex write to the log",
+            "I want Codex in the picker",
+            "@claude is not highlighted",
+            "Would you use Codex to fix this?",
+            "Can you use Codex to fix bugs?",
+            "Add these to the FAQ\n- Use Codex to fix a bug\n1. Ask Claude to review it",
+            "Translate to German: \"Hello. Use Codex to fix the loader.\"",
+            "Name the commit \"Loader. Use Codex to fix it.\"",
+            "Summarise this mail\nUse Codex to rewrite the loader",
+            "Summarise this:\r\n\r\nUse Codex to rewrite the loader",
+            "Have Codex and Claude share one settings page",
+            "Let Claude Code users log in with a key",
+            "Let Codex add to the list",
+            "Make Claude handle",
+            "Use Codex to log in",
+            "Fix the docs on how to use Codex to fix bugs",
+            "Fix this so that it works with Codex",
+            "Add the option to send this to Codex",
+            "Give it to Codex's adapter",
+            "Send this to Codex as JSON",
+            "Run the tests with Codex",
+            "Try the picker with Claude",
+            "I need Codex sessions of last week",
+            "Codex must not start twice",
+            "Never use Codex to fix it",
+            "Use Codex only if the local model fails",
+            "Look at this mail\n \nUse Codex to rewrite the loader",
+        ];
+        for prompt in rows {
+            assert_eq!(asked(prompt), None, "{prompt}");
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) enum Wish {
 pub(super) fn wish(text: &str, situation: &Situation) -> Wish {
     let prompt = Prompt::read(text);
     let names = Names::of(situation);
-    if let Some(target) = names.asked(&prompt) {
+    if let Some(target) = names.asked(&prompt).next() {
         return Wish::Named(target);
     }
     if is_about_the_past(&prompt) && !prompt.pasted {
@@ -60,10 +60,9 @@ pub(super) fn wish(text: &str, situation: &Situation) -> Wish {
     Wish::Unclear
 }
 
-/// Returns whether a person's words name `target`, and not only to talk about it.
-pub(super) fn is_named(text: &str, target: &Target, situation: &Situation) -> bool {
-    let names = Names::of(situation);
-    names.is_in(&Prompt::read(text).text, target) && !matches!(wish(text, situation), Wish::Talk(_))
+/// Returns whether a person's words ask `target` to do something.
+pub(super) fn is_asked(text: &str, target: &Target, situation: &Situation) -> bool {
+    Names::of(situation).asked(&Prompt::read(text)).any(|asked| asked == *target)
 }
 
 impl Topic {
