@@ -133,6 +133,7 @@ fn our_loop_runs_their_tool() {
         root: folder.path().to_owned(),
         text: "How many words?".to_owned(),
         transcript: Transcript::default(),
+        delegated: false,
     };
     let outputs = Mutex::new(Vec::new());
     let outcome = agent.prompt(&request, &CancellationToken::new(), &|event| {

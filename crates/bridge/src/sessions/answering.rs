@@ -40,7 +40,8 @@ pub(super) fn answer(
                 tools: runner.tools.clone(),
             };
             let transcript = transcript(session, cancel);
-            let request = PromptRequest { root: prompt.root.clone(), text: prompt.text.clone(), transcript };
+            let (root, text) = (prompt.root.clone(), prompt.text.clone());
+            let request = PromptRequest { root, text, transcript, delegated: session.parent().is_some() };
             agent.prompt(&request, cancel, &|event| show(session, event))
         }
         Ok(Who::Agent(agent)) => {

@@ -399,3 +399,22 @@ fn what_a_model_can_do_is_asked_again_when_it_is_loaded() {
     assert_eq!([asked[0].tools.len(), asked[1].tools.len()], [7, 0]);
     assert!(!asked[1].instructions.contains("tools"));
 }
+
+/// Between the check of a delegate's folder and its turn, the folder may have become a link to somewhere else.
+#[test]
+#[cfg(unix)]
+fn a_delegates_folder_that_became_a_link_is_not_worked_in() {
+    let (bench, elsewhere) = (Bench::with(&[("src/a.rs", "")]), Bench::with(&[("secret", "")]));
+    let root = bench.root().join("src");
+    let request = || PromptRequest { root: root.clone(), delegated: true, ..request(&bench) };
+    let answer: Answer = |_, _, on_event| {
+        on_event(speak("Here."));
+        Ok(StopReason::EndTurn)
+    };
+    assert_eq!(run(&agent(script(&[answer])), &request()).outcome.text, "Here.");
+    std::fs::remove_dir_all(&root).unwrap();
+    std::os::unix::fs::symlink(elsewhere.root(), &root).unwrap();
+    let told = run(&agent(script(&[answer])), &request());
+    let refusal = format!("❌ {} is not the folder any more that the task was given for", root.display());
+    assert_eq!(told.outcome.text, refusal);
+}

@@ -31,7 +31,7 @@ pub(super) struct Cancelled;
 /// Runs the calls of one turn.
 pub(super) struct Desk<'a> {
     agent: &'a AgentLoop,
-    /// What the person asked.
+    /// What the person asked; empty where no person did.
     prompt: &'a str,
     workspace: Arc<Workspace>,
     cancel: &'a CancellationToken,

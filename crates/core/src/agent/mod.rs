@@ -65,10 +65,12 @@ pub struct AgentLoop {
 pub struct PromptRequest {
     /// The workspace; need not exist.
     pub root: PathBuf,
-    /// What the person asks.
+    /// What the person asks, or whoever delegates.
     pub text: String,
     /// What was said in the session before.
     pub transcript: Transcript,
+    /// Another agent wrote the text and chose the root: the text is no person's word, and the root has to be canonical.
+    pub delegated: bool,
 }
 
 /// What a turn tells.

@@ -62,6 +62,7 @@ impl AgentProvider for ModelAgent {
             root: request.root.clone(),
             text: request.text.clone(),
             transcript: request.transcript.clone(),
+            delegated: false,
         };
         agent.prompt(&turn, cancel, &|event| host.emit(event))
     }

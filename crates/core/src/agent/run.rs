@@ -93,7 +93,8 @@ impl<'a> Run<'a> {
 
     fn run(&mut self) -> Result<String, Stop> {
         let workspace = self.open()?;
-        let desk = Desk::new(self.agent, &self.request.text, Arc::clone(&workspace), self.cancel, self.emit);
+        let asked = if self.request.delegated { "" } else { &self.request.text };
+        let desk = Desk::new(self.agent, asked, Arc::clone(&workspace), self.cancel, self.emit);
         for _ in 0..ROUNDS {
             let Answer { message, stop, usage } = self.ask(&workspace)?;
             self.usage = usage.or(self.usage);
@@ -130,6 +131,11 @@ impl<'a> Run<'a> {
             |(): ()| (),
         );
         match opened {
+            // A folder that was checked may be a link to anywhere by now.
+            Ok(Ok(opened)) if self.request.delegated && opened.root() != self.request.root => {
+                let root = self.request.root.display();
+                Err(Stop::Failed(format!("{root} is not the folder any more that the task was given for")))
+            }
             Ok(opened) => opened.map(Arc::new).map_err(|error| Stop::Failed(error.to_string())),
             Err(isolated::Lost::Cancelled) => Err(Stop::Cancelled),
             Err(lost) => Err(Stop::Failed(lost.to_string())),

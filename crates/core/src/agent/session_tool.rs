@@ -31,7 +31,7 @@ pub struct SessionContext<'a> {
     pub workspace: &'a Workspace,
     /// Id of its row: unique for ever.
     pub call_id: &'a str,
-    /// What the person asked in this turn, in their own words.
+    /// What the person asked in this turn, in their own words; empty where another agent wrote what is asked.
     pub prompt: &'a str,
     /// Id of the model that asks for the tool; `None` when the person does.
     pub caller: Option<&'a str>,

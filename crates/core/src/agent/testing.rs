@@ -84,6 +84,7 @@ pub(crate) fn request(bench: &Bench) -> PromptRequest {
         root: bench.root().to_path_buf(),
         text: "What is this?".to_owned(),
         transcript: Transcript::default(),
+        delegated: false,
     }
 }
 

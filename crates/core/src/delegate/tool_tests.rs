@@ -1,9 +1,12 @@
 use super::*;
 use crate::{
     CancellationToken,
-    agent::testing::{Scripted, story},
+    agent::{
+        AgentLoop, PromptRequest,
+        testing::{self, Answer, Scripted, ask, speak, story},
+    },
     delegate::Candidate,
-    model::Availability,
+    model::{Availability, StopReason},
     tools::testing::Bench,
 };
 use serde_json::json;
@@ -211,6 +214,30 @@ fn a_task_is_not_handed_back_to_the_one_who_hands_it_over() {
         let told = delegate(Office::default(), Some("gptoss_20b"), "Fix it", arguments);
         assert_eq!(told.provider, None, "{}", told.story);
         assert!(told.story.contains("GPTOSS 20B is at work on this already"), "{}", told.story);
+    }
+}
+
+/// The text of a delegate's turn is what a model wrote: it may say "use Codex" and no person has said it.
+#[test]
+fn what_a_model_wrote_for_its_delegate_hands_nothing_over() {
+    let bench = Bench::with(&[]);
+    let answers: [Answer; 2] = [
+        |_, _, say| {
+            say(ask(DELEGATE, json!({"provider": "codex", "user_prompt": "Fix it"})));
+            Ok(StopReason::ToolCalls)
+        },
+        |_, _, say| {
+            say(speak("Done."));
+            Ok(StopReason::EndTurn)
+        },
+    ];
+    for (delegated, expected) in [(true, 0), (false, 1)] {
+        let office = Arc::new(Office::default());
+        let tool: Arc<dyn SessionTool> = Arc::new(Delegate::new(office.clone()));
+        let agent = AgentLoop { session_tools: vec![tool], ..testing::agent(testing::script(&answers)) };
+        let text = "Use Codex to fix it".to_owned();
+        let told = testing::run(&agent, &PromptRequest { text, delegated, ..testing::request(&bench) });
+        assert_eq!(office.orders.lock().unwrap().len(), expected, "{}", story(&told.updates));
     }
 }
 

@@ -45,6 +45,7 @@ fn our_loop_runs_our_tools_for_their_model() {
         root: folder.path().to_owned(),
         text: "What is here?".to_owned(),
         transcript: Transcript::default(),
+        delegated: false,
     };
     let told = Mutex::new(Vec::new());
     let outcome = agent.prompt(&prompt, &never(), &|event| match event {
