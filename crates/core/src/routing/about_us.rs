@@ -1,6 +1,12 @@
 //! Talk: with us, about us, about the agents. It is answered in words, and nothing is run for it.
 
-use super::{Target, named::Names, pattern::pattern, prompt::Prompt};
+use super::{
+    Target,
+    named::Names,
+    pattern::pattern,
+    prompt::{Prompt, Sentence, without_politeness},
+    work::is_begun_by,
+};
 
 /// What a person wants to hear.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,16 +64,22 @@ pattern!(
     r"^(?:are|r) (?:you|u) (?:able|allowed|capable|good)\b",
     r"^(?:which|what) (?:tools?|models?|languages?|commands?|modes?|features?) (?:can|do|are|have|could) (?:you|u|i|we|openagents|available)\b",
     r"^(?:do|does|will|can|is) (?:you|u|openagents|my (?:code|data|prompt)s?)\b.*\b(?:send|sent|upload|uploaded|share|shared|private|cloud|offline|internet|leave|leaves)\b",
-    r"^do (?:you|u|openagents) (?:know how|support|speak|have|need|understand|run|use|cost|store|keep)\b",
+    r"^do (?:you|u|openagents) (?:support|speak|have|need|understand|run|use|cost|store|keep)\b",
     r"^was (?:kannst|könnt) (?:du|ihr)\b|^que (?:peux-tu|pouvez-vous) faire|^qu[eé] (?:puedes|sabes) hacer|^cosa (?:puoi|sai) fare",
 );
 // Questions for a capability, as long as nothing particular follows: "Can you help me with coding?"
-pattern!(CAN_YOU: r"^(?:can|could|do|will|would) (?:you|u|openagents)(?: also| even| actually| please)?(?: |$)");
+pattern!(
+    CAN_YOU: r"^do (?:you|u) know how to ",
+    r"^(?:can|could|do|will|would) (?:you|u|openagents)(?: also| even| actually| please)?(?: |$)",
+);
 const GENERIC: &str = " help me us with to in for on code coding program programming software development develop apps app scripts \
     tests testing files file documentation docs images agents agent tools commands things stuff questions answer read write edit run \
     create make generate debug debugging review explain understand refactor and or just only them it all any my our some \
     python rust swift typescript javascript go java kotlin c english german spanish french other languages language \
     delegate work search find open web browse the internet my own speak talk listen see remember ";
+
+// "Can you run tests?" asks what we can do, "Can you run the tests?" asks for it.
+pattern!(PARTICULAR: r"\b(?:the|my|our|this|that|these|those|it|an?)\b");
 
 pattern!(
     DELEGATES: r"^(?:who|whom|which (?:coding )?agents?|what (?:coding )?agents?|which providers?)\b.*\b(?:can|could|do|does|would|are|will|is)\b.*\b(?:you|u|we|i|openagents|available|installed|there|here)\b",
@@ -103,24 +115,33 @@ pub(super) fn topic(prompt: &Prompt, names: &Names) -> Option<Topic> {
     if is_only(&prompt.text, THANKS, THANKS_GLUE) {
         return Some(Topic::Thanks);
     }
-    prompt.sentences.iter().find_map(|sentence| {
-        // "And what can you do?", "Hey, who are you?"
+    // "And what can you do?", "Hey, who are you?"
+    let topic = |sentence: &Sentence| {
         [sentence.whole.as_str(), sentence.request.as_str()].into_iter().find_map(|text| of(text, names))
-    })
+    };
+    let said = prompt.sentences.iter().map(|sentence| (topic(sentence), is_begun_by(&sentence.request)));
+    let said: Vec<_> = said.collect();
+    // "Fix the parser. Can you help me?" is more than talk.
+    let is_talk = said.iter().all(|(topic, is_work)| topic.is_some() || !is_work);
+    said.into_iter().find_map(|(topic, _)| topic).filter(|_| is_talk)
 }
 
 fn of(text: &str, names: &Names) -> Option<Topic> {
-    if IDENTITY.is_in(text) {
+    let request = without_politeness(text);
+    let is_work = is_begun_by(request);
+    if TITLE.is_in(text) {
+        Some(Topic::Title)
+    } else if is_work && PARTICULAR.is_in(request) {
+        None
+    } else if IDENTITY.is_in(text) {
         Some(Topic::Identity)
     } else if DELEGATES.is_in(text) {
         Some(Topic::Delegates)
     } else if CAPABILITIES.is_in(text) || is_general(text) {
         Some(Topic::Capabilities)
-    } else if TITLE.is_in(text) {
-        Some(Topic::Title)
     } else {
         let about = names.first(text).filter(|_| !ABOUT_THE_FOLDER.is_in(text));
-        let is_short = text.split_whitespace().count() <= 3;
+        let is_short = text.split_whitespace().count() <= 3 && !is_work;
         about.filter(|_| is_short || ABOUT_SOMEBODY.is_in(text)).map(Topic::Agent)
     }
 }

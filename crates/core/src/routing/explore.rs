@@ -3,7 +3,7 @@
 use super::{pattern::pattern, prompt::Prompt};
 
 pattern!(
-    PAST: r"^(?:what|which|who|when|where|how|show|list|tell|summari[sz]e|recap|find|did|do you (?:remember|know))\b.*\b(?:yesterday|last (?:week|night|time|session|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|earlier|this (?:week|morning)|today|recent(?:ly)?|lately|previous(?:ly)?|(?:days?|hours?|weeks?) ago|past (?:sessions?|week|days)|left off|(?:working|worked) on|been (?:doing|up to))\b",
+    PAST: r"^(?:what|which|who|when|where|how|show|list|tell|summari[sz]e|recap|find|did|do you (?:remember|know))\b.*\b(?:yesterday|last (?:week|night|time|session|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|earlier|this (?:week|morning)|today|recent(?:ly)?|lately|previously|previous (?:sessions?|work|conversations?|chats?|prompts?|changes|commits?|week|day|month)|(?:days?|hours?|weeks?) ago|past (?:sessions?|week|days)|left off|(?:working|worked) on|been (?:doing|up to))\b",
     r"^(?:what|where|how) (?:did|were|was|have|had|has) (?:we|i|they|the agents?)\b",
     r"^(?:what|which files?|where) (?:did|has|have|was|were) (?:codex|claude|claude code|gpt-oss|the agents?|you)\b.*\b(?:chang\w*|edit\w*|touch\w*|commit\w*|do|done|work\w*|here|fix\w*|writ\w*|stop\w*)\b",
     r"^(?:pick|carry|start|go|continue|resume)\b.*\bwhere (?:we|i)\b|\bleft off\b|^catch (?:me|us) up|^(?:continue|resume)(?: the| my| our)?(?: last| previous)?(?: work| session)?$",

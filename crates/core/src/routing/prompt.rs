@@ -91,6 +91,7 @@ pattern!(
     r"^(?:we|you) should\s+",
     r"^i (?:think|guess|believe|suggest)(?: that)?\s+",
     r"^help (?:me|us)(?: to)?\s+",
+    r"^do (?:you|u) know how to\s+",
     r"^(?:bitte|kannst du|könntest du|por favor|puedes|peux-tu|pouvez-vous|s'il te pla[iî]t)(?:\s*[,:]\s*|\s+)",
 );
 

@@ -71,6 +71,18 @@ pattern!(PLANS: r"\b(?:plan|roadmap|architecture|milestones|strategy|proposal|es
 pattern!(
     WANTS: r"^(?:i|we)(?:'d| would)?(?: really| also| just)? (?:want|need|like) (?:a|an|some|two|three|the|more|better)\b",
 );
+// What can be looked up begins like these.
+pattern!(
+    PUBLISHES: r"^open (?:an? |the |another )?(?:new |draft )*(?:pull request|pr|merge request|mr|issue|ticket)\b",
+);
+pattern!(
+    PROGRAMS: r"^(?:print|read|open|count) .* in (?:rust|python|swift|typescript|javascript|go|java|kotlin|c|c\+\+|c#|bash|ruby|php|haskell|sql|zig|elixir|scala|perl|lua)$",
+);
+pattern!(
+    SHOWS: r"^(?:show|display|print|hide) .* (?:in|on|as|next to|below|above|under|beside) (?:the|an?|our|each|every) (?:\w+ )?(?:tooltip|sidebar|header|footer|toolbar|menu|dialog|modal|picker|dropdown|badge|status ?bar|title ?bar|tab|page|screen|view|panel|button|row|table|column|list|popup|console|window|cell|card|label)(?:$|,| (?:when|if|while|as|and|with|instead|on|for)\b)",
+);
+pattern!(SHOWS_ME: r"^show (?:me|us)\b");
+pattern!(SOMETHING: r"^(?:it|them|the|this|that|all|any|every|each|an?|those|these|my|our)$");
 // Questions whose answer is an analysis.
 pattern!(
     ANALYSIS: r"^(?:why|how come)\b",
@@ -92,11 +104,33 @@ const LONG: usize = 60;
 /// Returns what sort of work a prompt asks for.
 pub(super) fn work(prompt: &Prompt) -> Option<Work> {
     let requests = || prompt.sentences.iter().map(|sentence| sentence.request.as_str());
-    let by_verb = requests().find_map(|request| by_verb(request, is_one_of));
-    by_verb
+    requests()
+        .find_map(begun_by)
         .or_else(|| requests().find_map(by_phrase))
         .or_else(|| (prompt.pasted || prompt.words >= LONG).then_some(Work::Long))
         .or_else(|| requests().find_map(|request| self::by_verb(request, is_nearly_one_of)))
+}
+
+/// Returns whether a request begins with work and not with what can be looked up.
+pub(super) fn is_begun_by(request: &str) -> bool {
+    begun_by(request).is_some()
+}
+
+fn begun_by(request: &str) -> Option<Work> {
+    let builds = PUBLISHES.is_in(request)
+        || PROGRAMS.is_in(request)
+        || SHOWS.is_in(request) && !SHOWS_ME.is_in(request);
+    by_verb(request, is_one_of).or_else(|| by_second_verb(request)).or(builds.then_some(Work::Code))
+}
+
+/// "Find and fix the leak", "Read src/net.rs and rewrite it", "Look at it, then simplify the loop".
+fn by_second_verb(request: &str) -> Option<Work> {
+    let words: Vec<&str> = request.split_whitespace().collect();
+    let mut joints = words.windows(3).enumerate().filter(|(_, joint)| matches!(joint[0], "and" | "then"));
+    joints.find_map(|(at, joint)| {
+        let (work, _) = VERBS.iter().find(|(_, list)| is_one_of(list, joint[1]))?;
+        (at == 1 || SOMETHING.is_in(joint[2])).then_some(*work)
+    })
 }
 
 fn by_verb(request: &str, is_in: impl Fn(&str, &str) -> bool) -> Option<Work> {
