@@ -180,8 +180,8 @@ fn calls_of_one_answer_are_all_run() -> Result<()> {
 fn the_key_goes_to_the_server_and_into_no_log() -> Result<()> {
     const KEY: &str = "sk-proj-0123456789";
     let (desk, server) = (desk()?, scripted()?);
-    let mut command = agent(&desk, &server.base_url(), LIST, &["--json"])?;
-    let output = command.env("OPENAI_API_KEY", KEY).env("RUST_LOG", "trace").output()?;
+    let mut command = agent(&desk, &server.base_url(), LIST, &["--json", "--key-variable", "MY_KEY"])?;
+    let output = command.env("MY_KEY", KEY).env("RUST_LOG", "trace").output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let bearer = format!("Bearer {KEY}");
     assert!(server.asked().iter().all(|request| request.header("authorization") == Some(&bearer)));
@@ -198,6 +198,16 @@ fn the_key_goes_to_the_server_and_into_no_log() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_key_for_openai_is_not_sent_to_a_server_on_this_machine() -> Result<()> {
+    let (desk, server) = (desk()?, scripted()?);
+    let mut command = agent(&desk, &server.base_url(), "hello", &["--json"])?;
+    command.env("OPENAI_API_KEY", "sk-proj-0123456789");
+    assert_eq!(turn(command)?.1["status"], "complete");
+    assert_eq!(server.asked()[0].header("authorization"), None);
+    Ok(())
+}
+
 /// One sentence each, that names the server and what to do.
 #[test]
 fn what_goes_wrong_is_one_sentence() -> Result<()> {
@@ -209,7 +219,7 @@ fn what_goes_wrong_is_one_sentence() -> Result<()> {
     let gone = scripted()?.base_url();
     let rows = [
         (gone.as_str(), "start it, or check the base URL"),
-        (&unauthorised.base_url(), "asks for a key (401); set OPENAI_API_KEY to its key"),
+        (&unauthorised.base_url(), "asks for a key (401); name the variable that holds its key"),
         (&unknown.base_url(), "does not know scripted: No such thing (404); check the name of the model"),
     ];
     for (server, expected) in rows {

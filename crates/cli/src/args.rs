@@ -80,13 +80,17 @@ pub(crate) struct Agent {
     /// What to ask; `-` reads standard input
     pub(crate) prompt: String,
     /// Who answers instead of the model in use: a GGUF file, or openai:NAME for a model behind an OpenAI-compatible
-    /// address (its key is in OPENAI_API_KEY); gptoss is the model in use. In this process, as with those below
+    /// address; gptoss is the model in use. In this process, as with those below
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
     /// The address for openai:NAME, such as http://127.0.0.1:8080/v1; ollama, lm-studio, llama-server and vllm stand for
     /// theirs on this machine. Otherwise OpenAI's own
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
+    /// The environment variable that holds the key for openai:NAME. Otherwise OPENAI_API_KEY, for OpenAI and for an address
+    /// that is https and not on this machine; any other server is sent no key
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) key_variable: Option<String>,
     /// The workspace
     #[arg(long, default_value = ".", value_name = "PATH")]
     pub(crate) root: PathBuf,

@@ -1,7 +1,7 @@
 //! How an agent stands, and how prompts reach it.
 
 use super::trouble::Trouble;
-use crate::known::KnownAgent;
+use crate::{known::KnownAgent, openai};
 use openagents_core::{
     agent::{AgentCard, CUSTOM_PREFIX, CustomAgent, CustomKind},
     model::Availability,
@@ -52,8 +52,8 @@ impl Subject {
     /// Returns whether nothing that it is told leaves this machine. Of a program nobody knows.
     pub(crate) fn is_local(&self) -> bool {
         match self {
-            Self::Custom(CustomAgent { kind: CustomKind::Openai { base_url, .. }, .. }) => {
-                is_on_this_machine(base_url)
+            Self::Custom(CustomAgent { kind: CustomKind::Openai { base_url, model, .. }, .. }) => {
+                openai::is_local(base_url, model)
             }
             Self::Known(_) | Self::Custom(_) => false,
         }
@@ -82,14 +82,6 @@ impl Subject {
             ..AgentCard::default()
         }
     }
-}
-
-fn is_on_this_machine(url: &str) -> bool {
-    let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
-    host.is_some_and(|host| {
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    })
 }
 
 impl Diagnosis {
@@ -127,26 +119,5 @@ impl Diagnosis {
     pub(super) fn note(&mut self, trouble: Trouble) {
         trouble.show(&mut self.card);
         self.trouble = Some(trouble);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_of_this_machine_is_local() {
-        let rows = [
-            ("http://127.0.0.1:8080/v1", true),
-            ("http://localhost/v1", true),
-            ("http://[::1]:8080", true),
-            ("http://localhost.example.com", false),
-            ("https://api.openai.com/v1", false),
-            ("http://192.168.1.7", false),
-            ("127.0.0.1", false),
-        ];
-        for (url, expected) in rows {
-            assert_eq!(is_on_this_machine(url), expected, "{url}");
-        }
     }
 }

@@ -31,7 +31,20 @@ pub(super) fn completions(base: &str) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// Whether what is sent there stays on this machine.
+/// Whether what a model is told stays on this machine, by its address and name. A proxy on loopback counts as local:
+/// where that sends things on, nobody can see from here.
+pub(crate) fn is_local(base_url: &str, model: &str) -> bool {
+    completions(base_url).is_ok_and(|url| is_loopback(&url)) && !is_sent_on(model)
+}
+
+/// Whether the server on this machine sends it on by its own account: what Ollama calls a cloud model,
+/// `gpt-oss:120b-cloud` and `glm-4.6:cloud` (<https://docs.ollama.com/cloud>).
+pub(super) fn is_sent_on(model: &str) -> bool {
+    let name = model.trim().to_ascii_lowercase();
+    name.ends_with("-cloud") || name.ends_with(":cloud")
+}
+
+/// Whether it is an address of this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let literal = host.trim_start_matches('[').trim_end_matches(']');
@@ -79,7 +92,23 @@ mod tests {
             ("https://api.openai.com/v1", false),
         ];
         for (base, expected) in rows {
-            assert_eq!(is_loopback(&completions(base).unwrap()), expected, "{base}");
+            assert_eq!(is_local(base, "m"), expected, "{base}");
+        }
+        assert!(!is_local("127.0.0.1", "m"));
+    }
+
+    #[test]
+    fn a_model_that_the_server_here_sends_on_is_not_local() {
+        let rows = [
+            ("gpt-oss:120b-cloud", false),
+            ("GLM-4.6:Cloud ", false),
+            ("me/model-cloud", false),
+            ("gpt-oss:20b", true),
+            ("cloud", true),
+            ("cloudy-model:7b", true),
+        ];
+        for (model, expected) in rows {
+            assert_eq!(is_local("http://127.0.0.1:11434/v1", model), expected, "{model}");
         }
     }
 }

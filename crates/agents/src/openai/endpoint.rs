@@ -104,7 +104,11 @@ impl Preset {
             name: self.name().to_owned(),
             base_url: self.base_url().to_owned(),
             model: model.to_owned(),
-            key: KeySource::Variable(OPENAI_KEY.to_owned()),
+            key: match self {
+                Self::OpenAi => KeySource::Variable(OPENAI_KEY.to_owned()),
+                // They want none, or one of their own.
+                Self::Ollama | Self::LmStudio | Self::LlamaServer | Self::Vllm => KeySource::None,
+            },
             headers: BTreeMap::new(),
         }
     }
@@ -124,17 +128,25 @@ impl Preset {
 
 impl Endpoint {
     /// The model that a person named on the command line: at OpenAI unless there is a base URL, or the
-    /// [id](Preset::id) of a preset instead; the key is in `OPENAI_API_KEY`.
-    pub fn named(model: &str, base_url: Option<&str>) -> Self {
-        let openai = Preset::OpenAi.endpoint(model);
+    /// [id](Preset::id) of a preset instead.
+    ///
+    /// The key is in the variable that they named. Without one it is in `OPENAI_API_KEY`, for OpenAI and for a base URL
+    /// elsewhere that begins with `https`: who names that address means the key for it. No other server is sent it.
+    pub fn named(model: &str, base_url: Option<&str>, key_variable: Option<&str>) -> Self {
         let preset = base_url.and_then(|named| Preset::ALL.into_iter().find(|preset| preset.id() == named));
-        match (preset, base_url) {
-            (Some(preset), _) => preset.endpoint(model),
-            (None, None) => openai,
-            (None, Some(base_url)) => {
-                Self { name: server_name(base_url), base_url: base_url.to_owned(), ..openai }
+        let mut endpoint = preset.unwrap_or(Preset::OpenAi).endpoint(model);
+        if let (None, Some(base_url)) = (preset, base_url) {
+            endpoint.name = server_name(base_url);
+            base_url.clone_into(&mut endpoint.base_url);
+            let url = address::completions(base_url).ok();
+            if !url.is_some_and(|url| url.scheme() == "https" && !address::is_loopback(&url)) {
+                endpoint.key = KeySource::None;
             }
         }
+        if let Some(variable) = key_variable {
+            endpoint.key = KeySource::Variable(variable.to_owned());
+        }
+        endpoint
     }
 
     /// The model behind an agent that a person added; `None` for one that is no model.
@@ -203,17 +215,39 @@ mod tests {
             ("nonsense", "the server"),
         ];
         for (base_url, expected) in rows {
-            assert_eq!(Endpoint::named("m", Some(base_url)).name, expected, "{base_url}");
+            assert_eq!(Endpoint::named("m", Some(base_url), None).name, expected, "{base_url}");
         }
         for preset in Preset::ALL {
-            let endpoint = Endpoint::named("m", Some(preset.id()));
+            let endpoint = Endpoint::named("m", Some(preset.id()), None);
             assert_eq!(
                 (endpoint.name.as_str(), endpoint.base_url.as_str()),
                 (preset.name(), preset.base_url())
             );
             assert_eq!(server_name(preset.base_url()), preset.name());
         }
-        assert_eq!(Endpoint::named("gpt-5", None).base_url, "https://api.openai.com/v1");
+        assert_eq!(Endpoint::named("gpt-5", None, None).base_url, "https://api.openai.com/v1");
+    }
+
+    #[test]
+    fn the_key_for_openai_goes_to_no_server_that_was_not_named_for_it() {
+        let openai = || KeySource::Variable(OPENAI_KEY.to_owned());
+        let rows = [
+            (None, openai()),
+            (Some("openai"), openai()),
+            (Some("https://api.openai.com/v1"), openai()),
+            (Some("https://models.example.com/v1"), openai()),
+            (Some("http://models.example.com/v1"), KeySource::None),
+            (Some("http://127.0.0.1:8080/v1"), KeySource::None),
+            (Some("https://localhost:8080/v1"), KeySource::None),
+            (Some("ollama"), KeySource::None),
+            (Some("vllm"), KeySource::None),
+            (Some("nonsense"), KeySource::None),
+        ];
+        for (base_url, expected) in rows {
+            assert_eq!(Endpoint::named("m", base_url, None).key, expected, "{base_url:?}");
+            let named = Endpoint::named("m", base_url, Some("MINE")).key;
+            assert_eq!(named, KeySource::Variable("MINE".to_owned()), "{base_url:?}");
+        }
     }
 
     #[test]

@@ -98,10 +98,6 @@ impl Exchange {
         })
     }
 
-    pub(super) fn is_local(&self) -> bool {
-        self.local
-    }
-
     /// Whether the key may go there: it is never sent in clear text over a network.
     fn takes_key(&self) -> bool {
         self.local || self.url.scheme() == "https"

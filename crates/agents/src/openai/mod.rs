@@ -24,6 +24,7 @@ mod request;
 mod said;
 
 pub use address::AddressError;
+pub(crate) use address::is_local;
 pub use endpoint::{Endpoint, EndpointError, Preset};
 pub use key::{KeySource, Secret};
 
@@ -115,7 +116,7 @@ impl LanguageModel for OpenAi {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             tools: !self.refused.has(Parameter::Tools),
-            local: self.exchange.is_local(),
+            local: address::is_local(&self.endpoint.base_url, &self.endpoint.model),
             loaded: true,
         }
     }

@@ -17,7 +17,7 @@ fn patience() -> Patience {
 
 fn endpoint(server: &Server) -> Endpoint {
     let key = KeySource::Given(Secret::new("sk-very-secret").unwrap());
-    Endpoint { key, ..Endpoint::named("some-model", Some(&server.base_url())) }
+    Endpoint { key, ..Endpoint::named("some-model", Some(&server.base_url()), None) }
 }
 
 fn model(server: &Server) -> OpenAi {

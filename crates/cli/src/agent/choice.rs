@@ -24,13 +24,16 @@ impl Choice {
         let base_url = arguments.base_url.as_deref();
         let named = arguments.model.as_ref().and_then(|model| model.to_str());
         if let Some(name) = named.and_then(|named| named.strip_prefix(OPENAI)) {
-            let model = OpenAi::new(Endpoint::named(name, base_url));
+            let model = OpenAi::new(Endpoint::named(name, base_url, arguments.key_variable.as_deref()));
             return model
                 .map(|model| Self::OpenAi(Arc::new(model)))
                 .map_err(|error| Usage(error.to_string()));
         }
         if base_url.is_some() {
             return Err(Usage(format!("--base-url is for --model {OPENAI}NAME")));
+        }
+        if arguments.key_variable.is_some() {
+            return Err(Usage(format!("--key-variable is for --model {OPENAI}NAME")));
         }
         let Some(model) = &arguments.model else { return Ok(Self::InUse) };
         if named.is_some_and(|named| named == "gptoss" || named == LOCAL_MODEL) {

@@ -238,7 +238,7 @@ fn a_key_goes_over_https_or_stays_on_this_machine() {
         ("http://models.example/v1", false),
         ("http://192.168.0.7:8000/v1", false),
     ] {
-        let endpoint = Endpoint { key: key.clone(), ..Endpoint::named("m", Some(base_url)) };
+        let endpoint = Endpoint { key: key.clone(), ..Endpoint::named("m", Some(base_url), None) };
         let exchange = Exchange::new(&endpoint, patience()).unwrap();
         let read = NETWORK.as_ref().unwrap().block_on(exchange.read_key()).unwrap();
         assert_eq!(read.is_some(), takes_key, "{base_url}");
@@ -249,7 +249,7 @@ fn a_key_goes_over_https_or_stays_on_this_machine() {
 fn without_a_key_nothing_is_asked_where_one_is_needed() {
     let variable = KeySource::Variable("OPENAGENTS_TEST_NO_SUCH_KEY".to_owned());
     let model = |base_url| {
-        let endpoint = Endpoint { key: variable.clone(), ..Endpoint::named("gpt-x", base_url) };
+        let endpoint = Endpoint { key: variable.clone(), ..Endpoint::named("gpt-x", base_url, None) };
         OpenAi::patient(endpoint, patience()).unwrap()
     };
     let openai = model(None);
@@ -391,7 +391,7 @@ fn a_connection_is_used_again() {
             write!(stream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}0\r\n\r\n").unwrap();
         }
     });
-    let model = OpenAi::patient(Endpoint::named("m", Some(&base_url)), patience()).unwrap();
+    let model = OpenAi::patient(Endpoint::named("m", Some(&base_url), None), patience()).unwrap();
     for _ in 0..3 {
         assert_eq!(ask(&model, &request("?")).message.text, "Hi.");
     }

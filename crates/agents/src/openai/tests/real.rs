@@ -6,7 +6,7 @@ use openagents_e2e::llama_server::LlamaServer;
 #[test]
 fn a_real_server_answers_refuses_and_is_cancelled() {
     let server = LlamaServer::start().unwrap();
-    let endpoint = Endpoint::named("smollm2", Some(&server.base_url()));
+    let endpoint = Endpoint::named("smollm2", Some(&server.base_url()), None);
     let model = OpenAi::new(endpoint).unwrap();
     let mut question = request("What is the capital of France? Answer in one word.");
     question.tools.clear();
