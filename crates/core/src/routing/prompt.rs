@@ -13,8 +13,8 @@ pub(super) struct Prompt {
     /// The whole text in lower case, on one line.
     pub(super) text: String,
     pub(super) sentences: Vec<Sentence>,
-    /// How many of the sentences are certainly the person's own: those before a blank line, a list, and what a colon, an
-    /// open quotation mark or a word like "translate" announces.
+    /// How many of the sentences are certainly the person's own: those before a blank line, a list, a line
+    /// below one without a full stop, and what a colon, an open quotation mark or a word like "translate" announces.
     pub(super) own: usize,
     pub(super) words: usize,
     /// It holds code, a log, a document.
@@ -47,6 +47,8 @@ impl Prompt {
                 }
                 is_own &= !announces;
             }
+            // A line that goes on in the next one may be a heading, and the next one a text that was copied.
+            is_own &= line.trim_end().ends_with(['.', '!', '?']);
         }
         let text = one_line(&typed);
         let words = text.split_whitespace().count();
