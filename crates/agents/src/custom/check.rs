@@ -14,15 +14,19 @@ const TEXT: usize = 8 << 10;
 /// Arguments, variables or headers.
 const ENTRIES: usize = 100;
 
-/// Headers that hold secrets: those are never kept in the settings, which every client is shown.
-const SECRETS: [&str; 7] = [
+/// Words in the names of headers that hold secrets. The settings are no place for those: `X-Api-Key`, `Cookie`.
+const SECRETS: [&str; 11] = [
+    "key",
+    "apikey",
+    "token",
+    "secret",
+    "auth",
     "authorization",
-    "proxy-authorization",
-    "x-api-key",
-    "api-key",
-    "x-goog-api-key",
+    "authentication",
     "cookie",
-    "x-auth-token",
+    "password",
+    "credential",
+    "credentials",
 ];
 
 /// Fails with one sentence that names what is wrong and what would be right.
@@ -122,9 +126,9 @@ fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), String> {
         if HeaderName::from_bytes(name.as_bytes()).is_err() {
             return Err(format!("{name:?} is not the name of a header"));
         }
-        if SECRETS.contains(&name.to_ascii_lowercase().as_str()) {
+        if name.to_ascii_lowercase().split(['-', '_', '.']).any(|word| SECRETS.contains(&word)) {
             return Err(format!(
-                "the header {name} holds a secret, which every client would be shown; name the variable of the key instead"
+                "the header {name} holds a secret, which is not kept in the settings; name the variable of the key instead"
             ));
         }
         check_text(name, value)?;
@@ -184,7 +188,7 @@ mod tests {
             acp(json!({"env": {"MODE": "a=b"}, "cwd": "/srv"})),
             openai(json!({})),
             openai(
-                json!({"baseUrl": "https://example.com", "keyVariable": "MY_KEY", "headers": {"X-Title": "us"}}),
+                json!({"baseUrl": "https://example.com", "keyVariable": "MY_KEY", "headers": {"X-Title": "us", "X-Monkey": "k"}}),
             ),
         ];
         for (at, row) in rows.iter().enumerate() {
@@ -217,6 +221,10 @@ mod tests {
             (openai(json!({"keyVariable": "sk-proj-secret"})), "variable"),
             (openai(json!({"headers": {"Authorization": "Bearer x"}})), "Authorization"),
             (openai(json!({"headers": {"x-API-key": "x"}})), "secret"),
+            (openai(json!({"headers": {"Ocp-Apim-Subscription-Key": "x"}})), "secret"),
+            (openai(json!({"headers": {"cf-access-client-secret": "x"}})), "secret"),
+            (openai(json!({"headers": {"X-Gitlab_Token": "x"}})), "secret"),
+            (openai(json!({"headers": {"Set-Cookie": "x"}})), "secret"),
             (openai(json!({"headers": {"a b": "x"}})), "header"),
             (openai(json!({"headers": {"X-A": "x\ny"}})), "X-A"),
         ];

@@ -51,6 +51,21 @@ impl Doctor<'_> {
         diagnosis
     }
 
+    /// The same at once, without a process; `None` where one is needed, for a program that is there.
+    pub(crate) fn look_at_once(&self, subject: &Subject) -> Option<Diagnosis> {
+        let is_there = match subject {
+            Subject::Known(KnownAgent { program, speaks, .. }) => {
+                let adapter = match speaks {
+                    Speaks::Adapter { program, .. } => Some(*program),
+                    Speaks::Itself(_) => None,
+                };
+                adapter.into_iter().chain([*program]).any(|name| self.environment.find(name).is_some())
+            }
+            Subject::Custom(_) => false,
+        };
+        (!is_there).then(|| self.look(subject))
+    }
+
     fn look_for_known(&self, known: &KnownAgent, diagnosis: &mut Diagnosis) {
         let program = self.environment.find(known.program);
         diagnosis.card.program.clone_from(&program);

@@ -104,9 +104,27 @@ impl Inner {
             if let Some(note) = environment.note() {
                 tracing::warn!("{note}");
             }
-            self.change(|table| table.environment = Some(environment.clone()));
+            self.look_at_once(&environment);
             environment
         })
+    }
+
+    /// Takes over where agents are looked for, and looks for those of which nothing is known, as far as that takes no
+    /// process: whoever wants to send a prompt to one that is not installed hears so at once.
+    pub(super) fn look_at_once(&self, environment: &Arc<Environment>) {
+        let doctor = Doctor { environment, cancel: &self.closing };
+        let unknown = self.table().unknown();
+        let looked = unknown.into_iter().filter_map(|subject| {
+            let diagnosis = doctor.look_at_once(&subject)?;
+            Some((subject, diagnosis))
+        });
+        let looked: Vec<_> = looked.collect();
+        self.change(|table| {
+            table.environment = Some(environment.clone());
+            for (subject, diagnosis) in looked {
+                table.found(&subject, diagnosis, environment);
+            }
+        });
     }
 
     fn examine(&self, subject: &Subject, depth: Depth, environment: &Arc<Environment>) {

@@ -1,7 +1,7 @@
 //! What a person asks for.
 
 use super::{Inner, checks::Depth, lock};
-use crate::custom::{Saved, check};
+use crate::custom::{Saved, check, restored};
 use openagents_core::agent::{AgentCommand, AgentSettings, AgentsError, CUSTOM_PREFIX, CustomAgent};
 use std::sync::Arc;
 
@@ -38,10 +38,12 @@ impl Inner {
     }
 
     fn add(self: &Arc<Self>, agent: CustomAgent) -> Result<(), AgentsError> {
-        check(&agent).map_err(AgentsError::Refused)?;
         let id = format!("{CUSTOM_PREFIX}{}", agent.id);
         self.save(|settings| {
             let added = settings.custom.iter().position(|added| added.id == agent.id);
+            let agent =
+                restored(agent, added.map(|at| &settings.custom[at])).map_err(AgentsError::Refused)?;
+            check(&agent).map_err(AgentsError::Refused)?;
             if added.is_none() && settings.custom.len() >= ADDED {
                 return Err(AgentsError::Refused(format!(
                     "{ADDED} agents have been added, which is as many as can be; remove one first"
@@ -53,6 +55,8 @@ impl Inner {
             }
             Ok(())
         })?;
+        let environment = self.table().environment.clone();
+        environment.iter().for_each(|environment| self.look_at_once(environment));
         self.check_one(id);
         Ok(())
     }

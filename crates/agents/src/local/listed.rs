@@ -1,7 +1,7 @@
 //! An agent as a session has it: always the same object by name, whatever a check finds out meanwhile.
 
 use super::{Inner, lock};
-use crate::doctor::Subject;
+use crate::{custom::model_agent, doctor::Subject, shell::Environment};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome},
@@ -41,6 +41,17 @@ impl Listed {
         }
     }
 
+    /// Returns a model that nobody has looked for yet: its address is all that it takes.
+    fn unseen_model(&self) -> Option<Arc<dyn LanguageModel>> {
+        let (subject, environment) = {
+            let table = self.inner.table();
+            (table.entry(&self.id)?.subject.clone(), table.environment.clone())
+        };
+        let Subject::Custom(agent) = subject else { return None };
+        let environment = environment.unwrap_or_else(|| Arc::new(Environment::of_this_process()));
+        model_agent(&agent, &environment).ok()?.model()
+    }
+
     /// Waits until somebody has looked; `None` after a cancel.
     fn wait(&self, cancel: &CancellationToken) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         let until = Instant::now() + LOOK;
@@ -75,7 +86,7 @@ impl AgentProvider for Listed {
         match self.provider() {
             Some(Ok(provider)) => provider.availability(),
             Some(Err(reason)) => Availability::Unavailable(reason),
-            // A prompt waits for it.
+            // It is there, or the shell has not told yet where to look: a prompt waits for what there is to know.
             None => Availability::Ready,
         }
     }
@@ -84,7 +95,10 @@ impl AgentProvider for Listed {
         if !self.is_model {
             return None;
         }
-        self.wait(&self.inner.closing)?.ok()?.model()
+        match self.provider() {
+            Some(provider) => provider.ok()?.model(),
+            None => self.unseen_model(),
+        }
     }
 
     fn prompt(
@@ -94,16 +108,21 @@ impl AgentProvider for Listed {
         cancel: &CancellationToken,
     ) -> PromptOutcome {
         match self.wait(cancel) {
-            Some(Ok(provider)) => provider.prompt(request, host, cancel),
+            Some(Ok(provider)) => {
+                let outcome = provider.prompt(request, host, cancel);
+                drop(provider);
+                // Another one may have taken its place.
+                self.inner.drop_idle();
+                outcome
+            }
             Some(Err(reason)) => end(&*host, RunState::Failed, format!("❌ {reason}")),
             None => end(&*host, RunState::Cancelled, CANCELLED.to_owned()),
         }
     }
 
     fn close(&self, session_id: &str) {
-        if let Some(Ok(provider)) = self.provider() {
-            provider.close(session_id);
-        }
+        let running = self.inner.table().running(&self.id);
+        running.iter().for_each(|provider| provider.close(session_id));
     }
 }
 

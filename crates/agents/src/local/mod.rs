@@ -62,6 +62,9 @@ impl LocalAgents {
     /// Reads the settings and begins to look for agents in the background.
     pub fn start(config: AgentsConfig) -> Arc<Self> {
         let agents = Self::new(config, shell::environment);
+        if let Some(environment) = shell::known_environment() {
+            agents.inner.look_at_once(&Arc::new(environment));
+        }
         agents.inner.check_all(Depth::Version);
         Arc::new(agents)
     }
@@ -119,10 +122,17 @@ impl Inner {
     /// Changes the table and tells those who watch or wait.
     fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
         let result = change(&mut self.table());
+        self.drop_idle();
         self.changed.notify_all();
         let watchers = lock(&self.watchers).clone();
         watchers.iter().for_each(|on_change| on_change());
         result
+    }
+
+    /// Ends what was replaced once its last turn has ended. Not under the lock: that takes a moment.
+    fn drop_idle(&self) {
+        let idle = self.table().take_idle();
+        drop(idle);
     }
 
     /// Ends all of them at the same time: each has 2 s. So has a check, whose programs would otherwise outlive us.

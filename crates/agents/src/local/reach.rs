@@ -1,5 +1,6 @@
 //! What answers the prompts of an agent, made of how it is reached.
 
+use super::lock;
 use crate::{
     acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience},
     command_line::CommandLine,
@@ -8,10 +9,13 @@ use crate::{
     shell::Environment,
 };
 use openagents_core::{
-    agent::{AgentProvider, ModelAgent},
+    agent::{AgentProvider, CustomKind, ModelAgent},
     model::Availability,
 };
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 /// What answers prompts.
 #[derive(Debug, Clone)]
@@ -33,6 +37,15 @@ impl Provider {
         }
     }
 
+    /// Returns whether nobody else holds it: no turn of it goes on.
+    pub(super) fn is_idle(&self) -> bool {
+        match self {
+            Self::Acp(agent) => Arc::strong_count(agent) == 1,
+            Self::CommandLine(agent) => Arc::strong_count(agent) == 1,
+            Self::Model(agent) => Arc::strong_count(agent) == 1,
+        }
+    }
+
     /// Ends what runs, with its whole process group. Blocks for little more than 2 s at most.
     pub(super) fn shut_down(&self) {
         match self {
@@ -43,37 +56,55 @@ impl Provider {
     }
 }
 
+/// The environment as it was found last. A program that runs keeps the one that it has.
+pub(super) type Newest = Arc<Mutex<Arc<Environment>>>;
+
+/// Returns whether what was made in one environment can go on in another one. The whole is no measure: many a shell sets
+/// some variable anew each time.
+pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) -> bool {
+    match reach {
+        Reach::Acp { .. } => before.path() == now.path(),
+        // Nothing of it runs between two prompts.
+        Reach::CommandLine { .. } => before == now,
+        Reach::Model(agent) => match &agent.kind {
+            CustomKind::Openai { key_variable: Some(name), .. } => before.get(name) == now.get(name),
+            _ => true,
+        },
+    }
+}
+
 /// Makes what answers prompts; starts nothing. Fails with a clause.
-pub(super) fn provider(
-    subject: &Subject,
-    reach: &Reach,
-    environment: &Arc<Environment>,
-) -> Result<Provider, String> {
+pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Result<Provider, String> {
+    let environment = lock(newest).clone();
     match reach {
         Reach::Acp { program, args, env, cwd } => {
-            let mut variables = environment.for_agents();
-            variables.extend(env.clone());
+            let env = env.clone();
             let command = AcpCommand {
                 program: program.clone(),
                 args: args.clone(),
-                environment: variables,
+                environment: BTreeMap::new(),
                 cwd: cwd.clone(),
             };
+            let newest = newest.clone();
             Ok(Provider::Acp(Arc::new(AcpAgent::new(AcpAgentConfig {
                 id: subject.id(),
                 name: subject.name(),
                 local: subject.is_local(),
-                command: Arc::new(move || Ok(command.clone())),
+                command: Arc::new(move || {
+                    let mut environment = lock(&newest).for_agents();
+                    environment.extend(env.clone());
+                    Ok(AcpCommand { environment, ..command.clone() })
+                }),
                 // Whether it can be reached was asked before it was made.
                 availability: Arc::new(|| Availability::Ready),
                 login: subject.log_in().map(str::to_owned),
                 patience: Patience::default(),
             }))))
         }
-        Reach::Model(agent) => Ok(Provider::Model(Arc::new(model_agent(agent, environment)?))),
+        Reach::Model(agent) => Ok(Provider::Model(Arc::new(model_agent(agent, &environment)?))),
         Reach::CommandLine { program } => {
             let (id, name) = (subject.id(), subject.name());
-            let agent = CommandLine::new(id, name, program.clone(), environment.clone());
+            let agent = CommandLine::new(id, name, program.clone(), environment);
             Ok(Provider::CommandLine(Arc::new(agent)))
         }
     }

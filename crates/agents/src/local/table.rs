@@ -2,9 +2,11 @@
 
 use super::{
     checks::Depth,
-    reach::{self, Provider},
+    lock,
+    reach::{self, Newest, Provider},
 };
 use crate::{
+    custom::hidden,
     doctor::{Diagnosis, Reach, Subject},
     known::KNOWN,
     shell::Environment,
@@ -13,7 +15,10 @@ use openagents_core::{
     agent::{AgentProvider, AgentSettings, AgentsSnapshot},
     model::Availability,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 /// The agents and what goes on with them.
 #[derive(Debug, Default)]
@@ -24,7 +29,7 @@ pub(super) struct Table {
     pub(super) environment: Option<Arc<Environment>>,
     /// Who is to be checked, and how thoroughly.
     pub(super) wanted: BTreeMap<String, Depth>,
-    /// What answered before a check found another way: a turn of it may go on.
+    /// What answered before it was changed or removed, or reached in another way: turns of it go on.
     replaced: Vec<Provider>,
     /// The shell is asked again before the next check.
     pub(super) look_afresh: bool,
@@ -47,7 +52,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 struct Running {
     reach: Reach,
-    environment: Arc<Environment>,
+    environment: Newest,
     provider: Result<Provider, String>,
 }
 
@@ -63,6 +68,12 @@ impl Table {
     /// Returns where it is in the snapshot.
     pub(super) fn position(&self, subject: &Subject) -> Option<usize> {
         self.entries.iter().position(|entry| entry.subject == *subject)
+    }
+
+    /// Returns those that nobody has looked for yet.
+    pub(super) fn unknown(&self) -> Vec<Subject> {
+        let unknown = self.entries.iter().filter(|entry| entry.diagnosis.is_none());
+        unknown.map(|entry| entry.subject.clone()).collect()
     }
 
     /// Returns whether nobody has looked for it yet.
@@ -82,6 +93,8 @@ impl Table {
                 None => Entry { subject, diagnosis: None, running: None },
             })
             .collect();
+        let gone = before.into_iter().filter_map(|entry| entry.running?.provider.ok());
+        self.replaced.extend(gone);
         self.settings = settings;
     }
 
@@ -91,6 +104,18 @@ impl Table {
         let replaced = entry.run(&diagnosis, environment);
         entry.diagnosis = Some(diagnosis);
         self.replaced.extend(replaced);
+    }
+
+    /// Returns what answers or still answers for an agent.
+    pub(super) fn running(&self, id: &str) -> Vec<Arc<dyn AgentProvider>> {
+        let now = self.entry(id).and_then(|entry| entry.running.as_ref()?.provider.clone().ok());
+        let all = self.replaced.iter().cloned().chain(now).map(Provider::shared);
+        all.filter(|provider| provider.id() == id).collect()
+    }
+
+    /// Returns what was replaced and has no turn any more; its end is whoever drops it.
+    pub(super) fn take_idle(&mut self) -> Vec<Provider> {
+        self.replaced.extract_if(.., |provider| provider.is_idle()).collect()
     }
 
     /// Forgets everything that runs, and returns what has to be ended.
@@ -105,10 +130,11 @@ impl Table {
             Some(diagnosis) => diagnosis.card.clone(),
             None => entry.subject.card(),
         };
+        let custom = self.settings.custom.iter().map(hidden).collect();
         let path = self.environment.as_ref().map(|environment| environment.path().to_string_lossy());
         AgentsSnapshot {
             agents: self.entries.iter().map(card).collect(),
-            settings: self.settings.clone(),
+            settings: AgentSettings { custom, ..self.settings },
             path: path.unwrap_or_default().into_owned(),
             checking: self.checking,
             checked_at: self.checked_at,
@@ -139,16 +165,18 @@ impl Entry {
 
     /// What runs goes on as long as it would be started in the same way. Returns what does not.
     fn run(&mut self, diagnosis: &Diagnosis, environment: &Arc<Environment>) -> Option<Provider> {
-        let same = |running: &Running| {
-            Some(&running.reach) == diagnosis.reach.as_ref() && running.environment == *environment
-        };
-        if self.running.as_ref().is_some_and(same) {
-            return None;
+        if let Some(running) = &self.running {
+            let mut newest = lock(&running.environment);
+            if Some(&running.reach) == diagnosis.reach.as_ref()
+                && reach::can_go_on(&running.reach, &newest, environment)
+            {
+                newest.clone_from(environment);
+                return None;
+            }
         }
-        let running = diagnosis.reach.clone().map(|reach| Running {
-            provider: reach::provider(&self.subject, &reach, environment),
-            environment: environment.clone(),
-            reach,
+        let running = diagnosis.reach.clone().map(|reach| {
+            let environment = Arc::new(Mutex::new(environment.clone()));
+            Running { provider: reach::provider(&self.subject, &reach, &environment), environment, reach }
         });
         std::mem::replace(&mut self.running, running)?.provider.ok()
     }

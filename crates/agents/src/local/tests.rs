@@ -152,3 +152,74 @@ fn a_check_ends_with_the_program() {
     assert!(!Path::new(&format!("/proc/{id}")).exists() || cfg!(not(target_os = "linux")));
     assert!(matches!(agents.command(AgentCommand::Check), Err(AgentsError::Refused(_))));
 }
+
+#[test]
+fn an_agent_that_is_not_installed_is_known_to_be_so_before_any_check() {
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), "claude", "exit 0");
+    let agents = agents();
+    agents.inner.look_at_once(&Arc::new(Environment::default().with_path(folder.path())));
+    assert_eq!(agents.snapshot().checked_at, None);
+    let Availability::Unavailable(reason) = agents.provider("codex").unwrap().availability() else {
+        panic!("there is no Codex here")
+    };
+    assert!(reason.contains("is not installed"), "{reason}");
+    // More than that takes a process, which a prompt waits for.
+    assert_eq!(agents.provider("claude-code").unwrap().availability(), Availability::Ready);
+}
+
+#[test]
+fn a_model_that_was_added_waits_for_no_check() {
+    let model =
+        serde_json::json!({"id": "m", "kind": "openai", "baseUrl": "http://[::1]:1/v1", "model": "m"});
+    let settings = Settings::with("agents", serde_json::json!({"custom": [model]}));
+    let agents = agents_with(Arc::new(settings));
+    assert!(agents.provider("custom:m").unwrap().model().is_some());
+}
+
+#[test]
+fn what_a_check_finds_anew_replaces_no_agent_that_would_be_started_in_the_same_way() {
+    let agents = agents();
+    agents.command(AgentCommand::Add(custom("mine", Path::new("/bin/sh")))).unwrap();
+    settled(&agents);
+    let found = |variables: &[(&str, &str)]| {
+        let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let environment: Arc<Environment> = Arc::new(variables.collect());
+        let entry = agents.inner.table().entry("custom:mine").unwrap().subject.clone();
+        let cancel = CancellationToken::new();
+        let diagnosis = crate::doctor::Doctor { environment: &environment, cancel: &cancel }.look(&entry);
+        agents.inner.change(|table| table.found(&entry, diagnosis, &environment));
+        agents.inner.table().running("custom:mine")
+    };
+    let first = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "1")]);
+    let second = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "2")]);
+    assert!(first.len() == 1 && second.len() == 1 && Arc::ptr_eq(&first[0], &second[0]));
+    drop(second);
+    // One that has a turn goes on, and hears that its session is closed.
+    let third = found(&[("PATH", "/usr/bin")]);
+    assert!(third.len() == 2 && Arc::ptr_eq(&first[0], &third[0]));
+    drop((first, third));
+    agents.inner.drop_idle();
+    assert_eq!(agents.inner.table().running("custom:mine").len(), 1);
+}
+
+#[test]
+fn the_values_of_variables_and_headers_are_shown_to_nobody_and_kept() {
+    let settings: Arc<Settings> = Arc::default();
+    let agents = agents_with(settings.clone());
+    let agent =
+        serde_json::json!({"id": "a", "kind": "acp", "command": "/bin/sh", "env": {"MY_KEY": "hush"}});
+    agents.command(AgentCommand::Add(serde_json::from_value(agent).unwrap())).unwrap();
+    let shown = settled(&agents);
+    let json = serde_json::to_string(&shown).unwrap();
+    assert!(json.contains("MY_KEY") && !json.contains("hush"), "{json}");
+    // A client that changes the name sends back what it was shown.
+    let changed = CustomAgent { name: Some("A".to_owned()), ..shown.settings.custom[0].clone() };
+    agents.command(AgentCommand::Add(changed)).unwrap();
+    settled(&agents);
+    let kept = settings.get("agents").unwrap().unwrap();
+    assert_eq!(
+        (&kept["custom"][0]["name"], &kept["custom"][0]["env"]["MY_KEY"]),
+        (&"A".into(), &"hush".into())
+    );
+}
