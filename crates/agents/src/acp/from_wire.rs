@@ -83,16 +83,43 @@ fn shown(content: Vec<wire::ToolCallContent>) -> Vec<Shown> {
         wire::ToolCallContent::Content(content) => {
             text(&content.content).map(|text| Shown::Fixed(ToolContent::Text { text: shorten(&text, TEXT) }))
         }
-        wire::ToolCallContent::Diff(diff) => Some(Shown::Fixed(ToolContent::Diff {
-            path: diff.path.display().to_string(),
-            old_text: diff.old_text.map(|text| shorten(&text, SIDE)),
-            new_text: shorten(&diff.new_text, SIDE),
-            truncated: false,
-        })),
+        wire::ToolCallContent::Diff(diff) => {
+            let path = diff.path.display().to_string();
+            Some(Shown::Fixed(change(path, diff.old_text, diff.new_text)))
+        }
         wire::ToolCallContent::Terminal(terminal) => Some(Shown::Terminal(terminal.terminal_id.to_string())),
         _ => None,
     };
-    content.into_iter().filter_map(piece).take(PIECES).collect()
+    let mut all: Vec<_> = content.into_iter().filter_map(piece).collect();
+    if all.len() > PIECES {
+        let more = all.len() - PIECES;
+        all.truncate(PIECES);
+        all.push(Shown::Fixed(ToolContent::Text { text: format!("*{more} more are not shown.*") }));
+    }
+    all
+}
+
+/// A change, cut where it is long: first what is the same at both ends, so that what is left is the change.
+fn change(path: String, old_text: Option<String>, new_text: String) -> ToolContent {
+    let old = old_text.as_deref().unwrap_or_default();
+    let truncated = old.len() > SIDE || new_text.len() > SIDE;
+    if !truncated {
+        return ToolContent::Diff { path, old_text, new_text, truncated };
+    }
+    let (old, new) = without_common_lines(old, &new_text);
+    let (old, new_text) = (shorten(old, SIDE), shorten(new, SIDE));
+    ToolContent::Diff { path, old_text: old_text.map(|_| old), new_text, truncated }
+}
+
+/// Leaves out the lines that two texts begin and end with.
+fn without_common_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    let same = |(old, new): &(&str, &str)| old == new;
+    let pairs = old.split_inclusive('\n').zip(new.split_inclusive('\n'));
+    let start: usize = pairs.take_while(same).map(|(line, _)| line.len()).sum();
+    let (old, new) = (&old[start..], &new[start..]);
+    let pairs = old.split_inclusive('\n').rev().zip(new.split_inclusive('\n').rev());
+    let end: usize = pairs.take_while(same).map(|(line, _)| line.len()).sum();
+    (&old[..old.len() - end], &new[..new.len() - end])
 }
 
 /// Text of a block; what is no text is named.
@@ -155,5 +182,45 @@ pub(super) fn entry_status(status: &wire::PlanEntryStatus) -> EntryStatus {
         wire::PlanEntryStatus::InProgress => EntryStatus::InProgress,
         wire::PlanEntryStatus::Completed => EntryStatus::Completed,
         _ => EntryStatus::Pending,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_long_file_shows_its_change_and_not_its_beginning() {
+        let same = "the same line\n".repeat(SIDE / 10);
+        let (old, new) = (format!("{same}old\n{same}"), format!("{same}new\n{same}"));
+        let rows = [
+            (Some(old), new.clone(), Some("old\n"), "new\n", true),
+            (Some("a\nb\n".to_owned()), "a\nc\n".to_owned(), Some("a\nb\n"), "a\nc\n", false),
+            (Some(same.clone()), same.clone(), Some(""), "", true),
+            (Some(same.clone()), format!("{same}end"), Some(""), "end", true),
+        ];
+        for (old, new, old_shown, new_shown, cut) in rows {
+            let ToolContent::Diff { old_text, new_text, truncated, .. } = change("a".to_owned(), old, new)
+            else {
+                panic!("a change is a change");
+            };
+            assert_eq!((old_text.as_deref(), new_text.as_str(), truncated), (old_shown, new_shown, cut));
+        }
+        let ToolContent::Diff { old_text: None, new_text, truncated: true, .. } =
+            change("a".to_owned(), None, new)
+        else {
+            panic!("a new file has no old text");
+        };
+        assert_eq!(new_text.len(), SIDE + "…".len());
+    }
+
+    #[test]
+    fn pieces_that_are_not_shown_are_counted() {
+        let piece = json!({"type": "content", "content": {"type": "text", "text": "x"}});
+        let call = json!({"toolCallId": "1", "title": "t", "content": vec![piece; PIECES + 3]});
+        let shown = announced(serde_json::from_value(call).unwrap()).shown.unwrap();
+        let last = ToolContent::Text { text: "*3 more are not shown.*".to_owned() };
+        assert_eq!((shown.len(), shown.last()), (PIECES + 1, Some(&Shown::Fixed(last))));
     }
 }
