@@ -1,14 +1,14 @@
 //! The tool calls of an agent, by its ids and by ours, and the terminals that they show.
 
 use super::{
+    call::{Call, Terminal, bounded, reason},
     from_wire::{self, CallNews, Shown},
     timeline::fresh_id,
 };
-use crate::process::{Tail, signal_name};
+use crate::process::signal_name;
 use agent_client_protocol_schema::v1::ToolCallStatus as Status;
 use openagents_core::update::{
-    Cut, Location, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent,
-    ToolKind,
+    Cut, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent, ToolKind,
 };
 use serde_json::{Map, Value};
 use std::{
@@ -18,13 +18,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bytes of a terminal that a call shows; see [`ToolContent::Terminal`].
-const SHOWN: usize = 64 << 10;
 /// A terminal is shown again this long after the last time, later the more it shows: each time the whole of it goes
 /// into the log.
 const AGAIN: Duration = Duration::from_millis(250);
-/// Calls that are remembered from one turn to the next.
+/// Calls that are remembered from one turn to the next, and calls of one turn: an agent that makes more does nothing else.
 const REMEMBERED: usize = 10_000;
+/// Calls whose terminals are shown again when there is more, the newest ones.
+const RECENT: usize = 100;
+/// Terminals whose text is kept.
+const TERMINALS: usize = 1_000;
+/// Bytes of texts and changes beside which a terminal is shown again before its call ends: each time they go into the
+/// log with it.
+const BESIDE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -33,41 +38,9 @@ pub(super) struct Calls {
     calls: Vec<Call>,
     by_their_id: HashMap<String, usize>,
     terminals: HashMap<String, Terminal>,
-}
-
-#[derive(Debug)]
-struct Call {
-    /// Ours.
-    id: String,
-    turn: u64,
-    open: bool,
-    started: bool,
-    kind: ToolKind,
-    /// As they were told last, until it ends: agents repeat themselves.
-    title: Option<String>,
-    raw_input: Option<Value>,
-    locations: Vec<Location>,
-    /// Kept while it is open, and for as long as it shows a terminal, which is told again and again.
-    shown: Vec<Shown>,
-    /// The terminal that this row was made for, until a call of the agent takes it over.
-    made_for: Option<String>,
-    /// When a terminal of it was shown last, and whether there is more.
-    told: Option<Instant>,
-    dirty: bool,
-}
-
-#[derive(Debug)]
-struct Terminal {
-    command: Option<String>,
-    output: Tail,
-    exit_code: Option<i32>,
-    signal: Option<String>,
-}
-
-impl Default for Terminal {
-    fn default() -> Self {
-        Self { command: None, output: Tail::new(SHOWN), exit_code: None, signal: None }
-    }
+    /// Calls of this turn, and news of calls that were too many.
+    count: usize,
+    passed_over: u64,
 }
 
 type Ready = Vec<SessionUpdate>;
@@ -76,6 +49,7 @@ impl Calls {
     pub(super) fn begin_turn(&mut self) {
         self.turn += 1;
         self.running = true;
+        self.count = 0;
         if self.calls.len() > REMEMBERED {
             self.calls.clear();
             self.by_their_id.clear();
@@ -88,26 +62,46 @@ impl Calls {
         self.by_their_id.get(their_id).is_some_and(|at| !self.calls[*at].open)
     }
 
-    /// Takes what is told of a call and returns our id of it. `announces`: it came as a `tool_call`.
+    /// Takes what is told of a call and returns our id of it; `None` where it is one too many. `announces`: it came as a
+    /// `tool_call`.
     pub(super) fn news(
         &mut self,
         now: Instant,
         news: CallNews,
         announces: bool,
         ready: &mut Ready,
-    ) -> String {
+    ) -> Option<String> {
         let mut news = news;
+        let is_known = self.by_their_id.contains_key(&news.id);
+        if !is_known && self.is_full() {
+            return None;
+        }
         self.read_meta(&mut news);
         let known = self.by_their_id.get(&news.id).copied().or_else(|| self.take_over(&news));
         let at = match known {
             // The id of a call that is over, for a new one: only an agent that counts from 1 again does so.
-            Some(at) if announces && self.running && !self.calls[at].open => self.announce(&mut news, ready),
+            Some(at) if announces && self.running && !self.calls[at].open => {
+                if self.is_full() {
+                    return None;
+                }
+                self.announce(&mut news, ready)
+            }
             Some(at) => at,
             None => self.announce(&mut news, ready),
         };
         self.by_their_id.insert(std::mem::take(&mut news.id), at);
         self.tell(now, at, news, ready);
-        self.calls[at].id.clone()
+        Some(self.calls[at].id.clone())
+    }
+
+    /// Returns whether the turn has all the calls that it may have.
+    fn is_full(&mut self) -> bool {
+        let is_full = self.count >= REMEMBERED;
+        if is_full {
+            self.passed_over += 1;
+            tracing::debug!(count = self.passed_over, "passed over a call: there are too many in one turn");
+        }
+        is_full
     }
 
     /// A row that was made for a terminal becomes the call that shows this terminal.
@@ -127,7 +121,7 @@ impl Calls {
     }
 
     fn announce(&mut self, news: &mut CallNews, ready: &mut Ready) -> usize {
-        let shown = news.shown.take().unwrap_or_default();
+        let shown = bounded(news.shown.take().unwrap_or_default());
         let mut details = std::mem::take(&mut news.details);
         let kind = details.kind.unwrap_or(ToolKind::Other);
         let by_kind = (kind != ToolKind::Other).then(|| from_wire::kind_word(kind).to_owned());
@@ -143,6 +137,10 @@ impl Calls {
             }
         };
         let at = self.calls.len();
+        self.count += 1;
+        if let Some(old) = at.checked_sub(RECENT) {
+            self.forget(old);
+        }
         self.name_terminals(&shown, title.as_deref());
         details.content = self.content(&shown);
         self.calls.push(Call {
@@ -156,6 +154,7 @@ impl Calls {
             locations: details.locations.clone(),
             shown,
             made_for: None,
+            forgotten: false,
             told: None,
             dirty: false,
         });
@@ -184,15 +183,11 @@ impl Calls {
     fn tell(&mut self, now: Instant, at: usize, news: CallNews, ready: &mut Ready) {
         let CallNews { status, mut details, shown, raw_output, .. } = news;
         self.calls[at].forget_repeated(&mut details);
-        let shown = shown.filter(|shown| *shown != self.calls[at].shown);
         let call = &mut self.calls[at];
+        let shown = shown.map(bounded).filter(|shown| !call.forgotten && *shown != call.shown);
         let is_new = shown.is_some();
         if let Some(shown) = shown {
-            // A terminal that was shown stays: agents tell its text without it at the end.
-            let terminals = call.shown.drain(..).filter(|piece| matches!(piece, Shown::Terminal(_)));
-            let mut all: Vec<_> = terminals.filter(|piece| !shown.contains(piece)).collect();
-            all.extend(shown);
-            call.shown = all;
+            call.show(shown);
         }
         let ends = matches!(status, Some(Status::Completed | Status::Failed));
         let (shown, title) = (self.calls[at].shown.clone(), self.calls[at].title.clone());
@@ -222,22 +217,44 @@ impl Calls {
             let call_id = call.id.clone();
             ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details }));
         }
-        // There is nothing more to be told of it; only terminals go on.
-        let call = &mut self.calls[at];
-        if !call.open && !call.shown.iter().any(|piece| matches!(piece, Shown::Terminal(_))) {
-            (call.shown, call.raw_input, call.locations) = (Vec::new(), None, Vec::new());
-        }
         self.retell(now, at, ready);
+        // There is nothing more to be told of it, unless terminals go on.
+        let runs = |id: &str| self.terminals.get(id).is_some_and(|terminal| !terminal.has_ended());
+        let call = &self.calls[at];
+        if at + RECENT < self.calls.len()
+            || !(call.dirty || call.made_for.is_some() || call.terminals().any(runs))
+        {
+            self.forget(at);
+        }
+    }
+
+    /// Forgets what a call has shown once it is over; it keeps its place.
+    fn forget(&mut self, at: usize) {
+        let call = &mut self.calls[at];
+        if call.open {
+            return;
+        }
+        (call.raw_input, call.locations, call.dirty) = (None, Vec::new(), false);
+        let shown = std::mem::take(&mut call.shown);
+        call.forgotten |= shown.iter().any(|piece| matches!(piece, Shown::Terminal(_)));
+        for piece in shown {
+            if let Shown::Terminal(id) = piece {
+                self.terminals.remove(&id);
+            }
+        }
     }
 
     /// Codex and Claude Code run commands themselves and tell the output beside the update.
     fn read_meta(&mut self, news: &mut CallNews) {
         let Some(meta) = news.meta.take() else { return };
+        if self.by_their_id.get(&news.id).is_some_and(|at| self.calls[*at].forgotten) {
+            return;
+        }
         let mut touched = None;
         for word in ["terminal_info", "terminal_output", "terminal_output_delta", "terminal_exit"] {
             let Some(said) = meta.get(word) else { continue };
             let Some(id) = said["terminal_id"].as_str() else { continue };
-            let terminal = self.terminals.entry(id.to_owned()).or_default();
+            let Some(terminal) = self.terminal(id) else { continue };
             if let Some(data) = said["data"].as_str() {
                 terminal.output.push(data.as_bytes());
             }
@@ -253,6 +270,7 @@ impl Calls {
             Some(call) if news.shown.is_none() => {
                 if !call.shown.contains(&piece) {
                     call.shown.push(piece);
+                    call.shown = bounded(std::mem::take(&mut call.shown));
                 }
                 call.dirty = true;
             }
@@ -265,10 +283,18 @@ impl Calls {
         }
     }
 
+    /// Returns what is known of a terminal; `None` of one too many.
+    fn terminal(&mut self, id: &str) -> Option<&mut Terminal> {
+        if !self.terminals.contains_key(id) && self.terminals.len() >= TERMINALS {
+            return None;
+        }
+        Some(self.terminals.entry(id.to_owned()).or_default())
+    }
+
     fn name_terminals(&mut self, shown: &[Shown], title: Option<&str>) {
         for piece in shown {
             if let Shown::Terminal(id) = piece {
-                let terminal = self.terminals.entry(id.clone()).or_default();
+                let Some(terminal) = self.terminal(id) else { continue };
                 if terminal.command.is_none() {
                     terminal.command = title.map(str::to_owned);
                 }
@@ -301,18 +327,18 @@ impl Calls {
         command: &str,
         raw_input: Value,
         ready: &mut Ready,
-    ) -> String {
+    ) -> Option<String> {
         let known = Terminal { command: Some(command.to_owned()), ..Terminal::default() };
-        self.terminals.insert(terminal.to_owned(), known);
-        let turn = self.turn;
-        let waits = |call: &Call| {
-            call.turn == turn && call.open && call.kind == ToolKind::Execute && call.shown.is_empty()
-        };
         let shown = Some(vec![Shown::Terminal(terminal.to_owned())]);
-        if let Some(at) = self.calls.iter().rposition(waits) {
+        if let Some(at) = self.waiting_for(command) {
+            self.terminals.insert(terminal.to_owned(), known);
             self.tell(now, at, CallNews { shown, ..CallNews::default() }, ready);
-            return self.calls[at].id.clone();
+            return Some(self.calls[at].id.clone());
         }
+        if self.is_full() {
+            return None;
+        }
+        self.terminals.insert(terminal.to_owned(), known);
         let details = ToolCallDetails {
             title: from_wire::one_line(command),
             kind: Some(ToolKind::Execute),
@@ -322,7 +348,21 @@ impl Calls {
         let mut news = CallNews { details, shown, ..CallNews::default() };
         let at = self.announce(&mut news, ready);
         self.calls[at].made_for = Some(terminal.to_owned());
-        self.calls[at].id.clone()
+        Some(self.calls[at].id.clone())
+    }
+
+    /// Returns the call that a command is run for: the only one that waits for a command, or the first of those that name
+    /// it.
+    fn waiting_for(&self, command: &str) -> Option<usize> {
+        let waits = |call: &Call| {
+            let is_idle = call.open && call.shown.is_empty() && call.made_for.is_none();
+            call.turn == self.turn && is_idle && call.kind == ToolKind::Execute
+        };
+        let waiting: Vec<_> = (0..self.calls.len()).filter(|at| waits(&self.calls[*at])).collect();
+        match waiting[..] {
+            [only] => Some(only),
+            _ => waiting.into_iter().find(|at| self.calls[*at].names(command)),
+        }
     }
 
     pub(super) fn terminal_output(&mut self, now: Instant, id: &str, bytes: &[u8], ready: &mut Ready) {
@@ -376,6 +416,10 @@ impl Calls {
 
     fn retell(&mut self, now: Instant, at: usize, ready: &mut Ready) {
         let call = &self.calls[at];
+        if call.open && call.fixed_bytes() > BESIDE {
+            // With its end.
+            return;
+        }
         if !call.dirty || self.due_of(call).is_some_and(|due| now < due) {
             return;
         }
@@ -397,12 +441,13 @@ impl Calls {
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
-        let recent = self.calls.iter().rev().take(100);
-        recent.filter(|call| call.dirty).filter_map(|call| self.due_of(call)).min()
+        let recent = self.calls.iter().rev().take(RECENT);
+        let is_retold = |call: &&Call| call.dirty && !(call.open && call.fixed_bytes() > BESIDE);
+        recent.filter(is_retold).filter_map(|call| self.due_of(call)).min()
     }
 
     pub(super) fn tick(&mut self, now: Instant, ready: &mut Ready) {
-        for at in self.calls.len().saturating_sub(100)..self.calls.len() {
+        for at in self.calls.len().saturating_sub(RECENT)..self.calls.len() {
             self.retell(now, at, ready);
         }
     }
@@ -438,51 +483,4 @@ impl Calls {
         let call = &mut self.calls[at];
         (call.open, call.dirty) = (false, false);
     }
-}
-
-impl Call {
-    /// Remembers what is new, and takes out what is not: whole files would go into the log twice.
-    fn forget_repeated(&mut self, details: &mut ToolCallDetails) {
-        if details.title.is_some() && details.title == self.title {
-            details.title = None;
-        }
-        if details.kind == Some(self.kind) {
-            details.kind = None;
-        }
-        if details.raw_input.is_some() && details.raw_input == self.raw_input {
-            details.raw_input = None;
-        }
-        if details.locations == self.locations {
-            details.locations.clear();
-        }
-        self.kind = details.kind.unwrap_or(self.kind);
-        if details.title.is_some() {
-            self.title.clone_from(&details.title);
-        }
-        if details.raw_input.is_some() {
-            self.raw_input.clone_from(&details.raw_input);
-        }
-        if !details.locations.is_empty() {
-            self.locations.clone_from(&details.locations);
-        }
-    }
-}
-
-/// Why a call failed, one line.
-fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> String {
-    let text = content.iter().find_map(|piece| match piece {
-        ToolContent::Text { text } => Some(text.trim_matches(['`', '\n']).to_owned()),
-        ToolContent::Terminal { exit_code: Some(code), .. } => Some(format!("exit code {code}")),
-        _ => None,
-    });
-    let said = match raw_output {
-        Some(Value::String(said)) => Some(said.clone()),
-        Some(Value::Object(said)) => match (said.get("error"), said.get("exit_code")) {
-            (Some(Value::String(error)), _) => Some(error.clone()),
-            (_, Some(Value::Number(code))) => Some(format!("exit code {code}")),
-            _ => text,
-        },
-        _ => text,
-    };
-    said.as_deref().and_then(from_wire::one_line).unwrap_or_else(|| "it failed".to_owned())
 }

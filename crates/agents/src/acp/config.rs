@@ -39,9 +39,11 @@ pub struct AcpCommand {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The whole environment: that of the person's login shell, and what was added. Ours is not inherited, and
-    /// `OPENAGENTS_*` is left out.
+    /// The environment of the person's login shell. Ours is not inherited, and `OPENAGENTS_*` is left out. Commands that the
+    /// agent runs here get it too, without what looks like a secret.
     pub environment: BTreeMap<String, String>,
+    /// What is added for the agent alone: its keys are not for what it runs.
+    pub added: BTreeMap<String, String>,
     /// Where it is started; the workspace where it is absent.
     pub cwd: Option<PathBuf>,
 }

@@ -5,7 +5,7 @@ use super::{
     frame::{self, Incoming, RpcError},
     lines::{self, Line},
 };
-use crate::process::{Group, Tail, exit_in_words, filtered};
+use crate::process::{Group, Groups, Pipe, Tail, exit_in_words, filtered};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -83,6 +83,7 @@ impl Connection {
         name: &str,
         command: &AcpCommand,
         folder: &Path,
+        groups: &Groups,
     ) -> std::io::Result<(Arc<Self>, Lines)> {
         let mut process = Command::new(&command.program);
         process
@@ -90,21 +91,27 @@ impl Connection {
             .current_dir(command.cwd.as_deref().unwrap_or(folder))
             .env_clear()
             .envs(filtered(&command.environment))
+            .envs(filtered(&command.added))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let (group, streams) = Group::start(&mut process)?;
+        let (group, streams) = groups.start(&mut process)?;
         let (outgoing, frames) = mpsc::channel();
         let (sender, lines) = mpsc::sync_channel(AHEAD);
         let unread = Arc::new(AtomicUsize::new(0));
         let last_words = Arc::new(Mutex::new(Tail::new(LAST_WORDS)));
         let started = [
-            streams.stdin.map(|stdin| {
+            streams.stdin.map(|pipe| {
+                let stdin = Pipe::new(pipe, group.clone());
                 let unread = unread.clone();
                 thread("agent stdin", move || write(stdin, &frames, &unread))
             }),
-            streams.stdout.map(|stdout| thread("agent stdout", move || read(stdout, &sender))),
-            streams.stderr.map(|stderr| {
+            streams.stdout.map(|pipe| {
+                let stdout = Pipe::new(pipe, group.clone());
+                thread("agent stdout", move || read(stdout, &sender))
+            }),
+            streams.stderr.map(|pipe| {
+                let stderr = Pipe::new(pipe, group.clone());
                 let last_words = last_words.clone();
                 thread("agent stderr", move || listen(stderr, &last_words))
             }),
@@ -167,7 +174,7 @@ impl Connection {
 
     /// Hands an answer to whoever waits for it.
     pub(super) fn resolve(&self, id: &Value, result: Reply) {
-        let waiting = id.as_u64().and_then(|id| lock(&self.waiting).remove(&id));
+        let waiting = frame::number(id).and_then(|id| lock(&self.waiting).remove(&id));
         match waiting {
             // Whoever asked may have given up.
             Some(waiting) => drop(waiting.send(result)),
@@ -233,10 +240,16 @@ impl Connection {
 
     /// Ends it. Returns at once.
     pub(super) fn close(&self) {
+        if lock(&self.outgoing).is_none() {
+            // It is told already.
+            return;
+        }
+        // Once it has ended nobody knows what it has started.
+        self.group.look();
         // First its input, so that it may end by itself.
         lock(&self.outgoing).take();
         lock(&self.waiting).clear();
-        self.group.stop_soon();
+        self.group.stop_after_a_pause();
     }
 
     /// Nobody waits for an answer any more.
@@ -272,7 +285,7 @@ impl Drop for Connection {
     }
 }
 
-fn write(mut stdin: ChildStdin, frames: &mpsc::Receiver<Vec<u8>>, unread: &AtomicUsize) {
+fn write(mut stdin: Pipe<ChildStdin>, frames: &mpsc::Receiver<Vec<u8>>, unread: &AtomicUsize) {
     for frame in frames {
         if stdin.write_all(&frame).and_then(|()| stdin.flush()).is_err() {
             // It reads no more; how it ends is seen by its output.
@@ -282,7 +295,7 @@ fn write(mut stdin: ChildStdin, frames: &mpsc::Receiver<Vec<u8>>, unread: &Atomi
     }
 }
 
-fn read(stdout: ChildStdout, lines: &mpsc::SyncSender<Line>) {
+fn read(stdout: Pipe<ChildStdout>, lines: &mpsc::SyncSender<Line>) {
     let mut input = BufReader::with_capacity(64 << 10, stdout);
     loop {
         let line = lines::next(&mut input, LINE);
@@ -293,7 +306,7 @@ fn read(stdout: ChildStdout, lines: &mpsc::SyncSender<Line>) {
     }
 }
 
-fn listen(mut stderr: ChildStderr, last_words: &Mutex<Tail>) {
+fn listen(mut stderr: Pipe<ChildStderr>, last_words: &Mutex<Tail>) {
     let mut buffer = [0; 4 << 10];
     while let Ok(count @ 1..) = stderr.read(&mut buffer) {
         lock(last_words).push(&buffer[..count]);

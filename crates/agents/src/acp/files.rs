@@ -43,35 +43,40 @@ impl Access {
         })
     }
 
-    /// Returns the path beneath the workspace, if it may be touched.
-    fn allow(&self, path: &Path) -> Result<PathBuf, RpcError> {
-        let refused = |why: String| Err(RpcError::refused(why));
-        let path = self.workspace.resolve(&path.to_string_lossy());
-        let path = path.map_err(|error| RpcError::refused(error.to_string()))?;
+    /// Does something with a file, if it may be touched. `work` gets its real path beneath the workspace: a link has the
+    /// name of what it leads to. A file is touched once it was opened or written.
+    fn touch<T>(&self, path: &Path, work: impl FnOnce(&Path) -> Result<T, RpcError>) -> Result<T, RpcError> {
+        let path = real(&self.workspace, path)?;
         let shown = Workspace::shown(&path);
         if self.include.as_ref().is_some_and(|include| !include.is_match(&path)) {
             let globs = self.globs.join(", ");
-            return refused(format!("{shown} is outside of what this task may touch ({globs})"));
+            return Err(RpcError::refused(format!(
+                "{shown} is outside of what this task may touch ({globs})"
+            )));
         }
+        // Held meanwhile: two at a time could be one too many.
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(most) = self.max_files
             && !touched.contains(&path)
             && touched.len() >= most as usize
         {
-            return refused(format!("{shown}: this task may touch {most} files, and has"));
+            return Err(RpcError::refused(format!("{shown}: this task may touch {most} files, and has")));
         }
-        touched.insert(path.clone());
-        Ok(path)
+        let done = work(&path)?;
+        touched.insert(path);
+        Ok(done)
     }
 
     /// `fs/read_text_file`.
     pub(super) fn read(&self, params: Value) -> Result<Value, RpcError> {
         let request: ReadTextFileRequest =
             serde_json::from_value(params).map_err(RpcError::invalid_params)?;
-        let path = self.allow(&request.path)?;
-        let shown = Workspace::shown(&path);
+        let (shown, file) = self.touch(&request.path, |path| {
+            let file =
+                self.workspace.open_file(path).map_err(|error| RpcError::refused(error.to_string()))?;
+            Ok((Workspace::shown(path), file))
+        })?;
         let failed = |error: &dyn std::fmt::Display| RpcError::refused(format!("{shown}: {error}"));
-        let file = self.workspace.open_file(&path).map_err(|error| RpcError::refused(error.to_string()))?;
         let mut input = BufReader::new(file.file);
         let first = request.line.unwrap_or(1).max(1);
         let is_part = request.line.is_some() || request.limit.is_some();
@@ -107,15 +112,49 @@ impl Access {
     pub(super) fn write(&self, params: Value) -> Result<Value, RpcError> {
         let request: WriteTextFileRequest =
             serde_json::from_value(params).map_err(RpcError::invalid_params)?;
-        let path = self.allow(&request.path)?;
-        if request.content.len() > TEXT {
-            let (shown, most) = (Workspace::shown(&path), TEXT >> 20);
-            return Err(RpcError::refused(format!("{shown}: more than {most} MiB are not written")));
-        }
-        let written = self.workspace.write_file(&path, request.content.as_bytes());
-        written.map_err(|error| RpcError::refused(error.to_string()))?;
+        self.touch(&request.path, |path| {
+            if request.content.len() > TEXT {
+                let (shown, most) = (Workspace::shown(path), TEXT >> 20);
+                return Err(RpcError::refused(format!("{shown}: more than {most} MiB are not written")));
+            }
+            let written = self.workspace.write_file(path, request.content.as_bytes());
+            written.map_err(|error| RpcError::refused(error.to_string()))
+        })?;
         Ok(json!({}))
     }
+}
+
+/// Returns a path of the protocol beneath the workspace; it need not exist. An agent says where it means, by an absolute
+/// path: nothing is made up for it, as [`Workspace::resolve`] does for what models write.
+pub(super) fn beneath(workspace: &Workspace, path: &Path) -> Result<PathBuf, RpcError> {
+    let outside = || RpcError::refused(format!("{} is outside the workspace", path.display()));
+    let root = workspace.root();
+    let inside = |path: &Path| path.strip_prefix(root).map(Path::to_path_buf).ok();
+    let rest = if path.is_relative() {
+        Some(path.to_path_buf())
+    } else {
+        // `/tmp/x` is `/private/tmp/x` on macOS: what counts is what the longest existing part really is.
+        inside(path).or_else(|| {
+            let existing = path.ancestors().find(|part| part.exists())?;
+            let real = inside(&std::fs::canonicalize(existing).ok()?)?;
+            Some(real.join(path.strip_prefix(existing).ok()?))
+        })
+    };
+    let whole = root.join(rest.ok_or_else(outside)?);
+    let whole = whole.to_str().ok_or_else(outside)?;
+    workspace.resolve(whole).map_err(|error| RpcError::refused(error.to_string()))
+}
+
+/// Returns the same without links on the way.
+fn real(workspace: &Workspace, path: &Path) -> Result<PathBuf, RpcError> {
+    let named = workspace.root().join(beneath(workspace, path)?);
+    let outside = || RpcError::refused(format!("{} is outside the workspace", path.display()));
+    let existing = named.ancestors().find(|part| part.exists()).ok_or_else(outside)?;
+    let real = std::fs::canonicalize(existing).map_err(|_| outside())?;
+    let inside = real.strip_prefix(workspace.root()).map_err(|_| outside())?;
+    let rest = named.strip_prefix(existing).map_err(|_| outside())?;
+    let whole: PathBuf = inside.components().chain(rest.components()).collect();
+    Ok(if whole.as_os_str().is_empty() { ".".into() } else { whole })
 }
 
 #[cfg(test)]
@@ -204,5 +243,39 @@ mod tests {
         let workspace = Arc::new(Workspace::open_for(root, None).unwrap());
         let wrong = Access::new(workspace, &AccessLimits { include, max_files: None });
         assert!(wrong.unwrap_err().starts_with("files_include_glob: "));
+    }
+
+    #[test]
+    fn the_name_of_a_link_is_no_way_around_the_limits() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::write(root.join("secret.txt"), "secret").unwrap();
+        fs::write(root.join("src/a.rs"), "a").unwrap();
+        std::os::unix::fs::symlink("../secret.txt", root.join("src/link.rs")).unwrap();
+        std::os::unix::fs::symlink("a.rs", root.join("src/b.rs")).unwrap();
+        let access = access(root, &["src/*.rs"], Some(1));
+        let error = read(&access, root, json!({"path": "src/link.rs"})).unwrap_err();
+        assert_eq!(error, "secret.txt is outside of what this task may touch (src/*.rs)");
+        // What is not there is not touched, and two names of one file are one.
+        assert!(read(&access, root, json!({"path": "src/missing.rs"})).is_err());
+        assert_eq!(read(&access, root, json!({"path": "src/a.rs"})).unwrap(), "a");
+        assert_eq!(read(&access, root, json!({"path": "src/b.rs"})).unwrap(), "a");
+    }
+
+    #[test]
+    fn an_absolute_path_elsewhere_is_never_a_file_of_the_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("app");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("config.toml"), "inside").unwrap();
+        let access = access(&root, &[], None);
+        for path in ["/app/config.toml", "/workspace/config.toml", "/path/to/config.toml", "/workspace", "/"]
+        {
+            let error = access.read(json!({"sessionId": "s", "path": path})).unwrap_err().message;
+            assert!(error.contains("outside the workspace"), "{path}: {error}");
+        }
+        assert!(read(&access, &root, json!({"path": "config.toml"})).is_ok());
+        assert!(beneath(&access.workspace, Path::new("/app")).is_err());
     }
 }

@@ -88,18 +88,23 @@ pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
         (Some(Value::String(method)), None) => Some(Incoming::Notification { method, params }),
         (None, Some(id)) => {
             let result = match (frame.remove("error"), frame.remove("result")) {
-                (None | Some(Value::Null), Some(result)) => Ok(result),
-                (Some(error), _) if !error.is_null() => Err(RpcError {
+                // Some leave out a result that says nothing.
+                (None | Some(Value::Null), result) => Ok(result.unwrap_or_default()),
+                (Some(error), _) => Err(RpcError {
                     code: error["code"].as_i64().unwrap_or_default(),
                     message: error["message"].as_str().unwrap_or("an error without a message").to_owned(),
                     data: error["data"].clone(),
                 }),
-                _ => return None,
             };
             Some(Incoming::Response { id, result })
         }
         _ => None,
     }
+}
+
+/// Returns the number of a request of ours; some agents send it back as text.
+pub(super) fn number(id: &Value) -> Option<u64> {
+    id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
 
 pub(super) fn request(id: u64, method: &str, params: &Value) -> Value {
@@ -136,8 +141,8 @@ mod tests {
             ("[]", None),
             ("{}", None),
             (r#"{"method":7,"id":1}"#, None),
-            (r#"{"id":1}"#, None),
-            (r#"{"id":1,"error":null}"#, None),
+            (r#"{"id":1}"#, Some(Incoming::Response { id: json!(1), result: Ok(Value::Null) })),
+            (r#"{"id":1,"error":null}"#, Some(Incoming::Response { id: json!(1), result: Ok(Value::Null) })),
             (
                 r#"{"method":"a"}"#,
                 Some(Incoming::Notification { method: "a".to_owned(), params: Value::Null }),
@@ -159,6 +164,8 @@ mod tests {
         for (line, expected) in rows {
             assert_eq!(parse(line.as_bytes()), expected, "{line}");
         }
+        let ids = [json!(7), json!("7"), json!("x"), Value::Null, json!(-1)];
+        assert_eq!(ids.map(|id| number(&id)), [Some(7), Some(7), None, None, None]);
         assert_eq!(error.sentence(), "no: why");
         assert_eq!(parse("[".repeat(100_000).as_bytes()), None);
     }

@@ -5,12 +5,14 @@ use super::{
     config::{AcpCommand, Patience},
     connection::{Connection, Lines, Next},
     files::Access,
-    frame::{Incoming, RpcError},
+    frame::{self, Incoming, RpcError},
     from_wire,
+    frozen::Frozen,
     stage::{Host, Stage, Turn},
-    terminals::{Frozen, Terminals},
+    terminals::Terminals,
     timeline::Voice,
 };
+use crate::process::{Groups, is_secret};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
@@ -22,7 +24,11 @@ use std::{
     collections::{BTreeMap, HashMap},
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -38,14 +44,22 @@ pub(super) struct Live {
     pub(super) root: PathBuf,
     pub(super) connection: Arc<Connection>,
     pub(super) terminals: Terminals,
+    /// For commands that it runs here.
     pub(super) environment: BTreeMap<String, String>,
+    /// What is done with files, in the order in which it was asked for.
+    pub(super) files: mpsc::SyncSender<Box<dyn FnOnce() + Send>>,
     /// Commands that a person has allowed for the whole session.
     pub(super) always: Mutex<Vec<Frozen>>,
     /// Questions that the agent may take back, by the id of its request.
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
     patience: Patience,
+    /// A person has cancelled the turn that runs. Seen before the next message, however many there are.
+    cancelled: AtomicBool,
     stage: Mutex<Stage>,
 }
+
+/// Requests for files that wait.
+const FILES: usize = 1_000;
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -57,17 +71,24 @@ impl Live {
         command: &AcpCommand,
         root: &Path,
         patience: Patience,
+        groups: &Arc<Groups>,
     ) -> io::Result<Arc<Self>> {
-        let (connection, lines) = Connection::start(name, command, root)?;
+        let (connection, lines) = Connection::start(name, command, root, groups)?;
+        let (files, jobs) = mpsc::sync_channel::<Box<dyn FnOnce() + Send>>(FILES);
+        let work = move || jobs.into_iter().for_each(|job| job());
+        std::thread::Builder::new().name("agent files".to_owned()).spawn(work)?;
+        let plain = command.environment.iter().filter(|(name, _)| !is_secret(name));
         let live = Arc::new(Self {
             name: name.to_owned(),
             root: root.to_owned(),
             connection,
-            terminals: Terminals::default(),
-            environment: command.environment.clone(),
+            terminals: Terminals::new(groups.clone()),
+            environment: plain.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            files,
             always: Mutex::default(),
             asks: Mutex::default(),
             patience,
+            cancelled: AtomicBool::new(false),
             stage: Mutex::new(Stage::new()),
         });
         let reading = live.clone();
@@ -77,8 +98,11 @@ impl Live {
 
     /// Changes something, and tells what came of it before anybody else changes anything.
     pub(super) fn stage<T>(&self, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
-        let mut stage = lock(&self.stage);
-        let result = change(&mut stage, Instant::now());
+        self.staged(&mut lock(&self.stage), change)
+    }
+
+    fn staged<T>(&self, stage: &mut Stage, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
+        let result = change(stage, Instant::now());
         let ready = stage.timeline.take();
         if let Some(host) = &stage.host.0 {
             let tell = || ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
@@ -110,7 +134,10 @@ impl Live {
             let due = lock(&self.stage).timeline.due();
             let left = due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK));
             match self.connection.next(&mut lines, left) {
-                Next::Frame(frame) => self.take(frame),
+                Next::Frame(frame) => {
+                    self.heed_cancel(&mut lock(&self.stage));
+                    self.take(frame);
+                }
                 Next::Nothing => {}
                 Next::End => break,
             }
@@ -119,6 +146,7 @@ impl Live {
     }
 
     fn tick(&self) {
+        self.heed_cancel(&mut lock(&self.stage));
         let verdict = self.stage(|stage, now| {
             stage.timeline.tick(now);
             let name = &self.name;
@@ -128,6 +156,8 @@ impl Live {
             }
             let idle = stage.turn.is_none() && stage.prompt.is_none() && !stage.opening;
             let long = now.saturating_duration_since(stage.idle_since) >= self.patience.idle;
+            // From here on no turn begins.
+            stage.buried |= idle && long;
             (idle && long).then(|| format!("{name} had nothing to do and was stopped"))
         });
         if let Some(verdict) = verdict {
@@ -153,10 +183,10 @@ impl Live {
     }
 
     fn answered(&self, id: &Value, result: Result<Value, RpcError>) {
-        let number = id.as_u64();
+        let number = frame::number(id);
         let is_prompt = self.stage(|stage, now| {
             if number.is_some() && stage.opened_by == number {
-                (stage.opened_by, stage.opening) = (None, false);
+                (stage.opened_by, stage.opening, stage.idle_since) = (None, false, now);
             }
             if number.is_none() || stage.prompt != number {
                 return false;
@@ -251,6 +281,8 @@ impl Live {
             if stage.buried || self.connection.is_gone() {
                 return None;
             }
+            self.cancelled.store(false, Ordering::SeqCst);
+            stage.idle_since = now;
             stage.host = Host(Some(host));
             stage.timeline.begin_turn(now);
             let asks = CancellationToken::new();
@@ -261,13 +293,24 @@ impl Live {
         })
     }
 
-    /// Ends the turn now, whatever the agent does.
-    pub(super) fn cancel(&self) {
-        self.stage(|stage, now| {
-            if stage.turn.is_none() {
-                return;
-            }
-            self.connection.notify("session/cancel", &json!({"sessionId": stage.session}));
+    /// Ends the turn, whatever the agent does: now, or before its next message where one is being told. Never blocks for
+    /// long.
+    pub(super) fn cancel(&self, session: &str) {
+        if !self.cancelled.swap(true, Ordering::SeqCst) {
+            self.connection.notify("session/cancel", &json!({"sessionId": session}));
+        }
+        match self.stage.try_lock() {
+            Ok(mut stage) => self.heed_cancel(&mut stage),
+            Err(TryLockError::Poisoned(stage)) => self.heed_cancel(&mut stage.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    fn heed_cancel(&self, stage: &mut Stage) {
+        if !self.cancelled.load(Ordering::SeqCst) || stage.turn.is_none() {
+            return;
+        }
+        self.staged(stage, |stage, now| {
             stage.heed_by = Some(now + self.patience.heed);
             stage.end(now, RunState::Cancelled, "Cancelled", CANCELLED, false);
         });

@@ -7,12 +7,14 @@
 //! The lines are read here and not by the crate `agent-client-protocol`, which reads lines of any length into queues of
 //! any length; its types are used.
 
+mod call;
 mod calls;
 mod config;
 mod connection;
 mod files;
 mod frame;
 mod from_wire;
+mod frozen;
 pub(crate) mod lines;
 mod live;
 mod opening;
@@ -25,7 +27,7 @@ mod timeline;
 pub use config::{AcpAgentConfig, AcpCommand, Patience};
 pub use options::SessionOptions;
 
-use crate::process::Group;
+use crate::process::Groups;
 use files::Access;
 use live::{Live, lock};
 use openagents_core::{
@@ -53,7 +55,12 @@ pub struct AcpAgent {
     config: AcpAgentConfig,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     closed: AtomicBool,
+    /// Every process of it, those of its commands included.
+    groups: Arc<Groups>,
 }
+
+/// Starts of an agent for one prompt: one that had just ended is started again, and then no more.
+const STARTS: usize = 2;
 
 /// What is kept for one session of ours.
 #[derive(Debug, Default)]
@@ -69,7 +76,7 @@ struct Slot {
 impl AcpAgent {
     /// Knows an agent; starts nothing.
     pub fn new(config: AcpAgentConfig) -> Self {
-        Self { config, slots: Mutex::default(), closed: AtomicBool::new(false) }
+        Self { config, slots: Mutex::default(), closed: AtomicBool::new(false), groups: Arc::default() }
     }
 
     /// Returns the modes and options of a session whose agent runs.
@@ -108,16 +115,13 @@ impl AcpAgent {
     pub fn shut_down(&self) {
         self.closed.store(true, Ordering::SeqCst);
         let slots: Vec<_> = lock(&self.slots).drain().map(|(_, slot)| slot).collect();
-        let mut groups = Vec::new();
         for slot in slots {
             slot.closed.store(true, Ordering::SeqCst);
             if let Some(live) = lock(&slot.live).take() {
-                groups.extend(live.terminals.groups());
-                groups.push(live.connection.group.clone());
                 live.connection.condemn(format!("{} was closed", self.config.name));
             }
         }
-        Group::stop_all(&groups);
+        self.groups.end();
     }
 
     fn live(&self, session_id: &str) -> Option<Arc<Live>> {
@@ -146,6 +150,7 @@ impl AcpAgent {
                 Err(TryLockError::WouldBlock) => pause(cancel)?,
             }
         };
+        let mut starts = 0;
         let (live, session, outcome) = loop {
             if cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
@@ -155,12 +160,16 @@ impl AcpAgent {
             if let Some(outcome) = live.begin(&session, &request.text, host.clone(), access.clone()) {
                 break (live, session, outcome);
             }
+            starts += 1;
+            if starts > STARTS {
+                return Err(Stop::Failed(live.connection.obituary()));
+            }
         };
         tracing::debug!(agent = self.config.id, session, "a turn has begun");
         loop {
             match outcome.recv_timeout(POLL) {
                 Ok(outcome) => return Ok(outcome),
-                Err(mpsc::RecvTimeoutError::Timeout) if cancel.is_cancelled() => live.cancel(),
+                Err(mpsc::RecvTimeoutError::Timeout) if cancel.is_cancelled() => live.cancel(&session),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 // Turns are not forgotten; were one, it would have ended here.
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -203,7 +212,7 @@ impl AcpAgent {
         }
         let patience = self.config.patience;
         let command = (self.config.command)().map_err(Stop::Failed)?;
-        let started = Live::start(&self.config.name, &command, root, patience);
+        let started = Live::start(&self.config.name, &command, root, patience, &self.groups);
         let live = started.map_err(|error| {
             let (name, program) = (&self.config.name, command.program.display());
             Stop::Failed(format!(

@@ -4,9 +4,9 @@ use super::{
     files::Access,
     frame::RpcError,
     from_wire,
+    frozen::{self, Frozen},
     live::{Live, lock},
     stage::Stage,
-    terminals,
     timeline::fresh_id,
 };
 use agent_client_protocol_schema::v1 as wire;
@@ -21,6 +21,9 @@ use std::{sync::Arc, time::Instant};
 /// Questions and waits at a time; more than that is no agent at work.
 const AT_ONCE: usize = 64;
 
+/// What was asked for comes too late.
+const ENDED: &str = "the turn has ended";
+
 type Answer = Result<Value, RpcError>;
 
 /// Whom to ask, and until when.
@@ -34,13 +37,21 @@ impl Live {
     pub(super) fn asked(self: &Arc<Self>, id: Value, method: &str, params: Value) {
         let answer = match method {
             "session/request_permission" => return self.ask_permission(id, params),
-            "terminal/create" => return self.aside(id, |live, id| live.create_terminal(id, params)),
+            "terminal/create" => match self.stage(|stage, _| asking(stage)) {
+                Some(asking) => {
+                    let until = asking.until.clone();
+                    return self.aside(id, until, move |live| live.create_terminal(&asking, params));
+                }
+                None => Err(RpcError::refused("no turn is running")),
+            },
             "terminal/wait_for_exit" => match self.terminals.get(&params) {
-                Ok(terminal) => return self.aside(id, move |_, _| Ok(terminal.wait())),
+                Ok(terminal) => {
+                    return self.aside(id, CancellationToken::new(), move |_| Ok(terminal.wait()));
+                }
                 Err(error) => Err(error),
             },
-            "fs/read_text_file" => self.access().and_then(|access| access.read(params)),
-            "fs/write_text_file" => self.access().and_then(|access| access.write(params)),
+            "fs/read_text_file" => return self.touch(id, move |access| access.read(params)),
+            "fs/write_text_file" => return self.touch(id, move |access| access.write(params)),
             "terminal/output" => self.terminals.get(&params).map(|terminal| terminal.output()),
             "terminal/kill" => self.terminals.get(&params).map(|terminal| terminal.kill()),
             "terminal/release" => self.terminals.release(&params),
@@ -49,29 +60,50 @@ impl Live {
         self.connection.respond(&id, answer);
     }
 
-    fn access(&self) -> Result<Arc<Access>, RpcError> {
-        let access = self.stage(|stage, _| stage.turn.as_ref().map(|turn| turn.access.clone()));
-        access.ok_or_else(|| RpcError::refused("no turn is running"))
+    /// Does something with the files of the turn, one thing after the other, beside what is read: a disk may be slow.
+    fn touch(self: &Arc<Self>, id: Value, work: impl FnOnce(&Access) -> Answer + Send + 'static) {
+        let turn = self
+            .stage(|stage, _| stage.turn.as_ref().map(|turn| (turn.access.clone(), turn.asks.child_token())));
+        let Some((access, until)) = turn else {
+            return self.connection.respond(&id, Err(RpcError::refused("no turn is running")));
+        };
+        let (connection, request) = (self.connection.clone(), id.clone());
+        let job = Box::new(move || {
+            let has_ended = until.is_cancelled();
+            let answer = if has_ended { Err(RpcError::refused(ENDED)) } else { work(&access) };
+            connection.respond(&request, answer);
+        });
+        if self.files.try_send(job).is_err() {
+            let most = RpcError::refused("too many files are waited for already");
+            self.connection.respond(&id, Err(most));
+        }
     }
 
-    /// Answers from a thread of its own, which may wait.
-    fn aside(self: &Arc<Self>, id: Value, work: impl FnOnce(&Arc<Self>, &Value) -> Answer + Send + 'static) {
+    /// Answers from a thread of its own, which may wait. The agent may take it back by `until`.
+    fn aside(
+        self: &Arc<Self>,
+        id: Value,
+        until: CancellationToken,
+        work: impl FnOnce(&Arc<Self>) -> Answer + Send + 'static,
+    ) {
         let key = id.to_string();
-        let too_many = {
+        let refused = {
             let mut asks = lock(&self.asks);
-            let too_many = asks.len() >= AT_ONCE;
-            if !too_many {
-                asks.insert(key.clone(), CancellationToken::new());
+            if asks.contains_key(&key) {
+                Some(format!("a request with the id {key} waits already"))
+            } else if asks.len() >= AT_ONCE {
+                Some(format!("{AT_ONCE} requests wait already"))
+            } else {
+                asks.insert(key.clone(), until);
+                None
             }
-            too_many
         };
-        if too_many {
-            let most = RpcError::refused(format!("{AT_ONCE} requests wait already"));
-            return self.connection.respond(&id, Err(most));
+        if let Some(why) = refused {
+            return self.connection.respond(&id, Err(RpcError::refused(why)));
         }
         let (live, request) = (self.clone(), id.clone());
         let spawned = std::thread::Builder::new().name("agent asks".to_owned()).spawn(move || {
-            let answer = work(&live, &request);
+            let answer = work(&live);
             lock(&live.asks).remove(&key);
             live.connection.respond(&request, answer);
         });
@@ -79,17 +111,6 @@ impl Live {
             lock(&self.asks).remove(&id.to_string());
             self.connection.respond(&id, Err(RpcError::refused(error.to_string())));
         }
-    }
-
-    /// Prepares a question of the turn that runs; `None` when none does.
-    fn asking(&self, stage: &Stage, id: &Value) -> Option<Asking> {
-        let turn = stage.turn.as_ref()?;
-        let until = turn.asks.child_token();
-        // A request without a place among those that wait is still withdrawn with its turn.
-        if let Some(ask) = lock(&self.asks).get_mut(&id.to_string()) {
-            *ask = until.clone();
-        }
-        Some(Asking { host: stage.host.0.clone()?, until, access: turn.access.clone() })
     }
 
     /// Asks, and returns what was chosen; `None` when nobody has.
@@ -114,26 +135,23 @@ impl Live {
     fn ask_permission(self: &Arc<Self>, id: Value, params: Value) {
         let cancelled = || Ok(json!({"outcome": {"outcome": "cancelled"}}));
         let stated = params["toolCall"].clone();
-        let request: wire::RequestPermissionRequest = match serde_json::from_value(params) {
-            Ok(request) => request,
+        let call: wire::ToolCallUpdate = match serde_json::from_value(stated.clone()) {
+            Ok(call) => call,
             Err(error) => return self.connection.respond(&id, Err(RpcError::invalid_params(error))),
         };
-        let options: Vec<_> = request.options.iter().map(option).collect();
+        // One of a kind that we do not know is not offered; the others are.
+        let options = params["options"].as_array().into_iter().flatten();
+        let options: Vec<_> =
+            options.filter_map(|option| serde_json::from_value(option.clone()).ok()).map(option).collect();
         // Announced here and now, so that what the agent tells next comes after it.
         let asked = self.stage(|stage, now| {
-            if stage.turn.is_none() || options.is_empty() {
-                return None;
-            }
-            Some(self.approval(stage, now, request.tool_call, stated, options))
+            let asking = asking(stage).filter(|_| !options.is_empty())?;
+            Some((self.approval(stage, now, call, stated, options)?, asking))
         });
-        let Some(approval) = asked else { return self.connection.respond(&id, cancelled()) };
-        self.aside(id, move |live, id| {
-            let asking = live.stage(|stage, _| live.asking(stage, id));
-            let chosen = asking.and_then(|asking| live.ask(&asking, approval));
-            match chosen {
-                Some(option) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}})),
-                None => cancelled(),
-            }
+        let Some((approval, asking)) = asked else { return self.connection.respond(&id, cancelled()) };
+        self.aside(id, asking.until.clone(), move |live| match live.ask(&asking, approval) {
+            Some(option) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}})),
+            None => cancelled(),
         });
     }
 
@@ -144,12 +162,12 @@ impl Live {
         call: wire::ToolCallUpdate,
         mut stated: Value,
         options: Vec<ApprovalOption>,
-    ) -> ApprovalRequest {
+    ) -> Option<ApprovalRequest> {
         let news = from_wire::news(call);
         let their_id = news.id.clone();
         let title = news.details.title.clone();
         let raw_input = news.details.raw_input.clone();
-        let call_id = stage.timeline.call_to_allow(now, news);
+        let call_id = stage.timeline.call_to_allow(now, news)?;
         let raw_input = raw_input.unwrap_or_else(|| {
             // What it is about, all of it, or two questions would look like one; but not the id, or one like two.
             if let Some(stated) = stated.as_object_mut() {
@@ -160,23 +178,21 @@ impl Live {
             }
             stated
         });
-        ApprovalRequest {
+        Some(ApprovalRequest {
             call_id,
             agent: self.name.clone(),
             title: title.unwrap_or_else(|| "Use a tool".to_owned()),
             raw_input: Some(raw_input),
             command: None,
             options,
-        }
+        })
     }
 
     /// `terminal/create`: asks first, and then runs what was shown. Blocks.
-    fn create_terminal(self: &Arc<Self>, id: &Value, params: Value) -> Answer {
-        let asking = self.stage(|stage, _| self.asking(stage, id));
-        let asking = asking.ok_or_else(|| RpcError::refused("no turn is running"))?;
+    fn create_terminal(self: &Arc<Self>, asking: &Asking, params: Value) -> Answer {
         let request: wire::CreateTerminalRequest =
             serde_json::from_value(params.clone()).map_err(RpcError::invalid_params)?;
-        let frozen = terminals::freeze(&request, &asking.access.workspace, &self.environment)?;
+        let frozen = frozen::freeze(&request, &asking.access.workspace, &self.environment)?;
         let terminal = format!("terminal-{}", fresh_id());
         let mut raw_input = params;
         if let Some(raw_input) = raw_input.as_object_mut() {
@@ -186,7 +202,11 @@ impl Live {
         let row = raw_input.clone();
         let call_id =
             self.stage(|stage, now| stage.timeline.terminal_row(now, &terminal, &frozen.shown, row));
-        let started = self.allow(&asking, &frozen, call_id, raw_input).and_then(|()| {
+        let call_id = call_id.ok_or_else(|| RpcError::refused("too many calls in one turn"))?;
+        let started = self.allow(asking, &frozen, call_id, raw_input).and_then(|()| {
+            if asking.until.is_cancelled() {
+                return Err(RpcError::refused(ENDED));
+            }
             let (output, end) = (Arc::downgrade(self), Arc::downgrade(self));
             let (output_id, end_id) = (terminal.clone(), terminal.clone());
             self.terminals.run(
@@ -209,7 +229,7 @@ impl Live {
             // The turn ended between the answer and the start.
             Ok(()) if asking.until.is_cancelled() => {
                 self.terminals.release(&json!({"terminalId": terminal}))?;
-                Err(RpcError::refused("the turn has ended"))
+                Err(RpcError::refused(ENDED))
             }
             Ok(()) => Ok(json!({"terminalId": terminal})),
             Err(error) => {
@@ -222,33 +242,28 @@ impl Live {
     fn allow(
         &self,
         asking: &Asking,
-        frozen: &terminals::Frozen,
+        frozen: &Frozen,
         call_id: String,
         raw_input: Value,
     ) -> Result<(), RpcError> {
-        let is_same = |known: &terminals::Frozen| {
-            known.command == frozen.command && known.environment == frozen.environment
-        };
-        if lock(&self.always).iter().any(is_same) {
+        if lock(&self.always).iter().any(|known| known.is_same(frozen)) {
             return Ok(());
         }
         let option =
             |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
+        let mut options = vec![option("allow_once", "Run it", OptionKind::AllowOnce)];
+        if !frozen.is_in_workspace {
+            let name = "Run it whenever it is asked for in this session";
+            options.push(option("allow_always", name, OptionKind::AllowAlways));
+        }
+        options.push(option("reject_once", "Do not run it", OptionKind::RejectOnce));
         let request = ApprovalRequest {
             call_id,
             agent: self.name.clone(),
-            title: from_wire::one_line(&frozen.shown).unwrap_or_default(),
+            title: frozen.title(),
             raw_input: Some(raw_input),
             command: Some(frozen.command.clone()),
-            options: vec![
-                option("allow_once", "Run it", OptionKind::AllowOnce),
-                option(
-                    "allow_always",
-                    "Run it whenever it is asked for in this session",
-                    OptionKind::AllowAlways,
-                ),
-                option("reject_once", "Do not run it", OptionKind::RejectOnce),
-            ],
+            options,
         };
         match self.ask(asking, request).map(|option| option.kind) {
             Some(OptionKind::AllowOnce) => Ok(()),
@@ -262,7 +277,13 @@ impl Live {
     }
 }
 
-fn option(option: &wire::PermissionOption) -> ApprovalOption {
+/// Prepares a question of the turn that runs; `None` when none does.
+fn asking(stage: &Stage) -> Option<Asking> {
+    let turn = stage.turn.as_ref()?;
+    Some(Asking { host: stage.host.0.clone()?, until: turn.asks.child_token(), access: turn.access.clone() })
+}
+
+fn option(option: wire::PermissionOption) -> ApprovalOption {
     let kind = match option.kind {
         wire::PermissionOptionKind::AllowOnce => OptionKind::AllowOnce,
         wire::PermissionOptionKind::AllowAlways => OptionKind::AllowAlways,

@@ -1,13 +1,11 @@
 //! `terminal/*`: commands that run here for an agent. That is no sandbox: what is asked is whether a person allows it.
 
-use super::frame::RpcError;
-use crate::process::{Group, Tail, filtered, signal_name};
-use agent_client_protocol_schema::v1::CreateTerminalRequest;
-use openagents_core::{approval::FrozenCommand, workspace::Workspace};
+use super::{frame::RpcError, frozen::Frozen};
+use crate::process::{Group, Groups, Pipe, Tail, filtered, signal_name};
+use openagents_core::approval::FrozenCommand;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
-    ffi::OsString,
     io::{self, Read as _},
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Command, ExitStatus, Stdio},
@@ -15,8 +13,6 @@ use std::{
     time::Duration,
 };
 
-/// Bytes of output that are kept where the agent does not say how many, and at most.
-const OUTPUT: u64 = 1 << 20;
 /// Commands at a time.
 const AT_ONCE: usize = 32;
 /// What has ended gets so long for the rest of its output.
@@ -25,6 +21,7 @@ const REST: Duration = Duration::from_millis(300);
 /// The commands of one session.
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
+    groups: Arc<Groups>,
     running: Mutex<HashMap<String, Arc<Terminal>>>,
 }
 
@@ -36,76 +33,15 @@ pub(super) struct Terminal {
     changed: Condvar,
 }
 
-/// A command that nothing changes any more between the question and the run.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Frozen {
-    pub(super) command: FrozenCommand,
-    /// What is added to the environment.
-    pub(super) environment: BTreeMap<String, String>,
-    /// For people.
-    pub(super) shown: String,
-    /// Programs that are one file under many names go by it.
-    called: OsString,
-    limit: usize,
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Finds what a command means here and now.
-pub(super) fn freeze(
-    request: &CreateTerminalRequest,
-    workspace: &Workspace,
-    environment: &BTreeMap<String, String>,
-) -> Result<Frozen, RpcError> {
-    let refused = |why: String| RpcError::refused(why);
-    let root = workspace.root();
-    let cwd = match &request.cwd {
-        Some(cwd) => workspace.resolve(&cwd.to_string_lossy()).map_err(|error| refused(error.to_string()))?,
-        None => ".".into(),
-    };
-    let canonical = std::fs::canonicalize(root.join(&cwd)).ok().filter(|cwd| cwd.is_dir());
-    let shown_cwd = Workspace::shown(&cwd);
-    let cwd = canonical.ok_or_else(|| refused(format!("{shown_cwd} is no folder")))?;
-    if !cwd.starts_with(root) {
-        return Err(refused(format!("{shown_cwd} is outside the workspace")));
-    }
-    let find = |name: &str| which::which_in(name, environment.get("PATH"), &cwd).ok();
-    let name = request.command.trim();
-    // Some agents send a whole line, for a shell.
-    let is_line = request.args.is_empty() && name.contains(char::is_whitespace) && find(name).is_none();
-    let (name, args) = if is_line {
-        ("/bin/sh", vec!["-c".to_owned(), request.command.clone()])
-    } else {
-        (name, request.args.clone())
-    };
-    let found = find(name).ok_or_else(|| refused(format!("{name} was not found")))?;
-    let program =
-        std::fs::canonicalize(&found).map_err(|error| refused(format!("{}: {error}", found.display())))?;
-    let mut shown = if is_line { String::new() } else { name.to_owned() };
-    for argument in args.iter().skip(usize::from(is_line)) {
-        let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-        let quoted = if is_line || (!argument.is_empty() && argument.chars().all(plain)) {
-            argument.clone()
-        } else {
-            format!("'{}'", argument.replace('\'', r"'\''"))
-        };
-        shown = if shown.is_empty() { quoted } else { shown + " " + &quoted };
-    }
-    // These change what a program is.
-    let is_loader = |name: &str| name.starts_with("LD_") || name.starts_with("DYLD_");
-    let added = request.env.iter().filter(|variable| !is_loader(&variable.name));
-    Ok(Frozen {
-        command: FrozenCommand { program, args, cwd, environment: Vec::new() },
-        environment: added.map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
-        shown,
-        called: found.into_os_string(),
-        limit: usize::try_from(request.output_byte_limit.unwrap_or(OUTPUT).min(OUTPUT)).unwrap_or_default(),
-    })
-}
-
 impl Terminals {
+    pub(super) fn new(groups: Arc<Groups>) -> Self {
+        Self { groups, running: Mutex::default() }
+    }
+
     /// Runs exactly what was allowed. `on_output` and `on_end` are called from threads of their own.
     pub(super) fn run(
         &self,
@@ -116,15 +52,14 @@ impl Terminals {
         on_end: impl FnOnce(ExitStatus) + Send + 'static,
     ) -> Result<(), RpcError> {
         let failed = |error: io::Error| RpcError::refused(format!("{}: {error}", frozen.shown));
-        let FrozenCommand { program, args, cwd, .. } = &frozen.command;
+        let FrozenCommand { program, args, cwd, environment: added } = &frozen.command;
         if lock(&self.running).len() >= AT_ONCE {
             return Err(RpcError::refused(format!("{AT_ONCE} terminals are open; release one")));
         }
-        let still = |path: &std::path::Path| std::fs::canonicalize(path).is_ok_and(|now| now == *path);
-        if !still(program) || !still(cwd) {
+        if !frozen.is_unchanged() {
             return Err(RpcError::refused(format!("{} changed while it was asked about", frozen.shown)));
         }
-        let (mut output, input) = io::pipe().map_err(failed)?;
+        let (output, input) = io::pipe().map_err(failed)?;
         let mut command = Command::new(program);
         command
             .arg0(&frozen.called)
@@ -132,11 +67,12 @@ impl Terminals {
             .current_dir(cwd)
             .env_clear()
             .envs(filtered(environment))
-            .envs(filtered(&frozen.environment))
+            .envs(added.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stderr(input.try_clone().map_err(failed)?)
             .stdout(input);
-        let (group, _) = Group::start(&mut command).map_err(failed)?;
+        let (group, _) = self.groups.start(&mut command).map_err(failed)?;
+        let mut output = Pipe::new(output, group.clone());
         // It holds the other end of the pipe.
         drop(command);
         let terminal = Arc::new(Terminal {
@@ -203,11 +139,6 @@ impl Terminals {
         self.stop_all();
         lock(&self.running).clear();
     }
-
-    /// Returns the processes that may run.
-    pub(super) fn groups(&self) -> Vec<Arc<Group>> {
-        lock(&self.running).values().map(|terminal| terminal.group.clone()).collect()
-    }
 }
 
 impl Terminal {
@@ -243,51 +174,14 @@ fn exit_status(status: ExitStatus) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acp::frozen::freeze;
+    use agent_client_protocol_schema::v1::CreateTerminalRequest;
+    use openagents_core::workspace::Workspace;
 
     fn request(value: Value) -> CreateTerminalRequest {
         let mut whole = json!({"sessionId": "s"});
         whole.as_object_mut().unwrap().extend(value.as_object().unwrap().clone());
         serde_json::from_value(whole).unwrap()
-    }
-
-    #[test]
-    fn a_command_is_frozen_to_what_it_means_now() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = std::fs::canonicalize(folder.path()).unwrap();
-        std::fs::create_dir(root.join("bin")).unwrap();
-        std::os::unix::fs::symlink("/bin/sh", root.join("bin/tool")).unwrap();
-        std::os::unix::fs::symlink("/", root.join("out")).unwrap();
-        let workspace = Workspace::open_for(&root, None).unwrap();
-        let path = format!("{}:/usr/bin:/bin", root.join("bin").display());
-        let environment = BTreeMap::from([("PATH".to_owned(), path)]);
-        let freeze = |value| freeze(&request(value), &workspace, &environment);
-        let shell = std::fs::canonicalize("/bin/sh").unwrap();
-
-        let plain = freeze(json!({"command": "tool", "args": ["-c", "a b", "it's"], "cwd": root})).unwrap();
-        assert_eq!(plain.command.program, shell);
-        assert_eq!(plain.command.cwd, root);
-        assert_eq!(plain.shown, r"tool -c 'a b' 'it'\''s'");
-        let line = freeze(json!({"command": "echo a && echo b"})).unwrap();
-        assert_eq!(
-            (line.command.program, line.command.args),
-            (shell, vec!["-c".to_owned(), "echo a && echo b".to_owned()])
-        );
-        assert_eq!(line.shown, "echo a && echo b");
-        let env = json!([{"name": "LD_PRELOAD", "value": "x"}, {"name": "A", "value": "b"}]);
-        let added = freeze(json!({"command": "tool", "env": env})).unwrap().environment;
-        assert_eq!(added, BTreeMap::from([("A".to_owned(), "b".to_owned())]));
-
-        let rows = [
-            (json!({"command": "tool", "cwd": "/etc"}), "outside"),
-            (json!({"command": "tool", "cwd": root.join("out")}), "outside"),
-            (json!({"command": "tool", "cwd": root.join("none")}), "none is no folder"),
-            (json!({"command": "no-such-program"}), "no-such-program was not found"),
-            (json!({"command": ""}), " was not found"),
-        ];
-        for (value, part) in rows {
-            let error = freeze(value.clone()).unwrap_err().message;
-            assert!(error.to_lowercase().contains(part), "{value}: {error}");
-        }
     }
 
     #[test]

@@ -48,7 +48,9 @@ struct Speaker {
 pub(super) struct Timeline {
     running: bool,
     deltas: Deltas<Speaker>,
+    /// Who spoke last in time, and late: neither interrupts the other.
     speaker: Option<Speaker>,
+    late_speaker: Option<Speaker>,
     calls: Calls,
     plan: Option<PlanSnapshot>,
     /// The last message of the turn.
@@ -82,7 +84,7 @@ impl Timeline {
     pub(super) fn begin_turn(&mut self, now: Instant) {
         self.flush(now);
         self.running = true;
-        self.speaker = None;
+        (self.speaker, self.late_speaker) = (None, None);
         self.plan = None;
         self.said.clear();
         self.told = false;
@@ -99,11 +101,14 @@ impl Timeline {
         let late = !self.running || is_earlier;
         let same =
             |speaker: &Speaker| speaker.voice == voice && speaker.late == late && speaker.theirs == theirs;
-        let known = self.speaker.take_if(|speaker| same(speaker));
+        let last = if late { &mut self.late_speaker } else { &mut self.speaker };
+        let known = last.take_if(|speaker| same(speaker));
         // Codex begins its thoughts with empty lines.
         let text = if known.is_some() { &text } else { text.trim_start_matches('\n') };
         if text.is_empty() {
-            self.speaker = known.or(self.speaker.take());
+            if known.is_some() {
+                *last = known;
+            }
             return;
         }
         let speaker = match known {
@@ -123,25 +128,25 @@ impl Timeline {
         }
         self.told |= !late;
         let ready = self.deltas.push(now, speaker.clone(), text);
-        self.speaker = Some(speaker);
+        *(if late { &mut self.late_speaker } else { &mut self.speaker }) = Some(speaker);
         self.tell(ready);
     }
 
-    pub(super) fn call(&mut self, now: Instant, news: CallNews, announces: bool) -> String {
+    pub(super) fn call(&mut self, now: Instant, news: CallNews, announces: bool) -> Option<String> {
         self.flush(now);
         let before = self.ready.len();
         let call_id = self.calls.news(now, news, announces, &mut self.ready);
         let announced =
             self.ready[before..].iter().any(|update| matches!(update, SessionUpdate::ToolCall(_)));
         if announced {
-            self.speaker = None;
+            (self.speaker, self.late_speaker) = (None, None);
             self.told |= self.running;
         }
         call_id
     }
 
-    /// Announces the call of a permission if nobody has, and returns its id.
-    pub(super) fn call_to_allow(&mut self, now: Instant, mut news: CallNews) -> String {
+    /// Announces the call of a permission if nobody has, and returns its id; `None` where there are too many.
+    pub(super) fn call_to_allow(&mut self, now: Instant, mut news: CallNews) -> Option<String> {
         news.status = None;
         let is_over = self.calls.is_over(&news.id);
         self.call(now, news, is_over)
@@ -152,14 +157,15 @@ impl Timeline {
         self.calls.shown(their_id)
     }
 
-    /// Shows a terminal of ours: in the call that runs a command and has none, else in a row of its own.
+    /// Shows a terminal of ours: in the call that waits for this command, else in a row of its own. `None` where there are
+    /// too many.
     pub(super) fn terminal_row(
         &mut self,
         now: Instant,
         terminal: &str,
         command: &str,
         raw_input: serde_json::Value,
-    ) -> String {
+    ) -> Option<String> {
         self.flush(now);
         self.speaker = None;
         self.told = true;

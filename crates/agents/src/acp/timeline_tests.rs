@@ -50,7 +50,7 @@ fn text_of_an_earlier_message_is_late_in_the_next_answer() {
     let told = play(&mut timeline, begin, &updates);
     let expected = [("two ", false), ("one more", true), ("three", false)];
     assert_eq!(texts(&told), expected.map(|(text, late)| (text.to_owned(), late)));
-    assert_eq!(timeline.said(), "three");
+    assert_eq!(timeline.said(), "two three");
 }
 
 #[test]
@@ -103,4 +103,115 @@ fn an_agent_that_goes_away_leaves_no_late_call_open() {
     let told = timeline.take();
     let Some(SessionUpdate::ToolCallUpdate(last)) = told.last() else { panic!("{told:?}") };
     assert!(last.late && matches!(last.status, ToolCallStatus::Error { .. }));
+}
+
+/// Begins a turn in which commands are waited for, one call for each title.
+fn waiting_calls(titles: &[&str]) -> (Timeline, Instant, Vec<String>) {
+    let (mut timeline, begin) = (Timeline::default(), Instant::now());
+    timeline.begin_turn(begin);
+    let call = |(at, title): (usize, &&str)| {
+        (
+            0,
+            json!({"sessionUpdate": "tool_call", "toolCallId": format!("{at}"), "title": title, "kind": "execute"}),
+        )
+    };
+    let calls: Vec<_> = titles.iter().enumerate().map(call).collect();
+    let told = play(&mut timeline, begin, &calls);
+    let id = |update: &SessionUpdate| match update {
+        SessionUpdate::ToolCall(call) => Some(call.call_id.clone()),
+        _ => None,
+    };
+    (timeline, begin, told.iter().filter_map(id).collect())
+}
+
+#[test]
+fn a_terminal_goes_to_the_call_that_names_it() {
+    let rows: [(&[&str], Option<usize>); 5] = [
+        (&["Run a command"], Some(0)),
+        (&["Run `make test`", "Run `make lint`"], Some(1)),
+        (&["make lint", "make test"], Some(0)),
+        (&["Run something", "Run another thing"], None),
+        (&[], None),
+    ];
+    for (titles, expected) in rows {
+        let (mut timeline, now, ids) = waiting_calls(titles);
+        let row = timeline.terminal_row(now, "t", "make lint", json!({})).unwrap();
+        assert_eq!(ids.iter().position(|id| *id == row), expected, "{titles:?}");
+    }
+}
+
+#[test]
+fn calls_of_one_turn_are_counted() {
+    let (mut timeline, begin) = (Timeline::default(), Instant::now());
+    let call = |id: usize| CallNews { id: id.to_string(), ..CallNews::default() };
+    timeline.begin_turn(begin);
+    let taken = (0..10_010).filter(|id| timeline.call(begin, call(*id), true).is_some()).count();
+    assert_eq!(taken, 10_000);
+    // Of those that were taken there is still news.
+    assert!(timeline.call(begin, call(7), false).is_some());
+    timeline.end_turn(begin, RunState::Complete, "", "");
+    timeline.begin_turn(begin);
+    assert!(timeline.call(begin, call(20_000), true).is_some());
+}
+
+#[test]
+fn a_call_shows_so_many_terminals_and_forgets_them_with_its_end() {
+    let (mut timeline, begin) = (Timeline::default(), Instant::now());
+    timeline.begin_turn(begin);
+    let pieces: Vec<_> =
+        (0..100).map(|id| json!({"type": "terminal", "terminalId": format!("t{id}")})).collect();
+    let exit = |id| {
+        let meta = json!({"terminal_output": {"terminal_id": id, "data": "x"},
+            "terminal_exit": {"terminal_id": id, "exit_code": 0}});
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": meta})
+    };
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "make", "content": pieces});
+    let end = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
+    let mut updates = vec![(0, call)];
+    updates.extend((0..16).map(|id| (1, exit(format!("t{id}")))));
+    updates.extend([(2, end), (3, exit("t0".to_owned()))]);
+    let told = play(&mut timeline, begin, &updates);
+    let shown = |update: &SessionUpdate| match update {
+        SessionUpdate::ToolCall(call) => call.details.content.clone(),
+        SessionUpdate::ToolCallUpdate(update) => update.details.content.clone(),
+        _ => Vec::new(),
+    };
+    assert_eq!(shown(&told[0]).len(), 16);
+    let last = shown(told.last().unwrap());
+    assert!(
+        last.iter().all(
+            |piece| matches!(piece, ToolContent::Terminal { output, exit_code: Some(0), .. } if output == "x")
+        ),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn a_turn_ends_once_with_the_message_that_was_said_last() {
+    let rows: [(&[(u64, Value)], &str); 4] = [
+        (&[], ""),
+        (&[(0, text("m1", "one"))], "one"),
+        (&[(0, text("m1", "one")), (1, text("m2", "two"))], "two"),
+        (&[(0, text("m1", "\n\n")), (1, text("m1", "one\n"))], "one\n"),
+    ];
+    for (updates, said) in rows {
+        let (mut timeline, begin) = (Timeline::default(), Instant::now());
+        timeline.begin_turn(begin);
+        let mut told = play(&mut timeline, begin, updates);
+        timeline.end_turn(begin, RunState::Complete, "", "");
+        told.extend(timeline.take());
+        let messages = told.iter().filter_map(|update| match update {
+            SessionUpdate::AgentMessage(message) => Some(message),
+            _ => None,
+        });
+        let messages: Vec<_> = messages.collect();
+        let ends: Vec<_> = messages.iter().filter(|message| message.ended).collect();
+        assert_eq!((ends.len(), timeline.said()), (1, said));
+        let last = messages.iter().rev().find(|message| !message.text.is_empty());
+        assert!(last.is_none_or(|last| last.message_id == ends[0].message_id), "{told:#?}");
+        // What comes now is late.
+        let late = play(&mut timeline, begin, &[(0, text("m9", "late")), (100, text("m9", "r"))]);
+        timeline.end_turn(begin, RunState::Complete, "", "");
+        assert!(texts(&late).iter().all(|(_, late)| *late), "{late:#?}");
+    }
 }

@@ -4,6 +4,7 @@
 //! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.100).
 
 use openagents_core::agent::{CLAUDE_CODE, CODEX};
+use std::collections::BTreeMap;
 
 /// An agent that many people have.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) struct KnownAgent {
     pub(crate) program: &'static str,
     /// How it speaks ACP.
     pub(crate) speaks: Speaks,
+    /// What it is started with where the person's environment does not say otherwise.
+    pub(crate) variables: &'static [(&'static str, &'static str)],
     /// The command that installs it.
     pub(crate) install: &'static str,
     /// What logs in.
@@ -45,6 +48,8 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "Codex",
         program: "codex",
         speaks: Speaks::Adapter { program: "codex-acp", package: "@agentclientprotocol/codex-acp" },
+        // Without it a model of Codex looks at what Codex wants to do ("auto review"), and no person is asked.
+        variables: &[("INITIAL_AGENT_MODE", "read-only")],
         install: "npm install -g @openai/codex",
         log_in: "codex login",
         source: "https://github.com/agentclientprotocol/codex-acp#readme",
@@ -57,6 +62,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
             program: "claude-agent-acp",
             package: "@agentclientprotocol/claude-agent-acp",
         },
+        variables: &[],
         install: "npm install -g @anthropic-ai/claude-code",
         log_in: "claude auth login",
         source: "https://github.com/agentclientprotocol/claude-agent-acp#readme",
@@ -66,6 +72,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "Gemini CLI",
         program: "gemini",
         speaks: Speaks::Itself(&["--acp"]),
+        variables: &[],
         install: "npm install -g @google/gemini-cli",
         log_in: "gemini",
         source: "https://geminicli.com/docs/cli/acp-mode/",
@@ -75,6 +82,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "GitHub Copilot",
         program: "copilot",
         speaks: Speaks::Itself(&["--acp", "--stdio"]),
+        variables: &[],
         install: "npm install -g @github/copilot",
         log_in: "copilot login",
         source: "https://docs.github.com/en/copilot/reference/copilot-cli-reference/acp-server",
@@ -84,6 +92,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "goose",
         program: "goose",
         speaks: Speaks::Itself(&["acp"]),
+        variables: &[],
         install: "brew install block-goose-cli",
         log_in: "goose configure",
         source: "https://block.github.io/goose/docs/guides/acp-clients",
@@ -93,6 +102,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "opencode",
         program: "opencode",
         speaks: Speaks::Itself(&["acp"]),
+        variables: &[],
         install: "npm install -g opencode-ai",
         log_in: "opencode auth login",
         source: "https://opencode.ai/docs/cli/acp/",
@@ -102,6 +112,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "Qwen Code",
         program: "qwen",
         speaks: Speaks::Itself(&["--acp"]),
+        variables: &[],
         install: "npm install -g @qwen-code/qwen-code",
         log_in: "qwen auth",
         source: "https://github.com/agentclientprotocol/registry/blob/main/qwen-code/agent.json",
@@ -109,6 +120,12 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
 ];
 
 impl KnownAgent {
+    /// Returns what is added to an environment.
+    pub(crate) fn added(&self, has: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
+        let missing = self.variables.iter().filter(|(name, _)| !has(name));
+        missing.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
     /// Returns whether it is in the picker even where it is not installed.
     pub(crate) fn is_always_offered(&self) -> bool {
         matches!(self.speaks, Speaks::Adapter { .. })
@@ -132,6 +149,14 @@ mod tests {
                 assert!(!text.is_empty(), "{}", known.id);
             }
         }
+    }
+
+    #[test]
+    fn codex_asks_a_person_unless_a_person_has_said_otherwise() {
+        let expected = [("INITIAL_AGENT_MODE".to_owned(), "read-only".to_owned())];
+        assert_eq!(KNOWN[0].added(|_| false), expected.into());
+        assert_eq!(KNOWN[0].added(|name| name == "INITIAL_AGENT_MODE"), BTreeMap::new());
+        assert_eq!(KNOWN[1].added(|_| false), BTreeMap::new());
     }
 
     #[test]

@@ -12,10 +12,7 @@ use openagents_core::{
     agent::{AgentProvider, CustomKind, ModelAgent},
     model::Availability,
 };
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 /// What answers prompts.
 #[derive(Debug, Clone)]
@@ -78,11 +75,15 @@ pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Res
     let environment = lock(newest).clone();
     match reach {
         Reach::Acp { program, args, env, cwd } => {
-            let env = env.clone();
+            let mut added = env.clone();
+            if let Subject::Known(known) = subject {
+                added.extend(known.added(|name| environment.get(name).is_some()));
+            }
             let command = AcpCommand {
                 program: program.clone(),
                 args: args.clone(),
-                environment: BTreeMap::new(),
+                environment: environment.for_agents(),
+                added,
                 cwd: cwd.clone(),
             };
             let newest = newest.clone();
@@ -91,8 +92,7 @@ pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Res
                 name: subject.name(),
                 local: subject.is_local(),
                 command: Arc::new(move || {
-                    let mut environment = lock(&newest).for_agents();
-                    environment.extend(env.clone());
+                    let environment = lock(&newest).for_agents();
                     Ok(AcpCommand { environment, ..command.clone() })
                 }),
                 // Whether it can be reached was asked before it was made.

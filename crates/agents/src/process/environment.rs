@@ -4,11 +4,24 @@
 pub(crate) fn filtered<'a>(
     environment: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> impl Iterator<Item = (&'a String, &'a String)> {
-    let is_ours = |name: &str| name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("OPENAGENTS_"));
-    // The system takes neither of them.
-    let is_odd =
-        |name: &str, value: &str| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
-    environment.into_iter().filter(move |(name, value)| !is_ours(name) && !is_odd(name, value))
+    environment.into_iter().filter(|(name, value)| is_for_children(name, value))
+}
+
+/// Returns whether a variable is none of ours, and one that the system takes.
+pub(crate) fn is_for_children(name: &str, value: &str) -> bool {
+    let is_ours = name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("OPENAGENTS_"));
+    let is_odd = name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
+    !is_ours && !is_odd
+}
+
+/// Returns whether a variable holds a secret, by its name. A command that an agent chose has no use for a person's keys.
+pub(crate) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let words = ["KEY", "TOKEN", "SECRET"];
+    words
+        .iter()
+        .any(|word| name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')))
+        || name.contains("PASSWORD")
 }
 
 #[cfg(test)]
@@ -22,5 +35,14 @@ mod tests {
         let all: BTreeMap<_, _> = pairs.map(|name| (name.to_owned(), "x".to_owned())).into();
         let left: Vec<_> = filtered(&all).map(|(name, _)| name.as_str()).collect();
         assert_eq!(left, ["OPENAGENTSX", "PATH", "Ä"]);
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        let secret =
+            ["OPENAI_API_KEY", "github_token", "AWS_SECRET_ACCESS_KEY", "X_SECRET", "PGPASSWORD", "TOKEN"];
+        assert_eq!(secret.map(is_secret), [true; 6]);
+        let plain = ["PATH", "HOME", "SSH_AUTH_SOCK", "MONKEY", "KEYBOARD", "GPG_KEYS"];
+        assert_eq!(plain.map(is_secret), [false; 6]);
     }
 }

@@ -1,5 +1,6 @@
 //! A child process and everything that it started.
 
+use super::family::Family;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
     io,
@@ -12,12 +13,26 @@ use std::{
 /// What is asked to end gets so long before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// What was told in another way that nobody needs it any more gets so long before it is asked to end.
+const PAUSE: Duration = Duration::from_millis(250);
+
 /// A process group. It ends with its leader, or when it is told to.
 #[derive(Debug)]
 pub(crate) struct Group {
     id: Pid,
-    ended: Mutex<Option<ExitStatus>>,
+    state: Mutex<State>,
     changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ended: Option<ExitStatus>,
+    /// When it was asked to end. It is asked once: many programs take a second request for impatience.
+    asked: Option<Instant>,
+    /// A thread sees to its end.
+    stopping: bool,
+    /// What its leader has started and was seen, in other groups too.
+    family: Family,
 }
 
 /// The streams that were asked for.
@@ -35,18 +50,18 @@ impl Group {
         let streams =
             Streams { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() };
         let id = Pid::from_child(&child);
-        let group = Arc::new(Self { id, ended: Mutex::new(None), changed: Condvar::new() });
+        let group = Arc::new(Self { id, state: Mutex::default(), changed: Condvar::new() });
         let waiting = group.clone();
         let waiter = std::thread::Builder::new().name("child".to_owned());
         if let Err(error) = waiter.spawn(move || waiting.wait_for(child)) {
-            group.signal(Signal::KILL);
+            group.kill();
             return Err(error);
         }
         Ok((group, streams))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<ExitStatus>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The leader is not reaped before the others are killed: until then its number is nobody else's.
@@ -54,72 +69,123 @@ impl Group {
         while let Err(rustix::io::Errno::INTR) =
             waitid(WaitId::Pid(self.id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
         {}
-        let mut ended = self.lock();
+        let mut state = self.lock();
         // Fails when nobody is left, which is what is wanted.
         let _ = kill_process_group(self.id, Signal::KILL);
-        *ended = Some(child.wait().unwrap_or_default());
+        std::mem::take(&mut state.family).signal(Signal::KILL);
+        state.ended = Some(child.wait().unwrap_or_default());
         self.changed.notify_all();
     }
 
     fn signal(&self, signal: Signal) {
-        let ended = self.lock();
-        if ended.is_none() {
+        self.look();
+        let state = self.lock();
+        if state.ended.is_none() {
             // Fails when it has just ended.
             let _ = kill_process_group(self.id, signal);
+            state.family.signal(signal);
         }
+    }
+
+    /// Remembers what its leader has started until now: when the leader has ended nobody knows any more.
+    pub(crate) fn look(&self) {
+        if self.ended().is_some() {
+            return;
+        }
+        let family = Family::of(self.id);
+        let mut state = self.lock();
+        if state.ended.is_none() {
+            state.family.extend(family);
+        } else {
+            // It ended meanwhile.
+            family.signal(Signal::KILL);
+        }
+    }
+
+    /// Asks the whole group to end, once. Returns when that was.
+    fn ask(&self) -> Instant {
+        {
+            let mut state = self.lock();
+            if let Some(asked) = state.asked {
+                return asked;
+            }
+            state.asked = Some(Instant::now());
+        }
+        self.signal(Signal::TERM);
+        Instant::now()
     }
 
     /// Returns how the leader ended.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
-        *self.lock()
+        self.lock().ended
     }
 
     /// Waits for the leader's end.
     pub(crate) fn wait(&self, limit: Duration) -> Option<ExitStatus> {
         let end = Instant::now() + limit;
-        let mut ended = self.lock();
-        while ended.is_none() {
+        let mut state = self.lock();
+        while state.ended.is_none() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            ended = self.changed.wait_timeout(ended, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        *ended
+        state.ended
     }
 
     /// Asks the whole group to end, and kills what has not ended 2 s later. Blocks so long at most.
     pub(crate) fn stop(&self) {
-        self.signal(Signal::TERM);
-        if self.wait(GRACE).is_none() {
+        let end = self.ask() + GRACE;
+        if self.wait(end.saturating_duration_since(Instant::now())).is_none() {
             self.kill();
         }
     }
 
     /// The same without waiting for it.
     pub(crate) fn stop_soon(self: &Arc<Self>) {
-        self.signal(Signal::TERM);
+        self.stop_after(Duration::ZERO);
+    }
+
+    /// The same for what has noticed already that nobody needs it, by the end of its input: it may end by itself first.
+    pub(crate) fn stop_after_a_pause(self: &Arc<Self>) {
+        self.stop_after(PAUSE);
+    }
+
+    fn stop_after(self: &Arc<Self>, pause: Duration) {
+        {
+            let mut state = self.lock();
+            if state.ended.is_some() || std::mem::replace(&mut state.stopping, true) {
+                return;
+            }
+        }
         let group = self.clone();
         let waiter = std::thread::Builder::new().name("stop".to_owned());
-        if waiter.spawn(move || group.stop()).is_err() {
+        let stop = move || {
+            if group.wait(pause).is_none() {
+                group.stop();
+            }
+        };
+        if waiter.spawn(stop).is_err() {
             self.kill();
         }
     }
 
     /// Ends several at once. Blocks for little more than 2 s at most.
     pub(crate) fn stop_all(groups: &[Arc<Self>]) {
-        let end = Instant::now() + GRACE;
-        groups.iter().for_each(|group| group.signal(Signal::TERM));
-        for group in groups {
-            if group.wait(end.saturating_duration_since(Instant::now())).is_none() {
-                group.kill();
+        let wait = |limit: Duration| {
+            let end = Instant::now() + limit;
+            for group in groups {
+                group.wait(end.saturating_duration_since(Instant::now()));
             }
-        }
+            groups.iter().filter(|group| group.ended().is_none())
+        };
+        wait(PAUSE).for_each(|group| {
+            group.ask();
+        });
+        wait(GRACE).for_each(|group| group.kill());
         // Killed processes are gone at once; what cannot be killed is waited for no longer.
-        let end = Instant::now() + GRACE / 10;
-        for group in groups {
-            group.wait(end.saturating_duration_since(Instant::now()));
-        }
+        wait(PAUSE).for_each(|group| tracing::warn!(group = group.id.as_raw_nonzero(), "cannot be killed"));
     }
 
     /// Kills the whole group.
@@ -199,5 +265,29 @@ mod tests {
         group.stop();
         assert_eq!(exit_in_words(group.wait(Duration::from_secs(60)).unwrap()), "SIGKILL");
         assert!(ends(pid));
+    }
+
+    #[test]
+    fn what_has_a_session_of_its_own_ends_too() {
+        for stop in [Group::stop, Group::kill] {
+            let (group, pid) = start("setsid sleep 300 & echo $!; wait");
+            // `setsid` has not run yet, perhaps: then it is found in the group.
+            stop(&group);
+            assert!(group.wait(Duration::from_secs(60)).is_some());
+            assert!(ends(pid));
+        }
+    }
+
+    #[test]
+    fn nobody_is_asked_twice() {
+        let script = "trap 'echo asked' TERM; echo $$; while :; do sleep 0.1; done";
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let (group, streams) = Group::start(&mut command).unwrap();
+        let mut lines = std::io::BufReader::new(streams.stdout.unwrap()).lines();
+        lines.next().unwrap().unwrap();
+        (0..3).for_each(|_| group.stop_soon());
+        Group::stop_all(std::slice::from_ref(&group));
+        assert_eq!(lines.map_while(Result::ok).collect::<Vec<_>>(), ["asked"]);
     }
 }

@@ -1,9 +1,15 @@
-//! Child processes that leave nothing behind: each has a process group of its own, and the group ends with it.
+//! Child processes that leave nothing behind: each has a process group of its own, and the group ends with it, and so does
+//! whatever has left the group.
 
 mod environment;
+mod family;
 mod group;
+mod groups;
+mod pipe;
 mod tail;
 
-pub(crate) use environment::filtered;
+pub(crate) use environment::{filtered, is_for_children, is_secret};
 pub(crate) use group::{Group, exit_in_words, signal_name};
+pub(crate) use groups::Groups;
+pub(crate) use pipe::Pipe;
 pub(crate) use tail::Tail;

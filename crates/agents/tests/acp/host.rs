@@ -144,7 +144,7 @@ impl Setup<'_> {
         let own = self.environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         environment.extend(own);
         let program = openagents_e2e::fake_agent::program().unwrap();
-        let command = AcpCommand { program, args: self.args, environment, cwd: None };
+        let command = AcpCommand { program, args: self.args, environment, added: BTreeMap::new(), cwd: None };
         let agent = AcpAgent::new(AcpAgentConfig {
             id: "custom:fake".to_owned(),
             name: "Fake".to_owned(),

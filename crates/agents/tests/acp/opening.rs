@@ -65,6 +65,7 @@ fn what_cannot_be_started_or_found() {
                     program: "/nowhere/none".into(),
                     args: Vec::new(),
                     environment: Default::default(),
+                    added: Default::default(),
                     cwd: None,
                 })
             }),

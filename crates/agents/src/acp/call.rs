@@ -1,0 +1,168 @@
+//! One tool call of an agent, and a terminal that it shows.
+
+use super::from_wire::{self, Shown};
+use crate::process::Tail;
+use openagents_core::update::{Location, ToolCallDetails, ToolContent, ToolKind};
+use serde_json::Value;
+use std::time::Instant;
+
+/// Bytes of a terminal that a call shows; see [`ToolContent::Terminal`].
+const SHOWN: usize = 64 << 10;
+/// Terminals that one call shows.
+const TERMINALS: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct Call {
+    /// Ours.
+    pub(super) id: String,
+    pub(super) turn: u64,
+    pub(super) open: bool,
+    pub(super) started: bool,
+    pub(super) kind: ToolKind,
+    /// As they were told last, until it ends: agents repeat themselves.
+    pub(super) title: Option<String>,
+    pub(super) raw_input: Option<Value>,
+    pub(super) locations: Vec<Location>,
+    /// Kept while it is open, and for as long as it shows a terminal, which is told again and again.
+    pub(super) shown: Vec<Shown>,
+    /// The terminal that this row was made for, until a call of the agent takes it over.
+    pub(super) made_for: Option<String>,
+    /// It is over, and the text of its terminals is gone: what it shows is told no more.
+    pub(super) forgotten: bool,
+    /// When a terminal of it was shown last, and whether there is more.
+    pub(super) told: Option<Instant>,
+    pub(super) dirty: bool,
+}
+
+/// A terminal as calls show it.
+#[derive(Debug)]
+pub(super) struct Terminal {
+    pub(super) command: Option<String>,
+    pub(super) output: Tail,
+    pub(super) exit_code: Option<i32>,
+    pub(super) signal: Option<String>,
+}
+
+impl Default for Terminal {
+    fn default() -> Self {
+        Self { command: None, output: Tail::new(SHOWN), exit_code: None, signal: None }
+    }
+}
+
+impl Terminal {
+    /// Returns whether its command has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.exit_code.is_some() || self.signal.is_some()
+    }
+}
+
+impl Call {
+    /// The terminals that it shows.
+    pub(super) fn terminals(&self) -> impl Iterator<Item = &str> {
+        self.shown.iter().filter_map(|piece| match piece {
+            Shown::Terminal(id) => Some(id.as_str()),
+            Shown::Fixed(_) => None,
+        })
+    }
+
+    /// Bytes of what it shows beside its terminals.
+    pub(super) fn fixed_bytes(&self) -> usize {
+        let bytes = |piece: &Shown| match piece {
+            Shown::Fixed(ToolContent::Text { text }) => text.len(),
+            Shown::Fixed(ToolContent::Diff { old_text, new_text, .. }) => {
+                new_text.len() + old_text.as_ref().map_or(0, String::len)
+            }
+            _ => 0,
+        };
+        self.shown.iter().map(bytes).sum()
+    }
+
+    /// Shows something else. Terminals that were shown stay: agents tell their text without them at the end.
+    pub(super) fn show(&mut self, shown: Vec<Shown>) {
+        let is_terminal = |piece: &Shown| matches!(piece, Shown::Terminal(_));
+        let terminals = self.shown.drain(..).filter(is_terminal);
+        let mut all: Vec<_> = terminals.filter(|piece| !shown.contains(piece)).collect();
+        all.extend(shown);
+        self.shown = bounded(all);
+    }
+
+    /// Returns whether a command is named by its title or its input.
+    pub(super) fn names(&self, command: &str) -> bool {
+        let mut input = self.raw_input.iter().flat_map(texts);
+        self.title.as_deref().is_some_and(|title| title.contains(command))
+            || input.any(|text| text.contains(command))
+    }
+
+    /// Remembers what is new, and takes out what is not: whole files would go into the log twice.
+    pub(super) fn forget_repeated(&mut self, details: &mut ToolCallDetails) {
+        if details.title.is_some() && details.title == self.title {
+            details.title = None;
+        }
+        if details.kind == Some(self.kind) {
+            details.kind = None;
+        }
+        if details.raw_input.is_some() && details.raw_input == self.raw_input {
+            details.raw_input = None;
+        }
+        if details.locations == self.locations {
+            details.locations.clear();
+        }
+        self.kind = details.kind.unwrap_or(self.kind);
+        if details.title.is_some() {
+            self.title.clone_from(&details.title);
+        }
+        if details.raw_input.is_some() {
+            self.raw_input.clone_from(&details.raw_input);
+        }
+        if !details.locations.is_empty() {
+            self.locations.clone_from(&details.locations);
+        }
+    }
+}
+
+/// Why a call failed, one line.
+pub(super) fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> String {
+    let text = content.iter().find_map(|piece| match piece {
+        ToolContent::Text { text } => Some(text.trim_matches(['`', '\n']).to_owned()),
+        ToolContent::Terminal { exit_code: Some(code), .. } => Some(format!("exit code {code}")),
+        _ => None,
+    });
+    let said = match raw_output {
+        Some(Value::String(said)) => Some(said.clone()),
+        Some(Value::Object(said)) => match (said.get("error"), said.get("exit_code")) {
+            (Some(Value::String(error)), _) => Some(error.clone()),
+            (_, Some(Value::Number(code))) => Some(format!("exit code {code}")),
+            _ => text,
+        },
+        _ => text,
+    };
+    said.as_deref().and_then(from_wire::one_line).unwrap_or_else(|| "it failed".to_owned())
+}
+
+/// The texts of an input, two levels of it.
+fn texts(input: &Value) -> Vec<String> {
+    let one = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        // A command and its arguments.
+        Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
+        _ => None,
+    };
+    match input {
+        Value::Object(fields) => {
+            let command = ["command", "args"].iter().filter_map(|name| one(fields.get(*name)?));
+            let line = command.collect::<Vec<_>>().join(" ");
+            fields.values().filter_map(one).chain([line]).collect()
+        }
+        other => one(other).into_iter().collect(),
+    }
+}
+
+/// Leaves out the terminals beyond those that one call shows.
+pub(super) fn bounded(mut shown: Vec<Shown>) -> Vec<Shown> {
+    let mut terminals = 0;
+    shown.retain(|piece| {
+        terminals += usize::from(matches!(piece, Shown::Terminal(_)));
+        matches!(piece, Shown::Fixed(_)) || terminals <= TERMINALS
+    });
+    shown
+}
