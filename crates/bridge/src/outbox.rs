@@ -326,8 +326,7 @@ impl<D: Dialect> Pump<D> {
             }
             return Ok(true);
         }
-        let (changes, pending) = session.approvals();
-        if changes != follow.approvals {
+        if let Some((changes, pending)) = session.approvals_since(follow.approvals) {
             for text in self.sender.dialect.approvals(&session, &pending) {
                 self.write(text).await?;
             }

@@ -208,6 +208,9 @@ pub(crate) fn approval(call_id: &str, state: ApprovalState) -> SessionUpdate {
         options: vec![ApprovalOption { id: "yes".to_owned(), name: "Allow".to_owned(), kind }],
         state,
         asked_at: 1_700_000_000_000,
+        raw_input_cut: false,
+        unheard: false,
+        resumed: false,
     })
 }
 

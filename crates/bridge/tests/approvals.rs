@@ -105,9 +105,21 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
         }
     };
     assert_eq!(again["id"], request["id"]);
-    // Not to answer is no answer, and neither is to go away.
+    // Not to answer is no answer, nor is one that was not offered, and neither is to go away. Who comes back is asked again.
     let cancelled = json!({"outcome": {"outcome": "cancelled"}});
-    late.send(&json!({"jsonrpc": "2.0", "id": again["id"], "result": cancelled})).await;
+    let unknown = json!({"outcome": {"outcome": "selected", "optionId": "maybe"}});
+    for no_answer in [cancelled, unknown] {
+        late.send(&json!({"jsonrpc": "2.0", "id": again["id"], "result": no_answer})).await;
+        late.request("_openagents/attach", json!({"sessionId": session})).await;
+        let once_more = loop {
+            let frame = late.frame().await;
+            if frame["method"] == "session/request_permission" {
+                break frame;
+            }
+        };
+        assert_eq!(once_more["id"], request["id"]);
+    }
+    drop(late);
     let mut gone = others_client(&house, "Gone").await;
     gone.request("_openagents/attach", json!({"sessionId": session})).await;
     drop(gone);
@@ -248,6 +260,12 @@ async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
     assert_eq!(agents::approval(notes.last().unwrap())["id"], approval["id"]);
     let stands = client.request("_openagents/approvals/answer", answer(&session, &approval, "yes")).await;
     assert_eq!((&stands["state"], &stands["by"]), (&json!("answered"), &json!("After")));
+    assert_eq!(stands["unheard"], true);
+    // The agent goes on, and asks for something else.
+    let asks = asked_again(&mut client, &approval).await;
+    assert_eq!(asks["title"], "Edit Continue.");
+    client.request("_openagents/approvals/answer", answer(&session, &asks, "no")).await;
+    client.notes_until("told no").await;
 
     // Another question is asked.
     client.notes.clear();
@@ -278,11 +296,25 @@ async fn a_withdrawn_question_can_be_resumed() {
     let mut client = ours_client(&house, "After").await;
     client.request("_openagents/attach", json!({"sessionId": session})).await;
     let resume = json!({"sessionId": session, "approvalId": approval["id"]});
-    assert_eq!(client.request("_openagents/approvals/resume", resume).await, json!({}));
+    assert_eq!(client.request("_openagents/approvals/resume", resume.clone()).await, json!({}));
     let again = asked_again(&mut client, &approval).await;
     assert_eq!(again["title"], "Edit Continue.");
     client.request("_openagents/approvals/answer", answer(&session, &again, "yes")).await;
     client.notes_until("told yes").await;
+    rests(&mut client, &session).await;
+    // Once, and only what was withdrawn.
+    for id in [&approval["id"], &again["id"]] {
+        let resume = json!({"sessionId": session, "approvalId": id});
+        let refused = client.error("_openagents/approvals/resume", resume).await;
+        assert_eq!(refused.1, "Nobody has to be told to go on: there is nothing to resume.");
+    }
+}
+
+/// Waits until nobody works in a session.
+async fn rests(client: &mut support::Client, session: &Value) {
+    while client.request("_openagents/attach", json!({"sessionId": session})).await["running"] == true {
+        tokio::task::yield_now().await;
+    }
 }
 
 async fn asked_again(client: &mut support::Client, before: &Value) -> Value {

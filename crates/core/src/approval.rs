@@ -94,6 +94,15 @@ pub struct Approval {
     pub state: ApprovalState,
     /// When it was asked, in milliseconds since the epoch.
     pub asked_at: i64,
+    /// The raw input is too long to be kept and shown whole; the hash is that of the whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw_input_cut: bool,
+    /// It was answered when nobody waited for it: the answer counts once, when the same question is asked again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unheard: bool,
+    /// The agent was told to go on after it was withdrawn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
 }
 
 /// How an approval stands.

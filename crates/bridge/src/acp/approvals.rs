@@ -88,11 +88,21 @@ impl Requests {
         let id: String = serde_json::from_str(id.as_str()).ok()?;
         let mut asked = self.asked();
         let request = asked.get_mut(&id).filter(|request| request.open)?;
+        let response =
+            serde_json::from_value::<RequestPermissionResponse>(result).map(|response| response.outcome);
+        let Ok(RequestPermissionOutcome::Selected(selected)) = response else {
+            // See `forget`.
+            asked.remove(&id);
+            return None;
+        };
         request.open = false;
-        let response: RequestPermissionResponse = serde_json::from_value(result).ok()?;
-        let RequestPermissionOutcome::Selected(selected) = response.outcome else { return None };
         let option_id = selected.option_id.0.to_string();
         Some(Answer { session_id: request.session_id.to_string(), approval_id: id, option_id })
+    }
+
+    /// The answer was none that could be taken: the next time that this client follows the session it is asked again.
+    pub(super) fn forget(&self, approval_id: &str) {
+        self.asked().remove(approval_id);
     }
 
     fn asked(&self) -> MutexGuard<'_, HashMap<String, Request>> {

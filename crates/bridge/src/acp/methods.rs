@@ -79,10 +79,11 @@ impl Methods {
 
     /// Takes a client's answer to a request of ours. One that came too late changes nothing.
     pub(super) async fn response(&mut self, id: &Id, result: Value) {
-        if let Some(answer) = self.requests.answer(id, result)
-            && let Err(fault) = self.answer_approval(answer).await
-        {
+        let Some(answer) = self.requests.answer(id, result) else { return };
+        let approval_id = answer.approval_id.clone();
+        if let Err(fault) = self.answer_approval(answer).await {
             tracing::warn!(%fault, "a client's answer was not taken");
+            self.requests.forget(&approval_id);
         }
     }
 
@@ -90,7 +91,8 @@ impl Methods {
         let Answered { session_id, approval_id, option_id } = answer;
         let client = self.line.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
-        let approval = self.shared.hub.answer(&session_id, &approval_id, &option_id, by).await?;
+        let approval =
+            self.shared.hub.answer(&session_id, &approval_id, &option_id, (by, &self.line.id)).await?;
         Ok(wire(&approval))
     }
 
@@ -160,7 +162,7 @@ impl Methods {
                 let session = self.session(&request.session_id).await?;
                 let head = session.head();
                 let result = json!({"sessionId": session.id(), "seq": head.seq, "running": head.running,
-                    "mode": *session.mode(), "approvals": session.approvals().1});
+                    "mode": *session.mode(), "approvals": session.approvals()});
                 Ok(Answer::AndFollow(result, session, request.since.min(head.seq)))
             }
             Call::Update(request) => Ok(Answer::Now(requests::update(hub, request).await?)),

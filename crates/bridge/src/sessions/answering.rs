@@ -55,7 +55,7 @@ pub(super) fn answer(
                 text: prompt.text.clone(),
                 transcript: transcript(session, cancel),
                 resume,
-                limits: prompt.limits.clone(),
+                limits: session.limits().clone(),
             };
             let host = Host::new(hub, session, agent.id());
             Host::run(&host, || agent.prompt(&request, host.clone(), cancel))

@@ -1,25 +1,29 @@
 //! People's answers to what agents ask, whichever client they come from.
 
-use super::{beside, hub::Hub, session::Session, turn::TurnRequest};
+use super::{
+    beside,
+    delegating::DEPTH,
+    hub::Hub,
+    mirror::Mirror,
+    session::Session,
+    turn::{Ticket, TurnRequest},
+};
 use crate::{
     error::Fault,
-    store::{ApprovalChange, Asked, Parent, StoreError},
+    store::{ApprovalChange, Asked, Decided, StoreError},
 };
-use openagents_core::{
-    approval::{Approval, ApprovalState},
-    update::{Delegated, SessionUpdate},
-};
+use openagents_core::approval::Approval;
 use std::sync::Arc;
 
 impl Hub {
-    /// Takes a person's answer to an approval of a session, or of its delegate. Returns how the approval stands then: of
-    /// two answers the first counts.
+    /// Takes a person's answer to an approval of a session, or of a delegate below it. Returns how the approval stands
+    /// then: of two answers the first counts. An agent that was gone goes on, to ask again and hear it.
     pub(crate) async fn answer(
-        &self,
+        self: &Arc<Self>,
         session_id: &str,
         approval_id: &str,
         option_id: &str,
-        by: &str,
+        (by, connection): (&str, &str),
     ) -> Result<Approval, Fault> {
         let (asked, session) = self.asked(session_id, approval_id).await?;
         if asked.approval.options.iter().all(|option| option.id != option_id) {
@@ -29,24 +33,13 @@ impl Hub {
             return Err(Fault::invalid_params(message));
         }
         let (id, option_id, by) = (approval_id.to_owned(), option_id.to_owned(), by.to_owned());
-        let answering = session.clone();
-        let decided = beside(move || answering.decide(ApprovalChange::Answer { id, option_id, by })).await;
-        let decided = decided.unwrap_or(Err(StoreError::Closed))?;
-        let approval = decided.approval.unwrap_or(asked.approval);
-        // Its delegation is over: nobody else tells the session that delegated.
-        if decided.changed
-            && !session.is_shown_elsewhere()
-            && let Some(Parent { session_id, call_id }) = session.parent().cloned()
-            && let Some(parent) = self.find(&session_id).await?
-        {
-            let update = SessionUpdate::Delegated(Delegated {
-                parent_call_id: call_id,
-                child_session_id: session.id().to_string(),
-                update: Box::new(SessionUpdate::Approval(approval.clone())),
-            });
-            beside(move || parent.append(vec![update])).await;
+        let decided = self.decide(&session, ApprovalChange::Answer { id, option_id, by }).await?;
+        let is_unheard = decided.changed && decided.approval.as_ref().is_some_and(|known| known.unheard);
+        if is_unheard && let Err(fault) = self.go_on(&asked, &session, connection).await {
+            // The answer is kept, and so is the way to resume by hand.
+            tracing::warn!(%fault, "an agent does not go on yet");
         }
-        Ok(approval)
+        Ok(decided.approval.unwrap_or(asked.approval))
     }
 
     /// Lets the agent go on whose question was withdrawn: it may ask again.
@@ -55,21 +48,81 @@ impl Hub {
         session_id: &str,
         approval_id: &str,
         connection: &str,
-    ) -> Result<Arc<Session>, Fault> {
+    ) -> Result<(), Fault> {
         let (asked, session) = self.asked(session_id, approval_id).await?;
-        if asked.approval.state == ApprovalState::Pending && session.head().running {
-            return Err(Fault::invalid_params(
-                "The agent still waits for an answer; there is nothing to resume.",
-            ));
+        self.go_on(&asked, &session, connection).await
+    }
+
+    async fn go_on(
+        self: &Arc<Self>,
+        asked: &Asked,
+        session: &Arc<Session>,
+        connection: &str,
+    ) -> Result<(), Fault> {
+        if session.head().running {
+            return Err(Fault::busy("The agent is at work already; resume when it is done."));
         }
+        let decided = self.decide(session, ApprovalChange::Resume { id: asked.approval.id.clone() }).await?;
+        if !decided.changed {
+            return Err(Fault::invalid_params("Nobody has to be told to go on: there is nothing to resume."));
+        }
+        let shown = self.show_above(session).await?;
         let text = "Continue.".to_owned();
         let turn = TurnRequest::prompt(session.cwd(), text.clone(), connection);
         let turn = turn.answered_by(&asked.agent_id, session.cwd(), text);
-        self.submit(&session, turn).await?;
-        Ok(session)
+        match self.submit(session, turn).await {
+            Ok(ticket) => {
+                tokio::spawn(hide_at_end(self.clone(), shown, Some(ticket)));
+                Ok(())
+            }
+            Err(fault) => {
+                hide_at_end(self.clone(), shown, None).await;
+                Err(fault)
+            }
+        }
     }
 
-    /// Finds an approval and the session in which it was asked: the one that is named, or that of its delegate.
+    /// Shows a delegate in the sessions above it again, though their calls are over: people wait for it there. Returns the
+    /// sessions that were not shown before, from the delegate up.
+    async fn show_above(&self, session: &Arc<Session>) -> Result<Vec<Arc<Session>>, Fault> {
+        let (mut shown, mut below) = (Vec::new(), session.clone());
+        while let Some(link) = below.parent().cloned() {
+            let Some(above) = self.find(&link.session_id).await? else { break };
+            let (showing, mirror) =
+                (below.clone(), Mirror::new(above.clone(), &link.call_id, below.id().clone()));
+            if beside(move || showing.show_in(mirror)).await == Some(true) {
+                shown.push(below);
+            }
+            below = above;
+        }
+        Ok(shown)
+    }
+
+    /// Changes an approval, and tells the sessions above whose delegation is over: nobody else does.
+    async fn decide(&self, session: &Arc<Session>, change: ApprovalChange) -> Result<Decided, Fault> {
+        let deciding = session.clone();
+        let decided = beside(move || deciding.decide(change)).await.unwrap_or(Err(StoreError::Closed))?;
+        let (mut news, mut below) = (decided.update().into_iter().collect::<Vec<_>>(), session.clone());
+        while !news.is_empty()
+            && let Some(link) = below.parent().cloned()
+            && let Some(above) = self.find(&link.session_id).await?
+        {
+            let mut mirror = Mirror::new(above.clone(), &link.call_id, below.id().clone());
+            let told = beside(move || {
+                // It tells by itself, and so do those above.
+                if below.is_shown_elsewhere() {
+                    return Vec::new();
+                }
+                let copy = mirror.copy(&news);
+                mirror.show(copy.clone());
+                copy
+            });
+            (news, below) = (told.await.unwrap_or_default(), above);
+        }
+        Ok(decided)
+    }
+
+    /// Finds an approval and the session in which it was asked: the one that is named, or that of a delegate below it.
     async fn asked(&self, session_id: &str, approval_id: &str) -> Result<(Asked, Arc<Session>), Fault> {
         let unknown = || {
             let id = crate::prune::head(approval_id, 100);
@@ -78,12 +131,31 @@ impl Hub {
         let find = |id: String| self.read(move |store| store.approval(&id));
         let asked = find(approval_id.to_owned()).await?.ok_or_else(unknown)?;
         let session = self.find(&asked.session_id).await?.ok_or_else(unknown)?;
-        let is_in = *session_id == *asked.session_id
-            || session.parent().is_some_and(|parent| parent.session_id == session_id);
-        if !is_in {
+        let (mut at, mut parent) = (asked.session_id.clone(), session.parent().cloned());
+        for _ in 0..DEPTH {
+            let Some(above) = parent.filter(|_| at != session_id) else { break };
+            let id = above.session_id.clone();
+            parent = self.read(move |store| store.session(&id)).await?.and_then(|row| row.parent);
+            at = above.session_id;
+        }
+        if at != session_id {
             return Err(unknown());
         }
         // To find the session may have withdrawn it.
         Ok((find(approval_id.to_owned()).await?.ok_or_else(unknown)?, session))
     }
+}
+
+/// Ends what [`Hub::show_above`] began, when the turn is over.
+async fn hide_at_end(hub: Arc<Hub>, shown: Vec<Arc<Session>>, ticket: Option<Ticket>) {
+    if let Some(ticket) = ticket {
+        // A turn that broke is over as well.
+        let _ = ticket.await;
+    }
+    let hide = move || {
+        for session in shown {
+            session.show_here_only("the turn ended before this did", &hub.given_up());
+        }
+    };
+    beside(hide).await;
 }

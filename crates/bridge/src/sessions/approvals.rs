@@ -1,7 +1,10 @@
 //! What an agent asks a person for, from the question to the first answer.
 
 use super::session::Session;
-use crate::store::{ApprovalChange, Decided, StoreError, now_ms};
+use crate::{
+    prune,
+    store::{ApprovalChange, Decided, StoreError, now_ms},
+};
 use openagents_core::{
     CancellationToken,
     approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState},
@@ -17,6 +20,9 @@ use uuid::Uuid;
 /// How soon a cancel is noticed while an answer is waited for.
 const LOOK: Duration = Duration::from_millis(25);
 
+/// Bytes of raw input that are kept: they are stored with every state, and sent to every client.
+const RAW_INPUT: usize = 256 << 10;
+
 /// A question as it is put to people.
 pub(super) struct Question {
     approval: Approval,
@@ -27,6 +33,13 @@ impl Question {
     pub(super) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
         let hash = hash(&request);
         let ApprovalRequest { call_id, agent, title, raw_input, command, options } = request;
+        let (raw_input, raw_input_cut) = match raw_input {
+            Some(input) if prune::size(&input) > RAW_INPUT => {
+                let (input, cut) = prune::to_fit(&input, RAW_INPUT);
+                (Some(input), cut)
+            }
+            input => (input, false),
+        };
         let approval = Approval {
             id: Uuid::new_v4().to_string(),
             call_id,
@@ -38,6 +51,9 @@ impl Question {
             options,
             state: ApprovalState::Pending,
             asked_at: now_ms(),
+            raw_input_cut,
+            unheard: false,
+            resumed: false,
         };
         Self { approval, agent_id: agent_id.to_owned() }
     }

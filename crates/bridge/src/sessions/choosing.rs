@@ -9,7 +9,7 @@ use super::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, LOCAL_FM, PromptOutcome, inline},
+    agent::{LOCAL_FM, PromptOutcome, inline},
     delegate::Candidate,
     model::{Availability, LOCAL_MODEL, LanguageModel},
     routing::{self, Decision, Inline, Router, Situation, Topic},
@@ -42,10 +42,7 @@ pub(super) fn choose(
         tracing::warn!(%error, "a decision is not kept");
     }
     match decision.target.mode() {
-        Some(provider) => {
-            let root = choice.exploration.root;
-            Work::Prompt(Prompt { provider, root, text: choice.text, limits: AccessLimits::default() })
-        }
+        Some(provider) => Work::Prompt(Prompt { provider, root: choice.exploration.root, text: choice.text }),
         None if explores => Work::Exploration(choice.exploration),
         None => Work::Inline { text: choice.text, decision },
     }

@@ -22,7 +22,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::Instant};
 
 /// A session's delegate may delegate, and that one may not.
-const DEPTH: usize = 2;
+pub(super) const DEPTH: usize = 2;
 
 /// How long a cancelled delegate has for its last words; the row closes with or without them.
 const LAST_WORDS: Duration = Duration::from_millis(70);
@@ -126,7 +126,11 @@ impl Delegator for SessionDelegator {
             Err(fault) => return report(false, None, fault.to_string()),
         };
         let work = Delegated { delegator: self, order, call_id, child: &child, cancel };
-        let (state, notes) = work.run();
+        let (state, mut notes) = work.run();
+        if state != RunState::Complete {
+            // What a failed turn says last begins with the sign; whoever shows the notes sets their own.
+            notes = notes.trim_start_matches(['❌', ' ']).to_owned();
+        }
         report(state == RunState::Complete, Some(&child), notes)
     }
 }
@@ -146,8 +150,9 @@ impl SessionDelegator {
         }
         let link = Parent { session_id: self.session.id().to_string(), call_id: call_id.to_owned() };
         let policy = self.session.policy();
-        let child =
-            self.runtime.block_on(self.hub.create_child(&order.root, &order.provider, link, policy))?;
+        let limits = order.limits.clone();
+        let child = self.hub.create_child(&order.root, &order.provider, link, policy, limits);
+        let child = self.runtime.block_on(child)?;
         child.show_in(Mirror::new(self.session.clone(), call_id, child.id().clone()));
         Ok(child)
     }
@@ -166,11 +171,8 @@ struct Delegated<'a> {
 impl Drop for Delegated<'_> {
     fn drop(&mut self) {
         self.child.cancel();
-        self.child.show_here_only(if self.cancel.is_cancelled() {
-            "Cancelled"
-        } else {
-            "the delegate is gone"
-        });
+        let reason = if self.cancel.is_cancelled() { "Cancelled" } else { "the delegate is gone" };
+        self.child.show_here_only(reason, &self.delegator.hub.given_up());
         if let Some(agent) = self.delegator.hub.runner().agent(&self.order.provider) {
             agent.close(self.child.id());
         }
@@ -213,7 +215,9 @@ impl Delegated<'_> {
             Ended::By(end) => end.state,
         };
         let said = if self.order.summarize && state != RunState::Failed {
-            self.summary()
+            // Without one, the answer to the task itself must not be lost.
+            let answer = if state == RunState::Complete { self.last_answer(since) } else { None };
+            self.summary().or(answer)
         } else {
             self.last_answer(since)
         };
@@ -245,7 +249,6 @@ impl Delegated<'_> {
             provider: self.order.provider.clone(),
             root: self.order.root.clone(),
             text: text.to_owned(),
-            limits: self.order.limits.clone(),
         };
         let hub = &self.delegator.hub;
         self.delegator.runtime.block_on(async {

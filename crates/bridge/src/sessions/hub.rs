@@ -17,7 +17,8 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AGENT_SETTINGS, AgentSettings},
+    agent::{AGENT_SETTINGS, AccessLimits, AgentSettings},
+    approval::ApprovalState,
     history::History,
     model::SettingsStore,
     tool::Toolbox,
@@ -159,10 +160,11 @@ impl Hub {
         mode: &str,
         parent: Parent,
         policy: Policy,
+        limits: AccessLimits,
     ) -> Result<Arc<Session>, Fault> {
         let id = uuid::Uuid::new_v4().to_string();
         let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: mode.to_owned() };
-        self.read(move |store| store.create_child(new, parent, policy)).await?;
+        self.read(move |store| store.create_child(new, parent, policy, &limits)).await?;
         self.find(&id).await?.ok_or_else(|| Fault::internal("the delegate's session cannot be found"))
     }
 
@@ -387,6 +389,12 @@ impl Hub {
             }
         };
         Some((asker, end))
+    }
+
+    /// Returns how an approval stands that nobody waits for any more.
+    pub(super) fn given_up(&self) -> ApprovalState {
+        // The agent goes down with us; a person may let it go on.
+        if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
     }
 
     /// Returns the token that ends every turn.

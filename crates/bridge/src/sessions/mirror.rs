@@ -5,7 +5,7 @@ use super::{
     unfinished::{Unfinished, word},
 };
 use openagents_core::{
-    approval::ApprovalState,
+    approval::{Approval, ApprovalState},
     update::{Delegated, SessionUpdate, ToolCallStatus},
 };
 use std::sync::Arc;
@@ -26,15 +26,23 @@ impl Mirror {
     }
 
     /// Returns what the parent shows of updates. Its title and mode are its own; a delegate's delegates are shown in the
-    /// delegate's session.
+    /// delegate's session. What they ask is for everybody above them: the call that waits for it is the delegate's own.
     pub(super) fn copy(&mut self, updates: &[SessionUpdate]) -> Vec<SessionUpdate> {
-        let shown = updates.iter().filter(|update| {
-            !matches!(update, SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::Delegated(_))
-        });
         let mut copied = Vec::new();
-        for update in shown {
-            self.open.follow(update);
-            copied.push(self.wrap(update.clone()));
+        for update in updates {
+            let shown = match update {
+                SessionUpdate::Title(_) | SessionUpdate::Mode(_) => continue,
+                SessionUpdate::Delegated(Delegated { parent_call_id, update, .. }) => match &**update {
+                    SessionUpdate::Approval(approval) => {
+                        let call_id = parent_call_id.clone();
+                        SessionUpdate::Approval(Approval { call_id, ..approval.clone() })
+                    }
+                    _ => continue,
+                },
+                update => update.clone(),
+            };
+            self.open.follow(&shown);
+            copied.push(self.wrap(shown));
         }
         copied
     }
@@ -46,12 +54,12 @@ impl Mirror {
         }
     }
 
-    /// Closes what is still open: nothing more will be shown.
-    pub(super) fn close(mut self, reason: &str) {
+    /// Closes what is still open: nothing more will be shown. `approvals` is how those stand that nobody has answered.
+    pub(super) fn close(mut self, reason: &str, approvals: &ApprovalState) {
         let open = std::mem::take(&mut self.open);
         let words = std::iter::repeat_n(reason, open.open_turns()).map(word);
         let words: Vec<SessionUpdate> = words.collect();
-        let closing = open.closing(reason, &ApprovalState::Expired).into_iter().chain(words);
+        let closing = open.closing(reason, approvals).into_iter().chain(words);
         self.show(closing.map(|update| self.wrap(update)).collect());
     }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::Transcript,
+    agent::{AccessLimits, Transcript},
     approval::{Approval, ApprovalState},
     model::Activity,
     update::{ModeChange, SessionUpdate, Title},
@@ -45,6 +45,7 @@ pub(crate) struct Session {
     cwd: PathBuf,
     parent: Option<Parent>,
     policy: Policy,
+    limits: AccessLimits,
     store: Store,
     state: Mutex<State>,
     /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
@@ -115,6 +116,7 @@ impl Session {
             cwd: row.cwd,
             parent: row.parent,
             policy: row.policy,
+            limits: row.limits,
             store,
             state: Mutex::new(state),
             asking: Default::default(),
@@ -140,6 +142,11 @@ impl Session {
     /// Returns what a person allows in it.
     pub(crate) fn policy(&self) -> Policy {
         self.policy
+    }
+
+    /// Returns what its agents keep to, in every turn.
+    pub(super) fn limits(&self) -> &AccessLimits {
+        &self.limits
     }
 
     pub(crate) fn head(&self) -> Head {
@@ -174,10 +181,16 @@ impl Session {
         }
     }
 
-    /// Returns the approvals that somebody waits for, and a number that grows with every change.
-    pub(crate) fn approvals(&self) -> (u64, Vec<Approval>) {
+    /// Returns the approvals that somebody waits for.
+    pub(crate) fn approvals(&self) -> Vec<Approval> {
+        self.lock().pending.all().to_vec()
+    }
+
+    /// Returns them with a number that grows with every change; `None` where that is still `known`.
+    pub(crate) fn approvals_since(&self, known: u64) -> Option<(u64, Vec<Approval>)> {
         let state = self.lock();
-        (state.pending.changes(), state.pending.all().to_vec())
+        let changes = state.pending.changes();
+        (changes != known).then(|| (changes, state.pending.all().to_vec()))
     }
 
     /// Wakes `wake` from now on whenever the head changes.
@@ -268,15 +281,19 @@ impl Session {
         self.waiting().remove(approval_id);
     }
 
-    /// From now on, what happens here is shown in another session as well.
-    pub(super) fn show_in(&self, mirror: Mirror) {
-        *self.mirror() = Some(mirror);
+    /// From now on, what happens here is shown in another session as well. Returns whether it was not before.
+    pub(super) fn show_in(&self, mirror: Mirror) -> bool {
+        let mut known = self.mirror();
+        let is_first = known.is_none();
+        known.get_or_insert(mirror);
+        is_first
     }
 
-    /// Ends [`Session::show_in`]; what is open there is closed with the reason. Blocks while the store is behind.
-    pub(super) fn show_here_only(&self, reason: &str) {
+    /// Ends [`Session::show_in`]; what is open there is closed with the reason, and what nobody has answered stands as
+    /// `approvals` says. Blocks while the store is behind.
+    pub(super) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
         if let Some(mirror) = self.mirror().take() {
-            mirror.close(reason);
+            mirror.close(reason, approvals);
         }
     }
 

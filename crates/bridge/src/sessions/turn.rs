@@ -3,7 +3,6 @@
 use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
-    agent::AccessLimits,
     explore::{ExploreRequest, PlannerChoice},
     routing::Decision,
     update::{RunState, SessionUpdate, Title, UserMessage},
@@ -79,8 +78,6 @@ pub(crate) struct Prompt {
     pub(crate) root: PathBuf,
     /// As the person typed it.
     pub(crate) text: String,
-    /// What may be touched for it.
-    pub(crate) limits: AccessLimits,
 }
 
 /// See [`Work::Delegate`].
@@ -130,9 +127,8 @@ impl TurnRequest {
 
     /// The same prompt, answered by a model or an agent.
     pub(crate) fn answered_by(mut self, provider: &str, workspace: &Path, text: String) -> Self {
-        let limits = AccessLimits::default();
         let (provider, root) = (provider.to_owned(), workspace.to_owned());
-        self.work = Ok(Work::Prompt(Prompt { provider, root, text, limits }));
+        self.work = Ok(Work::Prompt(Prompt { provider, root, text }));
         self
     }
 

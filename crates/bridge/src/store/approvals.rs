@@ -9,6 +9,7 @@ use openagents_core::{
     update::SessionUpdate,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
+use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
 /// For so long an answer counts that was given while nobody waited for it.
@@ -29,6 +30,8 @@ pub(crate) enum ApprovalChange {
     Answer { id: String, option_id: String, by: String },
     /// Nobody waits any more. Counts when nobody has answered.
     End { id: String, state: ApprovalState },
+    /// The agent is told to go on. Counts once, when it was withdrawn and has not heard an answer since.
+    Resume { id: String },
 }
 
 /// How an approval stands after a change.
@@ -60,14 +63,16 @@ impl Store {
     /// Finds an approval. Blocks.
     pub(crate) fn approval(&self, id: &str) -> Result<Option<Asked>, StoreError> {
         self.readers.with(|reader| {
-            reader
+            let found = reader
                 .0
                 .prepare_cached("SELECT session_id, agent_id, approval_json FROM approvals WHERE id = ?1")?
                 .query_row([id], |row| {
-                    let approval = parse(&row.get::<_, String>(2)?)?;
-                    Ok(Asked { session_id: row.get(0)?, agent_id: row.get(1)?, approval })
+                    let approval = read(&row.get::<_, String>(2)?);
+                    let (session_id, agent_id) = (row.get(0)?, row.get(1)?);
+                    Ok(approval.map(|approval| Asked { session_id, agent_id, approval }))
                 })
-                .optional()
+                .optional()?;
+            Ok(found.flatten())
         })
     }
 
@@ -104,6 +109,7 @@ pub(super) fn apply(
             change_state(transaction, session_id, id, answered)
         }
         ApprovalChange::End { id, state } => change_state(transaction, session_id, id, state.clone()),
+        ApprovalChange::Resume { id } => resume(transaction, session_id, id),
     }
 }
 
@@ -115,7 +121,7 @@ fn ask(
     now: i64,
 ) -> rusqlite::Result<Decided> {
     let mut approval = approval.clone();
-    if let Some((earlier_id, state)) = answer_in_advance(transaction, session_id, &approval, now)? {
+    if let Some((earlier_id, state)) = answer_in_advance(transaction, session_id, &approval, agent_id, now)? {
         transaction.execute("UPDATE approvals SET applies_once = 0 WHERE id = ?1", [earlier_id])?;
         approval.state = state;
     }
@@ -141,33 +147,59 @@ fn answer_in_advance(
     transaction: &Transaction<'_>,
     session_id: &str,
     question: &Approval,
+    agent_id: &str,
     now: i64,
 ) -> rusqlite::Result<Option<(String, ApprovalState)>> {
+    // Two changes of one file have the same title: without more nobody knows that the question is the same.
+    if !says_what(question) {
+        return Ok(None);
+    }
     let oldest = now.saturating_sub(i64::try_from(APPLIES.as_millis()).unwrap_or(i64::MAX));
-    let found: Option<String> = transaction
-        .prepare_cached(
-            "SELECT approval_json FROM approvals WHERE session_id = ?1 AND hash = ?2 AND state = 'answered'
-             AND applies_once = 1 AND answered_ts >= ?3 ORDER BY answered_ts DESC LIMIT 1",
-        )?
-        .query_row(params![session_id, question.hash, oldest], |row| row.get(0))
-        .optional()?;
-    let Some(earlier) = found.map(|json| parse(&json)).transpose()? else { return Ok(None) };
-    let ApprovalState::Answered { option_id, by, at } = &earlier.state else { return Ok(None) };
-    let Some(option) = same_option(&earlier.options, option_id, &question.options) else { return Ok(None) };
-    let by = format!("{by}, before it was asked again");
-    let state = ApprovalState::Answered { option_id: option.id.clone(), by, at: *at };
-    Ok(Some((earlier.id, state)))
+    let mut statement = transaction.prepare_cached(
+        "SELECT approval_json FROM approvals WHERE session_id = ?1 AND agent_id = ?2 AND hash = ?3
+         AND state = 'answered' AND applies_once = 1 AND answered_ts BETWEEN ?4 AND ?5 ORDER BY answered_ts DESC",
+    )?;
+    let mut rows = statement.query(params![session_id, agent_id, question.hash, oldest, now])?;
+    while let Some(row) = rows.next()? {
+        let Some(earlier) = read(&row.get::<_, String>(0)?) else { continue };
+        let ApprovalState::Answered { option_id, by, at } = &earlier.state else { continue };
+        let Some(option) = same_option(&earlier.options, option_id, &question.options) else { continue };
+        let by = format!("{by}, before it was asked again");
+        let state = ApprovalState::Answered { option_id: option.id.clone(), by, at: *at };
+        return Ok(Some((earlier.id, state)));
+    }
+    Ok(None)
 }
 
-/// An agent that starts again may number its options anew: the kind says what was meant.
+/// Returns whether a question states what would be done, beyond its title.
+fn says_what(question: &Approval) -> bool {
+    let is_empty = |input: &Value| match input {
+        Value::Null => true,
+        Value::Object(members) => members.is_empty(),
+        Value::Array(values) => values.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    question.command.is_some() || question.raw_input.as_ref().is_some_and(|input| !is_empty(input))
+}
+
+/// An agent that starts again may number its options anew: the name says what was meant, or the kind where there is one
+/// of it.
 fn same_option<'a>(
     then: &[ApprovalOption],
     chosen: &str,
     now: &'a [ApprovalOption],
 ) -> Option<&'a ApprovalOption> {
     let chosen = then.iter().find(|option| option.id == chosen)?;
-    let alike = || now.iter().filter(|option| option.kind == chosen.kind);
-    alike().find(|option| option.id == chosen.id).or_else(|| alike().next())
+    let alike: Vec<_> = now.iter().filter(|option| option.kind == chosen.kind).collect();
+    let only = |is: &dyn Fn(&ApprovalOption) -> bool| match alike.iter().filter(|option| is(option)).count() {
+        1 => alike.iter().find(|option| is(option)).copied(),
+        _ => None,
+    };
+    let was_only = then.iter().filter(|option| option.kind == chosen.kind).count() == 1;
+    only(&|option| option.id == chosen.id && option.name == chosen.name)
+        .or_else(|| only(&|option| option.name == chosen.name))
+        .or_else(|| only(&|_| was_only))
 }
 
 fn change_state(
@@ -176,18 +208,13 @@ fn change_state(
     id: &str,
     state: ApprovalState,
 ) -> rusqlite::Result<Decided> {
-    let found: Option<String> = transaction
-        .prepare_cached("SELECT approval_json FROM approvals WHERE id = ?1 AND session_id = ?2")?
-        .query_row([id, session_id], |row| row.get(0))
-        .optional()?;
-    let Some(mut approval) = found.map(|json| parse(&json)).transpose()? else {
-        return Ok(Decided::default());
-    };
+    let Some((mut approval, _)) = find(transaction, session_id, id)? else { return Ok(Decided::default()) };
     let is_answer = matches!(state, ApprovalState::Answered { .. });
     let was_withdrawn = approval.state == ApprovalState::Withdrawn;
     let counts = approval.state == ApprovalState::Pending || is_answer && was_withdrawn;
     if counts {
         approval.state = state;
+        approval.unheard = is_answer && was_withdrawn;
         transaction
             .prepare_cached(
                 "UPDATE approvals SET state = ?2, answered_ts = ?3, applies_once = ?4, approval_json = ?5
@@ -197,11 +224,40 @@ fn change_state(
                 id,
                 word(&approval.state),
                 answered_at(&approval.state),
-                is_answer && was_withdrawn,
+                approval.unheard,
                 text(&approval)?
             ])?;
     }
     Ok(Decided { approval: Some(approval), changed: counts })
+}
+
+fn resume(transaction: &Transaction<'_>, session_id: &str, id: &str) -> rusqlite::Result<Decided> {
+    let Some((mut approval, applies)) = find(transaction, session_id, id)? else {
+        return Ok(Decided::default());
+    };
+    let counts = !approval.resumed && (applies || approval.state == ApprovalState::Withdrawn);
+    if counts {
+        approval.resumed = true;
+        transaction
+            .prepare_cached("UPDATE approvals SET approval_json = ?2 WHERE id = ?1")?
+            .execute(params![id, text(&approval)?])?;
+    }
+    Ok(Decided { approval: Some(approval), changed: counts })
+}
+
+/// Finds an approval of a session, and whether its answer still counts for the next that is the same.
+fn find(
+    transaction: &Transaction<'_>,
+    session_id: &str,
+    id: &str,
+) -> rusqlite::Result<Option<(Approval, bool)>> {
+    let found: Option<(String, bool)> = transaction
+        .prepare_cached(
+            "SELECT approval_json, applies_once FROM approvals WHERE id = ?1 AND session_id = ?2",
+        )?
+        .query_row([id, session_id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(found.and_then(|(json, applies)| Some((read(&json)?, applies))))
 }
 
 fn word(state: &ApprovalState) -> &'static str {
@@ -224,8 +280,9 @@ fn text(approval: &Approval) -> rusqlite::Result<String> {
     serde_json::to_string(approval).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-fn parse(json: &str) -> rusqlite::Result<Approval> {
-    serde_json::from_str(json).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
-    })
+/// One that nobody can read does not exist: what else is written with it must not be lost for it.
+fn read(json: &str) -> Option<Approval> {
+    serde_json::from_str(json)
+        .inspect_err(|error| tracing::warn!(%error, "a stored approval cannot be read"))
+        .ok()
 }

@@ -1,8 +1,10 @@
 //! Sessions of delegates, and what agents call our sessions.
 
-use super::{NewSession, SessionRow, Store, StoreError};
+use super::{NewSession, SessionRow, Store, StoreError, writer};
 use crate::policy::Policy;
+use openagents_core::agent::AccessLimits;
 use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
+use serde::Serialize;
 use std::path::Path;
 
 /// Where a delegate's session hangs.
@@ -21,14 +23,16 @@ impl Store {
         session: NewSession,
         parent: Parent,
         policy: Policy,
+        limits: &AccessLimits,
     ) -> Result<(), StoreError> {
-        let id = session.id.clone();
-        self.create_session(session)?;
-        self.set_policy(&id, policy)?;
-        self.write(move |transaction, _| {
+        let (policy, limits) = (json(&policy)?, json(limits)?);
+        // At once: half of it would be a session that anybody may prompt, without limits.
+        self.write(move |transaction, now| {
+            writer::create(transaction, &session, now)?;
             transaction.execute(
-                "UPDATE sessions SET parent_id = ?2, parent_call_id = ?3 WHERE id = ?1",
-                params![id, parent.session_id, parent.call_id],
+                "UPDATE sessions SET parent_id = ?2, parent_call_id = ?3, policy_json = ?4, limits_json = ?5
+                 WHERE id = ?1",
+                params![session.id, parent.session_id, parent.call_id, policy, limits],
             )?;
             Ok(())
         })
@@ -37,7 +41,7 @@ impl Store {
     /// Sets what a person allows in a session. Blocks.
     pub(crate) fn set_policy(&self, session_id: &str, policy: Policy) -> Result<(), StoreError> {
         let id = session_id.to_owned();
-        let json = serde_json::to_string(&policy).map_err(|error| StoreError::Sqlite(error.to_string()))?;
+        let json = json(&policy)?;
         self.write(move |transaction, _| {
             transaction.execute("UPDATE sessions SET policy_json = ?2 WHERE id = ?1", params![id, json])?;
             Ok(())
@@ -87,4 +91,8 @@ impl Store {
                 .optional()
         })
     }
+}
+
+fn json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Sqlite(error.to_string()))
 }

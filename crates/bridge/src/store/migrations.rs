@@ -65,6 +65,8 @@ const STEPS: &[&str] = &[
         prompt TEXT NOT NULL,
         decision_json TEXT NOT NULL
     ) STRICT;",
+    // 4: what a delegate was told to keep to.
+    "ALTER TABLE sessions ADD COLUMN limits_json TEXT;",
 ];
 
 /// The version that this program writes.

@@ -176,6 +176,11 @@ impl Store {
         self.readers.with(|reader| reader.messages_after(session_id, since, limit))
     }
 
+    /// Returns the calls up to a number that have no end up to there. Blocks.
+    pub(crate) fn open_calls(&self, session_id: &str, until: u64) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.readers.with(|reader| reader.open_calls(session_id, until))
+    }
+
     /// Returns a session. Blocks.
     pub fn session(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
         self.readers.with(|reader| reader.session(id))

@@ -2,7 +2,7 @@
 
 use super::{Parent, StoreError, Stored};
 use crate::policy::Policy;
-use openagents_core::history::READER_VERSION;
+use openagents_core::{agent::AccessLimits, history::READER_VERSION};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{
     path::{Path, PathBuf},
@@ -34,15 +34,18 @@ pub struct SessionRow {
     pub(crate) parent: Option<Parent>,
     /// What a person allows in it.
     pub(crate) policy: Policy,
+    /// What its agents keep to, when it is a delegate's.
+    pub(crate) limits: AccessLimits,
 }
 
-const COLUMNS: &str =
-    "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json";
+const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json";
 
 impl SessionRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let parent: (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
         let policy: Option<String> = row.get(9)?;
+        let limits: Option<String> = row.get(10)?;
+        let nothing = || AccessLimits { include: Vec::new(), max_files: Some(0) };
         Ok(Self {
             id: row.get(0)?,
             cwd: PathBuf::from(row.get::<_, String>(1)?),
@@ -54,6 +57,9 @@ impl SessionRow {
             parent: parent.0.zip(parent.1).map(|(session_id, call_id)| Parent { session_id, call_id }),
             // What nobody can read allows nothing.
             policy: policy.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
+            limits: limits.map_or_else(AccessLimits::default, |json| {
+                serde_json::from_str(&json).unwrap_or_else(|_| nothing())
+            }),
         })
     }
 }
@@ -129,6 +135,20 @@ impl Reader {
              AND update_json NOT LIKE '{\"kind\":\"tool\\_call%' ESCAPE '\\' ORDER BY seq LIMIT ?3",
         )?;
         statement.query_map(params![session_id, since, limit], read_update)?.collect()
+    }
+
+    pub(super) fn open_calls(&self, session_id: &str, until: u64) -> rusqlite::Result<Vec<Arc<Stored>>> {
+        let until = i64::try_from(until).unwrap_or(i64::MAX);
+        let mut statement = self.0.prepare_cached(
+            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq <= ?2
+             AND update_json LIKE '{\"kind\":\"tool\\_call\",%' ESCAPE '\\'
+             AND json_extract(update_json, '$.call_id') NOT IN (
+                 SELECT json_extract(update_json, '$.call_id') FROM events WHERE session_id = ?1 AND seq <= ?2
+                 AND update_json LIKE '{\"kind\":\"tool\\_call\\_update\",%' ESCAPE '\\'
+                 AND json_extract(update_json, '$.status.status') IN ('completed', 'error')
+             ) ORDER BY seq",
+        )?;
+        statement.query_map(params![session_id, until], read_update)?.collect()
     }
 
     pub(super) fn session(&self, id: &str) -> rusqlite::Result<Option<SessionRow>> {

@@ -327,12 +327,15 @@ fn pending(id: &str, hash: &str) -> Approval {
         call_id: "c".to_owned(),
         agent: "Codex".to_owned(),
         title: "Edit".to_owned(),
-        raw_input: None,
+        raw_input: Some(serde_json::json!({"path": "a.rs"})),
         hash: hash.to_owned(),
         command: None,
         options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
         state: ApprovalState::Pending,
         asked_at: 0,
+        raw_input_cut: false,
+        unheard: false,
+        resumed: false,
     }
 }
 
@@ -485,4 +488,97 @@ fn rows_of_another_reader_are_forgotten() {
     let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
     other.execute_batch("UPDATE transcripts SET reader = reader + 1").unwrap();
     assert_eq!(index.load(Path::new("/a")).len(), 0);
+}
+
+/// Asks, withdraws and answers, as after a crash.
+fn unheard(store: &Store, approval: Approval, option: &str) {
+    let id = approval.id.clone();
+    ask(store, "s", approval);
+    decide(store, "s", ApprovalChange::End { id: id.clone(), state: ApprovalState::Withdrawn });
+    assert!(decide(store, "s", answer(&id, option)).approval.unwrap().unheard);
+}
+
+#[test]
+fn a_question_that_states_nothing_is_never_answered_in_advance() {
+    for raw_input in [None, Some(serde_json::json!(null)), Some(serde_json::json!({}))] {
+        let (_home, store) = store();
+        session(&store, "s");
+        let silent = |id: &str| Approval { raw_input: raw_input.clone(), ..pending(id, "h") };
+        unheard(&store, silent("1"), "yes");
+        assert_eq!(ask(&store, "s", silent("2")), ApprovalState::Pending);
+    }
+}
+
+#[test]
+fn an_answer_counts_for_an_option_that_is_the_same_beyond_doubt() {
+    let option =
+        |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
+    let file = || option("1", "This file", OptionKind::AllowAlways);
+    let all = |id| option(id, "Everything", OptionKind::AllowAlways);
+    for (then, now, expected) in [
+        // The ids were given out anew: the name counts.
+        (
+            vec![file(), all("2")],
+            vec![all("1"), option("2", "This file", OptionKind::AllowAlways)],
+            Some("2"),
+        ),
+        // Two of the kind, and none of the name.
+        (vec![file()], vec![all("1"), all("2")], None),
+        (vec![file(), all("2")], vec![all("1")], None),
+        // One of the kind on both sides.
+        (vec![file()], vec![option("9", "Always", OptionKind::AllowAlways)], Some("9")),
+        (vec![file()], vec![option("1", "This file", OptionKind::RejectAlways)], None),
+    ] {
+        let (_home, store) = store();
+        session(&store, "s");
+        unheard(&store, Approval { options: then, ..pending("1", "h") }, "1");
+        let state = ask(&store, "s", Approval { options: now.clone(), ..pending("2", "h") });
+        let found = match &state {
+            ApprovalState::Answered { option_id, .. } => Some(option_id.as_str()),
+            _ => None,
+        };
+        assert_eq!(found, expected, "{now:?}");
+    }
+}
+
+#[test]
+fn an_answer_in_advance_is_for_the_agent_that_asked_and_not_from_the_future() {
+    let (home, store) = store();
+    session(&store, "s");
+    unheard(&store, pending("1", "h"), "yes");
+    let (approval, agent_id) = (pending("2", "h"), "claude-code".to_owned());
+    let other = decide(&store, "s", ApprovalChange::Ask { approval, agent_id });
+    assert_eq!(other.approval.unwrap().state, ApprovalState::Pending);
+    let database = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    database.execute_batch("UPDATE approvals SET answered_ts = answered_ts + 600000 WHERE id = '1'").unwrap();
+    assert_eq!(ask(&store, "s", pending("3", "h")), ApprovalState::Pending);
+}
+
+#[test]
+fn an_agent_is_told_to_go_on_once() {
+    let (_home, store) = store();
+    session(&store, "s");
+    let resume = |id: &str| decide(&store, "s", ApprovalChange::Resume { id: id.to_owned() });
+    ask(&store, "s", pending("1", "h"));
+    assert!(!resume("1").changed);
+    decide(&store, "s", ApprovalChange::End { id: "1".to_owned(), state: ApprovalState::Withdrawn });
+    let first = resume("1");
+    assert!(first.changed && first.approval.unwrap().resumed);
+    assert!(!resume("1").changed);
+    // An answer that was heard needs nobody to go on.
+    unheard(&store, pending("2", "other"), "yes");
+    ask(&store, "s", pending("3", "other"));
+    assert!(!resume("2").changed);
+}
+
+#[test]
+fn an_approval_that_nobody_can_read_takes_nothing_else_along() {
+    let (home, store) = store();
+    session(&store, "s");
+    ask(&store, "s", pending("1", "h"));
+    let database = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    database.execute_batch("UPDATE approvals SET approval_json = '{'").unwrap();
+    assert_eq!(decide(&store, "s", answer("1", "yes")), Decided::default());
+    assert_eq!(store.approval("1"), Ok(None));
+    assert_eq!(ask(&store, "s", pending("2", "h")), ApprovalState::Pending);
 }

@@ -231,7 +231,7 @@ fn finish(job: Job, result: Result<Appended, StoreError>) {
     }
 }
 
-fn create(transaction: &Transaction<'_>, session: &NewSession, now: i64) -> rusqlite::Result<()> {
+pub(super) fn create(transaction: &Transaction<'_>, session: &NewSession, now: i64) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
             "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts) VALUES (?1, ?2, ?3, ?4, ?4)

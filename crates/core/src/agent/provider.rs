@@ -6,6 +6,7 @@ use crate::{
     approval::Approvals,
     model::{Availability, LanguageModel},
 };
+use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, sync::Arc};
 
 /// The mode and provider id of Codex.
@@ -69,7 +70,7 @@ pub struct AgentRequest {
 }
 
 /// What a delegate was told to keep to, enforced where its file access goes through us.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessLimits {
     /// Globs relative to the workspace; empty for everything.
     pub include: Vec<String>,
