@@ -331,6 +331,128 @@ async fn delegates_of_delegates_end_somewhere() {
     }
 }
 
+#[tokio::test]
+async fn a_question_two_levels_down_is_answered_from_the_top() {
+    let model = Arc::new(agents::Delegating { offered: Mutex::default() });
+    let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has no loop of its own"));
+    let mut planner = Arc::into_inner(planner).unwrap();
+    planner.model = Some(model);
+    let codex = ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
+    let mut codex = Arc::into_inner(codex).unwrap();
+    codex.local = true;
+    let (house, _) = agents::house(vec![Arc::new(planner), Arc::new(codex)]).await;
+    for answers_by_request in [false, true] {
+        let mut client = ours_client(&house, "Window").await;
+        let session = new_session(&mut client, &house).await;
+        let mut editor = agents::others_client(&house, "Editor").await;
+        editor.request("_openagents/attach", json!({"sessionId": session})).await;
+        let arguments = json!({"provider": "custom:planner", "user_prompt": "x"});
+        let call = delegate(&mut client, &session, arguments).await;
+        let question = asked(&mut client).await;
+        let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
+        assert_eq!(attached["approvals"], json!([question]));
+        let request = loop {
+            let frame = editor.frame().await;
+            if frame["method"] == "session/request_permission" {
+                break frame;
+            }
+        };
+        assert_eq!(request["params"]["sessionId"], session);
+        if answers_by_request {
+            let selected = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
+            editor.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": selected})).await;
+        } else {
+            let answer = json!({"sessionId": session, "approvalId": question["id"], "optionId": "yes"});
+            assert_eq!(client.request("_openagents/approvals/answer", answer).await["state"], "answered");
+        }
+        let (end, notes) = ended(&mut client, &call).await;
+        assert!(end.to_string().contains("told yes"), "{end}");
+        assert!(notes.iter().any(|note| approval(note)["state"] == "answered"));
+        let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
+        assert_eq!(attached["approvals"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn a_delegate_that_goes_on_keeps_its_limits_and_is_shown_above() {
+    for answered in [false, true] {
+        let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
+        let (house, _) = agents::house(vec![asker()]).await;
+        let mut client = ours_client(&house, "Before").await;
+        let session = new_session(&mut client, &house).await;
+        let arguments = json!({"provider": "codex", "user_prompt": "x", "files_include_glob": ["src/**"],
+            "max_files": 3});
+        delegate(&mut client, &session, arguments).await;
+        let question = asked(&mut client).await;
+        let support::House { home, workspace, bridge, .. } = house;
+        bridge.shutdown().await;
+        let troupe = Arc::new(agents::Troupe { agents: vec![asker()], ..Default::default() });
+        let bridge = agents::start_with(home.path(), &workspace, troupe.clone()).await;
+        let folders = tempfile::tempdir().unwrap();
+        let house = support::House { home, workspace, bridge, _folders: folders };
+        let mut client = ours_client(&house, "After").await;
+        client.request("_openagents/attach", json!({"sessionId": session})).await;
+        // What the delegate says of it is what the session above says.
+        let stands = client.notes.iter().map(|frame| approval(&frame["params"])).rfind(|one| one.is_object());
+        let stands = match stands {
+            Some(stands) => stands.clone(),
+            None => approval(client.notes_until("withdrawn").await.last().unwrap()).clone(),
+        };
+        assert_eq!((&stands["id"], &stands["state"]), (&question["id"], &json!("withdrawn")));
+        if answered {
+            // The agent goes on, asks the same and is answered.
+            let answer = json!({"sessionId": session, "approvalId": question["id"], "optionId": "yes"});
+            client.request("_openagents/approvals/answer", answer).await;
+        } else {
+            let resume = json!({"sessionId": session, "approvalId": question["id"]});
+            client.request("_openagents/approvals/resume", resume).await;
+            let again = asked(&mut client).await;
+            assert_ne!(again["id"], question["id"]);
+            let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
+            assert_eq!(attached["approvals"], json!([again]));
+            let answer = json!({"sessionId": session, "approvalId": again["id"], "optionId": "yes"});
+            client.request("_openagents/approvals/answer", answer).await;
+        }
+        let told = client.notes_until("told yes").await;
+        assert!(ours(told.last().unwrap())["childSessionId"].is_string());
+        let limits = troupe.agents[0].requests.lock().unwrap()[0].limits.clone();
+        assert_eq!(limits, AccessLimits { include: vec!["src/**".to_owned()], max_files: Some(3) });
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_loses_no_answer() {
+    let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
+        if request.text.starts_with("Summarize") {
+            agents::end(host, "❌ Too tired.");
+            return RunState::Failed;
+        }
+        works(request, host, cancel)
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = new_session(&mut client, &house).await;
+    let arguments = json!({"provider": "codex", "user_prompt": "x", "summarize": true});
+    let call = delegate(&mut client, &session, arguments).await;
+    let (end, _) = ended(&mut client, &call).await;
+    assert_eq!((&end["status"], &end["rawOutput"]["notes"]), (&json!("completed"), &json!("Done with it.")));
+}
+
+#[tokio::test]
+async fn a_failure_has_one_sign() {
+    let agent = ScriptedAgent::new(CODEX, |_, host, _| {
+        agents::end(host, "❌ No disk.");
+        RunState::Failed
+    });
+    let (house, _) = agents::house(vec![agent]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = new_session(&mut client, &house).await;
+    let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
+    let (end, notes) = ended(&mut client, &call).await;
+    assert_eq!(end["_meta"]["openagents"]["error"], "No disk.");
+    assert_eq!(notes.last().unwrap()["update"]["content"]["text"], "❌ No disk.");
+}
+
 /// A little generator: the same seed, the same run.
 struct Dice(u64);
 
