@@ -13,7 +13,9 @@
 //! | `[[edit-or-end PATH]]` | the same; a rejection ends the turn as `cancelled`, as Codex does |
 //! | `[[ask TITLE]]` | a permission for a call that was never announced |
 //! | `[[read PATH]]`, `[[write PATH TEXT]]` | through the client, offered or not, without asking |
-//! | `[[run COMMAND]]` | through the client's terminal, shown in a tool call |
+//! | `[[ask-and-take-back TITLE]]` | a permission, and its `$/cancel_request` with the same write |
+//! | `[[ask-thrice TITLE]]` | three permissions with one id |
+//! | `[[run NAME=VALUE COMMAND]]` | through the client's terminal, with or without variables, shown in a tool call |
 //! | `[[call TITLE]]` | a tool call that begins and ends well |
 //! | `[[open-call]]` | a tool call that never ends |
 //! | `[[no-tool-call]]` | updates of a call that was never announced |
@@ -33,6 +35,7 @@
 //! | `[[stop REASON]]`, `[[fail MESSAGE]]` | ends the turn with this stop reason, with an error |
 //! | `[[env NAME]]`, `[[session]]`, `[[cwd]]` | says a variable, its session and the number of prompts, its folder |
 //! | `[[leave-process]]` | starts `sleep 300` in its process group and says its id |
+//! | `[[leave-detached]]` | the same in a group of its own, which holds the agent's output |
 //! | `[[wait MS]]` | waits, until the turn is cancelled |
 //!
 //! | variable | what happens |

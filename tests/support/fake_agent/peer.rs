@@ -113,6 +113,29 @@ impl Peer {
         answer.recv().unwrap_or_default()
     }
 
+    /// Asks, and takes it back with the same write.
+    pub(crate) fn ask_and_take_back(&self, method: &str, mut params: Value) -> Value {
+        params["sessionId"] = self.session().id.into();
+        let (sender, answer) = mpsc::channel();
+        lock(&self.waiting).insert("taken-back".to_owned(), sender);
+        let request = json!({"jsonrpc": "2.0", "id": "taken-back", "method": method, "params": params});
+        let params = json!({"requestId": "taken-back"});
+        let cancel = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params});
+        self.write_raw(format!("{request}\n{cancel}\n").as_bytes());
+        answer.recv().unwrap_or_default()
+    }
+
+    /// Asks three times with one id, and returns the first answer.
+    pub(crate) fn ask_thrice(&self, method: &str, mut params: Value) -> Value {
+        params["sessionId"] = self.session().id.into();
+        let (sender, answer) = mpsc::channel();
+        lock(&self.waiting).insert("same".to_owned(), sender);
+        for _ in 0..3 {
+            self.write(json!({"id": "same", "method": method, "params": params}));
+        }
+        answer.recv().unwrap_or_default()
+    }
+
     pub(crate) fn answered(&self, frame: Value) {
         let id = frame["id"].as_str().unwrap_or_default();
         if let Some(sender) = lock(&self.waiting).remove(id) {

@@ -176,6 +176,24 @@ impl Run<'_> {
                     Command::new("sleep").arg("300").stdin(Stdio::null()).stdout(Stdio::null()).spawn();
                 self.say(&child.map_or_else(|error| error.to_string(), |child| child.id().to_string()));
             }
+            "leave-detached" => {
+                // It holds our output, as what a shell starts does.
+                let mut command = Command::new("sleep");
+                command.arg("300").stdin(Stdio::null());
+                #[cfg(unix)]
+                std::os::unix::process::CommandExt::process_group(&mut command, 0);
+                let child = command.spawn();
+                self.say(&child.map_or_else(|error| error.to_string(), |child| child.id().to_string()));
+            }
+            "ask-and-take-back" => {
+                let answer = self.peer.ask_and_take_back("session/request_permission", question(rest));
+                self.say(answer["result"]["outcome"]["outcome"].as_str().unwrap_or("no answer"));
+            }
+            "ask-thrice" => {
+                // With one id. The first one of them waits for an answer, and so do we for none but it.
+                let answer = self.peer.ask_thrice("session/request_permission", question(rest));
+                self.say(answer["error"]["message"].as_str().unwrap_or("no error"));
+            }
             "wait" => {
                 Peer::wait(self.turn, Duration::from_millis(rest.parse().unwrap_or(100)));
             }
@@ -305,10 +323,20 @@ impl Run<'_> {
 
     fn terminal(&mut self, command: &str) {
         let id = fresh_call_id();
-        let mut parts = command.split_whitespace();
+        let mut parts = command.split_whitespace().peekable();
+        let mut variables = Vec::new();
+        while let Some((name, value)) =
+            parts.next_if(|part| part.contains('=')).and_then(|part| part.split_once('='))
+        {
+            variables.push(json!({"name": name, "value": value}));
+        }
         let program = parts.next().unwrap_or_default();
         let arguments: Vec<_> = parts.collect();
-        let params = json!({"command": program, "args": arguments, "cwd": self.peer.session().cwd});
+        let mut params = json!({"command": program, "args": arguments,
+            "cwd": self.peer.session().cwd});
+        if !variables.is_empty() {
+            params["env"] = variables.into();
+        }
         let created = self.peer.ask("terminal/create", params);
         let Some(terminal) = created["result"]["terminalId"].as_str() else {
             return self.say_answer(&created, |_| "no terminal".to_owned());
@@ -353,6 +381,15 @@ impl Run<'_> {
         }
         self.peer.write_raw(b"\"}\n");
     }
+}
+
+/// Of a call that was never announced; one of its options is of a kind that nobody knows.
+fn question(title: &str) -> Value {
+    let options = json!([
+        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "maybe", "name": "Maybe", "kind": "allow_on_sundays"},
+    ]);
+    json!({"toolCall": {"toolCallId": fresh_call_id(), "title": title}, "options": options})
 }
 
 /// There is no safe way to close it: its place is taken by a file that nobody reads.

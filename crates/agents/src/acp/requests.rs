@@ -37,19 +37,19 @@ impl Live {
     pub(super) fn asked(self: &Arc<Self>, id: Value, method: &str, params: Value) {
         let answer = match method {
             "session/request_permission" => return self.ask_permission(id, params),
-            "terminal/create" => match self.stage(|stage, _| asking(stage)) {
-                Some(asking) => {
-                    let until = asking.until.clone();
-                    return self.aside(id, until, move |live| live.create_terminal(&asking, params));
-                }
-                None => Err(RpcError::refused("no turn is running")),
-            },
-            "terminal/wait_for_exit" => match self.terminals.get(&params) {
-                Ok(terminal) => {
-                    return self.aside(id, CancellationToken::new(), move |_| Ok(terminal.wait()));
-                }
+            "terminal/create" => match self.stage(|stage, _| self.asking(stage, &id)) {
+                Ok(asking) => return self.aside(id, move |live| live.create_terminal(&asking, params)),
                 Err(error) => Err(error),
             },
+            "terminal/wait_for_exit" => {
+                let terminal = self.terminals.get(&params);
+                match terminal
+                    .and_then(|terminal| self.reserve(&id, &CancellationToken::new()).map(|()| terminal))
+                {
+                    Ok(terminal) => return self.aside(id, move |_| Ok(terminal.wait())),
+                    Err(error) => Err(error),
+                }
+            }
             "fs/read_text_file" => return self.touch(id, move |access| access.read(params)),
             "fs/write_text_file" => return self.touch(id, move |access| access.write(params)),
             "terminal/output" => self.terminals.get(&params).map(|terminal| terminal.output()),
@@ -79,32 +79,35 @@ impl Live {
         }
     }
 
-    /// Answers from a thread of its own, which may wait. The agent may take it back by `until`.
-    fn aside(
-        self: &Arc<Self>,
-        id: Value,
-        until: CancellationToken,
-        work: impl FnOnce(&Arc<Self>) -> Answer + Send + 'static,
-    ) {
-        let key = id.to_string();
-        let refused = {
-            let mut asks = lock(&self.asks);
-            if asks.contains_key(&key) {
-                Some(format!("a request with the id {key} waits already"))
-            } else if asks.len() >= AT_ONCE {
-                Some(format!("{AT_ONCE} requests wait already"))
-            } else {
-                asks.insert(key.clone(), until);
-                None
-            }
-        };
-        if let Some(why) = refused {
-            return self.connection.respond(&id, Err(RpcError::refused(why)));
+    /// Prepares a question of the turn that runs, and takes its place: it can be taken back from here on.
+    fn asking(&self, stage: &Stage, id: &Value) -> Result<Asking, RpcError> {
+        let none = || RpcError::refused("no turn is running");
+        let turn = stage.turn.as_ref().ok_or_else(none)?;
+        let host = stage.host.0.clone().ok_or_else(none)?;
+        let until = turn.asks.child_token();
+        self.reserve(id, &until)?;
+        Ok(Asking { host, until, access: turn.access.clone() })
+    }
+
+    /// Takes a place among those that wait. The agent may take its request back by `until`. Fails where it has no place.
+    fn reserve(&self, id: &Value, until: &CancellationToken) -> Result<(), RpcError> {
+        let mut asks = lock(&self.asks);
+        if asks.contains_key(&id.to_string()) {
+            return Err(RpcError::refused(format!("a request with the id {id} waits already")));
         }
+        if asks.len() >= AT_ONCE {
+            return Err(RpcError::refused(format!("{AT_ONCE} requests wait already")));
+        }
+        asks.insert(id.to_string(), until.clone());
+        Ok(())
+    }
+
+    /// Answers from a thread of its own, which may wait. The request has its place.
+    fn aside(self: &Arc<Self>, id: Value, work: impl FnOnce(&Arc<Self>) -> Answer + Send + 'static) {
         let (live, request) = (self.clone(), id.clone());
         let spawned = std::thread::Builder::new().name("agent asks".to_owned()).spawn(move || {
             let answer = work(&live);
-            lock(&live.asks).remove(&key);
+            lock(&live.asks).remove(&request.to_string());
             live.connection.respond(&request, answer);
         });
         if let Err(error) = spawned {
@@ -143,16 +146,29 @@ impl Live {
         let options = params["options"].as_array().into_iter().flatten();
         let options: Vec<_> =
             options.filter_map(|option| serde_json::from_value(option.clone()).ok()).map(option).collect();
+        if options.is_empty() {
+            return self.connection.respond(&id, cancelled());
+        }
         // Announced here and now, so that what the agent tells next comes after it.
         let asked = self.stage(|stage, now| {
-            let asking = asking(stage).filter(|_| !options.is_empty())?;
-            Some((self.approval(stage, now, call, stated, options)?, asking))
+            if stage.turn.is_none() {
+                return Ok(None);
+            }
+            let asking = self.asking(stage, &id)?;
+            let approval = self.approval(stage, now, call, stated, options);
+            Ok(Some((asking, approval)))
         });
-        let Some((approval, asking)) = asked else { return self.connection.respond(&id, cancelled()) };
-        self.aside(id, asking.until.clone(), move |live| match live.ask(&asking, approval) {
-            Some(option) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}})),
-            None => cancelled(),
-        });
+        match asked {
+            Ok(Some((asking, approval))) => self.aside(id, move |live| {
+                let chosen = approval.and_then(|approval| live.ask(&asking, approval));
+                match chosen {
+                    Some(option) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}})),
+                    None => cancelled(),
+                }
+            }),
+            Ok(None) => self.connection.respond(&id, cancelled()),
+            Err(error) => self.connection.respond(&id, Err(error)),
+        }
     }
 
     fn approval(
@@ -275,12 +291,6 @@ impl Live {
             None => Err(RpcError::refused(format!("{}: nobody has allowed it", frozen.shown))),
         }
     }
-}
-
-/// Prepares a question of the turn that runs; `None` when none does.
-fn asking(stage: &Stage) -> Option<Asking> {
-    let turn = stage.turn.as_ref()?;
-    Some(Asking { host: stage.host.0.clone()?, until: turn.asks.child_token(), access: turn.access.clone() })
 }
 
 fn option(option: wire::PermissionOption) -> ApprovalOption {

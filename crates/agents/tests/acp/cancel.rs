@@ -84,13 +84,31 @@ fn closing_a_session_ends_its_turn_and_its_process() {
 }
 
 #[test]
+fn a_question_that_is_taken_back_at_once_is_withdrawn() {
+    let scene = Scene::answering([Say::Nothing]);
+    assert_eq!(scene.prompt("[[ask-and-take-back Burn it]]").text, "cancelled");
+}
+
+#[test]
+fn one_id_is_one_question() {
+    let scene = Scene::answering([Say::Nothing, Say::Nothing, Say::Nothing]);
+    let said = scene.prompt("[[ask-thrice Burn it]]").text;
+    assert_eq!(said, "a request with the id \"same\" waits already");
+    let asked = scene.host.asked.lock().unwrap();
+    assert_eq!(asked.len(), 1);
+    // The option that nobody knows is not offered.
+    assert_eq!(asked[0].options.len(), 1);
+}
+
+#[test]
 fn nothing_is_left_after_the_end() {
     let scene = Scene::new();
     let pid: i32 = scene.prompt("[[leave-process]]").text.parse().unwrap();
+    let detached: i32 = scene.prompt("[[leave-detached]]").text.parse().unwrap();
     let agent = scene.prompt("[[session]]").text;
     scene.agent.shut_down();
     let own: i32 = agent.split([' ', '-']).nth(1).unwrap().parse().unwrap();
-    for pid in [pid, own] {
+    for pid in [pid, detached, own] {
         assert!(ends(pid), "{pid} is left");
     }
     assert_eq!(scene.prompt("hello").text, "❌ Fake was closed");

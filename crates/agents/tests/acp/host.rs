@@ -26,6 +26,8 @@ pub(crate) enum Say {
     Id(String),
     /// Waits until the question is withdrawn.
     Nothing,
+    /// Writes a file while the question waits, and then allows it.
+    Rewriting(PathBuf, String),
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +68,10 @@ impl Approvals for Host {
         let chosen = match say {
             Say::Kind(kind) => options.into_iter().find(|option| option.kind == kind),
             Say::Id(id) => options.into_iter().find(|option| option.id == id),
+            Say::Rewriting(path, text) => {
+                std::fs::write(path, text).unwrap();
+                options.into_iter().find(|option| option.kind == OptionKind::AllowOnce)
+            }
             Say::Nothing => {
                 let begin = Instant::now();
                 while !cancel.is_cancelled() {

@@ -1,6 +1,6 @@
 //! What an agent does to the workspace through us.
 
-use super::host::{Host, Say, Scene};
+use super::host::{Host, Say, Scene, Setup};
 use openagents_core::{CancellationToken, approval::OptionKind, update::RunState};
 
 #[test]
@@ -74,4 +74,41 @@ fn a_command_ends_with_its_turn() {
     assert_eq!(outcome.state, RunState::Cancelled);
     assert!(super::cancel::ends(pid.parse().unwrap()));
     assert_eq!(scene.prompt("[[say again]]").text, "again");
+}
+
+#[test]
+fn a_program_that_is_rewritten_while_a_person_is_asked_is_not_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scene = Scene::new();
+    let script = scene.root.join("build.sh");
+    let text = |word: &str| format!("#!/bin/sh\necho {word}\n");
+    std::fs::write(&script, text("good")).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(scene.prompt("[[run ./build.sh]]").text, "exit 0 signal null: good");
+    scene.host.answers.lock().unwrap().push_back(Say::Rewriting(script, text("evil")));
+    let refused = "Refused: ./build.sh changed while it was asked about";
+    assert_eq!(scene.prompt("[[run ./build.sh]]").text, refused);
+    // A person cannot allow for good what the agent can change.
+    let asked = scene.host.asked.lock().unwrap();
+    assert!(asked[0].options.iter().all(|option| option.kind != OptionKind::AllowAlways));
+}
+
+#[test]
+fn variables_of_a_command_are_shown_and_keys_stay_with_the_agent() {
+    let environment = &[("SOME_TOKEN", "secret"), ("PLAIN", "plain")];
+    let always = Say::Kind(OptionKind::AllowAlways);
+    let scene = Setup { environment, ..Setup::default() }.scene(Host::with([always.clone(), always]));
+    assert_eq!(scene.prompt("[[env SOME_TOKEN]]").text, "secret");
+    let run = "[[run GIT_DIR=elsewhere LD_PRELOAD=x.so env]]";
+    let said = scene.prompt(run).text;
+    assert!(said.contains("GIT_DIR=elsewhere") && said.contains("PLAIN=plain"), "{said}");
+    assert!(!said.contains("SOME_TOKEN") && !said.contains("LD_PRELOAD"), "{said}");
+    // What was allowed for good is this command with these variables.
+    scene.prompt("[[run env]]");
+    scene.prompt(run);
+    let asked = scene.host.asked.lock().unwrap();
+    assert_eq!(asked.len(), 2);
+    assert_eq!(asked[0].title, "env (without LD_PRELOAD, which may not be set)");
+    let added = [("GIT_DIR".to_owned(), "elsewhere".to_owned())];
+    assert_eq!(asked[0].command.as_ref().unwrap().environment, added);
 }
