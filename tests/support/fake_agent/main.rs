@@ -41,6 +41,7 @@
 //! | variable | what happens |
 //! |---|---|
 //! | `FAKE_AGENT_SILENT` | `initialize` is never answered |
+//! | `FAKE_AGENT_SLOW` | `initialize` is answered after so many milliseconds |
 //! | `FAKE_AGENT_EXIT` | it complains on stderr and exits with this code at once |
 //! | `FAKE_AGENT_AUTH` | sessions need a login |
 //! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays what was said; `fail`: it fails |
@@ -98,6 +99,8 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
     match method {
         "initialize" if set("FAKE_AGENT_SILENT").is_some() => {}
         "initialize" => {
+            let slow = set("FAKE_AGENT_SLOW").and_then(|ms| ms.parse().ok()).unwrap_or_default();
+            std::thread::sleep(std::time::Duration::from_millis(slow));
             peer.set_capabilities(params["clientCapabilities"].clone());
             let mut sessions = json!({"close": {}});
             if set("FAKE_AGENT_RESUME").is_some() {

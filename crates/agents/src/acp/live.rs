@@ -12,7 +12,7 @@ use super::{
     terminals::Terminals,
     timeline::Voice,
 };
-use crate::process::{Groups, is_secret};
+use crate::process::{Groups, LOOK, is_secret};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
     io,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
@@ -75,7 +76,11 @@ impl Live {
     ) -> io::Result<Arc<Self>> {
         let (connection, lines) = Connection::start(name, command, root, groups)?;
         let (files, jobs) = mpsc::sync_channel::<Box<dyn FnOnce() + Send>>(FILES);
-        let work = move || jobs.into_iter().for_each(|job| job());
+        let work = move || {
+            // Were there a mistake of ours in one, the next would still be done.
+            let job = |job: Box<dyn FnOnce() + Send>| drop(catch_unwind(AssertUnwindSafe(job)));
+            jobs.into_iter().for_each(job);
+        };
         std::thread::Builder::new().name("agent files".to_owned()).spawn(work)?;
         let plain = command.environment.iter().filter(|(name, _)| !is_secret(name));
         let live = Arc::new(Self {
@@ -107,7 +112,7 @@ impl Live {
         if let Some(host) = &stage.host.0 {
             let tell = || ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
             // A host that fails must not keep the turn from its end.
-            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(tell)).is_err() {
+            if catch_unwind(AssertUnwindSafe(tell)).is_err() {
                 tracing::error!(agent = self.name, "what an agent said could not be told");
             }
         }
@@ -121,8 +126,8 @@ impl Live {
 
     fn run(self: &Arc<Self>, lines: Lines) {
         // Were there a mistake of ours in it, the turn would still end.
-        let read = std::panic::AssertUnwindSafe(|| self.read(lines));
-        if std::panic::catch_unwind(read).is_err() {
+        let read = AssertUnwindSafe(|| self.read(lines));
+        if catch_unwind(read).is_err() {
             self.connection
                 .condemn(format!("{} said something that we stumbled over; it was stopped", self.name));
         }
@@ -130,6 +135,7 @@ impl Live {
     }
 
     fn read(self: &Arc<Self>, mut lines: Lines) {
+        let mut looked = Instant::now();
         loop {
             let due = lock(&self.stage).timeline.due();
             let left = due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK));
@@ -142,6 +148,11 @@ impl Live {
                 Next::End => break,
             }
             self.tick();
+            if looked.elapsed() >= LOOK {
+                // Were it to crash, nobody would know what it has started.
+                self.connection.group.look();
+                looked = Instant::now();
+            }
         }
     }
 

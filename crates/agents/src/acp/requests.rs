@@ -16,7 +16,11 @@ use openagents_core::{
     approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
 };
 use serde_json::{Value, json};
-use std::{sync::Arc, time::Instant};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
 
 /// Questions and waits at a time; more than that is no agent at work.
 const AT_ONCE: usize = 64;
@@ -106,7 +110,9 @@ impl Live {
     fn aside(self: &Arc<Self>, id: Value, work: impl FnOnce(&Arc<Self>) -> Answer + Send + 'static) {
         let (live, request) = (self.clone(), id.clone());
         let spawned = std::thread::Builder::new().name("agent asks".to_owned()).spawn(move || {
-            let answer = work(&live);
+            // Were there a mistake of ours in it, the agent would still be answered.
+            let answer = catch_unwind(AssertUnwindSafe(|| work(&live)));
+            let answer = answer.unwrap_or_else(|_| Err(RpcError::refused("it failed here")));
             lock(&live.asks).remove(&request.to_string());
             live.connection.respond(&request, answer);
         });
@@ -118,6 +124,9 @@ impl Live {
 
     /// Asks, and returns what was chosen; `None` when nobody has.
     fn ask(&self, asking: &Asking, request: ApprovalRequest) -> Option<ApprovalOption> {
+        if asking.until.is_cancelled() {
+            return None;
+        }
         let options = request.options.clone();
         match asking.host.ask(request, &asking.until) {
             ApprovalOutcome::Selected { option_id } if !asking.until.is_cancelled() => {

@@ -1,7 +1,7 @@
 //! `terminal/*`: commands that run here for an agent. That is no sandbox: what is asked is whether a person allows it.
 
 use super::{frame::RpcError, frozen::Frozen};
-use crate::process::{Group, Groups, Pipe, Tail, filtered, signal_name};
+use crate::process::{Group, Groups, LOOK, Pipe, Tail, filtered, signal_name};
 use openagents_core::approval::FrozenCommand;
 use serde_json::{Value, json};
 use std::{
@@ -98,9 +98,10 @@ impl Terminals {
         let waiting = terminal.clone();
         let started = started.and(spawn(Box::new(move || {
             let status = loop {
-                if let Some(status) = waiting.group.wait(Duration::from_secs(3_600)) {
+                if let Some(status) = waiting.group.wait(LOOK) {
                     break status;
                 }
+                waiting.group.look();
             };
             // Ends when the output does, or when it takes too long.
             let _ = drained.recv_timeout(REST);

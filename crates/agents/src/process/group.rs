@@ -16,6 +16,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What was told in another way that nobody needs it any more gets so long before it is asked to end.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// How often it is worth to look what a leader has started meanwhile, see [`Group::look`].
+pub(crate) const LOOK: Duration = Duration::from_secs(10);
+
 /// A process group. It ends with its leader, or when it is told to.
 #[derive(Debug)]
 pub(crate) struct Group {

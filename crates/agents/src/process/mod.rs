@@ -9,7 +9,7 @@ mod pipe;
 mod tail;
 
 pub(crate) use environment::{filtered, is_for_children, is_secret};
-pub(crate) use group::{Group, exit_in_words, signal_name};
+pub(crate) use group::{Group, LOOK, exit_in_words, signal_name};
 pub(crate) use groups::Groups;
 pub(crate) use pipe::Pipe;
 pub(crate) use tail::Tail;

@@ -92,8 +92,10 @@ fn a_question_that_is_taken_back_at_once_is_withdrawn() {
 #[test]
 fn one_id_is_one_question() {
     let scene = Scene::answering([Say::Nothing, Say::Nothing, Say::Nothing]);
-    let said = scene.prompt("[[ask-thrice Burn it]]").text;
-    assert_eq!(said, "a request with the id \"same\" waits already");
+    scene.cancelled("[[ask-thrice Burn it]] [[silent]]", |host| {
+        host.wait_for_text("a request with the id \"same\" waits already");
+        host.wait_for_question();
+    });
     let asked = scene.host.asked.lock().unwrap();
     assert_eq!(asked.len(), 1);
     // The option that nobody knows is not offered.

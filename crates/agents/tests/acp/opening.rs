@@ -125,3 +125,12 @@ fn options_are_known_and_can_be_set() {
     let speed = serde_json::to_value(&options.config[0]).unwrap();
     assert_eq!(speed["currentValue"], "slow");
 }
+
+#[test]
+fn an_agent_that_opens_slowly_has_not_been_idle() {
+    let patience = Patience { idle: std::time::Duration::from_millis(1_000), ..Patience::default() };
+    let environment = &[("FAKE_AGENT_SLOW", "1500")];
+    let scene = Setup { patience, environment, ..Setup::default() }.scene(Host::with([]));
+    assert_eq!(scene.prompt("[[say here]]").text, "here");
+    assert_eq!(scene.host.remembered.lock().unwrap().len(), 1, "it was started more than once");
+}
