@@ -115,3 +115,23 @@ test('after a crash of the server the question says that nobody waits, and the a
   await tab.shoot('approval-resumed');
   await tab.close();
 });
+
+test('after a crash of the server an answer is still taken, and the agent goes on with it', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  tab.expected.push(/WebSocket connection/);
+  await stage.ask(tab, '[[edit answered.md]]');
+  await pending(page).waitFor();
+  await stage.server.crash();
+  stage.server = await stage.server.again();
+  await tab.live();
+  const gone = page.locator('[data-approval-state=withdrawn]');
+  await gone.getByRole('button', { name: 'Yes', exact: true }).click();
+  const answered = page.locator('[data-approval-state=answered]');
+  await answered.getByText('Approved on Browser').waitFor();
+  await page.getByText('You said:', { exact: false }).waitFor();
+  await tab.atRest();
+  assert.equal(await answered.getByRole('button', { name: 'Resume' }).count(), 0);
+  await tab.shoot('approval-answered-after-crash');
+  await tab.close();
+});

@@ -40,6 +40,12 @@ export interface Approval {
   /** When it was answered, in milliseconds since the epoch. */
   at?: number;
   askedAt: number;
+  /** The raw input is too long to be shown whole. */
+  rawInputCut?: boolean;
+  /** Answered when nobody waited for it: the answer counts once, when the same is asked again. */
+  unheard?: boolean;
+  /** The agent was told to go on after it was withdrawn. */
+  resumed?: boolean;
 }
 
 /** Who answers a prompt that was left to OpenAgents, and why. */
