@@ -5,13 +5,13 @@ use super::{
     frame::{self, Incoming, RpcError},
     lines::{self, Line},
 };
-use crate::process::{Group, Groups, Pipe, Tail, exit_in_words, filtered};
+use crate::process::{Group, Groups, LastWords, Pipe, exit_in_words, filtered};
 use serde_json::Value;
 use std::{
     collections::HashMap,
-    io::{BufReader, Read as _, Write as _},
+    io::{BufReader, Write as _},
     path::Path,
-    process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -30,7 +30,7 @@ const UNREAD: usize = 64 << 20;
 const LAST_WORDS: usize = 4 << 10;
 /// Lines in a row that are no message, before an agent is taken for something else.
 const BAD_LINES: u64 = 1_000;
-/// An agent whose output has ended gets so long to end itself; one that has ended, for its output.
+/// An agent whose output has ended gets so long to end itself; one that has ended, for its output and its last words.
 const LINGER: Duration = Duration::from_millis(500);
 
 /// What came of a request.
@@ -45,7 +45,7 @@ pub(super) struct Connection {
     unread: Arc<AtomicUsize>,
     waiting: Mutex<HashMap<u64, mpsc::Sender<Reply>>>,
     last_id: AtomicU64,
-    last_words: Arc<Mutex<Tail>>,
+    last_words: Option<Arc<LastWords>>,
     /// Why we ended it, where it did not end by itself.
     verdict: Mutex<Option<String>>,
     /// Lines that were no message, and answers that nobody waited for.
@@ -99,7 +99,8 @@ impl Connection {
         let (outgoing, frames) = mpsc::channel();
         let (sender, lines) = mpsc::sync_channel(AHEAD);
         let unread = Arc::new(AtomicUsize::new(0));
-        let last_words = Arc::new(Mutex::new(Tail::new(LAST_WORDS)));
+        let last_words =
+            streams.stderr.map(|pipe| LastWords::of(Pipe::new(pipe, group.clone()), LAST_WORDS)).transpose();
         let started = [
             streams.stdin.map(|pipe| {
                 let stdin = Pipe::new(pipe, group.clone());
@@ -110,16 +111,9 @@ impl Connection {
                 let stdout = Pipe::new(pipe, group.clone());
                 thread("agent stdout", move || read(stdout, &sender))
             }),
-            streams.stderr.map(|pipe| {
-                let stderr = Pipe::new(pipe, group.clone());
-                let last_words = last_words.clone();
-                thread("agent stderr", move || listen(stderr, &last_words))
-            }),
         ];
-        if let Some(error) = started.into_iter().flatten().find_map(Result::err) {
-            group.kill();
-            return Err(error);
-        }
+        let started = started.into_iter().flatten().collect::<std::io::Result<()>>();
+        let last_words = started.and(last_words).inspect_err(|_| group.kill())?;
         let connection = Self {
             name: name.to_owned(),
             group,
@@ -266,9 +260,10 @@ impl Connection {
         why + &self.said_last()
     }
 
-    /// The end of its standard error, as a paragraph of its own.
+    /// The end of its standard error, as a paragraph of its own. Of one that has ended it is waited for.
     pub(super) fn said_last(&self) -> String {
-        let tail = lock(&self.last_words).text();
+        let limit = if self.group.ended().is_some() { LINGER } else { Duration::ZERO };
+        let tail = self.last_words.as_ref().map(|words| words.text(limit)).unwrap_or_default();
         let plain = anstream::adapter::strip_str(&tail).to_string();
         let plain: String = plain.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
         match plain.trim() {
@@ -303,12 +298,5 @@ fn read(stdout: Pipe<ChildStdout>, lines: &mpsc::SyncSender<Line>) {
         if lines.send(line).is_err() || is_last {
             break;
         }
-    }
-}
-
-fn listen(mut stderr: Pipe<ChildStderr>, last_words: &Mutex<Tail>) {
-    let mut buffer = [0; 4 << 10];
-    while let Ok(count @ 1..) = stderr.read(&mut buffer) {
-        lock(last_words).push(&buffer[..count]);
     }
 }

@@ -3,6 +3,9 @@
 //!
 //! Nobody can be asked for a permission here. We pass no switch that allows more, so what such a run may do is what the
 //! person's own settings of that program allow without asking; everything else is refused by the program itself.
+//!
+//! Such a run has the environment of the person's login shell, keys and all, without `OPENAGENTS_*`: it is the person's
+//! own program, and has what it would have in a terminal. What it may read or start with that is up to its own rules.
 
 mod claude;
 mod codex;
@@ -13,7 +16,7 @@ mod tests;
 
 use crate::{
     acp::lines::{self, Line},
-    process::{Group, Tail, exit_in_words},
+    process::{Group, LastWords, exit_in_words},
     shell::Environment,
 };
 use news::News;
@@ -44,6 +47,8 @@ const ERRORS: usize = 16 << 10;
 const WAITING: usize = 256;
 /// How soon a cancel is noticed.
 const POLL: Duration = Duration::from_millis(20);
+/// How long the last words of a program that has ended are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a program may take to end that has said its last word.
 const END: Duration = Duration::from_secs(2);
 
@@ -108,7 +113,10 @@ impl CommandLine {
             ))
         })?;
         self.running().insert(request.session_id.clone(), group.clone());
-        let errors = streams.stderr.map(read_tail);
+        let errors = streams.stderr.and_then(|stream| {
+            let words = LastWords::of(stream, ERRORS);
+            words.inspect_err(|error| tracing::warn!("an agent's errors cannot be read: {error}")).ok()
+        });
         if let Some(stdin) = streams.stdin {
             write(stdin, request.text.clone());
         }
@@ -127,8 +135,9 @@ impl CommandLine {
             Some(status) => format!("ended ({}) before it had answered", exit_in_words(status)),
             None => "closed its output before it had answered".to_owned(),
         };
-        let last = errors.and_then(|tail| {
-            let text = lock(&tail).text();
+        let limit = if ended.is_some() { LAST_WORDS } else { Duration::ZERO };
+        let last = errors.and_then(|words| {
+            let text = words.text(limit);
             text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
         });
         let last = last.map(|last| format!(": {last}")).unwrap_or_default();
@@ -245,25 +254,6 @@ fn read_lines(output: impl Read + Send + 'static) -> Receiver<Line> {
     lines
 }
 
-fn read_tail(mut errors: impl Read + Send + 'static) -> Arc<Mutex<Tail>> {
-    let tail = Arc::new(Mutex::new(Tail::new(ERRORS)));
-    let kept = tail.clone();
-    let work = move || {
-        let mut piece = [0; 4096];
-        while let Ok(read @ 1..) = errors.read(&mut piece) {
-            lock(&kept).push(&piece[..read]);
-        }
-    };
-    if let Err(error) = spawn("agent-errors", work) {
-        tracing::warn!("an agent's errors cannot be read: {error}");
-    }
-    tail
-}
-
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,11 +5,13 @@ mod environment;
 mod family;
 mod group;
 mod groups;
+mod last_words;
 mod pipe;
 mod tail;
 
 pub(crate) use environment::{filtered, is_for_children, is_secret};
 pub(crate) use group::{Group, LOOK, exit_in_words, signal_name};
 pub(crate) use groups::Groups;
+pub(crate) use last_words::LastWords;
 pub(crate) use pipe::Pipe;
 pub(crate) use tail::Tail;

@@ -41,6 +41,16 @@ fn ends_of_an_agent_are_told_and_the_next_turn_starts_it_again() {
     assert!(shown.contains("error: Fake ended before this did"), "{shown}");
 }
 
+/// On a busy machine the end was told before its error stream had been read.
+#[test]
+fn what_an_agent_says_last_is_never_missing() {
+    let scene = Scene::new();
+    for _ in 0..30 {
+        let outcome = scene.prompt("[[crash]]");
+        assert!(outcome.text.contains("fake-agent: the script says crash"), "{}", outcome.text);
+    }
+}
+
 #[test]
 fn a_killed_agent_is_told() {
     let scene = Scene::new();

@@ -1,0 +1,68 @@
+//! What a program says on its error stream before it ends.
+
+use super::Tail;
+use std::{
+    io::{self, Read},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+/// The end of an error stream, which is read on a thread of its own.
+#[derive(Debug)]
+pub(crate) struct LastWords {
+    heard: Mutex<Heard>,
+    ended: Condvar,
+}
+
+#[derive(Debug)]
+struct Heard {
+    tail: Tail,
+    is_all: bool,
+}
+
+impl LastWords {
+    /// Reads a stream to its end and keeps the last bytes of it.
+    pub(crate) fn of(mut stream: impl Read + Send + 'static, limit: usize) -> io::Result<Arc<Self>> {
+        let heard = Mutex::new(Heard { tail: Tail::new(limit), is_all: false });
+        let words = Arc::new(Self { heard, ended: Condvar::new() });
+        let kept = words.clone();
+        let listen = move || {
+            let mut piece = [0; 4 << 10];
+            while let Ok(read @ 1..) = stream.read(&mut piece) {
+                kept.lock().tail.push(&piece[..read]);
+            }
+            kept.lock().is_all = true;
+            kept.ended.notify_all();
+        };
+        thread::Builder::new().name("agent stderr".to_owned()).spawn(listen)?;
+        Ok(words)
+    }
+
+    /// Returns what it said once the stream has ended, or the time is over. That a program has ended is seen sooner than
+    /// its last words are read.
+    pub(crate) fn text(&self, limit: Duration) -> String {
+        let waited = self.ended.wait_timeout_while(self.lock(), limit, |heard| !heard.is_all);
+        let (heard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        heard.tail.text()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn the_last_words_are_those_before_the_end_of_the_stream() {
+        let (stream, mut program) = io::pipe().unwrap();
+        let words = LastWords::of(stream, 4).unwrap();
+        assert_eq!(words.text(Duration::ZERO), "");
+        thread::spawn(move || program.write_all(b"first and last"));
+        assert_eq!(words.text(Duration::from_secs(60)), "last");
+    }
+}
