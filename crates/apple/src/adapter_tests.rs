@@ -132,6 +132,7 @@ fn our_loop_runs_their_tool() {
     let request = PromptRequest {
         root: folder.path().to_owned(),
         text: "How many words?".to_owned(),
+        words: None,
         transcript: Transcript::default(),
         delegated: false,
     };

@@ -1,7 +1,7 @@
 //! ACP's words into calls: the one table of what may be asked, with which params, and by whom.
 
 use super::{agents, approvals, models};
-use crate::{error::Fault, policy::Policy};
+use crate::{error::Fault, policy::Policy, sessions::Said};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock,
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
@@ -187,16 +187,33 @@ pub(super) fn policy(ours: Option<&Value>) -> Policy {
     policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default()
 }
 
-/// Returns the text of a prompt; what is linked appears by its address.
-pub(crate) fn prompt_text(blocks: &[ContentBlock]) -> String {
-    let texts = blocks.iter().filter_map(|block| match block {
-        ContentBlock::Text(text) => Some(text.text.clone()),
-        ContentBlock::ResourceLink(link) => Some(link.uri.clone()),
-        ContentBlock::Resource(resource) => match &resource.resource {
-            EmbeddedResourceResource::TextResourceContents(text) => Some(text.text.clone()),
-            _ => None,
-        },
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n").trim().to_owned()
+/// Reads a prompt. What is linked appears by its address, and what is attached comes after all of it, fenced.
+pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
+    let (mut written, mut words, mut attached) = (Vec::new(), Vec::new(), String::new());
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) => {
+                written.push(text.text.as_str());
+                words.push(text.text.as_str());
+            }
+            ContentBlock::ResourceLink(link) => written.push(&link.uri),
+            ContentBlock::Resource(resource) => {
+                if let EmbeddedResourceResource::TextResourceContents(file) = &resource.resource {
+                    let fence = fence(&file.text);
+                    let text = file.text.trim_end_matches('\n');
+                    attached.push_str(&format!("\n\n{}\n{fence}\n{text}\n{fence}", file.uri));
+                }
+            }
+            _ => {}
+        }
+    }
+    let words = words.join("\n").trim().to_owned();
+    let text = format!("{}{attached}", written.join("\n").trim()).trim().to_owned();
+    Said { words: (words != text).then_some(words), text }
+}
+
+/// Returns a fence that a text cannot close.
+fn fence(text: &str) -> String {
+    let longest = text.split(|sign| sign != '`').map(str::len).max().unwrap_or_default();
+    "`".repeat(longest.saturating_add(1).max(3))
 }

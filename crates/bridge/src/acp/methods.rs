@@ -231,11 +231,11 @@ impl Methods {
     }
 
     async fn prompt(&mut self, request: PromptRequest) -> Result<Answer, Fault> {
-        let text = from_wire::prompt_text(&request.prompt);
-        if text.is_empty() {
+        let said = from_wire::said(&request.prompt);
+        if said.text.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
         }
-        if text.len() > PROMPT_BYTES {
+        if said.text.len() > PROMPT_BYTES {
             return Err(Fault::invalid_params(format!("A prompt may have {PROMPT_BYTES} bytes at most.")));
         }
         let session = self.session(&request.session_id.0).await?;
@@ -243,7 +243,7 @@ impl Methods {
             let since = session.head().seq;
             self.follow(session.clone(), since).await;
         }
-        let turn = self.shared.hub.prompt(&session, session.cwd(), text, &self.line.id);
+        let turn = self.shared.hub.prompt(&session, session.cwd(), said, &self.line.id);
         let ticket = self.shared.hub.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
     }

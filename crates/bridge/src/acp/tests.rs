@@ -157,10 +157,12 @@ fn the_text_of_a_prompt() {
     let blocks = json!([
         {"type": "text", "text": "Look at "},
         {"type": "resource_link", "uri": "file:///projects/a.rs", "name": "a.rs"},
-        {"type": "resource", "resource": {"uri": "file:///b", "text": "contents"}},
+        {"type": "resource", "resource": {"uri": "file:///b", "text": "Use ```Codex```\n"}},
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
     ]);
     let blocks: Vec<_> = serde_json::from_value(blocks).unwrap();
-    assert_eq!(from_wire::prompt_text(&blocks), "Look at \nfile:///projects/a.rs\ncontents");
-    assert_eq!(from_wire::prompt_text(&[]), "");
+    let said = from_wire::said(&blocks);
+    let text = "Look at \nfile:///projects/a.rs\n\nfile:///b\n````\nUse ```Codex```\n````";
+    assert_eq!((said.text.as_str(), said.words()), (text, "Look at"));
+    assert_eq!(from_wire::said(&[]).text, "");
 }

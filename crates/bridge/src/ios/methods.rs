@@ -158,7 +158,7 @@ impl Methods {
                 cwd if cwd.as_os_str().is_empty() => Err(Fault::no_workspace()),
                 cwd => hub.admit(cwd).await,
             };
-            let turn = |cwd: &Path| hub.prompt(session, cwd, text, &self.phone.id());
+            let turn = |cwd: &Path| hub.prompt(session, cwd, text.into(), &self.phone.id());
             let turn = match admitted {
                 Ok(cwd) => turn(&cwd),
                 Err(fault) => turn(session.cwd()).refusal(fault),

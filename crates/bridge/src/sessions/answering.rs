@@ -1,7 +1,13 @@
 //! A turn in which a model or an agent answers a prompt.
 
 use super::{
-    delegating, hosting::Host, hub::Hub, running::Runner, session::Session, turn::Prompt, unfinished::word,
+    delegating,
+    hosting::Host,
+    hub::Hub,
+    running::Runner,
+    session::Session,
+    turn::{Prompt, Said},
+    unfinished::word,
 };
 use crate::error::Fault;
 use openagents_core::{
@@ -40,8 +46,9 @@ pub(super) fn answer(
                 tools: runner.tools.clone(),
             };
             let transcript = transcript(session, cancel);
-            let (root, text) = (prompt.root.clone(), prompt.text.clone());
-            let request = PromptRequest { root, text, transcript, delegated: session.parent().is_some() };
+            let (root, Said { text, words }) = (prompt.root.clone(), prompt.said.clone());
+            let delegated = session.parent().is_some();
+            let request = PromptRequest { root, text, words, transcript, delegated };
             agent.prompt(&request, cancel, &|event| show(session, event))
         }
         Ok(Who::Agent(agent)) => {
@@ -52,7 +59,7 @@ pub(super) fn answer(
             let request = AgentRequest {
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
-                text: prompt.text.clone(),
+                text: prompt.said.text.clone(),
                 transcript: transcript(session, cancel),
                 resume,
                 limits: session.limits().clone(),

@@ -6,7 +6,7 @@ use super::{
     hub::Hub,
     mirror::Mirror,
     session::Session,
-    turn::{Ticket, TurnRequest},
+    turn::{Said, Ticket, TurnRequest},
 };
 use crate::{
     error::Fault,
@@ -67,9 +67,9 @@ impl Hub {
             return Err(Fault::invalid_params("Nobody has to be told to go on: there is nothing to resume."));
         }
         let shown = self.show_above(session).await?;
-        let text = "Continue.".to_owned();
-        let turn = TurnRequest::prompt(session.cwd(), text.clone(), connection);
-        let turn = turn.answered_by(&asked.agent_id, session.cwd(), text);
+        let said = Said::from("Continue.".to_owned());
+        let turn = TurnRequest::prompt(session.cwd(), said.clone(), connection);
+        let turn = turn.answered_by(&asked.agent_id, session.cwd(), said);
         match self.submit(session, turn).await {
             Ok(ticket) => {
                 tokio::spawn(hide_at_end(self.clone(), shown, Some(ticket)));

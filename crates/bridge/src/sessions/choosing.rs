@@ -29,22 +29,22 @@ pub(super) fn choose(
         return Work::Exploration(choice.exploration);
     }
     let situation = hub.situation(session);
-    let decision = runner.router().decide(&choice.text, &situation, cancel);
+    let decision = runner.router().decide(choice.said.words(), &situation, cancel);
     let explores = decision.inline == Some(Inline::Explore);
     // With nobody to choose from there is no choice, but for talk.
     let is_talk =
-        || routing::topic(&choice.text, &situation).is_some_and(|topic| topic != Topic::Explanation);
+        || routing::topic(choice.said.words(), &situation).is_some_and(|topic| topic != Topic::Explanation);
     if !runner.has_anybody() && !is_talk() {
         return Work::Exploration(choice.exploration);
     }
     session.append(vec![SessionUpdate::Routed(decision.clone())]);
-    if let Err(error) = hub.store().record_decision(session.id(), &choice.text, &decision) {
+    if let Err(error) = hub.store().record_decision(session.id(), choice.said.words(), &decision) {
         tracing::warn!(%error, "a decision is not kept");
     }
     match decision.target.mode() {
-        Some(provider) => Work::Prompt(Prompt { provider, root: choice.exploration.root, text: choice.text }),
+        Some(provider) => Work::Prompt(Prompt { provider, root: choice.exploration.root, said: choice.said }),
         None if explores => Work::Exploration(choice.exploration),
-        None => Work::Inline { text: choice.text, decision },
+        None => Work::Inline { text: choice.said.text, decision },
     }
 }
 

@@ -248,7 +248,7 @@ impl Delegated<'_> {
         let prompt = Prompt {
             provider: self.order.provider.clone(),
             root: self.order.root.clone(),
-            text: text.to_owned(),
+            said: text.to_owned().into(),
         };
         let hub = &self.delegator.hub;
         self.delegator.runtime.block_on(async {

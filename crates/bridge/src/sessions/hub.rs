@@ -6,7 +6,7 @@ use super::{
     modes::{self, Mode},
     running::{self, Runner, Words},
     session::Session,
-    turn::{Asker, Delegation, Next, Ticket, Turn, TurnEnd, TurnRequest, Work},
+    turn::{Asker, Delegation, Next, Said, Ticket, Turn, TurnEnd, TurnRequest, Work},
     unfinished,
 };
 use crate::{
@@ -243,19 +243,13 @@ impl Hub {
 
     /// Makes a turn of a prompt. Who answers is settled when the prompt is sent: a mode that is set while it waits is for
     /// later ones. A mode that nobody here serves explores.
-    pub(crate) fn prompt(
-        &self,
-        session: &Session,
-        cwd: &Path,
-        text: String,
-        connection: &str,
-    ) -> TurnRequest {
-        let turn = TurnRequest::prompt(cwd, text.clone(), connection);
+    pub(crate) fn prompt(&self, session: &Session, cwd: &Path, said: Said, connection: &str) -> TurnRequest {
+        let turn = TurnRequest::prompt(cwd, said.clone(), connection);
         let mode = session.mode();
         if self.runner.serves(&mode) {
-            turn.answered_by(&mode, cwd, text)
+            turn.answered_by(&mode, cwd, said)
         } else if *mode == *DEFAULT_MODE {
-            turn.answered_by_choice(text)
+            turn.answered_by_choice(said)
         } else {
             turn
         }

@@ -23,7 +23,7 @@ pub(crate) use hub::{Hub, Listed};
 pub(crate) use modes::{DEFAULT_MODE, Mode};
 pub use running::Explore;
 pub(crate) use session::{Session, Wake};
-pub(crate) use turn::{Ticket, TurnEnd, TurnRequest};
+pub(crate) use turn::{Said, Ticket, TurnEnd, TurnRequest};
 
 /// Runs blocking work beside the event loop. `None` when it panicked or the runtime is going down.
 pub(crate) async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {

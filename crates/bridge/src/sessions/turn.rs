@@ -60,11 +60,33 @@ pub(crate) enum Work {
     },
 }
 
+/// What a person sends.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    /// All of it, as whoever answers reads it.
+    pub(crate) text: String,
+    /// What of it the person has written, where that is not all: what is attached neither chooses who answers nor names
+    /// anything.
+    pub(crate) words: Option<String>,
+}
+
+impl Said {
+    /// Returns what the person has written.
+    pub(crate) fn words(&self) -> &str {
+        self.words.as_deref().unwrap_or(&self.text)
+    }
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Self {
+        Self { text, words: None }
+    }
+}
+
 /// See [`Work::Choose`].
 #[derive(Debug)]
 pub(crate) struct Choice {
-    /// As the person typed it.
-    pub(crate) text: String,
+    pub(crate) said: Said,
     /// What is done when the folder is to be looked through.
     pub(crate) exploration: ExploreRequest,
 }
@@ -76,8 +98,7 @@ pub(crate) struct Prompt {
     pub(crate) provider: String,
     /// The workspace.
     pub(crate) root: PathBuf,
-    /// As the person typed it.
-    pub(crate) text: String,
+    pub(crate) said: Said,
 }
 
 /// See [`Work::Delegate`].
@@ -116,8 +137,9 @@ impl TurnRequest {
 
     /// A prompt that explores the workspace with the prompt as the goal. The message keeps the
     /// whole text, the goal its beginning.
-    pub(crate) fn prompt(workspace: &Path, text: String, connection: &str) -> Self {
-        let title = title_of(&text);
+    pub(crate) fn prompt(workspace: &Path, said: Said, connection: &str) -> Self {
+        let title = title_of(Some(said.words()).filter(|words| !words.is_empty()).unwrap_or(&said.text));
+        let text = said.text;
         let mut request = Self::exploration(workspace.to_owned(), vec![text.clone()], None);
         request.opening =
             vec![SessionUpdate::UserMessage(UserMessage { text, connection: Some(connection.to_owned()) })];
@@ -126,16 +148,16 @@ impl TurnRequest {
     }
 
     /// The same prompt, answered by a model or an agent.
-    pub(crate) fn answered_by(mut self, provider: &str, workspace: &Path, text: String) -> Self {
+    pub(crate) fn answered_by(mut self, provider: &str, workspace: &Path, said: Said) -> Self {
         let (provider, root) = (provider.to_owned(), workspace.to_owned());
-        self.work = Ok(Work::Prompt(Prompt { provider, root, text }));
+        self.work = Ok(Work::Prompt(Prompt { provider, root, said }));
         self
     }
 
     /// The same prompt, answered by whoever OpenAgents chooses.
-    pub(crate) fn answered_by_choice(mut self, text: String) -> Self {
+    pub(crate) fn answered_by_choice(mut self, said: Said) -> Self {
         self.work = self.work.map(|work| match work {
-            Work::Exploration(exploration) => Work::Choose(Choice { text, exploration }),
+            Work::Exploration(exploration) => Work::Choose(Choice { said, exploration }),
             other => other,
         });
         self
@@ -143,10 +165,10 @@ impl TurnRequest {
 
     /// A task that another session hands over.
     pub(crate) fn task(prompt: Prompt, title: Option<&str>) -> Self {
-        let message = UserMessage { text: prompt.text.clone(), connection: None };
+        let message = UserMessage { text: prompt.said.text.clone(), connection: None };
         Self {
             opening: vec![SessionUpdate::UserMessage(message)],
-            title: title_of(title.unwrap_or(&prompt.text)),
+            title: title_of(title.unwrap_or(&prompt.said.text)),
             work: Ok(Work::Prompt(prompt)),
             delegated: true,
         }
@@ -348,7 +370,7 @@ mod tests {
     #[test]
     fn a_long_prompt_is_whole_in_its_message_and_cut_in_the_plan() {
         let text = "word ".repeat(100_000);
-        let request = TurnRequest::prompt(Path::new("/projects/demo"), text.clone(), "c");
+        let request = TurnRequest::prompt(Path::new("/projects/demo"), text.clone().into(), "c");
         assert!(goals(&request)[0].len() <= 4096 && goals(&request)[0].ends_with('…'));
         let message = UserMessage { text, connection: Some("c".to_owned()) };
         assert_eq!(request.opening, [SessionUpdate::UserMessage(message)]);

@@ -81,7 +81,8 @@ fn run(
         tools: Toolbox::exploration(Arc::new(History::new(HistoryRoots::from_env(), index))),
         session_tools: Vec::new(),
     };
-    let request = PromptRequest { root, text: prompt, transcript: Transcript::default(), delegated: false };
+    let transcript = Transcript::default();
+    let request = PromptRequest { root, text: prompt, words: None, transcript, delegated: false };
     let outcome = agent.prompt(&request, cancel, &|event| match event {
         AgentEvent::Update(update) => record.add(update),
         AgentEvent::Activity(activity) => send(News::Activity(activity)),

@@ -67,6 +67,8 @@ pub struct PromptRequest {
     pub root: PathBuf,
     /// What the person asks, or whoever delegates.
     pub text: String,
+    /// What of it the person has written, where that is not all: what is attached is nobody's wish.
+    pub words: Option<String>,
     /// What was said in the session before.
     pub transcript: Transcript,
     /// Another agent wrote the text and chose the root: the text is no person's word, and the root has to be canonical.

@@ -61,6 +61,7 @@ impl AgentProvider for ModelAgent {
         let turn = PromptRequest {
             root: request.root.clone(),
             text: request.text.clone(),
+            words: None,
             transcript: request.transcript.clone(),
             delegated: false,
         };

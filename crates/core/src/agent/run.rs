@@ -93,7 +93,8 @@ impl<'a> Run<'a> {
 
     fn run(&mut self) -> Result<String, Stop> {
         let workspace = self.open()?;
-        let asked = if self.request.delegated { "" } else { &self.request.text };
+        let words = self.request.words.as_ref().unwrap_or(&self.request.text);
+        let asked = if self.request.delegated { "" } else { words };
         let desk = Desk::new(self.agent, asked, Arc::clone(&workspace), self.cancel, self.emit);
         for _ in 0..ROUNDS {
             let Answer { message, stop, usage } = self.ask(&workspace)?;

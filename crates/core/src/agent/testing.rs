@@ -83,6 +83,7 @@ pub(crate) fn request(bench: &Bench) -> PromptRequest {
     PromptRequest {
         root: bench.root().to_path_buf(),
         text: "What is this?".to_owned(),
+        words: None,
         transcript: Transcript::default(),
         delegated: false,
     }

@@ -44,6 +44,7 @@ fn our_loop_runs_our_tools_for_their_model() {
     let prompt = PromptRequest {
         root: folder.path().to_owned(),
         text: "What is here?".to_owned(),
+        words: None,
         transcript: Transcript::default(),
         delegated: false,
     };
