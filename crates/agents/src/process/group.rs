@@ -270,6 +270,7 @@ mod tests {
         assert!(ends(pid));
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn what_has_a_session_of_its_own_ends_too() {
         for stop in [Group::stop, Group::kill] {
