@@ -59,12 +59,17 @@ impl Subject {
         }
     }
 
-    /// Returns the command that logs in.
-    pub(crate) fn log_in(&self) -> Option<&'static str> {
+    /// Returns its row of the table.
+    pub(crate) fn known(&self) -> Option<&'static KnownAgent> {
         match self {
-            Self::Known(known) => Some(known.log_in),
+            Self::Known(known) => Some(known),
             Self::Custom(_) => None,
         }
+    }
+
+    /// Returns the command that logs in.
+    pub(crate) fn log_in(&self) -> Option<&'static str> {
+        Some(self.known()?.log_in)
     }
 
     /// Returns whether it is a model, which has no loop of its own.

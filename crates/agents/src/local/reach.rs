@@ -72,39 +72,35 @@ pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) 
 
 /// Makes what answers prompts; starts nothing. Fails with a clause.
 pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Result<Provider, String> {
-    let environment = lock(newest).clone();
+    let environment = || lock(newest).clone();
     match reach {
         Reach::Acp { program, args, env, cwd } => {
-            let mut added = env.clone();
-            if let Subject::Known(known) = subject {
-                added.extend(known.added(|name| environment.get(name).is_some()));
-            }
-            let command = AcpCommand {
-                program: program.clone(),
-                args: args.clone(),
-                environment: environment.for_agents(),
-                added,
-                cwd: cwd.clone(),
+            let (program, args, env, cwd) = (program.clone(), args.clone(), env.clone(), cwd.clone());
+            let (newest, known) = (newest.clone(), subject.known());
+            let command = move || {
+                let environment = lock(&newest).clone();
+                let mut added = env.clone();
+                added.extend(
+                    known.iter().flat_map(|known| known.added(|name| environment.get(name).is_some())),
+                );
+                let (program, args, cwd) = (program.clone(), args.clone(), cwd.clone());
+                Ok(AcpCommand { program, args, environment: environment.for_agents(), added, cwd })
             };
-            let newest = newest.clone();
             Ok(Provider::Acp(Arc::new(AcpAgent::new(AcpAgentConfig {
                 id: subject.id(),
                 name: subject.name(),
                 local: subject.is_local(),
-                command: Arc::new(move || {
-                    let environment = lock(&newest).for_agents();
-                    Ok(AcpCommand { environment, ..command.clone() })
-                }),
+                command: Arc::new(command),
                 // Whether it can be reached was asked before it was made.
                 availability: Arc::new(|| Availability::Ready),
                 login: subject.log_in().map(str::to_owned),
                 patience: Patience::default(),
             }))))
         }
-        Reach::Model(agent) => Ok(Provider::Model(Arc::new(model_agent(agent, &environment)?))),
+        Reach::Model(agent) => Ok(Provider::Model(Arc::new(model_agent(agent, &environment())?))),
         Reach::CommandLine { program } => {
             let (id, name) = (subject.id(), subject.name());
-            let agent = CommandLine::new(id, name, program.clone(), environment);
+            let agent = CommandLine::new(id, name, program.clone(), environment());
             Ok(Provider::CommandLine(Arc::new(agent)))
         }
     }
