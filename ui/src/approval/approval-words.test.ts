@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Approval, ApprovalOption } from '../connection/agents-wire';
-import { claimedCommand, commandLine, mainOption, outcomeWords } from './approval-words';
+import { claimedCommand, commandLine, mainOption, outcomeWords, statesWhat } from './approval-words';
 
 const OPTIONS: ApprovalOption[] = [
   { id: 'never', name: 'No', kind: 'reject_once' },
@@ -39,3 +39,12 @@ test.each<[unknown, string | null]>([
   ['ls', null],
   [null, null],
 ])('%j claims %j', (input, command) => expect(claimedCommand(input)).toBe(command));
+
+test.each<[Partial<Approval>, boolean]>([
+  [{}, false],
+  [{ rawInput: null }, false],
+  [{ rawInput: {} }, false],
+  [{ rawInput: { path: 'a.rs' } }, true],
+  [{ rawInput: 'ls' }, true],
+  [{ command: { program: 'ls', args: [], cwd: '/' } }, true],
+])('what is stated can be answered before it is asked again: %j', (more, states) => expect(statesWhat(approval(more))).toBe(states));

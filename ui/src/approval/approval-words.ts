@@ -25,6 +25,13 @@ export function outcomeWords(approval: Approval): string {
   }
 }
 
+/** The agent states what would be done, beyond the title: only then is the same question known when it comes again. */
+export function statesWhat({ command, rawInput }: Approval): boolean {
+  if (command !== undefined) return true;
+  if (typeof rawInput === 'object' && rawInput !== null) return Object.keys(rawInput).length > 0;
+  return rawInput !== undefined && rawInput !== null && rawInput !== '';
+}
+
 /** The command as a person would type it, with the environment that the agent adds: it may change what is run. */
 export function commandLine({ program, args, environment = [] }: FrozenCommand): string {
   const variables = environment.map(([name, value]) => `${name}=${quoted(value)}`);
