@@ -260,7 +260,7 @@ pub(crate) struct AddAgent {
     /// The environment variable that holds the key
     #[arg(long, value_name = "VARIABLE", requires = "openai")]
     pub(crate) key_variable: Option<String>,
-    /// Sent with every request; may be given several times. No secrets: every client is shown it
+    /// Sent with every request; may be given several times. No secrets: name the variable of a key instead
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header, requires = "openai")]
     pub(crate) headers: Vec<(String, String)>,
     /// Added to the environment of the command; may be given several times

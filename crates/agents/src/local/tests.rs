@@ -179,8 +179,10 @@ fn a_model_that_was_added_waits_for_no_check() {
 
 #[test]
 fn what_a_check_finds_anew_replaces_no_agent_that_would_be_started_in_the_same_way() {
+    let folder = tempfile::tempdir().unwrap();
     let agents = agents();
-    agents.command(AgentCommand::Add(custom("mine", Path::new("/bin/sh")))).unwrap();
+    let agent = program(folder.path(), "agent", ANSWERS);
+    agents.command(AgentCommand::Add(custom("mine", &agent))).unwrap();
     settled(&agents);
     let found = |variables: &[(&str, &str)]| {
         let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));

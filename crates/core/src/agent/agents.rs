@@ -119,7 +119,7 @@ pub enum CustomKind {
         /// The variable that holds the key; the key itself is never stored here.
         #[serde(default)]
         key_variable: Option<String>,
-        /// Added to every request. No secrets: they are shown on every client.
+        /// Added to every request. No secrets.
         #[serde(default)]
         headers: BTreeMap<String, String>,
     },
@@ -131,7 +131,7 @@ pub enum CustomKind {
 pub struct AgentsSnapshot {
     /// Codex, Claude Code, the other known ones by name, then those that were added.
     pub agents: Vec<AgentCard>,
-    /// What a person chose.
+    /// What a person chose. The values of variables and headers are `…`; so sent back, they stay as they are.
     pub settings: AgentSettings,
     /// The PATH of the person's login shell, in which agents are looked for.
     pub path: String,
