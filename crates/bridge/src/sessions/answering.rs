@@ -19,7 +19,7 @@ use openagents_core::{
     model::{Availability, LOCAL_MODEL, LanguageModel, ModelOptions},
     update::RunState,
 };
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// Who answers.
 enum Who {
@@ -37,7 +37,11 @@ pub(super) fn answer(
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> PromptOutcome {
-    match runner.who(&prompt.provider) {
+    let who = runner.who(&prompt.provider).and_then(|who| match session.parent().is_some() {
+        true => still_there(&prompt.root).map(|()| who),
+        false => Ok(who),
+    });
+    match who {
         Ok(Who::Model(model, options)) => {
             let agent = AgentLoop {
                 session_tools: session_tools(runner, hub, session, model.as_ref()),
@@ -72,6 +76,15 @@ pub(super) fn answer(
             session.append(vec![word(&text)]);
             PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
         }
+    }
+}
+
+/// The folder of a delegate was checked when the task was given: an agent that worked in between may have put a link in its
+/// place, which leads out of the workspace.
+fn still_there(root: &Path) -> Result<(), String> {
+    match root.canonicalize() {
+        Ok(now) if now == root => Ok(()),
+        _ => Err(format!("{} is not the folder any more that the task was given for.", root.display())),
     }
 }
 
@@ -155,5 +168,24 @@ fn unavailable(agents: Option<&dyn Agents>, id: &str, reason: &str) -> String {
     match remedy {
         Some(remedy) => format!("{} {}", sentence(reason), sentence(&remedy)),
         None => sentence(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_became_a_link_is_not_the_folder_of_the_task() {
+        let keep = tempfile::tempdir().unwrap();
+        let root = keep.path().canonicalize().unwrap().join("part");
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(still_there(&root), Ok(()));
+        std::fs::remove_dir(&root).unwrap();
+        std::os::unix::fs::symlink("/", &root).unwrap();
+        assert!(still_there(&root).is_err());
+        std::fs::remove_file(&root).unwrap();
+        assert!(still_there(&root).is_err());
     }
 }
