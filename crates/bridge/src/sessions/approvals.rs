@@ -174,4 +174,14 @@ mod tests {
             assert_ne!(hash(&different), hash(&asks(json!({"a": 1}))), "{different:?}");
         }
     }
+
+    #[test]
+    fn raw_input_without_end_is_cut_and_its_hash_is_that_of_the_whole() {
+        let long = |end: &str| json!({"content": "x".repeat(RAW_INPUT) + end});
+        let question = |input| Question::new(asks(input), "codex").approval;
+        let (one, two) = (question(long("1")), question(long("2")));
+        assert!(one.raw_input_cut && one.hash != two.hash);
+        assert!(prune::size(one.raw_input.as_ref().unwrap()) <= RAW_INPUT);
+        assert!(!question(json!({"a": 1})).raw_input_cut);
+    }
 }
