@@ -154,7 +154,6 @@ fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs:
         .env("no_proxy", "127.0.0.1,localhost")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("NO_BROWSER", "1")
-        .env("INITIAL_AGENT_MODE", "read-only")
         .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{}", model.port))
         .env("ANTHROPIC_API_KEY", "sk-ant-scripted")
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
