@@ -209,8 +209,9 @@ fn what_a_check_finds_anew_replaces_no_agent_that_would_be_started_in_the_same_w
 fn the_values_of_variables_and_headers_are_shown_to_nobody_and_kept() {
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
-    let agent =
-        serde_json::json!({"id": "a", "kind": "acp", "command": "/bin/sh", "env": {"MY_KEY": "hush"}});
+    let folder = tempfile::tempdir().unwrap();
+    let command = program(folder.path(), "agent", ANSWERS);
+    let agent = serde_json::json!({"id": "a", "kind": "acp", "command": command, "env": {"MY_KEY": "hush"}});
     agents.command(AgentCommand::Add(serde_json::from_value(agent).unwrap())).unwrap();
     let shown = settled(&agents);
     let json = serde_json::to_string(&shown).unwrap();
