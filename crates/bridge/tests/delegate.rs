@@ -346,6 +346,9 @@ async fn a_question_two_levels_down_is_answered_from_the_top() {
         let session = new_session(&mut client, &house).await;
         let mut editor = agents::others_client(&house, "Editor").await;
         editor.request("_openagents/attach", json!({"sessionId": session})).await;
+        let mut phone = house.phone().await;
+        let mode = json!({"session_id": session, "mode_id": "default_mode"});
+        phone.request("session/set_mode", mode).await;
         let arguments = json!({"provider": "custom:planner", "user_prompt": "x"});
         let call = delegate(&mut client, &session, arguments).await;
         let question = asked(&mut client).await;
@@ -358,6 +361,7 @@ async fn a_question_two_levels_down_is_answered_from_the_top() {
             }
         };
         assert_eq!(request["params"]["sessionId"], session);
+        phone.notes_until("Waiting for approval on ").await;
         if answers_by_request {
             let selected = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
             editor.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": selected})).await;

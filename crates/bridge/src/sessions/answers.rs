@@ -76,6 +76,7 @@ impl Hub {
                 Ok(())
             }
             Err(fault) => {
+                self.decide(session, ApprovalChange::NotResumed { id: asked.approval.id.clone() }).await?;
                 hide_at_end(self.clone(), shown, None).await;
                 Err(fault)
             }

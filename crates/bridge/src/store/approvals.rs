@@ -32,6 +32,8 @@ pub(crate) enum ApprovalChange {
     End { id: String, state: ApprovalState },
     /// The agent is told to go on. Counts once, when it was withdrawn and has not heard an answer since.
     Resume { id: String },
+    /// It could not be told after all.
+    NotResumed { id: String },
 }
 
 /// How an approval stands after a change.
@@ -109,7 +111,8 @@ pub(super) fn apply(
             change_state(transaction, session_id, id, answered)
         }
         ApprovalChange::End { id, state } => change_state(transaction, session_id, id, state.clone()),
-        ApprovalChange::Resume { id } => resume(transaction, session_id, id),
+        ApprovalChange::Resume { id } => resume(transaction, session_id, id, true),
+        ApprovalChange::NotResumed { id } => resume(transaction, session_id, id, false),
     }
 }
 
@@ -231,13 +234,19 @@ fn change_state(
     Ok(Decided { approval: Some(approval), changed: counts })
 }
 
-fn resume(transaction: &Transaction<'_>, session_id: &str, id: &str) -> rusqlite::Result<Decided> {
+fn resume(
+    transaction: &Transaction<'_>,
+    session_id: &str,
+    id: &str,
+    resumed: bool,
+) -> rusqlite::Result<Decided> {
     let Some((mut approval, applies)) = find(transaction, session_id, id)? else {
         return Ok(Decided::default());
     };
-    let counts = !approval.resumed && (applies || approval.state == ApprovalState::Withdrawn);
+    let can = applies || approval.state == ApprovalState::Withdrawn;
+    let counts = approval.resumed != resumed && (can || !resumed);
     if counts {
-        approval.resumed = true;
+        approval.resumed = resumed;
         transaction
             .prepare_cached("UPDATE approvals SET approval_json = ?2 WHERE id = ?1")?
             .execute(params![id, text(&approval)?])?;

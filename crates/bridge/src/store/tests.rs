@@ -565,6 +565,8 @@ fn an_agent_is_told_to_go_on_once() {
     let first = resume("1");
     assert!(first.changed && first.approval.unwrap().resumed);
     assert!(!resume("1").changed);
+    assert!(decide(&store, "s", ApprovalChange::NotResumed { id: "1".to_owned() }).changed);
+    assert!(resume("1").changed);
     // An answer that was heard needs nobody to go on.
     unheard(&store, pending("2", "other"), "yes");
     ask(&store, "s", pending("3", "other"));
