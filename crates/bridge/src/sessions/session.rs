@@ -326,16 +326,17 @@ impl Session {
         stopping: &CancellationToken,
     ) -> Result<Option<Next>, Fault> {
         let _order = self.asking.lock().await;
-        {
+        let place = {
             let mut state = self.lock();
-            state.queue.admit()?;
+            let place = state.queue.admit()?;
             if !state.titled {
                 state.titled = true;
                 opening.push(SessionUpdate::Title(title));
             }
             state.used = true;
             state.failure = None;
-        }
+            place
+        };
         if !opening.is_empty() {
             let session = self.clone();
             let stored = move || {
@@ -347,7 +348,7 @@ impl Session {
                 return Err(Fault::internal(failure.message));
             }
         }
-        Ok(self.lock().queue.enqueue(turn, stopping))
+        Ok(self.lock().queue.enqueue(turn, place, stopping))
     }
 
     /// Returns what the end of the log leaves open. Blocks.

@@ -292,6 +292,14 @@ pub(super) struct Queue {
     waiting: VecDeque<Turn>,
     /// Cancelled while they waited; the log does not say so yet.
     dropped: Vec<Turn>,
+    /// How often somebody has cancelled.
+    cancels: u64,
+}
+
+/// The place of a turn in the queue from the moment its prompt is shown: whoever sees it may cancel it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    cancels: u64,
 }
 
 /// What a session has to do next.
@@ -309,20 +317,27 @@ impl Queue {
     }
 
     /// Refuses what would not fit.
-    pub(super) fn admit(&self) -> Result<(), Fault> {
+    pub(super) fn admit(&self) -> Result<Place, Fault> {
         if self.waiting.len() >= WAITING {
             return Err(Fault::busy(format!("{WAITING} prompts are waiting already; cancel or wait.")));
         }
-        Ok(())
+        Ok(Place { cancels: self.cancels })
     }
 
     /// Queues a turn, or returns it when nobody is at work: then the caller is, until [`Queue::next`] has nothing more.
-    pub(super) fn enqueue(&mut self, turn: Turn, stopping: &CancellationToken) -> Option<Next> {
+    pub(super) fn enqueue(&mut self, turn: Turn, place: Place, stopping: &CancellationToken) -> Option<Next> {
+        let is_cancelled = self.cancels != place.cancels;
         if self.running.is_some() {
-            self.waiting.push_back(turn);
+            match is_cancelled {
+                true => self.dropped.push(turn),
+                false => self.waiting.push_back(turn),
+            }
             return None;
         }
         let token = stopping.child_token();
+        if is_cancelled {
+            token.cancel();
+        }
         self.running = Some(token.clone());
         Some(Next::Run(turn, token))
     }
@@ -340,6 +355,7 @@ impl Queue {
 
     /// Cancels the running turn and drops those that wait. Returns whether there was anything to cancel.
     pub(super) fn cancel(&mut self) -> bool {
+        self.cancels += 1;
         self.dropped.extend(self.waiting.drain(..));
         self.running.as_ref().map(CancellationToken::cancel).is_some()
     }
@@ -352,6 +368,30 @@ mod tests {
     fn goals(request: &TurnRequest) -> &[String] {
         let Ok(Work::Exploration(request)) = &request.work else { panic!("no exploration") };
         &request.goals
+    }
+
+    fn turn() -> Turn {
+        Turn::new(TurnRequest::exploration(PathBuf::from("/projects/demo"), Vec::new(), None)).0
+    }
+
+    #[test]
+    fn a_cancel_between_the_prompt_and_its_place_in_the_queue_is_not_lost() {
+        let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
+        let place = queue.admit().unwrap();
+        assert!(!queue.cancel(), "nothing runs yet");
+        let Some(Next::Run(_, token)) = queue.enqueue(turn(), place, &stopping) else {
+            panic!("nothing runs")
+        };
+        assert!(token.is_cancelled());
+        // Behind one that runs.
+        let place = queue.admit().unwrap();
+        queue.cancel();
+        assert!(queue.enqueue(turn(), place, &stopping).is_none());
+        assert!(matches!(queue.next(&stopping), Some(Next::Drop(turns)) if turns.len() == 1));
+        // What is asked for after the cancel runs.
+        let place = queue.admit().unwrap();
+        assert!(queue.enqueue(turn(), place, &stopping).is_none());
+        assert!(matches!(queue.next(&stopping), Some(Next::Run(_, token)) if !token.is_cancelled()));
     }
 
     #[test]
