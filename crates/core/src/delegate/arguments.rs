@@ -144,6 +144,10 @@ fn folder(given: Option<&str>, workspace: &Workspace) -> Result<PathBuf, ToolErr
         return Ok(workspace.root().to_path_buf());
     };
     let outside = || format!("workspace_root {given} is not in the workspace of this session");
+    // To a tool that reads, a lone slash is the workspace; a delegate would be told the whole disk.
+    if given.bytes().all(|byte| byte == b'/') {
+        return invalid(outside());
+    }
     let Ok(path) = workspace.resolve(given) else { return invalid(outside()) };
     match std::fs::canonicalize(workspace.root().join(path)) {
         Ok(real) if !real.starts_with(workspace.root()) => invalid(outside()),
@@ -235,6 +239,7 @@ mod tests {
                 json!({"user_prompt": "x", "workspace_root": "/etc"}),
                 "workspace_root /etc is not in the workspace",
             ),
+            (json!({"user_prompt": "x", "workspace_root": "/"}), "workspace_root / is not in the workspace"),
             (
                 json!({"user_prompt": "x", "workspace_root": "../.."}),
                 "workspace_root ../.. is not in the workspace",
