@@ -66,7 +66,9 @@ impl Host {
 fn shown(content: &[ToolContent]) -> String {
     let piece = |piece: &ToolContent| match piece {
         ToolContent::Text { text } => format!(" [{text}]"),
-        ToolContent::Diff { path, old_text, new_text, .. } => format!(" [{path}: {old_text:?} → {new_text:?}]"),
+        ToolContent::Diff { path, old_text, new_text, .. } => {
+            format!(" [{path}: {old_text:?} → {new_text:?}]")
+        }
         ToolContent::Terminal { output, exit_code, .. } => format!(" [{output:?} {exit_code:?}]"),
     };
     content.iter().map(piece).collect()
