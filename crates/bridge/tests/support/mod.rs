@@ -244,6 +244,8 @@ pub struct Client {
     next_id: u64,
     /// Notifications that came while something else was awaited.
     pub notes: VecDeque<Value>,
+    /// Answers to other requests that came meanwhile: a turn may end before what ended it is answered.
+    answers: Vec<Value>,
 }
 
 impl Client {
@@ -251,7 +253,14 @@ impl Client {
         let (socket, response) = tokio_tungstenite::connect_async(request).await?;
         let protocol =
             response.headers().get("sec-websocket-protocol").map(|p| p.to_str().unwrap().to_owned());
-        Ok(Self { socket, protocol, id: String::new(), next_id: 1, notes: VecDeque::new() })
+        Ok(Self {
+            socket,
+            protocol,
+            id: String::new(),
+            next_id: 1,
+            notes: VecDeque::new(),
+            answers: Vec::new(),
+        })
     }
 
     pub async fn send(&mut self, frame: &Value) {
@@ -294,14 +303,26 @@ impl Client {
 
     /// The answer to a request, with `result` or `error`; notifications are kept.
     pub async fn answer(&mut self, id: u64) -> Value {
+        if let Some(known) = self.answers.iter().position(|frame| frame["id"] == id) {
+            return self.answers.swap_remove(known);
+        }
         loop {
             let frame = self.frame().await;
+            if frame["method"].is_string() {
+                self.notes.push_back(frame);
+                continue;
+            }
             if frame["id"] == id {
                 return frame;
             }
-            assert!(frame["method"].is_string(), "not the answer to {id}: {frame}");
-            self.notes.push_back(frame);
+            self.keep(frame);
         }
+    }
+
+    fn keep(&mut self, answer: Value) {
+        let was_asked = answer["id"].as_u64().is_some_and(|id| id < self.next_id);
+        assert!(was_asked, "an answer that nobody asked for: {answer}");
+        self.answers.push(answer);
     }
 
     pub async fn request(&mut self, method: &str, params: Value) -> Value {
@@ -320,12 +341,16 @@ impl Client {
 
     /// The params of the next notification.
     pub async fn note(&mut self) -> Value {
-        let frame = match self.notes.pop_front() {
-            Some(frame) => frame,
-            None => self.frame().await,
-        };
-        assert!(frame["method"].is_string(), "{frame}");
-        frame["params"].clone()
+        if let Some(frame) = self.notes.pop_front() {
+            return frame["params"].clone();
+        }
+        loop {
+            let frame = self.frame().await;
+            if frame["method"].is_string() {
+                return frame["params"].clone();
+            }
+            self.keep(frame);
+        }
     }
 
     /// Notes until one of them holds a text.
