@@ -7,6 +7,7 @@ mod agent;
 mod args;
 mod bridge;
 mod doctor;
+mod door;
 mod explore;
 mod local;
 mod models;

@@ -2,16 +2,18 @@
 //!
 //! What there is to do is done by the bridge that runs, so that every client sees it; without one, by this process.
 
-mod door;
+mod managed;
 mod table;
 
-use crate::{args, output};
+use crate::{args, door, output};
 use anyhow::Context;
-use door::Door;
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use managed::OurAgents;
 use openagents_core::agent::{AgentCommand, CustomAgent, CustomKind};
 use serde_json::Value;
 use std::{path::Path, process::ExitCode, time::Duration};
+
+type Door = door::Door<OurAgents>;
 
 /// Between two looks at a check.
 const LOOK: Duration = Duration::from_millis(100);

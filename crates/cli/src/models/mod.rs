@@ -2,13 +2,13 @@
 //!
 //! What there is to do is done by the bridge that runs, so that every client sees it; without one, by this process.
 
-mod door;
+mod managed;
 mod progress;
 mod table;
 
-use crate::{args, output};
+use crate::{args, door, output};
 use anyhow::Context;
-use door::Door;
+use managed::Models;
 use openagents_core::model::ModelCommand;
 use progress::End;
 use serde_json::Value;
@@ -17,6 +17,8 @@ use std::{
     path::Path,
     process::ExitCode,
 };
+
+type Door = door::Door<Models>;
 
 const DEFAULT: &str = "gpt-oss-20b";
 
@@ -80,11 +82,22 @@ fn download(door: &mut Door, id: Option<&str>, accept: bool) -> anyhow::Result<E
             Ok(ExitCode::SUCCESS)
         }
         End::Stopped => {
-            let paused = door.pause(id)?;
+            let paused = pause(door, id)?;
             let goes_on = "`openagents models download` goes on from there";
             output::warn(&format!("{} is {}; {goes_on}", name(&model), table::status(&paused["status"])));
             Ok(ExitCode::from(130))
         }
+    }
+}
+
+/// Stops a download for now, if it goes on; returns the card afterwards.
+fn pause(door: &mut Door, id: &str) -> anyhow::Result<Value> {
+    let model = card(&door.snapshot()?, id)?;
+    match model["status"]["state"].as_str() {
+        Some("downloading" | "verifying") => {
+            card(&door.command(ModelCommand::Pause { id: id.to_owned() })?, id)
+        }
+        _ => Ok(model),
     }
 }
 

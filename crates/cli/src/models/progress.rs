@@ -1,6 +1,6 @@
 //! A download or a verification in the terminal, until its end or Ctrl-C.
 
-use super::{card, door::Door};
+use super::{Door, card};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::time::Duration;
