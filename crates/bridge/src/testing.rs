@@ -156,11 +156,11 @@ fn edit() -> SessionUpdate {
         title: Some("Edit src/a.rs".to_owned()),
         kind: Some(ToolKind::Edit),
         raw_input: Some(json!({"path": "src/a.rs"})),
-        locations: vec![Location { path: "/work/src/a.rs".to_owned(), line: Some(3) }],
+        locations: vec![Location { path: "/projects/demo/src/a.rs".to_owned(), line: Some(3) }],
         content: vec![
             ToolContent::Text { text: "As you asked".to_owned() },
             ToolContent::Diff {
-                path: "/work/src/a.rs".to_owned(),
+                path: "/projects/demo/src/a.rs".to_owned(),
                 old_text: None,
                 new_text: "fn a() {}\n".to_owned(),
                 truncated: true,
