@@ -126,7 +126,9 @@ async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
     let desktop = Desktop::start(&program, home.path(), Some(project.path())).await?;
     desktop.until("the end of the plan", COMPLETE).await?;
     let page = &desktop.page;
-    page.execute("document.querySelector('input[name=mode][value=gptoss_20b]').click()", Vec::new()).await?;
+    page.execute("document.querySelector('button[data-mode]').click()", Vec::new()).await?;
+    let choose = "const found = document.querySelector('[data-choice=gptoss_20b]'); found?.click(); return found !== null";
+    desktop.until("the local model among those who answer", choose).await?;
     let prompt = page.find(Locator::Css("textarea[aria-label=Prompt]")).await?;
     prompt.send_keys("What is in this folder?").await?;
     page.find(Locator::Css("button[aria-label=Send]")).await?.click().await?;
