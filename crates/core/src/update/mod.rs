@@ -4,7 +4,7 @@
 //! fields may be added with `#[serde(default)]`, never renamed.
 
 #[cfg(test)]
-mod old_logs;
+mod old_logs_tests;
 mod summary;
 mod tool_call;
 
