@@ -3,7 +3,7 @@
 use crate::{folder, window};
 use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor, Providers, Surroundings};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, NetworkConfig, Providers, Surroundings};
 use openagents_core::{
     folders::{HOME_VARIABLE, data_folder, models_folder},
     history::HistoryRoots,
@@ -113,7 +113,8 @@ fn open_on(app: &AppHandle, port: u16) {
         home: home.clone(),
         port,
         root: root.clone().unwrap_or(directory),
-        ios: IosDoor::Off,
+        ios: None,
+        network: NetworkConfig::default(),
         history: HistoryRoots::from_env(),
     };
     match async_runtime::block_on(Bridge::start_with(config.clone(), providers)) {

@@ -133,7 +133,7 @@ impl Bridge {
             back_off: BackOff::default(),
             limits: Limits::default(),
             port: address.port(),
-            ios: config.ios,
+            ios: config.ios.unwrap_or_default(),
             resumes: Resumes::default(),
             closing: CancellationToken::new(),
             connections: TaskTracker::new(),

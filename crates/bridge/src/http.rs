@@ -1,7 +1,9 @@
 //! The listener and the doors: who asks, what for, and may they.
 
 use crate::{
-    IosDoor, acp,
+    IosDoor,
+    access::Pass,
+    acp,
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
@@ -29,9 +31,21 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+/// Which doors a request may knock at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listener {
+    /// This machine: every door.
+    Loopback,
+    /// The network, encrypted: the page and ACP.
+    Web,
+    /// The network, in clear text: the iOS app and nothing else.
+    App,
+}
+
 /// Where a request comes from.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
+    pub(crate) listener: Listener,
     pub(crate) address: IpAddr,
     pub(crate) stranger: Stranger,
 }
@@ -69,7 +83,8 @@ pub(crate) async fn listen(listener: TcpListener, shared: Arc<Shared>, stop: Can
 async fn exchange(stream: TcpStream, address: SocketAddr, stranger: Stranger, router: Router) {
     // Updates are small and wanted now.
     let _ = stream.set_nodelay(true);
-    let caller = Caller { address: address.ip().to_canonical(), stranger: stranger.clone() };
+    let address = address.ip().to_canonical();
+    let caller = Caller { listener: Listener::Loopback, address, stranger: stranger.clone() };
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(caller.clone());
@@ -161,7 +176,7 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     if let Some(upgrade) = upgrade {
         let connections = shared.connections.clone();
         connections.spawn(async move {
-            acp::serve(shared, upgrade).await;
+            acp::serve(shared, upgrade, Pass::local()).await;
             drop((place, caller));
         });
     }

@@ -6,6 +6,7 @@
 //! a door (`acp`, `ios`) turns each into a call. The way out: a turn appends updates to the `store`, a session
 //! (`sessions`) shows them once they are on disk, and each connection's `outbox` reads on from its own position.
 
+mod access;
 mod address;
 mod agents;
 mod auth;
@@ -42,7 +43,7 @@ pub use error::BridgeError;
 pub use sessions::Explore;
 
 use openagents_core::history::HistoryRoots;
-use std::path::PathBuf;
+use std::{net::IpAddr, path::PathBuf};
 
 /// Who may use the door of the OpenAgents iOS app, which has no token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,8 +51,30 @@ pub enum IosDoor {
     /// Nobody.
     #[default]
     Off,
+    /// Those whom a person allows, one by one, on this machine and on the network.
+    Ask,
     /// Everybody on this machine (loopback only).
     Allow,
+}
+
+/// How the network is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkConfig {
+    /// Serves the page and ACP on the network, encrypted; `None` as a person has switched it.
+    pub lan: Option<bool>,
+    /// Port of the encrypted listener; 0 picks one.
+    pub port: u16,
+    /// The addresses that are served; `None` those that this machine has on its network, followed as they change.
+    pub addresses: Option<Vec<IpAddr>>,
+    /// Announces the listeners by mDNS.
+    pub announce: bool,
+}
+
+impl Default for NetworkConfig {
+    /// As a person has switched it, on port 9443.
+    fn default() -> Self {
+        Self { lan: None, port: 9443, addresses: None, announce: true }
+    }
 }
 
 /// How a bridge is started.
@@ -63,8 +86,10 @@ pub struct BridgeConfig {
     pub port: u16,
     /// The server's own workspace: known, shown to iOS, the fallback of its door.
     pub root: PathBuf,
-    /// See [`IosDoor`].
-    pub ios: IosDoor,
+    /// Who may use the door of the iOS app; `None` as a person has switched it.
+    pub ios: Option<IosDoor>,
+    /// What is served to other devices.
+    pub network: NetworkConfig,
     /// Where other agents keep their logs.
     pub history: HistoryRoots,
 }

@@ -6,7 +6,7 @@
 use crate::{bridge, output, signals::Interrupts, surroundings};
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
-use openagents_bridge::{Bridge, BridgeConfig, IosDoor, running};
+use openagents_bridge::{Bridge, BridgeConfig, IosDoor, NetworkConfig, running};
 use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::{Value, json};
 use std::{path::PathBuf, process::ExitCode};
@@ -50,7 +50,9 @@ async fn serve() -> anyhow::Result<ExitCode> {
 async fn start(home: PathBuf) -> anyhow::Result<Bridge> {
     let root = std::env::current_dir().context("the current folder is gone")?;
     let root = Workspace::open(&root).map_or(root, |workspace| workspace.root().to_owned());
-    let config = BridgeConfig { home, port: 0, root, ios: IosDoor::Off, history: HistoryRoots::from_env() };
+    let network = NetworkConfig { lan: Some(false), ..NetworkConfig::default() };
+    let ios = Some(IosDoor::Off);
+    let config = BridgeConfig { home, port: 0, root, ios, network, history: HistoryRoots::from_env() };
     let bridge = Bridge::start_with(config, surroundings::providers).await?;
     bridge.notices().iter().for_each(|notice| output::warn(notice));
     Ok(bridge)

@@ -8,7 +8,7 @@ use crate::{
     surroundings,
 };
 use anyhow::Context;
-use openagents_bridge::{Bridge, BridgeConfig, IosDoor};
+use openagents_bridge::{Bridge, BridgeConfig, IosDoor, NetworkConfig};
 use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::json;
 use std::process::ExitCode;
@@ -31,7 +31,8 @@ pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
         home: surroundings::data_folder()?,
         port: arguments.port,
         root: root.clone(),
-        ios,
+        ios: Some(ios),
+        network: NetworkConfig::default(),
         history: HistoryRoots::from_env(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -1,7 +1,7 @@
 //! ACP's words into calls: the one table of what may be asked, with which params, and by whom.
 
 use super::{agents, approvals, models};
-use crate::{error::Fault, policy::Policy, sessions::Said};
+use crate::{access::Scope, error::Fault, policy::Policy, sessions::Said};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock,
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
@@ -10,19 +10,6 @@ use agent_client_protocol_schema::v1::{
 use openagents_core::{agent::AgentCommand, explore::PlannerChoice, model::ModelCommand};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-
-/// Whether a client may look, act, or see everything. The local token may do all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Scope {
-    /// Sessions and their updates.
-    View,
-    /// Start and stop turns.
-    Prompt,
-    /// Answer what agents ask for.
-    Approve,
-    /// Every frame of everybody.
-    Admin,
-}
 
 /// What a client asks for.
 #[derive(Debug)]

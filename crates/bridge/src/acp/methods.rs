@@ -2,10 +2,11 @@
 
 use super::{
     approvals::{Answer as Answered, Requests},
-    from_wire::{self, Call, Scope},
+    from_wire::{self, Call},
     requests, to_wire,
 };
 use crate::{
+    access::Pass,
     agents::AgentsDesk,
     error::Fault,
     feed::Feed,
@@ -36,6 +37,7 @@ pub(super) struct Methods {
     line: Arc<Line>,
     outbox: Outbox,
     requests: Arc<Requests>,
+    pass: Arc<Pass>,
     follows: HashSet<Arc<str>>,
 }
 
@@ -55,8 +57,14 @@ enum Answer {
 }
 
 impl Methods {
-    pub(super) fn new(shared: Arc<Shared>, line: Arc<Line>, outbox: Outbox, requests: Arc<Requests>) -> Self {
-        Self { shared, line, outbox, requests, follows: HashSet::new() }
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        line: Arc<Line>,
+        outbox: Outbox,
+        requests: Arc<Requests>,
+        pass: Arc<Pass>,
+    ) -> Self {
+        Self { shared, line, outbox, requests, pass, follows: HashSet::new() }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -70,7 +78,7 @@ impl Methods {
 
     pub(super) async fn notification(&mut self, method: &str, params: Value) {
         // A notification has no answer, not even when it is wrong.
-        if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, Scope::Admin)
+        if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, self.pass.scope())
             && let Ok(Some(session)) = self.shared.hub.find(&cancel.session_id.0).await
         {
             session.cancel();
@@ -97,7 +105,7 @@ impl Methods {
     }
 
     pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
-        let answer = match from_wire::call(method, params, Scope::Admin) {
+        let answer = match from_wire::call(method, params, self.pass.scope()) {
             Ok(Call::Models(_) | Call::Model(_)) if self.shared.models.is_none() => {
                 Err(Fault::method_not_found(method))
             }

@@ -10,7 +10,7 @@
 pub mod agents;
 
 use futures::{SinkExt, StreamExt};
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor, Providers};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor, NetworkConfig, Providers};
 use openagents_core::{
     CancellationToken,
     explore::{ExploreOutcome, ExploreRequest},
@@ -183,7 +183,8 @@ pub fn config(home: &Path, workspace: &Path) -> BridgeConfig {
         home: home.to_owned(),
         port: 0,
         root: workspace.to_owned(),
-        ios: IosDoor::Allow,
+        ios: Some(IosDoor::Allow),
+        network: NetworkConfig { announce: false, ..NetworkConfig::default() },
         history: HistoryRoots::default(),
     }
 }
