@@ -18,7 +18,7 @@ refuse() {
 
 build="build-essential cmake libclang-dev pkg-config ca-certificates"
 desktop="$build libwebkit2gtk-4.1-dev libdbus-1-dev"
-tests="$desktop webkit2gtk-driver xvfb chromium fonts-dejavu-core ripgrep procps python3 python3-venv"
+tests="$desktop webkit2gtk-driver xvfb chromium libnss3-tools fonts-dejavu-core ripgrep procps python3 python3-venv"
 python="python3 python3-venv"
 macos_check="rustc-web cargo-web rust-web-src"
 

@@ -30,6 +30,7 @@ fn main() -> anyhow::Result<()> {
     }
     let app = builder
         .plugin(tauri_plugin_dialog::init())
+        .plugin(tauri_plugin_notification::init())
         .plugin(tauri_plugin_opener::init())
         .plugin(window::remember_geometry())
         .menu(menu::build)
@@ -38,7 +39,8 @@ fn main() -> anyhow::Result<()> {
         .invoke_handler(tauri::generate_handler![
             commands::bridge_address,
             commands::pick_folder,
-            commands::pick_model
+            commands::pick_model,
+            commands::notify
         ])
         .setup(|app| {
             end_on_signals(app.handle());

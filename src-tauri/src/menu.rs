@@ -53,6 +53,8 @@ fn file(app: &AppHandle) -> tauri::Result<Submenu<Wry>> {
     let menu = SubmenuBuilder::new(app, "File")
         .item(&command(app, "new-exploration", "New Exploration", "CmdOrCtrl+N")?)
         .item(&command(app, "open-folder", "Open Folder…", "CmdOrCtrl+O")?)
+        .separator()
+        .text("devices", "Pair a Device…")
         .separator();
     #[cfg(target_os = "macos")]
     let menu = menu.close_window();
