@@ -5,7 +5,7 @@ use crate::{
     outbox::{self, Dialect, Follow, Out, Outbox, Sender},
     sessions::Hub,
     shared::Shared,
-    socket::{self, Closing, Socket},
+    transport::{Closing, Socket, websocket},
 };
 use futures::StreamExt;
 use std::{
@@ -144,7 +144,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
     let (remains, polite) = tokio::join!(sending, receiving);
     if let Ok(mut socket) = stream.reunite(remains.sink) {
         match remains.closing {
-            Some(closing) => socket::close(socket, &closing).await,
+            Some(closing) => websocket::close(socket, &closing).await,
             None if cut.is_cancelled() => {}
             // Answers the good-bye; a client that is gone already hears nothing.
             None => drop(tokio::time::timeout(GOOD_BYE, socket.close(None)).await),

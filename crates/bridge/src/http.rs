@@ -10,7 +10,7 @@ use crate::{
     limits::{SOCKET_BUFFER, STRANGER_FRAME, STRANGER_TIME, Stranger},
     page,
     shared::Shared,
-    socket::{self, Closing},
+    transport::{Closing, websocket},
 };
 use axum::{
     Router,
@@ -128,7 +128,7 @@ async fn check_host(State(shared): State<Arc<Shared>>, request: Request, next: N
 }
 
 async fn root(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    if !socket::is_upgrade(request.headers()) {
+    if !websocket::is_upgrade(request.headers()) {
         return files(State(shared), request).await;
     }
     // The app is no page: whoever has an Origin is something else.
@@ -145,7 +145,7 @@ async fn root(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let Some(place) = shared.limits.ios(caller.address) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     };
-    let (response, upgrade) = socket::upgrade(request, None);
+    let (response, upgrade) = websocket::upgrade(request, None);
     if let Some(upgrade) = upgrade {
         let connections = shared.connections.clone();
         connections.spawn(async move {
@@ -157,7 +157,7 @@ async fn root(State(shared): State<Arc<Shared>>, request: Request) -> Response {
 }
 
 async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    if !socket::is_upgrade(request.headers()) {
+    if !websocket::is_upgrade(request.headers()) {
         return refuse(StatusCode::UPGRADE_REQUIRED, "ACP is spoken over a WebSocket here.");
     }
     let Some(caller) = caller(&request) else { return no_caller() };
@@ -172,7 +172,7 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     };
     caller.stranger.leave();
     let protocol = auth::offers_protocol(request.headers()).then_some(SUBPROTOCOL);
-    let (response, upgrade) = socket::upgrade(request, protocol);
+    let (response, upgrade) = websocket::upgrade(request, protocol);
     if let Some(upgrade) = upgrade {
         let connections = shared.connections.clone();
         connections.spawn(async move {
@@ -196,12 +196,12 @@ async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> 
     if !auth::offers_protocol(request.headers()) {
         return refused();
     }
-    let (response, upgrade) = socket::upgrade(request, Some(SUBPROTOCOL));
+    let (response, upgrade) = websocket::upgrade(request, Some(SUBPROTOCOL));
     if let Some(upgrade) = upgrade {
         let connections = shared.connections.clone();
         connections.spawn(async move {
-            if let Some(socket) = socket::open(upgrade, STRANGER_FRAME).await {
-                socket::close(socket, &Closing::no_token()).await;
+            if let Some(socket) = websocket::open(upgrade, STRANGER_FRAME).await {
+                websocket::close(socket, &Closing::no_token()).await;
             }
             drop((refusal, caller));
         });

@@ -29,9 +29,9 @@ mod prune;
 mod rpc;
 mod sessions;
 mod shared;
-mod socket;
 #[cfg(test)]
 mod testing;
+mod transport;
 
 pub mod acp;
 pub mod store;

@@ -8,8 +8,8 @@ use crate::{
     inspect::{Direction, Inspector, Line},
     rpc,
     sessions::{Session, Wake},
-    socket::{Closing, Socket},
     store::{StoreError, Stored},
+    transport::{Closing, Socket},
 };
 use futures::{SinkExt, stream::SplitSink};
 use openagents_core::{approval::Approval, model::Activity};

@@ -15,8 +15,8 @@ use crate::{
     rpc::{self, Incoming},
     sessions::Session,
     shared::Shared,
-    socket::{self, Closing},
     store::Stored,
+    transport::{Closing, websocket},
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_core::{approval::Approval, model::Activity};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// Serves an authenticated connection until it ends.
 pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, pass: Arc<Pass>) {
-    let Some(socket) = socket::open(upgrade, ACP_FRAME).await else { return };
+    let Some(socket) = websocket::open(upgrade, ACP_FRAME).await else { return };
     let line = Line::new("acp");
     let lifeline = Arc::new(Lifeline { cut: pass.revoked.child_token(), ..Lifeline::default() });
     let manner = Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false, lifeline };

@@ -18,8 +18,8 @@ use crate::{
     rpc::{self, Incoming},
     sessions::Session,
     shared::Shared,
-    socket::{self, Closing},
     store::Stored,
+    transport::{Closing, websocket},
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_core::{approval::Approval, model::Activity};
@@ -36,7 +36,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
     // Dropped last: whoever waits for the end finds the place.
     let _ended = live.end();
     let serving = async {
-        let socket = socket::open(upgrade, IOS_FRAME).await?;
+        let socket = websocket::open(upgrade, IOS_FRAME).await?;
         let lifeline = live.lifeline.clone();
         let manner = Manner { line: line.clone(), frame_limit: IOS_FRAME, binary: true, lifeline };
         let dialect = Ios::new(phone.clone());

@@ -1,8 +1,9 @@
-//! The WebSocket upgrade, and the end of a socket.
+//! The WebSocket: its upgrade, and its end.
 //!
 //! Done by hand rather than with axum's extractor for one reason: a frame over the limit has to be answered with
 //! close 1009, and a client reads that only if the bytes that it is still sending are read as well.
 
+use super::{Closing, Socket};
 use axum::{
     body::Body,
     extract::Request,
@@ -17,50 +18,16 @@ use tokio::io::AsyncReadExt;
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
-        Message,
         handshake::derive_accept_key,
-        protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
+        protocol::{Role, WebSocketConfig},
     },
 };
 
-pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+pub(super) type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// How long, and how much, is read from a client that was told to stop.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 const DRAIN_BYTES: u64 = 256 << 20;
-
-/// Why and how a socket is closed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Closing {
-    pub(crate) code: u16,
-    pub(crate) reason: String,
-}
-
-impl Closing {
-    pub(crate) fn going_away() -> Self {
-        Self { code: 1001, reason: "OpenAgents is shutting down.".to_owned() }
-    }
-
-    pub(crate) fn too_big(limit: usize) -> Self {
-        Self { code: 1009, reason: format!("A frame may have {limit} bytes at most.") }
-    }
-
-    pub(crate) fn not_text() -> Self {
-        Self { code: 1003, reason: "Frames must be UTF-8 text.".to_owned() }
-    }
-
-    /// Codes from 4000 on are an application's own; the page knows this one.
-    pub(crate) fn no_token() -> Self {
-        Self { code: 4401, reason: "The token is missing or wrong.".to_owned() }
-    }
-
-    pub(crate) fn message(&self) -> Message {
-        Message::Close(Some(CloseFrame {
-            code: CloseCode::from(self.code),
-            reason: self.reason.as_str().into(),
-        }))
-    }
-}
 
 /// Returns whether a request wants to become a WebSocket.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
