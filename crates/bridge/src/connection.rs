@@ -20,6 +20,8 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes, error::CapacityError};
 use tokio_util::sync::CancellationToken;
 
+/// A frame that is not taken within this time ends the connection.
+const STUCK: Duration = Duration::from_secs(30);
 /// How long a polite good-bye may take.
 const GOOD_BYE: Duration = Duration::from_secs(1);
 
@@ -83,6 +85,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
         line: manner.line.clone(),
         inspector: shared.inspector.clone(),
         heard: heard.clone(),
+        stuck: STUCK,
         hangup: hangup.clone(),
         closing: shared.closing.clone(),
     };

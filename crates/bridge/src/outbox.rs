@@ -33,8 +33,6 @@ use tokio_util::sync::CancellationToken;
 const ANSWERS: usize = 64;
 /// Updates that are read at a time.
 pub(crate) const PAGE: usize = 64;
-/// A frame that is not taken within this time ends the connection.
-const STUCK: Duration = Duration::from_secs(30);
 /// The same once the receiving half has ended.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 const PING_EVERY: Duration = Duration::from_secs(20);
@@ -122,6 +120,8 @@ pub(crate) struct Sender<D> {
     pub(crate) inspector: Arc<Inspector>,
     /// Set by the receiving half at every sign of life.
     pub(crate) heard: Arc<AtomicBool>,
+    /// A frame that is not taken within this time ends the connection.
+    pub(crate) stuck: Duration,
     /// Cancelled when the receiving half has ended.
     pub(crate) hangup: CancellationToken,
     /// Cancelled when the bridge goes down.
@@ -420,7 +420,7 @@ impl<D: Dialect> Pump<D> {
         };
         tokio::select! {
             biased;
-            sent = tokio::time::timeout(STUCK, self.sender.sink.send(message)) => match sent {
+            sent = tokio::time::timeout(self.sender.stuck, self.sender.sink.send(message)) => match sent {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(_)) | Err(_) => Err(None),
             },

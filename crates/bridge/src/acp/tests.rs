@@ -1,8 +1,5 @@
-use super::{
-    from_wire::{self, Scope},
-    to_wire,
-};
-use crate::testing;
+use super::{from_wire, to_wire};
+use crate::{access::Scope, testing};
 use serde_json::{Value, json};
 
 #[test]
