@@ -15,3 +15,21 @@ pub(crate) enum Scope {
     /// Every frame of everybody, settings and devices.
     Admin,
 }
+
+impl Scope {
+    /// The word that stands for it on the wire and in the store.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::Prompt => "prompt",
+            Self::Approve => "approve",
+            Self::Admin => "admin",
+        }
+    }
+
+    pub(crate) fn read(word: &str) -> Option<Self> {
+        [Self::View, Self::Prompt, Self::Approve, Self::Admin]
+            .into_iter()
+            .find(|scope| scope.as_str() == word)
+    }
+}

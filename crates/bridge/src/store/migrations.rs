@@ -67,6 +67,25 @@ const STEPS: &[&str] = &[
     ) STRICT;",
     // 4: what a delegate was told to keep to.
     "ALTER TABLE sessions ADD COLUMN limits_json TEXT;",
+    // 5: devices that were paired, and what was done from afar.
+    "CREATE TABLE devices (
+        id TEXT PRIMARY KEY NOT NULL,
+        name TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        token_hash BLOB NOT NULL UNIQUE,
+        created_ts INTEGER NOT NULL,
+        last_seen_ts INTEGER,
+        last_address TEXT
+    ) STRICT;
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY NOT NULL,
+        ts INTEGER NOT NULL,
+        device_id TEXT,
+        name TEXT NOT NULL,
+        address TEXT NOT NULL,
+        action TEXT NOT NULL,
+        detail TEXT NOT NULL
+    ) STRICT;",
 ];
 
 /// The version that this program writes.

@@ -4,8 +4,10 @@
 //! disk, so that what was ever shown to a client can be shown again.
 
 mod approvals;
+mod audit;
 mod children;
 mod decisions;
+mod devices;
 mod migrations;
 mod open;
 mod presence;
@@ -18,7 +20,11 @@ mod writer;
 mod tests;
 
 pub(crate) use approvals::{ApprovalChange, Asked, Decided};
+#[allow(unused_imports, reason = "on its way")]
+pub(crate) use audit::{AuditRow, Deed};
 pub(crate) use children::Parent;
+#[allow(unused_imports, reason = "on its way")]
+pub(crate) use devices::DeviceRow;
 pub use open::DATABASE_FILE;
 pub(crate) use open::create_folder;
 pub use reader::SessionRow;
@@ -34,7 +40,7 @@ use std::{
     sync::Arc,
 };
 use tokio::sync::oneshot;
-use writer::{Job, Writer};
+use writer::{Job, Write, Writer};
 
 /// One numbered update of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,8 +150,20 @@ impl Store {
         &self,
         write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), StoreError> {
+        self.write_as(false, Box::new(write))
+    }
+
+    /// Changes something that a power cut must not undo. Blocks.
+    fn write_durably(
+        &self,
+        write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.write_as(true, Box::new(write))
+    }
+
+    fn write_as(&self, durable: bool, write: Write) -> Result<(), StoreError> {
         let (done, result) = oneshot::channel();
-        self.writer.send(Job::Write { write: Box::new(write), done })?;
+        self.writer.send(Job::Write { write, durable, done })?;
         result.blocking_recv().map_err(|_| StoreError::Closed)?
     }
 

@@ -295,6 +295,29 @@ fn version_three_adds_delegates_approvals_and_decisions() {
 }
 
 #[test]
+fn version_five_adds_devices_and_the_audit() {
+    let (four, five) = (shape(4), shape(5));
+    let added: Vec<&str> = five.lines().filter(|line| !four.lines().any(|known| known == *line)).collect();
+    insta::assert_snapshot!(added.join("\n"), @r"
+    audit.id INTEGER
+    audit.ts INTEGER
+    audit.device_id TEXT
+    audit.name TEXT
+    audit.address TEXT
+    audit.action TEXT
+    audit.detail TEXT
+    devices.id TEXT
+    devices.name TEXT
+    devices.scope TEXT
+    devices.token_hash BLOB
+    devices.created_ts INTEGER
+    devices.last_seen_ts INTEGER
+    devices.last_address TEXT
+    ");
+    assert_eq!(five.lines().count(), four.lines().count() + added.len());
+}
+
+#[test]
 fn a_database_of_version_two_keeps_what_it_has() {
     let home = tempfile::tempdir().unwrap();
     {

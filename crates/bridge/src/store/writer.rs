@@ -77,6 +77,8 @@ pub(super) enum Job {
     },
     Write {
         write: Write,
+        /// It is on the disk itself before it is told.
+        durable: bool,
         done: oneshot::Sender<Result<(), StoreError>>,
     },
     Flush {
@@ -94,9 +96,9 @@ impl Job {
         }
     }
 
-    /// What a person allowed must not be forgotten, nor what they did not allow be asked for again.
+    /// What a person allowed must not be forgotten, nor what they took back come to life again.
     fn survives_a_power_cut(&self) -> bool {
-        matches!(self, Self::Decide { .. })
+        matches!(self, Self::Decide { .. } | Self::Write { durable: true, .. })
     }
 }
 
