@@ -8,6 +8,8 @@ const USES = {
   backend: [],
   theme: [],
   json: ['theme'],
+  phone: [],
+  install: ['theme'],
   connection: ['backend', 'theme'],
   plan: ['connection', 'theme'],
   models: ['connection', 'theme'],

@@ -1,4 +1,4 @@
-/** What the page needs from the program that shows it. Everything else goes over the bridge's WebSocket. */
+/** What the page needs from the program that shows it. Everything else goes over the link to the bridge. */
 export interface Backend {
   readonly kind: 'tauri' | 'browser';
   /** Where the bridge is and what opens its door; `token` is null when this page was never given one. */
@@ -9,6 +9,8 @@ export interface Backend {
   pickModel?: () => Promise<string | null>;
   /** Hears what a person chose in the shell's menu, and folders that were opened from outside the page. */
   listen?: (commands: Commands) => void;
+  /** The token is that of a paired device. */
+  readonly paired?: boolean;
 }
 
 /** Ids of menu items, and what they do. */
@@ -20,6 +22,8 @@ export interface Commands {
 export interface Address {
   /** `ws://127.0.0.1:9099/acp` */
   socket: string;
+  /** `https://mac.local:9443/acp`: the same over HTTP alone. Absent where a WebSocket can always be opened. */
+  events?: string;
   port: number;
   token: string | null;
   /** A folder to explore as soon as the page is connected. */

@@ -1,36 +1,84 @@
 import type { Address, Backend } from './backend';
 import { parseFragment, sessionFragment } from './fragment';
 
-const KEY = 'openagents.token';
+const TAB = 'openagents.token';
+const DEVICE = 'openagents.device';
+/** Where storage is switched off, to name it is an error already. */
+const local = (): Storage => localStorage;
+const session = (): Storage => sessionStorage;
 
-/** A tab: the token comes in the fragment once and stays for as long as the tab does. */
+/**
+ * A page in a browser. A token that came in the fragment is kept for as long as the tab lives; the token of a paired
+ * device for as long as the device is paired.
+ */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';
+  /** The pairing code of the address that was opened here. */
+  code: string | null = null;
   #token: string | null = null;
 
   constructor() {
     this.takeToken();
   }
 
-  /** Returns true when the address carried a token, which is then gone from the address bar. */
+  /** The token is that of a paired device. */
+  get paired(): boolean {
+    return this.#token === null && read(local, DEVICE) !== null;
+  }
+
+  /** Returns true when the address carried a token. It is gone from the address bar then, as a code is. */
   takeToken(): boolean {
-    const { token, session } = parseFragment(location.hash);
-    if (token === null) {
-      this.#token ??= sessionStorage.getItem(KEY);
-      return false;
+    const { token, pair, session: shown } = parseFragment(location.hash);
+    if (pair !== null) this.code = pair;
+    if (token !== null) {
+      this.#token = token;
+      write(session, TAB, token);
+    } else {
+      this.#token ??= read(session, TAB);
     }
-    this.#token = token;
-    sessionStorage.setItem(KEY, token);
-    history.replaceState(history.state, '', `${location.pathname}${location.search}${sessionFragment(session)}`);
-    return true;
+    if (token !== null || pair !== null) history.replaceState(history.state, '', `${location.pathname}${location.search}${sessionFragment(shown)}`);
+    return token !== null;
+  }
+
+  /** This device was paired: its token opens the door from now on. */
+  pairedWith(token: string): void {
+    this.#token = null;
+    write(session, TAB, null);
+    write(local, DEVICE, token);
+    // Where nothing can be kept, the device is paired for this visit.
+    if (read(local, DEVICE) !== token) this.#token = token;
+  }
+
+  /** This device is paired no more. */
+  unpaired(): void {
+    write(local, DEVICE, null);
   }
 
   address(): Promise<Address> {
     const secure = location.protocol === 'https:';
     return Promise.resolve({
       socket: `${secure ? 'wss' : 'ws'}://${location.host}/acp`,
+      events: `${location.origin}/acp`,
       port: Number(location.port) || (secure ? 443 : 80),
-      token: this.#token,
+      token: this.#token ?? read(local, DEVICE),
     });
+  }
+}
+
+function read(storage: () => Storage, key: string): string | null {
+  try {
+    return storage().getItem(key);
+  } catch {
+    // Storage can be switched off.
+    return null;
+  }
+}
+
+function write(storage: () => Storage, key: string, value: string | null): void {
+  try {
+    if (value === null) storage().removeItem(key);
+    else storage().setItem(key, value);
+  } catch {
+    // Kept for this visit only.
   }
 }

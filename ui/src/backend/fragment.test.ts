@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
 import { parseFragment, sessionFragment } from './fragment';
 
+const NOTHING = { token: null, pair: null, session: null };
+
 test.each([
-  ['', { token: null, session: null }],
-  ['#', { token: null, session: null }],
-  ['#token=abc', { token: 'abc', session: null }],
-  ['#token=', { token: null, session: null }],
-  ['#token=a-b_c&session=s%201', { token: 'a-b_c', session: 's 1' }],
-  ['#session=x', { token: null, session: 'x' }],
+  ['', NOTHING],
+  ['#', NOTHING],
+  ['#token=abc', { ...NOTHING, token: 'abc' }],
+  ['#token=', NOTHING],
+  ['#token=a-b_c&session=s%201', { ...NOTHING, token: 'a-b_c', session: 's 1' }],
+  ['#session=x', { ...NOTHING, session: 'x' }],
+  ['#pair=K7QX-2M9P', { ...NOTHING, pair: 'K7QX-2M9P' }],
 ])('%s', (hash, expected) => {
   expect(parseFragment(hash)).toEqual(expected);
 });
