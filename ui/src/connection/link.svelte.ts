@@ -6,6 +6,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { Address, Backend } from '../backend';
 import { pause } from './backoff';
+import type { Access } from './devices-wire';
 import { socketStream, type Firehose } from './socket-stream';
 
 export type LinkState =
@@ -26,6 +27,8 @@ export class Link {
   port = $state<number | null>(null);
   /** The folder that the bridge was started on. */
   root = $state<string | null>(null);
+  /** What this page may do there; a bridge that says nothing of it lets nobody in but the person at its machine. */
+  access = $state.raw<Access>({ connection: null, computer: null, scope: 'admin', device: null });
 
   readonly #backend: Backend;
   readonly #firehose: Firehose;
@@ -145,8 +148,9 @@ export class Link {
         clientInfo: { name: 'openagents-page', title: this.#backend.kind === 'tauri' ? 'Desktop' : 'Browser', version: '0.1.0' },
       });
       if (mine !== this.#try) return;
-      const meta = answer._meta?.['openagents'] as { root?: string } | undefined;
+      const meta = answer._meta?.['openagents'] as ({ root?: string } & Partial<Access>) | undefined;
       this.root = meta?.root ?? null;
+      this.access = { connection: meta?.connection ?? null, computer: meta?.computer ?? null, scope: meta?.scope ?? 'admin', device: meta?.device ?? null };
       this.#connection = connection;
       this.#attempt = 0;
       this.state = { name: 'live' };

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Backend } from '../backend';
 import { Link, SILENCE } from './link.svelte';
+import type { Firehose } from './socket-stream';
 
 /** A socket whose other end is the test. */
 class Socket extends EventTarget {
@@ -57,7 +58,8 @@ function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): 
     kind,
     address: () => Promise.resolve({ socket: `ws://127.0.0.1:${port}/acp`, port, token: token && `${token}${port}` }),
   };
-  const link = new Link(backend, { updates: () => undefined, frames: () => undefined, activity: () => undefined, models: () => undefined, agents: () => undefined }, () => undefined);
+  const deaf = new Proxy({} as Firehose, { get: () => () => undefined });
+  const link = new Link(backend, deaf, () => undefined);
   link.reconnect();
   return link;
 }

@@ -1,15 +1,38 @@
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import type { AgentsSnapshot } from './agents-wire';
-import { METHODS, type ActivityParams, type Frame, type ModelsSnapshot, type Update, type UpdateParams } from './wire';
+import type { AccessParams, DevicesSnapshot } from './devices-wire';
+import {
+  METHODS,
+  type ActivityParams,
+  type Frame,
+  type ModelsSnapshot,
+  type QueueParams,
+  type SessionsParams,
+  type SnapshotParams,
+  type Update,
+  type UpdateParams,
+} from './wire';
 
-/** Takes the notifications that are ours: two that come by the thousand, and those of which only the newest counts. */
-export interface Firehose {
+/** Takes the notifications that are ours: two that come by the thousand, and those that are told one by one. */
+export interface Firehose extends Notices {
   updates(batch: Update[]): void;
   frames(batch: Frame[]): void;
+}
+
+/** Each is told behind the updates that came before it. */
+export interface Notices {
   activity(params: ActivityParams): void;
   models(snapshot: ModelsSnapshot): void;
   agents(snapshot: AgentsSnapshot): void;
+  devices(snapshot: DevicesSnapshot): void;
+  access(params: AccessParams): void;
+  sessions(params: SessionsParams): void;
+  snapshot(params: SnapshotParams): void;
+  queue(params: QueueParams): void;
 }
+
+const NOTICES = ['activity', 'models', 'agents', 'devices', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
+const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 
 /** The page is drawn no more often than this, in milliseconds. */
 const FRAME = 16;
@@ -57,19 +80,12 @@ export function socketStream(socket: WebSocket, firehose: Firehose): Stream {
       updates.push({ params, seq: meta?.seq ?? 0, ts: meta?.ts ?? Date.now(), bytes });
     } else if (message['method'] === METHODS.frame) {
       frames.push(message['params'] as Frame);
-    } else if (message['method'] === METHODS.activity) {
-      // Behind the updates that came before it.
-      flush();
-      firehose.activity(message['params'] as ActivityParams);
-      return true;
-    } else if (message['method'] === METHODS.models) {
-      firehose.models(message['params'] as ModelsSnapshot);
-      return true;
-    } else if (message['method'] === METHODS.agents) {
-      firehose.agents(message['params'] as AgentsSnapshot);
-      return true;
     } else {
-      return false;
+      const notice = NOTICE_OF.get(message['method']);
+      if (notice === undefined) return false;
+      flush();
+      firehose[notice](message['params'] as never);
+      return true;
     }
     schedule();
     return true;

@@ -1,6 +1,7 @@
 /** What the bridge adds to ACP v1. The standard shapes come from the SDK. */
 import type { SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';
 import type { Approval } from './agents-wire';
+import type { QueuedPrompt } from './devices-wire';
 
 export type { SessionInfo, SessionUpdate };
 
@@ -17,6 +18,11 @@ export const METHODS = {
   agents: '_openagents/agents',
   approvals: '_openagents/approvals',
   delegate: '_openagents/delegate',
+  devices: '_openagents/devices',
+  access: '_openagents/access',
+  sessions: '_openagents/sessions',
+  snapshot: '_openagents/snapshot',
+  queue: '_openagents/queue',
 } as const;
 
 /** One numbered entry of a session's log, as it comes over the wire. */
@@ -32,6 +38,12 @@ export interface UpdateMeta {
   /** It happened in the session of a delegate: this is the call that set the delegate to work. */
   parentCallId?: string;
   childSessionId?: string;
+  /** It is a part of a snapshot, and stands for several entries: `seq` is the number of the last one. */
+  folded?: boolean;
+  /** Who sent a prompt, and what that client calls it. */
+  connection?: string;
+  client?: string;
+  promptId?: string;
 }
 
 export interface Update {
@@ -56,6 +68,30 @@ export interface AttachResult {
   running: boolean;
   /** Which agent answers prompts. */
   mode?: string;
+  title?: string | null;
+  /** Those that wait, where the log is too long to be sent whole. */
+  approvals?: Approval[];
+  queue?: QueuedPrompt[];
+  /** The folded state comes first, and stands for all up to `seq`: what this page had of the session is void. */
+  snapshot?: { seq: number; since?: number } | null;
+}
+
+/** Params of `_openagents/snapshot`: the end of the folded state. */
+export interface SnapshotParams {
+  sessionId: string;
+  seq: number;
+}
+
+/** Params of `_openagents/queue`. */
+export interface QueueParams {
+  sessionId: string;
+  queued: QueuedPrompt[];
+}
+
+/** Params of `_openagents/sessions`: what changed in the list. */
+export interface SessionsParams {
+  sessions: SessionInfo[];
+  removed: string[];
 }
 
 export interface WorkspaceInfo {

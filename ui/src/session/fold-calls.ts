@@ -32,15 +32,22 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
 
 /** Folds in news of a call; its announcement may be missing, but the news still deserves a row. */
 export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
+  const index = rowOf(fold, body.toolCallId, at, body.title ?? openagents<ToolMeta>(body._meta).approval?.title);
+  const before = fold.rows[index] as ToolRow;
+  fold.rows[index] = { ...before, seqs: [...before.seqs, at.seq] };
+  news(fold, body, at);
+}
+
+/** What has become of a call whose row is there. */
+export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, at: Update): void {
   const meta = openagents<ToolMeta>(body._meta);
-  const index = rowOf(fold, body.toolCallId, at, body.title ?? meta.approval?.title);
+  const index = rowOf(fold, body.toolCallId, at);
   const before = fold.rows[index] as ToolRow;
   const state = toolState(body.status) ?? before.state;
   const over = state === 'done' || state === 'failed';
   const after: ToolRow = {
     ...before,
     ...details(before, { ...body, title: says(body.title, before.name) }),
-    seqs: [...before.seqs, at.seq],
     state,
     truncated: before.truncated || (meta.truncated ?? false),
     timedOut: before.timedOut || (meta.timedOut ?? false),

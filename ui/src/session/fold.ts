@@ -2,7 +2,7 @@ import type { Approval, Decision } from '../connection/agents-wire';
 import { openagents, type SessionUpdate, type Update } from '../connection/wire';
 import { planView, stilled, type PlanView } from '../plan/plan';
 import type { Row, UserRow } from '../timeline/rows';
-import { call, callUpdate, rowOf } from './fold-calls';
+import { call, callUpdate, news, rowOf } from './fold-calls';
 import { endThought, message, text, thought } from './fold-speech';
 
 export type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
@@ -68,11 +68,21 @@ export function apply(fold: Fold, update: Update): Applied {
   if (numbered && update.seq <= fold.seq) return 'again';
   if (numbered && update.seq > fold.seq + 1) return 'gap';
   if (numbered) fold.seq = update.seq;
+  enter(fold, update);
+  return 'taken';
+}
+
+/** Takes a part of a folded state, which stands for several entries: their numbers say how far it goes, and no order. */
+export function applyFolded(fold: Fold, update: Update): void {
+  fold.seq = Math.max(fold.seq, update.seq);
+  enter(fold, update);
+}
+
+function enter(fold: Fold, update: Update): void {
   fold.updates += 1;
   const { parentCallId, childSessionId } = update.params._meta?.openagents ?? {};
   if (parentCallId !== undefined && childSessionId !== undefined) delegated(fold, parentCallId, childSessionId, update);
   else take(fold, update.params.update, update);
-  return 'taken';
 }
 
 /** Ends what the log left open: its turn is over, and whoever ran it is gone. */
@@ -114,7 +124,10 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
       return;
     case 'tool_call':
       endThought(fold, at);
-      return call(fold, body, at);
+      call(fold, body, at);
+      // A call that is folded is announced with all that became of it.
+      if (at.params._meta?.openagents?.folded === true) news(fold, body, at);
+      return;
     case 'tool_call_update':
       endThought(fold, at);
       return callUpdate(fold, body, at);

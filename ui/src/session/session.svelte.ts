@@ -1,12 +1,16 @@
-import type { Activity, AttachResult, Update } from '../connection/wire';
+import type { QueuedPrompt } from '../connection/devices-wire';
+import type { Activity, AttachResult, Update, UpdateMeta } from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/modes';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from '../timeline/rows';
 import { apply, emptyFold, settle, type Asked, type Fold } from './fold';
+import { beginSnapshot, endSnapshot, takeFolded, type Snapshot } from './snapshot';
 
 /** A prompt that this page has sent and that its bridge has not answered. */
 export interface Sent {
   text: string;
+  /** Known again by it in the log, whoever else sends the same words. */
+  promptId: string;
   /** It stands in the session's log. */
   logged: boolean;
   /** The link broke before the answer came: only the log knows what became of it. */
@@ -30,6 +34,10 @@ export class Session {
   activity = $state.raw<Activity | null>(null);
   /** False while older entries of the log are still on their way. */
   caughtUp = $state(true);
+  /** How many entries of the log are still on their way. */
+  catchingUp = $state(0);
+  /** Prompts of all clients that wait for the end of the running turn, oldest first. */
+  queue = $state.raw<readonly QueuedPrompt[]>([]);
   /** The prompts that are sent and not in the log yet, oldest first. */
   pending = $state.raw<readonly string[]>([]);
   /** Set from the moment a person asks for something until the first update about it. */
@@ -41,14 +49,20 @@ export class Session {
   draft = $state('');
   /** The last connection that this session has been attached on. */
   attachedOn = -1;
+  /** The answer to an attach is on its way. */
+  attachingNow = false;
 
   #fold: Fold = emptyFold();
   #log = new Map<number, Update>();
+  /** The folded state that is on its way and takes the place of what is shown; null when none is. */
+  #snapshot: Snapshot | null = null;
+  /** Since the last attach was asked for, a folded state has begun. */
+  #renewed = false;
   #sent: Sent[] = [];
   /** What the bridge said at the last attach; null when that is out of date. */
   #known: AttachResult | null = null;
   /** What was put back into the composer because it did not arrive. */
-  #returned: string | null = null;
+  #returned: { text: string; promptIds: string[] } | null = null;
 
   constructor(id: string) {
     this.id = id;
@@ -75,15 +89,20 @@ export class Session {
   take(batch: readonly Update[]): boolean {
     let whole = true;
     for (const update of batch) {
-      const applied = apply(this.#fold, update);
-      if (applied === 'gap') whole = false;
-      if (applied !== 'taken') continue;
-      this.#log.set(update.seq, update);
+      const meta = update.params._meta?.openagents ?? {};
+      if (meta.folded === true) {
+        takeFolded((this.#snapshot ??= this.#renew()), update);
+      } else {
+        const applied = apply(this.#fold, update);
+        if (applied === 'gap') whole = false;
+        if (applied !== 'taken') continue;
+        this.#log.set(update.seq, update);
+      }
       const body = update.params.update;
       // What a delegate is told is not what this session is told.
-      if (update.params._meta?.openagents?.parentCallId !== undefined) continue;
+      if (meta.parentCallId !== undefined) continue;
       if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
-      if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '');
+      if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '', meta);
       else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update') this.waitingSince = null;
     }
     this.#publish();
@@ -96,10 +115,37 @@ export class Session {
     this.#publish();
   }
 
+  /** The list says whether a turn runs here. */
+  runs(running: boolean): void {
+    if (this.#known === null || !this.caughtUp) return;
+    this.#fold.working = running;
+    this.#publish();
+  }
+
+  queued(queue: readonly QueuedPrompt[]): void {
+    this.queue = queue;
+  }
+
+  /** An attach is asked for; returns up to where this page has the log. */
+  attaching(): number {
+    this.caughtUp = false;
+    this.#snapshot = null;
+    this.#renewed = false;
+    return this.seq;
+  }
+
   /** The bridge's answer to `attach`: how far the log goes and whether a turn runs. */
   attached(answer: AttachResult): void {
     this.#known = answer;
+    this.queue = answer.queue ?? [];
     if (answer.mode !== undefined) this.mode = answer.mode;
+    if (answer.title) this.title = answer.title;
+    if (answer.snapshot) {
+      // The first updates may have overtaken this answer, and even the last.
+      if (!this.#renewed) this.#snapshot = this.#renew();
+      this.#publish();
+      return;
+    }
     if (!answer.running) this.activity = null;
     if (answer.seq < this.#fold.seq) {
       // The log is shorter than what this page has seen: another data folder. Begin again.
@@ -107,6 +153,21 @@ export class Session {
       this.#log.clear();
     }
     this.#publish();
+  }
+
+  /** The folded state is whole: it stands for all entries up to `seq`. */
+  snapshotEnded(seq: number): void {
+    if (this.#snapshot === null) return;
+    endSnapshot(this.#snapshot, seq, this.#known?.approvals ?? []);
+    this.#fold = this.#snapshot.fold;
+    this.#log = this.#snapshot.log;
+    this.#snapshot = null;
+    this.#publish();
+  }
+
+  #renew(): Snapshot {
+    this.#renewed = true;
+    return beginSnapshot();
   }
 
   /** There is no log to attach to. */
@@ -117,7 +178,7 @@ export class Session {
   }
 
   sending(text: string): Sent {
-    const sent: Sent = { text, logged: false, adrift: false };
+    const sent: Sent = { text, promptId: freshId(), logged: false, adrift: false };
     this.problem = null;
     this.#returned = null;
     if (!this.working) this.waitingSince = Date.now();
@@ -129,7 +190,7 @@ export class Session {
   /** The turn that this page asked for has ended. */
   ended(sent: Sent): void {
     this.#forget(sent);
-    if (this.#sent.length === 0) {
+    if (this.#sent.length === 0 && this.queue.length === 0) {
       this.activity = null;
       this.#fold.working = false;
       this.waitingSince = null;
@@ -156,13 +217,14 @@ export class Session {
     this.#publish();
   }
 
-  #logged(text: string): void {
+  #logged(text: string, { connection, promptId }: UpdateMeta): void {
     const open = this.#sent.filter((sent) => !sent.logged);
-    const found = open.find((sent) => sent.text === text);
+    // The words alone do not say whose they are; a bridge that names nobody leaves no choice.
+    const found = open.find((sent) => (connection === undefined && promptId === undefined ? sent.text === text : sent.promptId === promptId));
     if (found !== undefined) {
       found.logged = true;
       if (found.adrift) this.#forget(found);
-    } else if (this.#returned !== null && this.#returned === text) {
+    } else if (this.#returned?.text === text && (promptId === undefined || this.#returned.promptIds.includes(promptId))) {
       // It arrived after all: a bridge that was frozen has read on.
       if (this.draft === text) this.draft = '';
       this.#returned = null;
@@ -181,7 +243,7 @@ export class Session {
     this.#sent = this.#sent.filter((sent) => !sent.adrift);
     const texts = lost.map((sent) => sent.text);
     this.#putBack(texts);
-    this.#returned = texts.join('\n\n');
+    this.#returned = { text: texts.join('\n\n'), promptIds: lost.map((sent) => sent.promptId) };
     this.problem = lost.length === 1 ? 'Your prompt did not arrive.' : 'Your prompts did not arrive.';
   }
 
@@ -192,7 +254,8 @@ export class Session {
   #publish(): void {
     const fold = this.#fold;
     const known = this.#known;
-    this.caughtUp = known === null || fold.seq >= known.seq;
+    this.caughtUp = this.#snapshot === null && (known === null || fold.seq >= known.seq);
+    this.catchingUp = known === null || this.caughtUp ? 0 : Math.max(0, known.seq - (this.#snapshot?.fold.seq ?? fold.seq));
     if (known !== null && this.caughtUp) this.#giveUp();
     // A log that ends in the middle of a turn (the bridge was killed) must not look as if it still worked.
     if (known?.running === false && fold.seq === known.seq) {
@@ -208,4 +271,9 @@ export class Session {
     this.pending = this.#sent.filter((sent) => !sent.logged).map((sent) => sent.text);
     this.touchedAt = Date.now();
   }
+}
+
+/** 64 random bits; `crypto.randomUUID` is not there on every page that this one may be. */
+function freshId(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(16).padStart(8, '0')).join('');
 }

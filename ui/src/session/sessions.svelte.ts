@@ -2,8 +2,21 @@ import type { ListSessionsResponse, NewSessionResponse } from '@agentclientproto
 import type { Approval } from '../connection/agents-wire';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/sentence';
-import { METHODS, openagents, type ActivityParams, type AttachResult, type ExploreResult, type SessionInfo, type SessionMeta, type Update } from '../connection/wire';
+import {
+  METHODS,
+  openagents,
+  type ActivityParams,
+  type AttachResult,
+  type ExploreResult,
+  type QueueParams,
+  type SessionInfo,
+  type SessionMeta,
+  type SessionsParams,
+  type SnapshotParams,
+  type Update,
+} from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/modes';
+import type { Asked } from './fold';
 import { Session } from './session.svelte';
 
 /** A line of the sidebar. */
@@ -13,6 +26,11 @@ export interface SessionItem {
   cwd: string;
   updatedAt: number;
   running: boolean;
+}
+
+/** A question of an agent, in the session that it is asked in. */
+export interface Waiting extends Asked {
+  session: Session;
 }
 
 /** What has been asked for and has no session yet. */
@@ -41,6 +59,8 @@ export class Sessions {
 
   readonly #link: () => Link;
   readonly #known = new Map<string, Session>();
+  /** The same, to be drawn. */
+  #followed = $state.raw<readonly Session[]>([]);
   /** Counts connections, so that each session is attached once on each. */
   #connection = 0;
   #listing: Promise<void> | null = null;
@@ -48,6 +68,21 @@ export class Sessions {
 
   constructor(link: () => Link) {
     this.#link = link;
+  }
+
+  /** Everything that agents wait for, in the sessions that this page follows, oldest first. */
+  get waiting(): Waiting[] {
+    const found = new Map<string, Waiting>();
+    for (const session of this.#followed) {
+      // A question of a delegate stands in every session above it.
+      for (const asked of session.waiting) if (!found.has(asked.approval.id)) found.set(asked.approval.id, { ...asked, session });
+    }
+    return [...found.values()].sort((a, b) => a.approval.askedAt - b.approval.askedAt);
+  }
+
+  /** How many questions wait in a session. */
+  waitingIn(id: string): number {
+    return this.#followed.find((session) => session.id === id)?.waiting.length ?? 0;
   }
 
   /** A connection is up: catch up with what is shown, and with what runs behind it. */
@@ -75,8 +110,72 @@ export class Sessions {
       }
       const before = { title: session.title, working: session.working };
       const whole = session.take(updates);
-      if (!whole && session.attachedOn === this.#connection) void this.#attach(session);
+      // What an attach that is under way leaves out comes with its answer.
+      if (!whole && session.attachedOn === this.#connection && !session.attachingNow) void this.#attach(session);
       if (session.title !== before.title || session.working !== before.working) void this.refresh();
+    }
+  }
+
+  snapshotEnded({ sessionId, seq }: SnapshotParams): void {
+    this.#known.get(sessionId)?.snapshotEnded(seq);
+  }
+
+  queued({ sessionId, queued }: QueueParams): void {
+    this.#known.get(sessionId)?.queued(queued);
+  }
+
+  /** The bridge says what changed in the list. */
+  changed({ sessions, removed }: SessionsParams): void {
+    const gone = new Set(removed);
+    const items = new Map(this.items.filter(({ id }) => !gone.has(id)).map((known) => [known.id, known]));
+    for (const info of sessions) {
+      const next = item(info);
+      const session = this.#known.get(next.id);
+      if (session !== undefined) {
+        session.cwd = next.cwd;
+        if (items.get(next.id)?.running !== next.running) session.runs(next.running);
+      }
+      items.set(next.id, next);
+    }
+    this.items = [...items.values()];
+    for (const id of removed) this.#forget(id);
+    this.#followRunning();
+  }
+
+  /** Deletes a session for everybody; rejects with the reason when it stays. */
+  async remove(id: string): Promise<void> {
+    await this.#link().request('session/delete', { sessionId: id });
+    this.items = this.items.filter((known) => known.id !== id);
+    this.#forget(id);
+  }
+
+  /** Takes a prompt of whomever out of the queue. */
+  async unqueue(session: Session, id: string): Promise<void> {
+    session.problem = null;
+    try {
+      await this.#link().request(`${METHODS.queue}/remove`, { sessionId: session.id, id });
+    } catch (error) {
+      session.problem = sentence(error);
+    }
+  }
+
+  #forget(id: string): void {
+    this.#known.delete(id);
+    this.#followed = [...this.#known.values()];
+    if (this.open?.id === id) {
+      this.open = null;
+      this.problem = 'This session was deleted.';
+    }
+  }
+
+  /** What runs may ask something, and is followed for that, whatever is on the screen. */
+  #followRunning(): void {
+    for (const { id, running, cwd, title } of this.items.filter((known) => known.running).slice(0, KEPT)) {
+      const session = this.#known.get(id) ?? this.#keep(new Session(id));
+      if (!running || session.attachedOn === this.#connection) continue;
+      session.cwd = cwd;
+      session.title ??= title;
+      void this.#attach(session);
     }
   }
 
@@ -183,7 +282,8 @@ export class Sessions {
     const connection = this.#connection;
     const sent = session.sending(text);
     try {
-      await this.#link().request('session/prompt', { sessionId: session.id, prompt: [{ type: 'text', text }] });
+      const prompt = [{ type: 'text', text }];
+      await this.#link().request('session/prompt', { sessionId: session.id, prompt, _meta: { openagents: { promptId: sent.promptId } } });
       session.ended(sent);
     } catch (error) {
       const sameLink = this.#link().state.name === 'live' && connection === this.#connection;
@@ -228,13 +328,14 @@ export class Sessions {
     const found: SessionItem[] = [];
     let cursor: string | null | undefined;
     for (let page = 0; page < PAGES; page += 1) {
-      const answer: ListSessionsResponse = await this.#link().pulse('session/list', cursor ? { cursor } : {});
+      const answer: ListSessionsResponse = await this.#link().pulse('session/list', { ...(cursor ? { cursor } : {}), _meta: { openagents: { watch: true } } });
       found.push(...answer.sessions.map(item));
       cursor = answer.nextCursor;
       if (!cursor) break;
     }
     this.items = found;
     this.listed = true;
+    this.#followRunning();
     const open = this.open;
     const shown = found.find((candidate) => candidate.id === open?.id);
     if (open !== null && shown !== undefined) {
@@ -245,9 +346,9 @@ export class Sessions {
 
   async #attach(session: Session): Promise<void> {
     session.attachedOn = this.#connection;
-    session.caughtUp = false;
+    session.attachingNow = true;
+    const since = session.attaching();
     try {
-      const since = session.seq;
       const answer = await this.#link().request<AttachResult>(METHODS.attach, { sessionId: session.id, since });
       session.problem = null;
       session.attached(answer);
@@ -255,6 +356,8 @@ export class Sessions {
     } catch (error) {
       session.caughtUp = true;
       if (this.#link().state.name === 'live') session.unknown(sentence(error));
+    } finally {
+      session.attachingNow = false;
     }
   }
 
@@ -264,6 +367,7 @@ export class Sessions {
       if (this.#known.size <= KEPT) break;
       if (old !== this.open && old !== session && old.idle) this.#known.delete(id);
     }
+    this.#followed = [...this.#known.values()];
     return session;
   }
 }
