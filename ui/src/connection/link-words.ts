@@ -1,10 +1,11 @@
+import type { LinkState, Refusal } from './link.svelte';
+import type { TransportName } from './transport';
+
 /** What a person is told about the link. */
 export type Shown =
-  | { name: 'live' }
-  | { name: 'connecting' }
-  | { name: 'catching-up' }
-  | { name: 'offline'; since: Date }
-  | { name: 'refused'; why: 'no-token' | 'bad-token' };
+  | LinkState
+  /** How many updates are still to come, where that is known. */
+  | { name: 'catching-up'; left?: number };
 
 export function linkWords(shown: Shown): string {
   switch (shown.name) {
@@ -13,25 +14,45 @@ export function linkWords(shown: Shown): string {
     case 'connecting':
       return 'Connecting…';
     case 'catching-up':
-      return 'Catching up';
+      return shown.left ? `Catching up ${grouped(shown.left)}` : 'Catching up';
     case 'offline':
       return `Offline since ${clock(shown.since)}`;
     case 'refused':
       return 'Not allowed';
+    case 'removed':
+      return `Removed on ${shown.computer}`;
   }
 }
 
 export function linkTone(shown: Shown): 'live' | 'busy' | 'off' {
   if (shown.name === 'live') return 'live';
-  return shown.name === 'offline' || shown.name === 'refused' ? 'off' : 'busy';
+  return shown.name === 'connecting' || shown.name === 'catching-up' ? 'busy' : 'off';
+}
+
+/** What a live link runs over. */
+export function linkDetail(transport: TransportName): string {
+  return transport === 'websocket' ? 'Over a WebSocket' : 'Over HTTP events: this browser opens no WebSocket to this address';
 }
 
 /** The full-page words for a link that no retry can mend. */
-export function refusal(why: 'no-token' | 'bad-token'): string {
-  const cure = 'Run `openagents serve` and open the address that it prints.';
-  return why === 'bad-token' ? `This page's token is not valid any more. ${cure}` : `This page has no token. ${cure}`;
+export function refusal(state: LinkState & { name: 'refused' | 'removed' }): string {
+  if (state.name === 'removed') return `This device was removed on ${state.computer}.`;
+  return REFUSALS[state.why];
 }
 
-function clock(time: Date): string {
+const CURE = 'Run `openagents serve` and open the address that it prints.';
+const REFUSALS: Record<Refusal, string> = {
+  'no-token': `This page has no token. ${CURE}`,
+  'bad-token': `This page's token is not valid any more. ${CURE}`,
+  unpaired: 'This phone is not paired any more.',
+};
+
+/** `14:02` */
+export function clock(time: Date): string {
   return `${String(time.getHours()).padStart(2, '0')}:${String(time.getMinutes()).padStart(2, '0')}`;
+}
+
+/** `1,240` */
+function grouped(count: number): string {
+  return count.toLocaleString('en');
 }

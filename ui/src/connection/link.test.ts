@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Backend } from '../backend';
-import { Link, SILENCE } from './link.svelte';
-import type { Firehose } from './socket-stream';
+import type { Firehose } from './delivery';
+import { Link, QUIET, SILENCE, SILENCE_ON_RETURN } from './link.svelte';
 
 /** A socket whose other end is the test. */
 class Socket extends EventTarget {
@@ -32,9 +32,9 @@ class Socket extends EventTarget {
     this.dispatchEvent(new Event('open'));
   }
 
-  closes(code: number): void {
+  closes(code: number, reason = ''): void {
     this.readyState = 3;
-    this.dispatchEvent(Object.assign(new Event('close'), { code }));
+    this.dispatchEvent(Object.assign(new Event('close'), { code, reason }));
   }
 
   async says(message: object): Promise<void> {
@@ -56,7 +56,12 @@ let port: number;
 function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): Link {
   const backend: Backend = {
     kind,
-    address: () => Promise.resolve({ socket: `ws://127.0.0.1:${port}/acp`, port, token: token && `${token}${port}` }),
+    address: () => Promise.resolve({
+      socket: `ws://127.0.0.1:${port}/acp`,
+      ...(kind === 'browser' ? { events: `http://127.0.0.1:${port}/acp` } : {}),
+      port,
+      token: token && `${token}${port}`,
+    }),
   };
   const deaf = new Proxy({} as Firehose, { get: () => () => undefined });
   const link = new Link(backend, deaf, () => undefined);
@@ -67,18 +72,29 @@ function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): 
 async function live(): Promise<Link> {
   const link = linked();
   await settled();
-  newest().opens();
-  await settled();
-  await newest().answers('initialize', { protocolVersion: 1 });
+  await greeted();
   expect(link.state.name).toBe('live');
   return link;
 }
+
+async function greeted(): Promise<void> {
+  newest().opens();
+  await settled();
+  await newest().answers('initialize', { protocolVersion: 1, _meta: { openagents: { computer: 'mac' } } });
+}
+
+/** What HTTP answers at the address of the bridge; null while nobody is there. */
+let http: ((method: string) => Response) | null;
+let page: EventTarget & { visibilityState: string };
 
 beforeEach(() => {
   vi.useFakeTimers();
   vi.stubGlobal('WebSocket', Socket);
   vi.stubGlobal('addEventListener', () => undefined);
-  vi.stubGlobal('document', { addEventListener: () => undefined, visibilityState: 'visible' });
+  page = Object.assign(new EventTarget(), { visibilityState: 'visible' });
+  vi.stubGlobal('document', page);
+  http = null;
+  vi.stubGlobal('fetch', (_url: string, init: RequestInit) => (http === null ? Promise.reject(new TypeError('no route')) : Promise.resolve(http(init.method ?? 'GET'))));
   Socket.all = [];
   port = 1;
 });
@@ -106,6 +122,7 @@ test('a close with 4401 is a refusal, and nothing is tried again', async () => {
 test.each([1000, 1001, 1006, 1011, 1013])('a close with %i is no refusal: it is tried again', async (code) => {
   const link = linked();
   await settled();
+  newest().opens();
   newest().closes(code);
   expect(link.state.name).toBe('offline');
   await vi.advanceTimersByTimeAsync(1000);
@@ -155,7 +172,7 @@ test('a pulse behind a long catch-up is no silence', async () => {
   }
   await newest().answers('session/list', { sessions: [] });
   await expect(answer).resolves.toEqual({ sessions: [] });
-  await vi.advanceTimersByTimeAsync(10 * SILENCE);
+  await vi.advanceTimersByTimeAsync(QUIET - 1);
   expect(link.state.name).toBe('live');
 });
 
@@ -169,4 +186,91 @@ test('what an abandoned socket still does changes nothing', async () => {
   await newest().answers('initialize', { protocolVersion: 1 });
   old.closes(4401);
   expect(link.state.name).toBe('live');
+});
+
+test('a device that is removed is told where, and nothing is tried again', async () => {
+  const link = await live();
+  newest().closes(4403, 'This device was removed on mac.');
+  expect(link.state).toEqual({ name: 'removed', computer: 'mac' });
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(Socket.all.length).toBe(1);
+});
+
+test('a page that was too slow is connected again at once', async () => {
+  const link = await live();
+  newest().closes(4408, 'Attach again from update 7.');
+  await settled();
+  expect([link.state.name, Socket.all.length]).toEqual(['connecting', 2]);
+});
+
+test('a page that comes back does not trust its old socket for long', async () => {
+  const link = await live();
+  page.dispatchEvent(new Event('visibilitychange'));
+  await vi.advanceTimersByTimeAsync(SILENCE_ON_RETURN);
+  expect(link.state.name).toBe('offline');
+});
+
+test('a page that comes back to a link that answers stays where it is', async () => {
+  const link = await live();
+  page.dispatchEvent(new Event('visibilitychange'));
+  await settled();
+  await newest().answers('_openagents/devices/me', {});
+  await vi.advanceTimersByTimeAsync(SILENCE_ON_RETURN);
+  expect([link.state.name, Socket.all.length]).toEqual(['live', 1]);
+});
+
+test('a link over which nothing comes is asked whether it lives', async () => {
+  const link = await live();
+  await vi.advanceTimersByTimeAsync(QUIET);
+  expect(newest().sent.at(-1)?.method).toBe('_openagents/devices/me');
+  expect(link.state.name).toBe('live');
+  await vi.advanceTimersByTimeAsync(SILENCE + 5_000);
+  expect(link.state.name).not.toBe('live');
+});
+
+/** Two WebSockets that never open. */
+async function unopened(): Promise<void> {
+  await settled();
+  newest().closes(1006);
+  await settled();
+  await vi.advanceTimersByTimeAsync(1000);
+  newest().closes(1006);
+  await settled();
+}
+
+test('where no WebSocket opens though the bridge answers, events take over, and stay', async () => {
+  const posts: string[] = [];
+  let says!: ReadableStreamDefaultController<Uint8Array>;
+  http = (method) => {
+    posts.push(method);
+    if (method === 'POST' && posts.filter((sent) => sent === 'POST').length === 1) {
+      return new Response(JSON.stringify({ jsonrpc: '2.0', id: 0, result: { protocolVersion: 1 } }), { headers: { 'Acp-Connection-Id': 'c1' } });
+    }
+    if (posts.at(-2) === 'POST') return new Response(new ReadableStream<Uint8Array>({ start: (own) => void (says = own) }));
+    return new Response(null, { status: method === 'POST' ? 202 : 200 });
+  };
+  const link = linked();
+  await unopened();
+  await vi.waitFor(() => expect(link.state.name).toBe('live'));
+  expect(link.transport).toBe('events');
+  const sockets = Socket.all.length;
+  says.close();
+  await vi.waitFor(() => expect(link.state.name).not.toBe('live'));
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(Socket.all.length).toBe(sockets);
+});
+
+test('where nobody answers, WebSockets are tried on', async () => {
+  const link = linked();
+  await unopened();
+  expect(link.state.name).toBe('offline');
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(Socket.all.length).toBe(3);
+});
+
+test('the window never falls back', async () => {
+  http = () => new Response(null);
+  const link = linked('tauri');
+  await unopened();
+  expect([link.state.name, link.transport]).toEqual(['offline', 'websocket']);
 });

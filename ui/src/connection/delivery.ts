@@ -1,0 +1,117 @@
+import type { AnyMessage } from '@agentclientprotocol/sdk';
+import type { AgentsSnapshot } from './agents-wire';
+import type { AccessParams, DevicesSnapshot } from './devices-wire';
+import {
+  METHODS,
+  type ActivityParams,
+  type Frame,
+  type ModelsSnapshot,
+  type QueueParams,
+  type SessionsParams,
+  type SnapshotParams,
+  type Update,
+  type UpdateParams,
+} from './wire';
+
+/** Takes the notifications that are ours: two that come by the thousand, and those that are told one by one. */
+export interface Firehose extends Notices {
+  updates(batch: Update[]): void;
+  frames(batch: Frame[]): void;
+}
+
+/** Each is told behind the updates that came before it. */
+export interface Notices {
+  activity(params: ActivityParams): void;
+  models(snapshot: ModelsSnapshot): void;
+  agents(snapshot: AgentsSnapshot): void;
+  devices(snapshot: DevicesSnapshot): void;
+  access(params: AccessParams): void;
+  sessions(params: SessionsParams): void;
+  snapshot(params: SnapshotParams): void;
+  queue(params: QueueParams): void;
+}
+
+const NOTICES = ['activity', 'models', 'agents', 'devices', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
+const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
+
+/** The page is drawn no more often than this, in milliseconds. */
+const FRAME = 16;
+
+/**
+ * Hands on what comes over a link: our notifications to the page, the rest to the SDK.
+ *
+ * `session/update` and `_openagents/frame` do not go through the SDK: it validates every notification against a schema
+ * (twice for updates), which costs seconds for a log of 50,000, and hands out copies without the fields it does not
+ * know, while the inspector has to show what was really sent. They are gathered and handed over once a frame.
+ */
+export class Delivery {
+  readonly #firehose: Firehose;
+  readonly #others: (message: AnyMessage) => void;
+  readonly #flusher = new MessageChannel();
+  #updates: Update[] = [];
+  #frames: Frame[] = [];
+  #scheduled = false;
+  #flushed = 0;
+
+  constructor(firehose: Firehose, others: (message: AnyMessage) => void) {
+    this.#firehose = firehose;
+    this.#others = others;
+    this.#flusher.port1.onmessage = () => this.#flush();
+  }
+
+  /** One message as it came. */
+  take(text: string): void {
+    let message: Record<string, unknown>;
+    try {
+      message = JSON.parse(text) as Record<string, unknown>;
+    } catch {
+      // A frame that is not JSON is the bridge's fault; the link itself is fine.
+      return;
+    }
+    if ('id' in message || !this.#ours(message, text.length)) this.#others(message as AnyMessage);
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    this.#flush();
+    this.#flusher.port1.close();
+  }
+
+  #ours(message: Record<string, unknown>, bytes: number): boolean {
+    if (message['method'] === 'session/update') {
+      const params = message['params'] as UpdateParams;
+      const meta = params._meta?.openagents;
+      this.#updates.push({ params, seq: meta?.seq ?? 0, ts: meta?.ts ?? Date.now(), bytes });
+    } else if (message['method'] === METHODS.frame) {
+      this.#frames.push(message['params'] as Frame);
+    } else {
+      const notice = NOTICE_OF.get(message['method']);
+      if (notice === undefined) return false;
+      this.#flush();
+      this.#firehose[notice](message['params'] as never);
+      return true;
+    }
+    this.#schedule();
+    return true;
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    this.#flushed = performance.now();
+    const [updates, frames] = [this.#updates, this.#frames];
+    this.#updates = [];
+    this.#frames = [];
+    if (updates.length > 0) this.#firehose.updates(updates);
+    if (frames.length > 0) this.#firehose.frames(frames);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    // The first of a burst goes on at once, behind the events that wait already; the rest in steps of a frame.
+    // Unlike requestAnimationFrame both also run while the tab is hidden.
+    const rest = this.#flushed + FRAME - performance.now();
+    if (rest <= 0) this.#flusher.port2.postMessage(null);
+    else setTimeout(() => this.#flush(), rest);
+  }
+}
