@@ -5,10 +5,11 @@ use crate::{
     address::Tenancy,
     agents::AgentsDesk,
     auth::{BackOff, Token},
-    http,
+    http::Listener,
     ios::Resumes,
     limits::{self, Limits},
     models::ModelsDesk,
+    network::{self, Gate, Listeners, Network, NetworkState},
     sessions::{Explore, Hub, beside},
     shared::Shared,
     store::Store,
@@ -90,7 +91,7 @@ pub struct Bridge {
     store: Store,
     tenancy: Tenancy,
     accepting: CancellationToken,
-    listener: JoinHandle<()>,
+    listeners: [JoinHandle<()>; 2],
     /// Stop the tasks when this is dropped.
     _guards: [DropGuard; 3],
 }
@@ -117,6 +118,10 @@ impl Bridge {
         let listener = bind(config.port).await?;
         let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
         tenancy.announce(address)?;
+        let (home, network, ios) = (config.home.clone(), config.network, config.ios);
+        let settings: Arc<dyn SettingsStore> = Arc::new(store.clone());
+        let network = beside(move || Network::open(home, network, ios, address, settings)).await;
+        let network = network.ok_or(BridgeError::Providers)??;
         let history = Arc::new(History::new(config.history, store.transcript_index()));
         let around = Surroundings { history: history.clone(), settings: Arc::new(store.clone()) };
         let providers = beside(move || providers(around)).await;
@@ -133,7 +138,7 @@ impl Bridge {
             back_off: BackOff::default(),
             limits: Limits::default(),
             port: address.port(),
-            ios: config.ios.unwrap_or_default(),
+            network,
             resumes: Resumes::default(),
             closing: CancellationToken::new(),
             connections: TaskTracker::new(),
@@ -141,8 +146,13 @@ impl Bridge {
         let accepting = CancellationToken::new();
         let guards =
             [&accepting, shared.hub.stopping(), &shared.closing].map(|token| token.clone().drop_guard());
-        let listener = tokio::spawn(http::listen(listener, shared.clone(), accepting.clone()));
-        Ok(Self { address, shared, store, tenancy, accepting, listener, _guards: guards })
+        let gate =
+            Gate { kind: Listener::Loopback, accepting: accepting.clone(), closing: shared.closing.clone() };
+        let mut others = Listeners::new(shared.clone(), accepting.clone());
+        others.look().await;
+        let listeners =
+            [tokio::spawn(network::listen(listener, gate, shared.clone())), tokio::spawn(others.run())];
+        Ok(Self { address, shared, store, tenancy, accepting, listeners, _guards: guards })
     }
 
     /// Returns the bound loopback address.
@@ -165,6 +175,11 @@ impl Bridge {
         format!("http://{}/#token={}", self.address, self.token())
     }
 
+    /// Returns what is served to other devices, and under which certificate.
+    pub fn network(&self) -> Arc<NetworkState> {
+        self.shared.network.state()
+    }
+
     /// Returns what a person should know about the start, one sentence each.
     pub fn notices(&self) -> &[String] {
         self.store.notices()
@@ -173,8 +188,10 @@ impl Bridge {
     /// Ends running turns, stores their last updates, closes every socket, and gives the data folder back.
     pub async fn shutdown(self) {
         self.accepting.cancel();
-        if let Err(error) = self.listener.await {
-            tracing::warn!(%error, "the listener ended badly");
+        for listener in self.listeners {
+            if let Err(error) = listener.await {
+                tracing::warn!(%error, "a listener ended badly");
+            }
         }
         self.shared.hub.stop().await;
         if let Some(agents) = self.shared.agents.clone() {

@@ -34,6 +34,9 @@ pub enum BridgeError {
         /// What the operating system says.
         reason: String,
     },
+    /// The door that lets everybody in is for this machine alone.
+    #[error("--ios allow lets every program in and is for this machine alone; it does not go with --lan")]
+    OpenOnNetwork,
     /// What is to explore and answer could not be made.
     #[error("cannot start: what answers prompts ended unexpectedly")]
     Providers,
@@ -54,6 +57,7 @@ impl BridgeError {
             Self::Listen { .. } => "listen",
             Self::AlreadyRunning { .. } => "already_running",
             Self::NotWritable { .. } => "not_writable",
+            Self::OpenOnNetwork => "open_on_network",
             Self::Providers => "providers",
             Self::Store(_) => "store",
         }
@@ -67,6 +71,7 @@ impl BridgeError {
                 Some("Use the running one, or set OPENAGENTS_HOME to another folder.")
             }
             Self::NotWritable { .. } => Some("Set OPENAGENTS_HOME to a folder that you can write to."),
+            Self::OpenOnNetwork => Some("Use --ios ask, and allow each phone on the desktop."),
             Self::Listen { .. } | Self::Providers | Self::Store(_) => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The listener and the doors: who asks, what for, and may they.
+//! The doors: who asks, what for, and may they.
 
 use crate::{
     IosDoor,
@@ -7,33 +7,27 @@ use crate::{
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
-    limits::{SOCKET_BUFFER, STRANGER_FRAME, STRANGER_TIME, Stranger},
-    page,
+    limits::{STRANGER_FRAME, Stranger},
+    network, page,
     shared::Shared,
     transport::{Closing, websocket},
 };
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
-    http::{HeaderValue, Method, StatusCode, header},
+    http::{HeaderValue, Method, StatusCode, Version, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::any,
 };
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
-use tokio::net::{TcpListener, TcpStream};
+use serde::Serialize;
+use std::{net::IpAddr, sync::Arc};
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
 /// Which doors a request may knock at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listener {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listener {
     /// This machine: every door.
     Loopback,
     /// The network, encrypted: the page and ACP.
@@ -48,73 +42,39 @@ pub(crate) struct Caller {
     pub(crate) listener: Listener,
     pub(crate) address: IpAddr,
     pub(crate) stranger: Stranger,
+    /// Cancelled when its listener is closed: its sockets end.
+    pub(crate) closing: CancellationToken,
 }
 
-/// Accepts connections until `stop`.
-pub(crate) async fn listen(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
-    let router = router(shared.clone());
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.cancelled() => return,
-        };
-        match accepted {
-            Ok((stream, address)) => {
-                let Some(stranger) = shared.limits.stranger() else {
-                    tracing::warn!("there are too many connections; one was cut");
-                    continue;
-                };
-                let (exchange, closing) =
-                    (exchange(stream, address, stranger, router.clone()), &shared.closing);
-                shared.connections.spawn(closing.clone().run_until_cancelled_owned(exchange));
-                // Whoever has said already what it wants is heard before the next one could take its place.
-                tokio::task::yield_now().await;
-            }
-            // Out of file handles, most likely: those in use come back.
-            Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
-                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            }
-        }
-    }
+/// Returns what is served at a listener.
+pub(crate) fn router(shared: Arc<Shared>, listener: Listener) -> Router {
+    let doors = match listener {
+        Listener::Loopback => pages().route("/", any(root)),
+        Listener::Web => pages(),
+        Listener::App => Router::new().route("/", any(app_door)).fallback(nothing),
+    };
+    doors.layer(middleware::from_fn_with_state(shared.clone(), check_host)).with_state(shared)
 }
 
-/// One request on one connection: an upgrade, or a file and good-bye.
-async fn exchange(stream: TcpStream, address: SocketAddr, stranger: Stranger, router: Router) {
-    // Updates are small and wanted now.
-    let _ = stream.set_nodelay(true);
-    let address = address.ip().to_canonical();
-    let caller = Caller { listener: Listener::Loopback, address, stranger: stranger.clone() };
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(caller.clone());
-        router.clone().oneshot(request)
-    });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(STRANGER_TIME)
-        .max_buf_size(SOCKET_BUFFER)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-    tokio::select! {
-        result = connection => if let Err(error) = result {
-            tracing::debug!(%error, "a connection ended early");
-        },
-        () = stranger.overstayed() => {}
-    }
-}
-
-fn router(shared: Arc<Shared>) -> Router {
+/// The page, what belongs to it, and ACP.
+fn pages() -> Router<Arc<Shared>> {
     Router::new()
-        .route("/", any(root))
         .route("/acp", any(acp_door))
+        .route(network::PROFILE, any(authority))
+        .route(network::CERTIFICATE, any(authority))
         .fallback(files)
-        .layer(middleware::from_fn_with_state(shared.clone(), check_host))
-        .with_state(shared)
 }
 
 /// A name that somebody else pointed at this machine gets nothing, not even the page.
-async fn check_host(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
+    let is_http2 = request.version() == Version::HTTP_2;
+    // HTTP/2 says it elsewhere.
+    if is_http2
+        && let Some(authority) = request.uri().authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().insert(header::HOST, host);
+    }
     let mut response = match guard::host(request.headers()) {
         Verdict::Welcome => next.run(request).await,
         _ => refuse(StatusCode::FORBIDDEN, "This address is not served here."),
@@ -122,7 +82,9 @@ async fn check_host(State(shared): State<Arc<Shared>>, request: Request, next: N
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::secure(response.headers_mut(), shared.port);
         // An idle connection of a browser tab would keep a place that somebody else needs.
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        if !is_http2 {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
     }
     response
 }
@@ -131,14 +93,21 @@ async fn root(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     if !websocket::is_upgrade(request.headers()) {
         return files(State(shared), request).await;
     }
+    app_door(State(shared), request).await
+}
+
+async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    if !websocket::is_upgrade(request.headers()) {
+        return nothing().await;
+    }
     // The app is no page: whoever has an Origin is something else.
     if guard::is_page(request.headers()) {
         return refuse(StatusCode::FORBIDDEN, "This door is for the OpenAgents iOS app, not for web pages.");
     }
-    if shared.ios == IosDoor::Off {
+    if shared.network.ios() == IosDoor::Off {
         return refuse(
             StatusCode::FORBIDDEN,
-            "The door of the OpenAgents iOS app is closed. Open it with --ios allow.",
+            "The door of the OpenAgents iOS app is closed. Open it on the desktop, or with --ios ask.",
         );
     }
     let Some(caller) = caller(&request) else { return no_caller() };
@@ -214,6 +183,28 @@ async fn files(State(shared): State<Arc<Shared>>, request: Request) -> Response 
         Method::GET | Method::HEAD => page::file(request.uri().path(), request.headers(), shared.port),
         _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "Only GET is answered here."),
     }
+}
+
+/// The certificate of the authority, for phones to install.
+async fn authority(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let Some((pem, profile)) = shared.network.installable() else {
+        return refuse(StatusCode::NOT_FOUND, "There is no certificate before the network is switched on.");
+    };
+    let (kind, name, text) = if request.uri().path() == network::PROFILE {
+        (network::PROFILE_TYPE, "openagents.mobileconfig", profile)
+    } else {
+        (network::CERTIFICATE_TYPE, "openagents.pem", pem)
+    };
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    (headers, text).into_response()
+}
+
+async fn nothing() -> Response {
+    refuse(StatusCode::NOT_FOUND, "There is nothing at this address.")
 }
 
 fn caller(request: &Request) -> Option<Caller> {

@@ -22,6 +22,7 @@ mod limits;
 mod machine;
 mod markdown;
 mod models;
+mod network;
 mod outbox;
 mod page;
 mod policy;
@@ -40,13 +41,17 @@ pub use address::{ADDRESS_FILE, running};
 pub use auth::TOKEN_FILE;
 pub use bridge::{Bridge, Providers, Surroundings};
 pub use error::BridgeError;
+pub use http::Listener;
+pub use network::{NetworkState, OpenListener};
 pub use sessions::Explore;
 
 use openagents_core::history::HistoryRoots;
+use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, path::PathBuf};
 
 /// Who may use the door of the OpenAgents iOS app, which has no token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum IosDoor {
     /// Nobody.
     #[default]

@@ -1,13 +1,13 @@
 //! What every connection of a bridge shares.
 
 use crate::{
-    IosDoor,
     agents::AgentsDesk,
     auth::{BackOff, Token},
     inspect::Inspector,
     ios::Resumes,
     limits::Limits,
     models::ModelsDesk,
+    network::Network,
     sessions::Hub,
 };
 use std::sync::Arc;
@@ -27,7 +27,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     /// The bound loopback port.
     pub(crate) port: u16,
-    pub(crate) ios: IosDoor,
+    /// What is served to other devices.
+    pub(crate) network: Arc<Network>,
     /// Where iOS connections were when they broke.
     pub(crate) resumes: Resumes,
     /// Cancelled when the bridge goes down, once the last turn has ended.

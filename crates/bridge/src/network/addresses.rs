@@ -1,0 +1,154 @@
+//! Which addresses of this computer others can reach, and how it is called on the network.
+
+use super::leaf::Names;
+use if_addrs::Interface;
+use std::{
+    collections::BTreeSet,
+    io,
+    net::{IpAddr, Ipv6Addr},
+};
+
+/// Addresses that are served at most.
+const MOST: usize = 32;
+
+/// Networks between this computer and what runs on it; nobody else is there.
+const INSIDE: [&str; 8] = ["docker", "br-", "veth", "virbr", "vmnet", "cni", "lxc", "podman"];
+
+/// Returns the addresses of this computer on its networks.
+pub(super) fn of_this_computer() -> io::Result<BTreeSet<IpAddr>> {
+    let interfaces = if_addrs::get_if_addrs()?;
+    let served = interfaces.iter().filter(|interface| is_served(interface)).map(Interface::ip);
+    Ok(served.take(MOST).collect())
+}
+
+fn is_served(interface: &Interface) -> bool {
+    let is_inside = INSIDE.iter().any(|prefix| interface.name.starts_with(prefix));
+    interface.is_oper_up() && !is_inside && is_unicast(interface.ip())
+}
+
+/// Private and global addresses: one of a single link says nothing without the link.
+fn is_unicast(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let no_host = v4.is_unspecified() || v4.is_broadcast() || v4.is_multicast();
+            !(no_host || v4.is_loopback() || v4.is_link_local())
+        }
+        IpAddr::V6(v6) => {
+            !(v6.is_unspecified() || v6.is_loopback() || v6.is_multicast() || is_link_local(v6))
+        }
+    }
+}
+
+fn is_link_local(address: Ipv6Addr) -> bool {
+    address.segments()[0] & 0xffc0 == 0xfe80
+}
+
+/// Returns the name of this computer in the domain `local`, where its name makes one.
+pub(super) fn local_name(computer: &str) -> Option<String> {
+    let label = label(computer);
+    (!label.is_empty()).then(|| format!("{label}.local"))
+}
+
+/// Returns the letters, digits and hyphens of a name, as a host's name has them.
+pub(super) fn label(name: &str) -> String {
+    let plain: String = name
+        .chars()
+        .map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' })
+        .collect();
+    let short: String = plain.trim_matches('-').chars().take(50).collect();
+    short.trim_matches('-').to_owned()
+}
+
+/// Returns a host's name as names are compared, or `None` when it is none.
+pub(super) fn host_name(name: &str) -> Option<String> {
+    let name = name.trim().trim_end_matches('.').to_ascii_lowercase();
+    let is_label = |label: &str| {
+        let ends = !label.starts_with('-') && !label.ends_with('-');
+        (1..=63).contains(&label.len())
+            && ends
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let is_address =
+        name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    (name.len() <= 253 && !is_address && name.split('.').all(is_label)).then_some(name)
+}
+
+/// Returns everything that the certificate has to be good for.
+pub(super) fn certified(addresses: &BTreeSet<IpAddr>, computer: &str, names: &BTreeSet<String>) -> Names {
+    let own = local_name(computer).into_iter().chain(["localhost".to_owned()]);
+    Names { addresses: addresses.clone(), hosts: names.iter().cloned().chain(own).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use if_addrs::{IfAddr, IfOperStatus, Ifv4Addr, Ifv6Addr};
+
+    fn interface(name: &str, address: &str, oper_status: IfOperStatus) -> Interface {
+        let addr = match address.parse().unwrap() {
+            IpAddr::V4(ip) => IfAddr::V4(Ifv4Addr {
+                ip,
+                netmask: [255, 255, 255, 0].into(),
+                prefixlen: 24,
+                broadcast: None,
+            }),
+            IpAddr::V6(ip) => {
+                IfAddr::V6(Ifv6Addr { ip, netmask: Ipv6Addr::UNSPECIFIED, prefixlen: 64, broadcast: None })
+            }
+        };
+        Interface { name: name.to_owned(), addr, index: Some(1), oper_status, is_p2p: false }
+    }
+
+    #[test]
+    fn which_addresses_are_served() {
+        use IfOperStatus::{Unknown, Up};
+        for (name, address, status, expected) in [
+            ("en0", "192.168.1.5", Up, true),
+            ("en0", "10.0.0.7", Up, true),
+            ("utun4", "100.101.102.103", Up, true),
+            ("en0", "203.0.113.9", Up, true),
+            ("en0", "2001:db8::5", Up, true),
+            ("en0", "fd00::2", Up, true),
+            ("en0", "fe80::1", Up, false),
+            ("en0", "febf::1", Up, false),
+            ("en0", "169.254.7.7", Up, false),
+            ("en0", "192.168.1.5", Unknown, false),
+            ("lo", "127.0.0.1", Up, false),
+            ("lo", "::1", Up, false),
+            ("lo", "::ffff:127.0.0.1", Up, false),
+            ("docker0", "172.17.0.1", Up, false),
+            ("br-0a1b2c", "172.18.0.1", Up, false),
+            ("veth12", "10.1.1.1", Up, false),
+            ("bridge0", "192.168.2.1", Up, true),
+        ] {
+            assert_eq!(is_served(&interface(name, address, status)), expected, "{name} {address}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        for (name, expected) in [
+            ("mac", Some("mac.local")),
+            ("Ada's MacBook Pro", Some("ada-s-macbook-pro.local")),
+            ("büro_1", Some("b-ro-1.local")),
+            ("--", None),
+            ("", None),
+        ] {
+            assert_eq!(local_name(name).as_deref(), expected, "{name}");
+        }
+        assert_eq!(label(&"x-".repeat(100)).len(), 49);
+        for (name, expected) in [
+            ("Mac.Tail1234.ts.net.", Some("mac.tail1234.ts.net")),
+            ("mac", Some("mac")),
+            ("a b", None),
+            ("evil.example;script-src *", None),
+            ("-a.example", None),
+            ("a..b", None),
+            ("10.0.0.1", None),
+            ("", None),
+        ] {
+            assert_eq!(host_name(name).as_deref(), expected, "{name}");
+        }
+        assert_eq!(host_name(&"a.".repeat(200)), None);
+    }
+}

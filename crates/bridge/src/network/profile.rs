@@ -1,0 +1,70 @@
+//! The certificate authority as phones install it.
+
+use super::{authority::Authority, leaf::fingerprint};
+use sha2::{Digest, Sha256};
+
+/// Where the profile for iOS and macOS is, and where the bare certificate.
+pub(crate) const PROFILE: &str = "/ca.mobileconfig";
+pub(crate) const CERTIFICATE: &str = "/ca.pem";
+
+pub(crate) const PROFILE_TYPE: &str = "application/x-apple-aspen-config";
+pub(crate) const CERTIFICATE_TYPE: &str = "application/x-pem-file";
+
+/// Returns a configuration profile that makes a phone trust the authority of `computer`. Installed again, it replaces
+/// itself.
+pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
+    let base64: String = authority.pem().lines().filter(|line| !line.starts_with("-----")).collect();
+    let print = fingerprint(authority.certificate());
+    let id = |part: &str| {
+        let hash = Sha256::digest(format!("{part} {print}"));
+        let bytes: [u8; 16] = std::array::from_fn(|index| hash[index]);
+        uuid::Builder::from_random_bytes(bytes).into_uuid().to_string().to_uppercase()
+    };
+    let (certificate, whole) = (id("certificate"), id("profile"));
+    let name = escaped(computer);
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>PayloadContent</key>
+  <array>
+    <dict>
+      <key>PayloadCertificateFileName</key><string>openagents.cer</string>
+      <key>PayloadContent</key><data>{base64}</data>
+      <key>PayloadDisplayName</key><string>OpenAgents on {name}</string>
+      <key>PayloadDescription</key><string>SHA-256 {print}</string>
+      <key>PayloadIdentifier</key><string>com.openagents.desktop.authority.{certificate}</string>
+      <key>PayloadType</key><string>com.apple.security.root</string>
+      <key>PayloadUUID</key><string>{certificate}</string>
+      <key>PayloadVersion</key><integer>1</integer>
+    </dict>
+  </array>
+  <key>PayloadDisplayName</key><string>OpenAgents on {name}</string>
+  <key>PayloadDescription</key><string>Lets this device open OpenAgents on {name} over an encrypted connection. SHA-256 of the certificate: {print}</string>
+  <key>PayloadIdentifier</key><string>com.openagents.desktop.{whole}</string>
+  <key>PayloadRemovalDisallowed</key><false/>
+  <key>PayloadType</key><string>Configuration</string>
+  <key>PayloadUUID</key><string>{whole}</string>
+  <key>PayloadVersion</key><integer>1</integer>
+</dict>
+</plist>
+"#
+    )
+}
+
+/// Escapes text for XML. Signs that XML does not know are left out.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for sign in text.chars().filter(|sign| !sign.is_control()) {
+        match sign {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            _ => escaped.push(sign),
+        }
+    }
+    escaped
+}

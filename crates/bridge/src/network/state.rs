@@ -1,0 +1,133 @@
+//! What of the network is served just now, as clients and the command line see it.
+
+use crate::{IosDoor, http::Listener};
+use serde::Serialize;
+use std::net::{IpAddr, SocketAddr};
+
+/// A port that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct OpenListener {
+    /// What is served there.
+    pub kind: Listener,
+    /// Where.
+    pub address: SocketAddr,
+}
+
+/// What is switched on, and what is served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkState {
+    /// The page and ACP are switched on for the network.
+    pub lan: bool,
+    /// Who may use the door of the iOS app.
+    pub ios: IosDoor,
+    /// The name of this computer.
+    pub computer: String,
+    /// The ports that are open.
+    pub listeners: Vec<OpenListener>,
+    /// SHA-256 of the certificate: `AB:CD:…`.
+    pub fingerprint: Option<String>,
+    /// When the certificate ends, in milliseconds since the epoch. It is renewed before.
+    pub certificate_until: Option<i64>,
+    /// What a person should know: a sentence or several.
+    pub problem: Option<String>,
+    /// Set on the command line: cannot be switched.
+    pub fixed: bool,
+    /// The name of this computer in the domain `local`, and what else it is called.
+    #[serde(skip)]
+    pub hosts: Vec<String>,
+}
+
+impl NetworkState {
+    /// Returns the addresses of the open ports of one kind.
+    pub fn addresses(&self, kind: Listener) -> impl Iterator<Item = SocketAddr> {
+        let open = self.listeners.iter().filter(move |listener| listener.kind == kind);
+        open.map(|listener| listener.address)
+    }
+
+    /// Returns the addresses of the page for other devices, the likeliest first: `https://192.168.1.5:9443`.
+    pub fn pages(&self) -> Vec<String> {
+        let mut open: Vec<SocketAddr> = self.addresses(Listener::Web).collect();
+        open.sort_by_key(|address| (address.is_ipv6(), *address));
+        let (local, others): (Vec<&String>, Vec<&String>) =
+            self.hosts.iter().partition(|host| host.ends_with(".local"));
+        let port = open.first().map(SocketAddr::port);
+        let v4 = open.iter().filter(|address| address.is_ipv4()).map(|address| format!("https://{address}"));
+        let local =
+            port.into_iter().flat_map(|port| local.iter().map(move |host| format!("https://{host}:{port}")));
+        // Whoever forwards such a name speaks TLS on the usual port.
+        let others = others.iter().map(|host| format!("https://{host}"));
+        let v6 = open.iter().filter(|address| address.is_ipv6()).map(|address| format!("https://{address}"));
+        v4.chain(local).chain(others).chain(v6).collect()
+    }
+
+    /// Returns the addresses that are served to others.
+    pub(crate) fn served(&self) -> impl Iterator<Item = IpAddr> {
+        let listeners = self.listeners.iter().filter(|listener| listener.kind != Listener::Loopback);
+        listeners.map(|listener| listener.address.ip())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_and_wire() {
+        let open = |kind, address: &str| OpenListener { kind, address: address.parse().unwrap() };
+        let state = NetworkState {
+            lan: true,
+            ios: IosDoor::Ask,
+            computer: "mac".to_owned(),
+            listeners: vec![
+                open(Listener::Loopback, "127.0.0.1:9099"),
+                open(Listener::Web, "[fd00::2]:9443"),
+                open(Listener::Web, "192.168.1.5:9443"),
+                open(Listener::App, "192.168.1.5:9099"),
+            ],
+            fingerprint: Some("AB:CD".to_owned()),
+            certificate_until: Some(7),
+            problem: None,
+            fixed: false,
+            hosts: vec!["mac.local".to_owned(), "mac.tail1234.ts.net".to_owned()],
+        };
+        assert_eq!(
+            state.pages(),
+            [
+                "https://192.168.1.5:9443",
+                "https://mac.local:9443",
+                "https://mac.tail1234.ts.net",
+                "https://[fd00::2]:9443"
+            ]
+        );
+        insta::assert_json_snapshot!(state, @r#"
+        {
+          "lan": true,
+          "ios": "ask",
+          "computer": "mac",
+          "listeners": [
+            {
+              "kind": "loopback",
+              "address": "127.0.0.1:9099"
+            },
+            {
+              "kind": "web",
+              "address": "[fd00::2]:9443"
+            },
+            {
+              "kind": "web",
+              "address": "192.168.1.5:9443"
+            },
+            {
+              "kind": "app",
+              "address": "192.168.1.5:9099"
+            }
+          ],
+          "fingerprint": "AB:CD",
+          "certificateUntil": 7,
+          "problem": null,
+          "fixed": false
+        }
+        "#);
+    }
+}

@@ -1,0 +1,110 @@
+//! What of the network is switched on: by a person, or on the command line, which then counts.
+
+use super::addresses;
+use crate::{BridgeError, IosDoor, NetworkConfig};
+use openagents_core::model::SettingsStore;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Key of the setting.
+const SETTING: &str = "network";
+
+/// What is switched on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Switches {
+    /// The page and ACP are served on the network, encrypted.
+    pub(crate) lan: bool,
+    pub(crate) ios: IosDoor,
+    /// Further names that this computer has: of a private network, for example.
+    pub(crate) names: BTreeSet<String>,
+    /// The command line has set the first, or the second.
+    fixed: [bool; 2],
+    /// Grows with every change.
+    pub(super) change: u64,
+}
+
+/// As it is stored.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Setting {
+    lan: bool,
+    ios: IosDoor,
+    names: Vec<String>,
+}
+
+impl Switches {
+    /// Reads what was switched; `config` and `ios` come from the command line. Blocks.
+    pub(super) fn read(
+        store: &dyn SettingsStore,
+        config: &NetworkConfig,
+        ios: Option<IosDoor>,
+    ) -> Result<Self, BridgeError> {
+        let stored = store.get(SETTING).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the network stays off");
+            None
+        });
+        let setting: Setting =
+            stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
+        if ios == Some(IosDoor::Allow) && config.lan == Some(true) {
+            return Err(BridgeError::OpenOnNetwork);
+        }
+        // Everybody is let in on the command line only.
+        let switched = if setting.ios == IosDoor::Allow { IosDoor::Off } else { setting.ios };
+        Ok(Self {
+            lan: config.lan.unwrap_or(setting.lan),
+            ios: ios.unwrap_or(switched),
+            names: setting.names.iter().filter_map(|name| addresses::host_name(name)).collect(),
+            fixed: [config.lan.is_some(), ios.is_some()],
+            change: 0,
+        })
+    }
+
+    /// Returns whether anything is served beyond this machine.
+    pub(super) fn serves(&self) -> bool {
+        self.lan || self.ios == IosDoor::Ask
+    }
+
+    /// Returns whether the command line has set anything.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.fixed.contains(&true)
+    }
+
+    /// Returns them changed, or why they cannot be.
+    pub(super) fn changed(&self, lan: Option<bool>, ios: Option<IosDoor>) -> Result<Self, &'static str> {
+        if self.fixed[0] && lan.is_some_and(|lan| lan != self.lan) {
+            return Err(
+                "The network was set on the command line; start OpenAgents without --lan to switch it here.",
+            );
+        }
+        if self.fixed[1] && ios.is_some_and(|ios| ios != self.ios) {
+            return Err(
+                "The door of the iOS app was set on the command line; start OpenAgents without --ios to \
+                        switch it here.",
+            );
+        }
+        if ios == Some(IosDoor::Allow) && self.ios != IosDoor::Allow {
+            return Err("Every program is let in with --ios allow on the command line only.");
+        }
+        Ok(Self {
+            lan: lan.unwrap_or(self.lan),
+            ios: ios.unwrap_or(self.ios),
+            change: self.change + 1,
+            ..self.clone()
+        })
+    }
+
+    /// Keeps what was switched by a person. Blocks.
+    pub(super) fn write(&self, store: &dyn SettingsStore) -> Result<(), String> {
+        let stored = store.get(SETTING).ok().flatten();
+        let mut setting: Setting =
+            stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
+        if !self.fixed[0] {
+            setting.lan = self.lan;
+        }
+        if !self.fixed[1] {
+            setting.ios = self.ios;
+        }
+        let setting = serde_json::to_value(setting).map_err(|error| error.to_string())?;
+        store.set(SETTING, setting).map_err(|error| error.to_string())
+    }
+}
