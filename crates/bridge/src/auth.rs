@@ -1,13 +1,14 @@
-//! The token for local use: 256 bits in a file that only its owner can read, compared in constant time.
+//! Tokens: the one for local use, 256 bits in a file that only its owner can read, and those of devices. All are compared
+//! in constant time.
 
-use crate::error::BridgeError;
+use crate::{access::Pass, error::BridgeError, limits::one_address, shared::Shared};
 use axum::http::{HeaderMap, header};
 use std::{
     collections::HashMap,
     io::{self, Write},
     net::IpAddr,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use subtle::ConstantTimeEq;
@@ -52,21 +53,31 @@ impl Token {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
-        let mut bytes = [0; TOKEN_BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| failed(io::Error::other(error.to_string())))?;
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = new_token().map_err(|error| failed(io::Error::other(error.to_string())))?;
         write_private(&file, &text).map_err(failed)?;
         Ok(Self { text, file })
-    }
-
-    /// Returns whether a request carries the token.
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
-        bearer(headers).or_else(|| offered(headers)).is_some_and(|token| self.is(token))
     }
 
     fn is(&self, candidate: &str) -> bool {
         self.text.as_bytes().ct_eq(candidate.as_bytes()).into()
     }
+}
+
+/// Returns what a request may do by the token that it carries: the one for local use, or a device's.
+pub(crate) fn pass(shared: &Shared, headers: &HeaderMap) -> Option<Arc<Pass>> {
+    let token = token(headers)?;
+    if shared.token.is(token) { Some(shared.devices.local()) } else { shared.devices.admit(token) }
+}
+
+/// A new token: 64 hexadecimal digits.
+pub(crate) fn new_token() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn token(headers: &HeaderMap) -> Option<&str> {
+    bearer(headers).or_else(|| offered(headers))
 }
 
 /// Returns whether the client offered our subprotocol, which the server then has to select.
@@ -139,7 +150,7 @@ impl BackOff {
         if failures.len() >= ADDRESSES {
             failures.retain(|_, (_, last)| now.duration_since(*last) < FORGET);
         }
-        let (count, last) = failures.entry(address.to_canonical()).or_insert((0, now));
+        let (count, last) = failures.entry(one_address(address)).or_insert((0, now));
         if now.duration_since(*last) >= FORGET {
             *count = 0;
         }
@@ -175,9 +186,9 @@ mod tests {
             (header::COOKIE, format!("token={good}"), false),
         ] {
             let headers: HeaderMap = [(name, HeaderValue::from_str(&value).unwrap())].into_iter().collect();
-            assert_eq!(token().admits(&headers), expected, "{value}");
+            assert_eq!(super::token(&headers).is_some_and(|given| token().is(given)), expected, "{value}");
         }
-        assert!(!token().admits(&HeaderMap::new()));
+        assert_eq!(super::token(&HeaderMap::new()), None);
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use crate::{
     BridgeConfig, BridgeError,
+    access::Devices,
     address::Tenancy,
     agents::AgentsDesk,
     auth::{BackOff, Token},
+    guard::Hosts,
     http::Listener,
     ios::Resumes,
     limits::{self, Limits},
@@ -12,7 +14,7 @@ use crate::{
     network::{self, Gate, Listeners, Network, NetworkState},
     sessions::{Explore, Hub, beside},
     shared::Shared,
-    store::Store,
+    store::{DeviceRow, Store},
 };
 use openagents_core::{
     agent::Agents,
@@ -108,7 +110,7 @@ impl Bridge {
         providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
     ) -> Result<Self, BridgeError> {
         let home = config.home.clone();
-        let (tenancy, token, store) = beside(move || open(&home)).await.unwrap_or_else(|| {
+        let (tenancy, token, store, known) = beside(move || open(&home)).await.unwrap_or_else(|| {
             Err(BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() })
         })?;
         for notice in store.notices() {
@@ -129,11 +131,15 @@ impl Bridge {
         let models = providers.models.clone().map(ModelsDesk::new);
         let agents = providers.agents.clone().map(AgentsDesk::new);
         let root = config.root.canonicalize().unwrap_or(config.root);
+        let (hosts, connections) = (Hosts::following(&network), TaskTracker::new());
+        let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
         let shared = Arc::new(Shared {
             hub: Hub::new(store.clone(), providers, history, root),
             inspector: Arc::default(),
             models,
             agents,
+            devices,
+            hosts,
             token,
             back_off: BackOff::default(),
             limits: Limits::default(),
@@ -141,7 +147,7 @@ impl Bridge {
             network,
             resumes: Resumes::default(),
             closing: CancellationToken::new(),
-            connections: TaskTracker::new(),
+            connections,
         });
         let accepting = CancellationToken::new();
         let guards =
@@ -218,11 +224,12 @@ impl Bridge {
     }
 }
 
-fn open(home: &Path) -> Result<(Tenancy, Token, Store), BridgeError> {
+fn open(home: &Path) -> Result<(Tenancy, Token, Store, Vec<DeviceRow>), BridgeError> {
     let tenancy = Tenancy::take(home)?;
     let token = Token::load(home)?;
     let store = Store::open(home)?;
-    Ok((tenancy, token, store))
+    let devices = store.devices()?;
+    Ok((tenancy, token, store, devices))
 }
 
 async fn bind(port: u16) -> Result<TcpListener, BridgeError> {

@@ -1,9 +1,7 @@
 //! The doors: who asks, what for, and may they.
 
 use crate::{
-    IosDoor,
-    access::Pass,
-    acp,
+    IosDoor, acp,
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
@@ -75,7 +73,7 @@ async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, nex
     {
         request.headers_mut().insert(header::HOST, host);
     }
-    let mut response = match guard::host(request.headers()) {
+    let mut response = match shared.hosts.host(request.headers(), listener(&request)) {
         Verdict::Welcome => next.run(request).await,
         _ => refuse(StatusCode::FORBIDDEN, "This address is not served here."),
     };
@@ -100,8 +98,8 @@ async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     if !websocket::is_upgrade(request.headers()) {
         return nothing().await;
     }
-    // The app is no page: whoever has an Origin is something else.
-    if guard::is_page(request.headers()) {
+    // The app is no page, and behind no proxy: whoever has an Origin, or comes from a private network, is something else.
+    if guard::is_page(request.headers()) || shared.hosts.is_proxied(request.headers()) {
         return refuse(StatusCode::FORBIDDEN, "This door is for the OpenAgents iOS app, not for web pages.");
     }
     if shared.network.ios() == IosDoor::Off {
@@ -130,13 +128,13 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
         return refuse(StatusCode::UPGRADE_REQUIRED, "ACP is spoken over a WebSocket here.");
     }
     let Some(caller) = caller(&request) else { return no_caller() };
-    if guard::origin(request.headers(), shared.port) != Verdict::Welcome {
+    if shared.hosts.origin(request.headers(), caller.listener, shared.port) != Verdict::Welcome {
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
     }
-    if !shared.token.admits(request.headers()) {
+    let Some(pass) = auth::pass(&shared, request.headers()) else {
         return refuse_token(shared, request, caller).await;
-    }
-    let Some(place) = shared.limits.acp() else {
+    };
+    let Some(visit) = shared.enter(pass, caller.address) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     };
     caller.stranger.leave();
@@ -145,8 +143,8 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     if let Some(upgrade) = upgrade {
         let connections = shared.connections.clone();
         connections.spawn(async move {
-            acp::serve(shared, upgrade, Pass::local()).await;
-            drop((place, caller));
+            acp::serve(shared, upgrade, visit).await;
+            drop(caller);
         });
     }
     response
@@ -158,7 +156,7 @@ async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> 
     let delay = shared.back_off.failed(caller.address);
     // Those who wait for a refusal take no place from those who are welcome, and are not many.
     caller.stranger.leave();
-    let refusal = shared.limits.refusal();
+    let refusal = shared.limits.refusal(caller.address);
     let refused = || refuse(StatusCode::UNAUTHORIZED, "The token is missing or wrong.");
     let Some(refusal) = refusal else { return refused() };
     tokio::time::sleep(delay).await;
@@ -209,6 +207,10 @@ async fn nothing() -> Response {
 
 fn caller(request: &Request) -> Option<Caller> {
     request.extensions().get::<Caller>().cloned()
+}
+
+fn listener(request: &Request) -> Listener {
+    request.extensions().get::<Caller>().map_or(Listener::Loopback, |caller| caller.listener)
 }
 
 fn no_caller() -> Response {

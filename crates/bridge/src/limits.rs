@@ -1,8 +1,10 @@
-//! How much a stranger, an address or everybody together may take.
+//! How much a stranger, an address, a device or everybody together may take.
 
+use crate::access::Who;
 use std::{
     collections::{HashMap, VecDeque},
-    net::IpAddr,
+    hash::Hash,
+    net::{IpAddr, Ipv6Addr},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -19,18 +21,31 @@ pub(crate) const ACP_FRAME: usize = 16 << 20;
 pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
 /// Connections that are welcome, in all.
 const TOTAL: usize = 2048;
-/// iOS connections of one address.
-const IOS_PER_ADDRESS: usize = 64;
-/// Connections that have not authenticated.
-const STRANGERS: usize = 16;
+/// Connections of one device, or iOS connections of one address.
+const PER_DEVICE: usize = 64;
+/// Connections of one address that have not authenticated.
+const STRANGERS_PER_ADDRESS: usize = 16;
+/// Connections that have not authenticated, in all.
+const STRANGERS: usize = 256;
 /// Refusals that wait; more are told at once.
 const REFUSALS: usize = 64;
+/// Refusals of one address that wait.
+const REFUSALS_PER_ADDRESS: usize = 16;
 /// Sockets in all. Those that have just been cut, or are being told why, still have theirs.
-const SOCKETS: usize = TOTAL + 2 * REFUSALS;
+const SOCKETS: usize = TOTAL + 2 * (STRANGERS + REFUSALS);
 /// How long a connection may stay a stranger.
 pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(5);
 
-type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
+/// Returns what counts as one address: a network that is given out as a whole, or one address of the old kind.
+pub(crate) fn one_address(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        v4 => v4,
+    }
+}
 
 /// Lets the process open as many sockets as the system allows; some systems begin with 256.
 pub(crate) fn raise_file_handles() {
@@ -46,8 +61,9 @@ pub(crate) struct Limits {
     sockets: Arc<Semaphore>,
     strangers: Arc<Strangers>,
     refusals: Arc<Semaphore>,
+    refusals_of: Arc<Counts<IpAddr>>,
     total: Arc<Semaphore>,
-    ios: Counts,
+    devices: Arc<Counts<Who>>,
 }
 
 impl Default for Limits {
@@ -56,39 +72,92 @@ impl Default for Limits {
             sockets: Arc::new(Semaphore::new(SOCKETS)),
             strangers: Arc::default(),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
+            refusals_of: Arc::default(),
             total: Arc::new(Semaphore::new(TOTAL)),
-            ios: Arc::default(),
+            devices: Arc::default(),
         }
     }
 }
 
-/// Those who have not authenticated, oldest first.
-#[derive(Debug, Default)]
-struct Strangers(Mutex<VecDeque<CancellationToken>>);
+/// How many of something each one has.
+#[derive(Debug)]
+struct Counts<K>(Mutex<HashMap<K, usize>>);
 
-impl Strangers {
-    /// Takes one in. When all places are taken, the oldest one is cut at once: nobody can hold them all.
-    fn welcome(&self) -> CancellationToken {
-        let evicted = CancellationToken::new();
-        let mut waiting = self.lock();
-        while waiting.len() >= STRANGERS {
-            if let Some(oldest) = waiting.pop_front() {
-                oldest.cancel();
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Hash + Eq + Clone> Counts<K> {
+    /// Takes one more for `of`, which may have `most`.
+    fn take(self: &Arc<Self>, of: K, most: usize) -> Option<Counted<K>> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.get(&of).copied().unwrap_or_default();
+        if count >= most {
+            return None;
+        }
+        counts.insert(of.clone(), count + 1);
+        Some(Counted { of, counts: self.clone() })
+    }
+}
+
+/// One of them; given back when it is dropped.
+#[derive(Debug)]
+struct Counted<K: Hash + Eq> {
+    of: K,
+    counts: Arc<Counts<K>>,
+}
+
+impl<K: Hash + Eq> Drop for Counted<K> {
+    fn drop(&mut self) {
+        let mut counts = self.counts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.of) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.of);
             }
         }
-        waiting.push_back(evicted.clone());
+    }
+}
+
+/// Those who have not authenticated, oldest first, each with its address.
+#[derive(Debug, Default)]
+struct Strangers(Mutex<VecDeque<(IpAddr, CancellationToken)>>);
+
+impl Strangers {
+    /// Takes one in. When all places of its address are taken, the oldest one of that address is cut at once; when all
+    /// places of all are, the oldest one of the address that has most. So nobody can hold them all, and a crowd at one
+    /// address does no harm to others.
+    fn welcome(&self, address: IpAddr) -> CancellationToken {
+        let evicted = CancellationToken::new();
+        let mut waiting = self.lock();
+        let held = |address: IpAddr| waiting.iter().filter(|(of, _)| *of == address).count();
+        let crowd = if held(address) >= STRANGERS_PER_ADDRESS {
+            Some(address)
+        } else if waiting.len() >= STRANGERS {
+            waiting.iter().map(|(of, _)| *of).max_by_key(|of| held(*of))
+        } else {
+            None
+        };
+        if let Some(oldest) = crowd.and_then(|crowd| waiting.iter().position(|(of, _)| *of == crowd))
+            && let Some((_, oldest)) = waiting.remove(oldest)
+        {
+            oldest.cancel();
+        }
+        waiting.push_back((address, evicted.clone()));
         evicted
     }
 
     fn forget(&self, evicted: &CancellationToken) {
-        self.lock().retain(|known| known != evicted);
+        self.lock().retain(|(_, known)| known != evicted);
     }
 
     fn has(&self, evicted: &CancellationToken) -> bool {
-        self.lock().contains(evicted)
+        self.lock().iter().any(|(_, known)| known == evicted)
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<CancellationToken>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(IpAddr, CancellationToken)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,56 +195,54 @@ impl Stranger {
     }
 }
 
-/// A place among all connections, and among those of one address.
+/// A place among all connections, and among those of a device or an address.
 #[derive(Debug)]
 pub(crate) struct Place {
     _total: OwnedSemaphorePermit,
-    ios: Option<(IpAddr, Counts)>,
+    _of_device: Option<Counted<Who>>,
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some((address, counts)) = &self.ios {
-            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(count) = counts.get_mut(address) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(address);
-                }
-            }
-        }
-    }
+/// A place among the refusals that wait.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    _total: OwnedSemaphorePermit,
+    _of_address: Counted<IpAddr>,
 }
 
 impl Limits {
-    /// Takes a place for a socket that was just accepted. `None` when there are too many of all kinds.
-    pub(crate) fn stranger(&self) -> Option<Stranger> {
+    /// Takes a place for a socket of `address` that was just accepted. `None` when there are too many of all kinds.
+    pub(crate) fn stranger(&self, address: IpAddr) -> Option<Stranger> {
         let socket = self.sockets.clone().try_acquire_owned().ok()?;
         let strangers = self.strangers.clone();
-        let evicted = strangers.welcome();
+        let evicted = strangers.welcome(one_address(address));
         Some(Stranger(Arc::new(Seat { strangers, evicted, _socket: socket })))
     }
 
     /// Takes a place for a refusal that has to wait.
-    pub(crate) fn refusal(&self) -> Option<OwnedSemaphorePermit> {
-        self.refusals.clone().try_acquire_owned().ok()
+    pub(crate) fn refusal(&self, address: IpAddr) -> Option<Refusal> {
+        let of_address = self.refusals_of.take(one_address(address), REFUSALS_PER_ADDRESS)?;
+        Some(Refusal { _total: self.refusals.clone().try_acquire_owned().ok()?, _of_address: of_address })
     }
 
-    /// Takes a place for an ACP connection.
-    pub(crate) fn acp(&self) -> Option<Place> {
-        Some(Place { _total: self.total.clone().try_acquire_owned().ok()?, ios: None })
+    /// Takes a place for an ACP connection. The person at this machine may have them all.
+    pub(crate) fn acp(&self, who: &Who) -> Option<Place> {
+        match who {
+            Who::Local => self.place(None),
+            who => self.place(Some(who)),
+        }
     }
 
     /// Takes a place for an iOS connection of `address`.
     pub(crate) fn ios(&self, address: IpAddr) -> Option<Place> {
-        let total = self.total.clone().try_acquire_owned().ok()?;
-        let mut counts = self.ios.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_default();
-        if *count >= IOS_PER_ADDRESS {
-            return None;
-        }
-        *count += 1;
-        Some(Place { _total: total, ios: Some((address, self.ios.clone())) })
+        self.place(Some(&Who::App(one_address(address))))
+    }
+
+    fn place(&self, who: Option<&Who>) -> Option<Place> {
+        let of_device = match who {
+            Some(who) => Some(self.devices.take(who.clone(), PER_DEVICE)?),
+            None => None,
+        };
+        Some(Place { _total: self.total.clone().try_acquire_owned().ok()?, _of_device: of_device })
     }
 }
 
@@ -183,27 +250,80 @@ impl Limits {
 mod tests {
     use super::*;
 
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     #[test]
     fn an_address_has_sixty_four_places() {
         let limits = Limits::default();
         let address = IpAddr::from([127, 0, 0, 1]);
         let places: Vec<Place> = std::iter::from_fn(|| limits.ios(address)).collect();
-        assert_eq!(places.len(), IOS_PER_ADDRESS);
+        assert_eq!(places.len(), PER_DEVICE);
         assert!(limits.ios(IpAddr::from([127, 0, 0, 2])).is_some());
         drop(places);
         assert!(limits.ios(address).is_some());
     }
 
+    #[test]
+    fn a_device_has_sixty_four_places_and_this_machine_all() {
+        let limits = Limits::default();
+        let device = Who::Device("a".into());
+        let places: Vec<Place> = std::iter::from_fn(|| limits.acp(&device)).collect();
+        assert_eq!(places.len(), PER_DEVICE);
+        let local: Vec<Place> = std::iter::from_fn(|| limits.acp(&Who::Local)).collect();
+        assert_eq!(local.len(), TOTAL - PER_DEVICE);
+        assert!(limits.acp(&Who::Device("b".into())).is_none());
+        drop(places);
+        assert!(limits.acp(&Who::Device("b".into())).is_some());
+        // What was refused holds nothing back.
+        assert_eq!(limits.devices.0.lock().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_counts_as_one_address() {
+        for (address, expected) in [
+            ("192.168.1.9", "192.168.1.9"),
+            ("::ffff:192.168.1.9", "192.168.1.9"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:2::", "2001:db8:1:2::"),
+            ("fe80::1", "fe80::"),
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!(one_address(address).to_string(), expected, "{address}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_at_one_address_does_no_harm_to_others() {
+        let limits = Limits::default();
+        let (crowd, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let quiet = limits.stranger(other).unwrap();
+        // Each one that is cut has gone before the next one comes.
+        let mut kept = VecDeque::new();
+        for _ in 0..10_000 {
+            kept.push_back(limits.stranger(crowd).unwrap());
+            if kept.len() > STRANGERS_PER_ADDRESS {
+                kept.pop_front().unwrap().overstayed().await;
+            }
+        }
+        assert!(quiet.0.strangers.has(&quiet.0.evicted));
+        // A crowd at many addresses takes from the one that has most.
+        let many: Vec<_> = (0..300u16)
+            .filter_map(|n| limits.stranger(Ipv6Addr::new(1, 2, 3, n, 0, 0, 0, 0).into()))
+            .collect();
+        assert_eq!((many.len(), limits.strangers.lock().len()), (300, STRANGERS));
+        assert!(!kept[0].0.strangers.has(&kept[0].0.evicted));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn idle_strangers_never_make_a_friend_wait() {
         let limits = Limits::default();
-        let idle: Vec<Stranger> = (0..120).filter_map(|_| limits.stranger()).collect();
-        let friend = limits.stranger().unwrap();
+        let idle: Vec<Stranger> = (0..120).filter_map(|_| limits.stranger(HERE)).collect();
+        let friend = limits.stranger(HERE).unwrap();
         assert!(friend.0.strangers.has(&friend.0.evicted));
-        for stranger in &idle[..120 - STRANGERS + 1] {
+        for stranger in &idle[..120 - STRANGERS_PER_ADDRESS + 1] {
             stranger.overstayed().await;
         }
-        assert_eq!(limits.strangers.lock().len(), STRANGERS);
+        assert_eq!(limits.strangers.lock().len(), STRANGERS_PER_ADDRESS);
         drop(idle);
         assert_eq!(limits.strangers.lock().len(), 1);
     }
@@ -211,9 +331,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_friend_may_stay() {
         let limits = Limits::default();
-        let friend = limits.stranger().unwrap();
+        let friend = limits.stranger(HERE).unwrap();
         friend.leave();
-        let crowd: Vec<_> = std::iter::from_fn(|| limits.stranger()).collect();
+        let crowd: Vec<_> = std::iter::from_fn(|| limits.stranger(HERE)).collect();
         let stayed = tokio::time::timeout(STRANGER_TIME * 10, friend.overstayed()).await;
         assert!(stayed.is_err());
         crowd.last().unwrap().overstayed().await;
@@ -222,18 +342,20 @@ mod tests {
     #[test]
     fn every_socket_counts_until_it_is_gone() {
         let limits = Limits::default();
-        let all: Vec<Stranger> = std::iter::from_fn(|| limits.stranger()).collect();
+        let all: Vec<Stranger> = std::iter::from_fn(|| limits.stranger(HERE)).collect();
         assert_eq!(all.len(), SOCKETS);
         all.iter().for_each(Stranger::leave);
-        assert!(limits.stranger().is_none());
+        assert!(limits.stranger(HERE).is_none());
         drop(all);
-        assert!(limits.stranger().is_some());
+        assert!(limits.stranger(HERE).is_some());
     }
 
     #[test]
     fn refusals_that_wait_are_few() {
         let limits = Limits::default();
-        let waiting: Vec<_> = std::iter::from_fn(|| limits.refusal()).collect();
+        let mut waiting: Vec<_> = std::iter::from_fn(|| limits.refusal(HERE)).collect();
+        assert_eq!(waiting.len(), REFUSALS_PER_ADDRESS);
+        waiting.extend((0..100).filter_map(|n| limits.refusal(IpAddr::from([10, 0, 0, n]))));
         assert_eq!(waiting.len(), REFUSALS);
         assert!(SOCKETS > TOTAL + STRANGERS + waiting.len());
     }

@@ -1,8 +1,10 @@
 //! What every connection of a bridge shares.
 
 use crate::{
+    access::{Devices, Pass, Visit},
     agents::AgentsDesk,
     auth::{BackOff, Token},
+    guard::Hosts,
     inspect::Inspector,
     ios::Resumes,
     limits::Limits,
@@ -10,7 +12,7 @@ use crate::{
     network::Network,
     sessions::Hub,
 };
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Everything behind the doors.
@@ -22,6 +24,10 @@ pub(crate) struct Shared {
     pub(crate) models: Option<Arc<ModelsDesk>>,
     /// The agents of this machine, where they are looked for.
     pub(crate) agents: Option<Arc<AgentsDesk>>,
+    /// Who may come in.
+    pub(crate) devices: Arc<Devices>,
+    /// What this machine is called.
+    pub(crate) hosts: Arc<Hosts>,
     pub(crate) token: Token,
     pub(crate) back_off: BackOff,
     pub(crate) limits: Limits,
@@ -34,4 +40,12 @@ pub(crate) struct Shared {
     /// Cancelled when the bridge goes down, once the last turn has ended.
     pub(crate) closing: CancellationToken,
     pub(crate) connections: TaskTracker,
+}
+
+impl Shared {
+    /// Takes a place for a connection of somebody who authenticated at `address`. `None` when there are too many.
+    pub(crate) fn enter(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<Visit>> {
+        let place = self.limits.acp(&pass.who)?;
+        self.devices.enter(pass, address, place)
+    }
 }

@@ -1,43 +1,114 @@
 //! What a connection was let in with.
 
 use super::Scope;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::feed::Feed;
+use serde_json::{Value, json};
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio_util::sync::CancellationToken;
 
 /// Who a connection belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
     /// Whoever reads the token file: the person at this machine.
     Local,
     /// A device that was paired, by its id.
     Device(Arc<str>),
+    /// An iOS app without a token, which a person allowed by its address.
+    App(IpAddr),
 }
 
 /// Looked at for every call, so that a change counts at once. All connections of a device share one.
-#[derive(Debug)]
 pub(crate) struct Pass {
     pub(crate) who: Who,
-    scope: Mutex<Scope>,
+    standing: Arc<Mutex<Standing>>,
     /// Cancelled when the device is revoked; its sockets end.
     pub(crate) revoked: CancellationToken,
+    feed: Arc<Feed>,
+    changed: Box<dyn Fn() + Send + Sync>,
+}
+
+#[derive(Debug)]
+struct Standing {
+    scope: Scope,
+    /// As a person named it.
+    name: String,
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Pass")
+            .field("who", &self.who)
+            .field("scope", &self.scope())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Pass {
     /// The person at this machine may do all.
     pub(crate) fn local() -> Arc<Self> {
-        Self::new(Who::Local, Scope::Admin)
+        Self::new(Who::Local, Scope::Admin, crate::machine::name())
     }
 
-    pub(crate) fn new(who: Who, scope: Scope) -> Arc<Self> {
-        Arc::new(Self { who, scope: Mutex::new(scope), revoked: CancellationToken::new() })
+    pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {
+        let standing = Arc::new(Mutex::new(Standing { scope, name: name.to_owned() }));
+        let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
+        let feed = {
+            let (who, standing) = (who.clone(), standing.clone());
+            let snapshot = move || access(&who, &lock(&standing));
+            Feed::new("_openagents/access", snapshot, |on_change| changed = Box::new(move || on_change()))
+        };
+        Arc::new(Self { who, standing, revoked: CancellationToken::new(), feed, changed })
     }
 
     pub(crate) fn scope(&self) -> Scope {
-        *self.scope.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.standing).scope
     }
 
-    /// Changes what its connections may do from now on.
-    pub(crate) fn change(&self, scope: Scope) {
-        *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
+    pub(crate) fn name(&self) -> String {
+        lock(&self.standing).name.clone()
     }
+
+    /// Changes what its connections may do from now on, and tells them.
+    pub(crate) fn change(&self, scope: Scope) {
+        lock(&self.standing).scope = scope;
+        (self.changed)();
+    }
+
+    /// Gives it another name, and tells its connections.
+    pub(crate) fn rename(&self, name: &str) {
+        lock(&self.standing).name = name.to_owned();
+        (self.changed)();
+    }
+
+    /// Returns what its connections may do, and as whom: the params of `_openagents/access`.
+    pub(crate) fn access(&self) -> Value {
+        access(&self.who, &lock(&self.standing))
+    }
+
+    /// Tells its connections when that changes.
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Returns whether it was revoked.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.revoked.is_cancelled()
+    }
+}
+
+fn lock(standing: &Mutex<Standing>) -> MutexGuard<'_, Standing> {
+    standing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn access(who: &Who, standing: &Standing) -> Value {
+    let device = match who {
+        Who::Device(id) => json!({"id": id, "name": standing.name}),
+        Who::Local | Who::App(_) => Value::Null,
+    };
+    json!({"scope": standing.scope, "device": device})
 }

@@ -7,7 +7,7 @@ use super::{
     to_wire,
 };
 use crate::{
-    access::Pass,
+    access::Visit,
     connection::{self, Door, Lifeline, Manner},
     inspect::{Direction, Line},
     limits::ACP_FRAME,
@@ -24,16 +24,16 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// Serves an authenticated connection until it ends.
-pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, pass: Arc<Pass>) {
+pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, visit: Arc<Visit>) {
     let Some(socket) = websocket::open(upgrade, ACP_FRAME).await else { return };
     let line = Line::new("acp");
-    let lifeline = Arc::new(Lifeline { cut: pass.revoked.child_token(), ..Lifeline::default() });
+    let lifeline = Arc::new(Lifeline { cut: visit.pass.revoked.child_token(), ..Lifeline::default() });
     let manner = Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false, lifeline };
     let requests = Arc::new(Requests::default());
     let dialect = Acp { requests: requests.clone() };
     connection::serve(&shared, socket, manner, dialect, |outbox| AcpDoor {
         line: line.clone(),
-        methods: Methods::new(shared.clone(), line, outbox, requests, pass),
+        methods: Methods::new(shared.clone(), line, outbox, requests, visit),
     })
     .await;
 }

@@ -6,7 +6,7 @@ use super::{
     requests, to_wire,
 };
 use crate::{
-    access::Pass,
+    access::Visit,
     agents::AgentsDesk,
     error::Fault,
     feed::Feed,
@@ -37,7 +37,7 @@ pub(super) struct Methods {
     line: Arc<Line>,
     outbox: Outbox,
     requests: Arc<Requests>,
-    pass: Arc<Pass>,
+    visit: Arc<Visit>,
     follows: HashSet<Arc<str>>,
 }
 
@@ -62,9 +62,9 @@ impl Methods {
         line: Arc<Line>,
         outbox: Outbox,
         requests: Arc<Requests>,
-        pass: Arc<Pass>,
+        visit: Arc<Visit>,
     ) -> Self {
-        Self { shared, line, outbox, requests, pass, follows: HashSet::new() }
+        Self { shared, line, outbox, requests, visit, follows: HashSet::new() }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -78,7 +78,7 @@ impl Methods {
 
     pub(super) async fn notification(&mut self, method: &str, params: Value) {
         // A notification has no answer, not even when it is wrong.
-        if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, self.pass.scope())
+        if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, self.visit.pass.scope())
             && let Ok(Some(session)) = self.shared.hub.find(&cancel.session_id.0).await
         {
             session.cancel();
@@ -105,7 +105,7 @@ impl Methods {
     }
 
     pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
-        let answer = match from_wire::call(method, params, self.pass.scope()) {
+        let answer = match from_wire::call(method, params, self.visit.pass.scope()) {
             Ok(Call::Models(_) | Call::Model(_)) if self.shared.models.is_none() => {
                 Err(Fault::method_not_found(method))
             }

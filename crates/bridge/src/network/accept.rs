@@ -59,7 +59,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, shared: Arc<Shared
         };
         match accepted {
             Ok((stream, address)) => {
-                let Some(stranger) = shared.limits.stranger() else {
+                let Some(stranger) = shared.limits.stranger(address.ip()) else {
                     tracing::warn!("there are too many connections; one was cut");
                     continue;
                 };

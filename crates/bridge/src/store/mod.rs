@@ -20,10 +20,10 @@ mod writer;
 mod tests;
 
 pub(crate) use approvals::{ApprovalChange, Asked, Decided};
-#[allow(unused_imports, reason = "on its way")]
+
 pub(crate) use audit::{AuditRow, Deed};
 pub(crate) use children::Parent;
-#[allow(unused_imports, reason = "on its way")]
+
 pub(crate) use devices::DeviceRow;
 pub use open::DATABASE_FILE;
 pub(crate) use open::create_folder;

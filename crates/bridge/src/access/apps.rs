@@ -1,0 +1,105 @@
+//! iOS apps, which have no token: a person allows them by their address, which is no identity, so never for long.
+
+use super::{Pass, Scope, Waiting, Who};
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
+use tokio::time::Instant;
+
+/// How long an address stays allowed at most.
+pub(super) const ALLOWED: Duration = Duration::from_secs(12 * 60 * 60);
+/// How long an address that was not allowed is shut out.
+pub(super) const SHUT_OUT: Duration = Duration::from_secs(10 * 60);
+/// How long a person has to answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// Apps that wait for an answer at the same time.
+pub(super) const KNOCKS: usize = 16;
+/// Addresses that are remembered as shut out.
+const REMEMBERED: usize = 1024;
+
+/// What an address finds at the door of the iOS app.
+#[derive(Debug, Clone)]
+pub(crate) enum AppDoor {
+    /// A person allowed it: it comes in with this.
+    Open(Arc<Pass>),
+    /// A person said no, or nothing, a short time ago.
+    Shut,
+    /// A person has to be asked: [`super::Devices::knock`].
+    Ask,
+}
+
+/// An app that waits for a person. The desk forgets nothing when this is dropped.
+pub(crate) type Knock = Waiting;
+
+/// An address that was allowed.
+#[derive(Debug)]
+pub(super) struct App {
+    pub(super) pass: Arc<Pass>,
+    /// Milliseconds since the epoch, both.
+    pub(super) allowed_at: i64,
+    pub(super) until: i64,
+    deadline: Instant,
+}
+
+/// What is remembered of addresses.
+#[derive(Debug, Default)]
+pub(super) struct Apps {
+    allowed: HashMap<IpAddr, App>,
+    shut_out: HashMap<IpAddr, Instant>,
+}
+
+impl Apps {
+    pub(super) fn door(&self, address: IpAddr) -> AppDoor {
+        let now = Instant::now();
+        match (self.allowed.get(&address), self.shut_out.get(&address)) {
+            (Some(app), _) if app.deadline > now => AppDoor::Open(app.pass.clone()),
+            (_, Some(until)) if *until > now => AppDoor::Shut,
+            _ => AppDoor::Ask,
+        }
+    }
+
+    pub(super) fn allow(&mut self, address: IpAddr, name: &str, scope: Scope) {
+        self.shut_out.remove(&address);
+        let allowed_at = crate::store::now_ms();
+        let until = allowed_at.saturating_add(i64::try_from(ALLOWED.as_millis()).unwrap_or(i64::MAX));
+        let pass = Pass::new(Who::App(address), scope, name);
+        let app = App { pass, allowed_at, until, deadline: Instant::now() + ALLOWED };
+        if let Some(before) = self.allowed.insert(address, app) {
+            before.pass.revoked.cancel();
+        }
+    }
+
+    pub(super) fn shut_out(&mut self, address: IpAddr) {
+        let now = Instant::now();
+        if self.shut_out.len() >= REMEMBERED {
+            self.shut_out.retain(|_, until| *until > now);
+        }
+        if self.shut_out.len() < REMEMBERED {
+            self.shut_out.insert(address, now + SHUT_OUT);
+        }
+    }
+
+    /// Cuts the connections of an address and shuts it out: the app comes back by itself every second.
+    pub(super) fn revoke(&mut self, address: IpAddr) -> Option<App> {
+        let app = self.allowed.remove(&address)?;
+        app.pass.revoked.cancel();
+        self.shut_out(address);
+        Some(app)
+    }
+
+    /// Cuts those whose time is over; they may ask again.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.allowed.retain(|_, app| {
+            let stays = app.deadline > now;
+            if !stays {
+                app.pass.revoked.cancel();
+            }
+            stays
+        });
+    }
+
+    /// Returns the addresses that are allowed, the latest last.
+    pub(super) fn allowed(&self) -> Vec<(IpAddr, &App)> {
+        let mut apps: Vec<_> = self.allowed.iter().map(|(address, app)| (*address, app)).collect();
+        apps.sort_by_key(|(address, app)| (app.allowed_at, *address));
+        apps
+    }
+}

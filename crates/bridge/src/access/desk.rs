@@ -1,0 +1,255 @@
+//! Everybody who may come in, and everybody who would like to.
+
+use super::{
+    AppDoor, Asking, Kind, Knock, Pass, Visit, Who,
+    apps::{self, Apps},
+    requests::Requests,
+};
+use crate::{
+    feed::Feed,
+    limits::Place,
+    network::Network,
+    store::{DeviceRow, Store, now_ms},
+};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+use subtle::ConstantTimeEq;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+/// A device that stays connected is noted this often.
+const NOTED_EVERY: Duration = Duration::from_secs(60);
+
+/// The devices, and those who watch them.
+pub(crate) struct Devices {
+    pub(super) store: Store,
+    pub(super) network: Arc<Network>,
+    state: Mutex<State>,
+    local: Arc<Pass>,
+    feed: Arc<Feed>,
+    changed: Box<dyn Fn() + Send + Sync>,
+    /// Writing that nobody waits for, until the bridge ends.
+    tasks: TaskTracker,
+    me: Weak<Self>,
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Devices").finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// The oldest first.
+    pub(super) devices: Vec<Device>,
+    pub(super) requests: Requests,
+    pub(super) apps: Apps,
+}
+
+/// A paired device.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) row: DeviceRow,
+    pub(super) pass: Arc<Pass>,
+    pub(super) connections: usize,
+    /// When the store was told last that it is there.
+    noted: Option<Instant>,
+}
+
+impl Device {
+    pub(super) fn new(row: DeviceRow) -> Self {
+        let pass = Pass::new(Who::Device(row.id.as_str().into()), row.scope, &row.name);
+        Self { row, pass, connections: 0, noted: None }
+    }
+}
+
+impl Devices {
+    /// Begins with the devices of the store. `tasks` are waited for when the bridge ends.
+    pub(crate) fn new(
+        store: Store,
+        known: Vec<DeviceRow>,
+        network: Arc<Network>,
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
+        let watched = network.clone();
+        let devices = Arc::new_cyclic(|me: &Weak<Self>| {
+            let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
+            let shown = me.clone();
+            let snapshot = move || shown.upgrade().map_or(Value::Null, |devices| devices.snapshot());
+            let feed = Feed::new("_openagents/devices", snapshot, |on_change| {
+                changed = Box::new(move || on_change());
+            });
+            let devices = known.into_iter().map(Device::new).collect();
+            let state = Mutex::new(State { devices, ..State::default() });
+            let (local, me) = (Pass::local(), me.clone());
+            Self { store, network, state, local, feed, changed, tasks, me }
+        });
+        let me = devices.me.clone();
+        watched.watch(Arc::new(move || {
+            if let Some(devices) = me.upgrade() {
+                devices.changed();
+            }
+        }));
+        devices
+    }
+
+    /// Returns what the person at this machine comes in with.
+    pub(crate) fn local(&self) -> Arc<Pass> {
+        self.local.clone()
+    }
+
+    /// Returns what the device with this token comes in with.
+    pub(crate) fn admit(&self, token: &str) -> Option<Arc<Pass>> {
+        let hash = token_hash(token);
+        let state = self.state();
+        // All of them, so that the time says nothing.
+        let is_its = |device: &&Device| bool::from(device.row.token_hash.ct_eq(&hash));
+        let found = state.devices.iter().filter(is_its).last()?;
+        (!found.pass.is_revoked()).then(|| found.pass.clone())
+    }
+
+    /// Notes a connection that was let in.
+    pub(crate) fn enter(&self, pass: Arc<Pass>, address: IpAddr, place: Place) -> Option<Arc<Visit>> {
+        Some(Visit::begin(self.me.upgrade()?, pass, address, place))
+    }
+
+    /// Returns what an address finds at the door of the iOS app when people are asked.
+    pub(crate) fn app(&self, address: IpAddr) -> AppDoor {
+        self.state().apps.door(address.to_canonical())
+    }
+
+    /// Asks a person whether the iOS app at `address`, which calls itself `name` and wants `session`, may come in. `None`
+    /// when too many are waiting. An app that knocks again waits for the same answer; an allowed one finds
+    /// [`AppDoor::Open`].
+    pub(crate) fn knock(&self, address: IpAddr, name: &str, session: Option<String>) -> Option<Knock> {
+        let address = address.to_canonical();
+        let mut state = self.state();
+        if let Some(waiting) = state.requests.of_app(address) {
+            return Some(waiting);
+        }
+        let waiting =
+            state.requests.waiting().iter().filter(|request| request.asking.kind == Kind::Ios).count();
+        if waiting >= apps::KNOCKS {
+            return None;
+        }
+        let asking = Asking { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
+        let (_, waiting) = state.requests.ask(asking, apps::PATIENCE);
+        drop(state);
+        self.tidy_after(apps::PATIENCE);
+        self.changed();
+        Some(waiting)
+    }
+
+    /// Returns how everything stands, as it goes over the wire.
+    pub(crate) fn snapshot(&self) -> Value {
+        Value::Null
+    }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    pub(super) fn changed(&self) {
+        (self.changed)();
+    }
+
+    pub(super) fn arrived(&self, pass: &Pass, address: IpAddr) {
+        if let Who::Device(id) = &pass.who {
+            if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
+                device.connections += 1;
+            }
+            self.seen(id, address, false);
+            self.changed();
+        }
+    }
+
+    pub(super) fn left(&self, pass: &Pass, address: IpAddr) {
+        if let Who::Device(id) = &pass.who {
+            if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
+                device.connections = device.connections.saturating_sub(1);
+            }
+            self.seen(id, address, true);
+            self.changed();
+        }
+    }
+
+    /// Notes that a device is there; in the store not more often than it has to be, or when it leaves.
+    pub(super) fn seen(&self, id: &str, address: IpAddr, leaves: bool) {
+        let (now, seen, at) = (Instant::now(), now_ms(), address.to_string());
+        {
+            let mut state = self.state();
+            let Some(device) = state.devices.iter_mut().find(|device| device.row.id == id) else { return };
+            let is_due = device.noted.is_none_or(|noted| now.duration_since(noted) >= NOTED_EVERY);
+            (device.row.last_seen_ts, device.row.last_address) = (Some(seen), Some(at.clone()));
+            if !is_due && !leaves {
+                return;
+            }
+            device.noted = Some(now);
+        }
+        let id = id.to_owned();
+        self.write(move |store| store.saw_device(&id, seen, &at));
+    }
+
+    /// Writes beside everything else; a failure is no reason to stop anybody.
+    pub(super) fn write(
+        &self,
+        write: impl FnOnce(&Store) -> Result<(), crate::store::StoreError> + Send + 'static,
+    ) {
+        let store = self.store.clone();
+        if tokio::runtime::Handle::try_current().is_ok() {
+            self.tasks.spawn_blocking(move || {
+                if let Err(error) = write(&store) {
+                    tracing::warn!(%error, "what a device did was not noted");
+                }
+            });
+        }
+    }
+
+    /// Ends what is over by then.
+    pub(super) fn tidy_after(&self, wait: Duration) {
+        let me = self.me.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            if let Some(devices) = me.upgrade() {
+                devices.tidy();
+            }
+        });
+    }
+
+    fn tidy(&self) {
+        let now = Instant::now();
+        let mut state = self.state();
+        for request in state.requests.expire(now) {
+            if request.asking.kind == Kind::Ios {
+                state.apps.shut_out(request.asking.address);
+            }
+        }
+        state.apps.expire(now);
+        drop(state);
+        self.changed();
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is kept of a token.
+pub(super) fn token_hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// Returns a name that fits into a line.
+pub(super) fn clean_name(name: &str) -> String {
+    let shown: String = name.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown: String = shown.chars().take(60).collect();
+    if shown.is_empty() { "A device without a name".to_owned() } else { shown }
+}
