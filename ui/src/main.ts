@@ -1,10 +1,14 @@
 import './connection/no-eval';
 import { mount } from 'svelte';
 import App from './App.svelte';
+import { sessionFragment } from './backend/fragment';
+import { registerWorker } from './install/worker';
 import './theme/tokens.css';
 import './theme/base.css';
 
 const target = document.getElementById('app');
 if (target === null) throw new Error('index.html has no #app');
+
+registerWorker((sessionId) => (location.hash = sessionFragment(sessionId)));
 
 export default mount(App, { target });

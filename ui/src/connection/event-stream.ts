@@ -4,6 +4,8 @@ import { Delivery } from './delivery';
 import { CLOSE, inbox, type Open } from './transport';
 
 const CONNECTION = 'Acp-Connection-Id';
+/** The comment that the bridge ends a stream with: what it would close a WebSocket with. */
+const LAST_WORDS = /^\s*closed (\d+) (.*)$/;
 
 /**
  * Talks over plain HTTP: each message is a POST, and everything that the bridge says comes on one stream of events.
@@ -72,18 +74,21 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     void read(body).then(() => broke(), () => broke());
   }
 
+  /** Signs of life, and last words. */
+  function remarked(comment: string): void {
+    events.heard();
+    const [, code, reason] = LAST_WORDS.exec(comment) ?? [];
+    if (code !== undefined) broke(Number(code), reason);
+  }
+
   async function read(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
-    const parser = new EventSourceParserStream({ onComment: () => events.heard() });
+    const parser = new EventSourceParserStream({ onComment: remarked });
     // What is not read yet stays with the bridge: a page that falls behind is told so there.
     const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
     for (;;) {
       const { done, value } = await reader.read();
       if (done || over) return;
       events.heard();
-      if (value.event === 'close') {
-        const { code, reason } = JSON.parse(value.data) as { code: number; reason?: string };
-        return broke(code, reason);
-      }
       delivery.take(value.data);
     }
   }

@@ -4,6 +4,9 @@ export type Choice = 'system' | 'light' | 'dark';
 const KEY = 'openagents.theme';
 const NEXT: Record<Choice, Choice> = { system: 'light', light: 'dark', dark: 'system' };
 
+/** `--bg` of `tokens.css`: what is outside the page cannot read its tokens. */
+const GROUNDS = { light: '#ffffff', dark: '#08090a' } as const;
+
 function stored(): Choice {
   try {
     const value = localStorage.getItem(KEY);
@@ -40,5 +43,9 @@ export class Theme {
     const root = document.documentElement;
     if (this.choice === 'system') delete root.dataset['theme'];
     else root.dataset['theme'] = this.choice;
+    // The bars of a phone have the page's ground, whatever its system is set to.
+    for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
+      meta.content = GROUNDS[this.choice === 'system' ? (meta.media.includes('dark') ? 'dark' : 'light') : this.choice];
+    }
   }
 }

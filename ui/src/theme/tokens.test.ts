@@ -83,3 +83,13 @@ test('every token that is used exists', () => {
   }
   expect(missing).toEqual([]);
 });
+
+test('the bars of a phone have the ground of the page', () => {
+  const bg = tokens.get('bg');
+  const html = readFileSync(join(SRC, '../index.html'), 'utf8');
+  const theme = readFileSync(join(SRC, 'theme/theme.svelte.ts'), 'utf8');
+  const manifest = readFileSync(join(SRC, '../public/manifest.webmanifest'), 'utf8');
+  for (const name of ['light', 'dark'] as const) expect(html).toContain(`content="${bg?.[name]}" media="(prefers-color-scheme: ${name})"`);
+  expect(theme).toContain(`{ light: '${bg?.light}', dark: '${bg?.dark}' }`);
+  expect(manifest).toContain(`"background_color": "${bg?.dark}"`);
+});

@@ -1,0 +1,81 @@
+// The service worker: opens the page while there is no network, and shows what a notification was about. It keeps the
+// page's own files and nothing else: what the bridge says is never stored here.
+
+export {};
+declare const self: ServiceWorkerGlobalScope;
+/** Put in by the build: the page's files, and a name for this very set of them. */
+declare const __PAGE__: { version: string; files: string[] };
+
+const { version, files } = __PAGE__;
+const CACHE = `page-${version}`;
+const START = new URL('./', self.registration.scope).href;
+const KEPT = new Set(files.map((file) => new URL(file, START).href));
+/** How long the bridge may take to answer before the page opens from here, in milliseconds. */
+const PATIENCE = 4_000;
+
+self.addEventListener('install', (event) => {
+  event.waitUntil(keep());
+});
+
+self.addEventListener('activate', (event) => {
+  event.waitUntil(forget());
+});
+
+self.addEventListener('fetch', (event) => {
+  const { request } = event;
+  if (request.method !== 'GET' || request.cache === 'no-store') return;
+  const address = request.url.split('#')[0] ?? '';
+  if (request.mode === 'navigate') {
+    if (address === START) event.respondWith(newest(request));
+  } else if (KEPT.has(address)) {
+    event.respondWith(kept(request));
+  }
+});
+
+self.addEventListener('notificationclick', (event) => {
+  event.notification.close();
+  const { sessionId } = event.notification.data as { sessionId: string };
+  event.waitUntil(show(sessionId));
+});
+
+async function keep(): Promise<void> {
+  const cache = await caches.open(CACHE);
+  await cache.addAll(files.map((file) => new Request(new URL(file, START), { cache: 'reload' })));
+  // A page is one script and one style sheet: an old one needs nothing more that could be gone.
+  await self.skipWaiting();
+}
+
+async function forget(): Promise<void> {
+  for (const name of await caches.keys()) {
+    if (name.startsWith('page-') && name !== CACHE) await caches.delete(name);
+  }
+  await self.clients.claim();
+}
+
+/** The page as the bridge has it now; the one that is kept where no bridge answers. */
+async function newest(request: Request): Promise<Response> {
+  try {
+    const response = await fetch(request, { signal: AbortSignal.timeout(PATIENCE) });
+    // A proxy before a bridge that is gone answers for it.
+    if (response.status < 500) return response;
+  } catch {
+    // There is no network, or no bridge.
+  }
+  return kept(new Request(START));
+}
+
+async function kept(request: Request): Promise<Response> {
+  const cache = await caches.open(CACHE);
+  return (await cache.match(request, { ignoreVary: true })) ?? fetch(request);
+}
+
+async function show(sessionId: string): Promise<void> {
+  const pages = await self.clients.matchAll({ type: 'window' });
+  const page = pages.find((open) => open.focused) ?? pages[0];
+  if (page === undefined) {
+    await self.clients.openWindow(`${START}#session=${encodeURIComponent(sessionId)}`);
+    return;
+  }
+  page.postMessage({ show: sessionId });
+  await page.focus();
+}
