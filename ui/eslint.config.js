@@ -10,6 +10,7 @@ const USES = {
   json: ['theme'],
   phone: [],
   install: ['theme'],
+  offline: ['connection', 'session', 'theme', 'timeline/rows'],
   connection: ['backend', 'theme'],
   plan: ['connection', 'theme'],
   models: ['connection', 'theme'],

@@ -7,6 +7,16 @@ export function mainOption(options: readonly ApprovalOption[]): ApprovalOption |
   return options.find((option) => option.kind === 'allow_once') ?? options.find(allows);
 }
 
+/** The option that says no to this once, or to all. */
+export function refusingOption(options: readonly ApprovalOption[]): ApprovalOption | undefined {
+  return options.find((option) => option.kind === 'reject_once') ?? options.find((option) => !allows(option));
+}
+
+/** What those are told who were about to answer: `Answered on Phone`. */
+export function answeredWords(approval: Approval): string {
+  return approval.state === 'answered' ? `Answered on ${approval.by || 'another device'}` : outcomeWords(approval);
+}
+
 /** What became of it: `Approved on Phone`. Empty while it is pending. */
 export function outcomeWords(approval: Approval): string {
   switch (approval.state) {

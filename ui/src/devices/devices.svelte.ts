@@ -9,6 +9,9 @@ const PAGE = 30;
 
 /** The devices of this bridge as it tells of them, to those who may manage them. */
 export class Devices extends Watched<DevicesSnapshot> {
+  /** Requests that a person put off; they stand in the settings until they expire. */
+  aside = $state.raw<ReadonlySet<string>>(new Set());
+
   readonly #of: () => Link;
 
   constructor(link: () => Link) {
@@ -25,6 +28,14 @@ export class Devices extends Watched<DevicesSnapshot> {
   /** Who waits to be let in, whoever came first in front. */
   get requests(): readonly DeviceRequest[] {
     return [...(this.snapshot?.requests ?? [])].sort((a, b) => a.askedAt - b.askedAt);
+  }
+
+  setAside(id: string): void {
+    this.aside = new Set([...this.aside, id]);
+  }
+
+  bringBack(id: string): void {
+    this.aside = new Set([...this.aside].filter((known) => known !== id));
   }
 
   allow(request: DeviceRequest, name: string, scope: Scope): Promise<boolean> {

@@ -1,3 +1,4 @@
+import type { Approval } from '../connection/agents-wire';
 import type { QueuedPrompt } from '../connection/devices-wire';
 import type { Activity, AttachResult, Update, UpdateMeta } from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/modes';
@@ -47,12 +48,16 @@ export class Session {
   problem = $state<string | null>(null);
   /** What stands in the composer. */
   draft = $state('');
+  /** When this page saw it last, where it shows what it kept of it; null once the bridge has spoken of it. */
+  seenAt = $state<number | null>(null);
   /** The last connection that this session has been attached on. */
   attachedOn = -1;
   /** The answer to an attach is on its way. */
   attachingNow = false;
 
   #fold: Fold = emptyFold();
+  /** What is shown is only the end of it: the log has to be read from its beginning. */
+  #cut = false;
   #log = new Map<number, Update>();
   /** The folded state that is on its way and takes the place of what is shown; null when none is. */
   #snapshot: Snapshot | null = null;
@@ -77,8 +82,29 @@ export class Session {
     return !this.working && this.#sent.length === 0 && this.draft === '';
   }
 
+  /** All that the log folds to, to be kept while there is no link. Not to be changed. */
+  get folded(): Readonly<Fold> {
+    return this.#fold;
+  }
+
+  /** Shows what was seen of it before; `cut` where that is only the end. */
+  restore(fold: Fold, seenAt: number, cut: boolean): void {
+    this.#fold = fold;
+    this.#cut = cut;
+    this.#publish();
+    this.seenAt = seenAt;
+    this.working = false;
+  }
+
   update(seq: number): Update | undefined {
     return this.#log.get(seq);
+  }
+
+  /** How something stands that was asked here. */
+  approval(id: string): Approval | undefined {
+    // Drawn anew with the rows: the fold itself is not watched.
+    void this.rows;
+    return this.#fold.asked.get(id)?.approval;
   }
 
   row(key: string): Row | undefined {
@@ -131,12 +157,17 @@ export class Session {
     this.caughtUp = false;
     this.#snapshot = null;
     this.#renewed = false;
+    if (this.#cut) {
+      this.#cut = false;
+      this.#fold = emptyFold();
+    }
     return this.seq;
   }
 
   /** The bridge's answer to `attach`: how far the log goes and whether a turn runs. */
   attached(answer: AttachResult): void {
     this.#known = answer;
+    this.seenAt = null;
     this.queue = answer.queue ?? [];
     if (answer.mode !== undefined) this.mode = answer.mode;
     if (answer.title) this.title = answer.title;

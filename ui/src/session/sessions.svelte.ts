@@ -80,6 +80,15 @@ export class Sessions {
     return [...found.values()].sort((a, b) => a.approval.askedAt - b.approval.askedAt);
   }
 
+  /** How a question stands, whether it waits or not. */
+  approval(id: string): Approval | undefined {
+    for (const session of this.#followed) {
+      const found = session.approval(id);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
   /** How many questions wait in a session. */
   waitingIn(id: string): number {
     return this.#followed.find((session) => session.id === id)?.waiting.length ?? 0;

@@ -10,6 +10,8 @@ export interface Deeds {
   now(): number;
   /** The link is up: there is somebody to ask. */
   live(): boolean;
+  /** Why this device may not answer what agents ask; null when it may. */
+  limit(): string | null;
   agentName(id: string): string;
   isLocal(id: string): boolean;
   /** Resolves with the approval as it stands then: somebody may have been first. */

@@ -1,0 +1,115 @@
+import { pause } from '../connection/backoff';
+import { codeTyped } from './code';
+import { claim, outcome, Refusal, type Claim } from './pairing-wire';
+import { DECLINED, EXPIRED, LOST, refusedWords } from './pairing-words';
+
+const KEY = 'openagents.pairing';
+
+/** How this device becomes a paired one: a code is typed, both screens are compared, somebody allows it. */
+export class Pairing {
+  /** As far as it is typed. */
+  code = $state('');
+  /** The address that was opened held a code. */
+  given = $state(false);
+  /** What is compared and waited for; null while the form is filled in. */
+  claimed = $state.raw<Claim | null>(null);
+  sending = $state(false);
+  problem = $state<string | null>(null);
+  /** The bridge cannot be reached at the moment. */
+  away = $state(false);
+  /** No try is taken before, on this page's clock. */
+  notBefore = $state(0);
+
+  readonly #onAllowed: (token: string) => void;
+  #waiting: AbortController | null = null;
+
+  constructor(onAllowed: (token: string) => void) {
+    this.#onAllowed = onAllowed;
+  }
+
+  /** Begins with the code of an address, or goes on with what this tab waited for when it was loaded again. */
+  begin(code: string | null): void {
+    if (code !== null) {
+      this.code = codeTyped(code);
+      this.given = true;
+    }
+    const kept = stored();
+    if (kept !== null && this.claimed === null) this.#wait(kept);
+  }
+
+  async send(name: string): Promise<void> {
+    if (this.sending) return;
+    this.sending = true;
+    this.problem = null;
+    try {
+      const claimed = await claim(codeTyped(this.code), name, new AbortController().signal);
+      store(claimed);
+      this.#wait(claimed);
+    } catch (error) {
+      this.problem = refusedWords(error);
+      if (error instanceof Refusal && error.code === 'slow_down') this.notBefore = Date.now() + error.retryAfterMs;
+    }
+    this.sending = false;
+  }
+
+  /** Back to the form. The claim runs out by itself. */
+  cancel(problem: string | null = null): void {
+    this.#waiting?.abort();
+    this.#waiting = null;
+    store(null);
+    this.claimed = null;
+    this.away = false;
+    this.problem = problem;
+  }
+
+  #wait(claimed: Claim): void {
+    this.#waiting?.abort();
+    const waiting = new AbortController();
+    this.#waiting = waiting;
+    this.claimed = claimed;
+    this.problem = null;
+    void this.#hear(claimed, waiting.signal);
+  }
+
+  /** Asks again and again, through lost networks as well, until there is an answer. */
+  async #hear({ request }: Claim, signal: AbortSignal): Promise<void> {
+    for (let lost = 0; !signal.aborted; ) {
+      try {
+        const answer = await outcome(request, signal);
+        if (signal.aborted) return;
+        [lost, this.away] = [0, false];
+        if (answer.state === 'allowed') {
+          this.cancel();
+          [this.code, this.given] = ['', false];
+          return this.#onAllowed(answer.token);
+        }
+        if (answer.state !== 'waiting') return this.cancel(answer.state === 'declined' ? DECLINED : EXPIRED);
+      } catch (error) {
+        if (signal.aborted) return;
+        // A bridge that knows nothing of it any more has handed out the answer already, or was started anew.
+        const final = error instanceof Refusal && error.code !== 'slow_down' && !error.code.startsWith('http_5');
+        if (final) return this.cancel(error.code === 'expired' ? EXPIRED : LOST);
+        this.away = !(error instanceof Refusal);
+        await new Promise((after) => setTimeout(after, error instanceof Refusal ? Math.max(1000, error.retryAfterMs) : pause(lost++)));
+      }
+    }
+  }
+}
+
+function stored(): Claim | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as Claim | null;
+  } catch {
+    // Storage can be switched off.
+    return null;
+  }
+}
+
+function store(claimed: Claim | null): void {
+  try {
+    if (claimed === null) sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, JSON.stringify(claimed));
+  } catch {
+    // A reload then begins anew.
+  }
+}
