@@ -147,11 +147,14 @@ impl Authority {
     /// Blocks.
     pub(crate) fn leaf(&self, names: &Names, now: SystemTime) -> Result<Leaf, AuthorityError> {
         let [certificate, key] = LEAF.map(|name| self.folder.join(name));
-        if let (Found::Text(pem), Found::Text(key)) = (files::read(&certificate)?, files::read(&key)?)
-            && let Some(leaf) = Leaf::parse(&pem, &key, &self.certificate)
-            && leaf.does(names, now)
-        {
-            return Ok(leaf);
+        match (files::read(&certificate)?, files::read(&key)?) {
+            (Found::Nothing, Found::Nothing) => {}
+            (Found::Text(pem), Found::Text(key)) => match Leaf::parse(&pem, &key, &self.certificate) {
+                Some(leaf) if leaf.does(names, now) => return Ok(leaf),
+                Some(_) => tracing::info!("the certificate of this computer is made again"),
+                None => tracing::warn!("the certificate of this computer is damaged; it is made again"),
+            },
+            _ => tracing::warn!("the certificate of this computer is damaged; it is made again"),
         }
         let (pem, new_key) = self.sign(names, now)?;
         let leaf = Leaf::parse(&pem, &new_key, &self.certificate);
@@ -212,5 +215,209 @@ pub(super) fn seconds(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_secs().try_into().unwrap_or(i64::MAX),
         Err(before) => before.duration().as_secs().try_into().map_or(i64::MIN, |seconds: i64| -seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::{fs, sync::LazyLock};
+    use x509_parser::prelude::*;
+
+    fn names(addresses: &[&str]) -> Names {
+        Names {
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            hosts: ["localhost", "mac.local"].map(str::to_owned).into(),
+        }
+    }
+
+    fn open(home: &Path, now: SystemTime) -> (Authority, Option<String>) {
+        Authority::open(home, "Ada's Mac", now).unwrap()
+    }
+
+    fn file(home: &Path, name: &str) -> PathBuf {
+        home.join(FOLDER).join(name)
+    }
+
+    #[test]
+    fn what_the_certificates_say() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (authority, notice) = open(home.path(), now);
+        assert_eq!(notice, None);
+        let wanted = names(&["192.168.1.5", "fd00::2"]);
+        let leaf = authority.leaf(&wanted, now).unwrap();
+        assert!(leaf.does(&wanted, now));
+        let pem = fs::read(file(home.path(), "leaf.pem")).unwrap();
+        let der = CertificateDer::from_pem_slice(&pem).unwrap();
+        let (_, read) = parse_x509_certificate(&der).unwrap();
+        assert!(!read.is_ca());
+        assert!(read.extended_key_usage().unwrap().unwrap().value.server_auth);
+        let life = read.validity().not_after.timestamp() - read.validity().not_before.timestamp();
+        assert!(life <= 398 * DAY.as_secs().cast_signed(), "{life}");
+        assert!(leaf.until() > (seconds(now) + 390 * DAY.as_secs().cast_signed()) * 1000);
+        let print = leaf.fingerprint();
+        assert!(print.len() == 32 * 3 - 1 && print == print.to_uppercase(), "{print}");
+        let (_, read) = parse_x509_certificate(authority.certificate()).unwrap();
+        assert!(read.is_ca());
+        assert_eq!(
+            read.subject().iter_common_name().next().unwrap().as_str().unwrap(),
+            "OpenAgents on Ada's Mac"
+        );
+        #[cfg(unix)]
+        for name in AUTHORITY.iter().chain(&LEAF) {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(file(home.path(), name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+    }
+
+    #[test]
+    fn when_a_certificate_is_made_again() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let at_home = names(&["192.168.1.5"]);
+        let first = open(home.path(), now).0.leaf(&at_home, now).unwrap().fingerprint();
+        // Every case begins with the same files.
+        let kept = LEAF.map(|name| fs::read(file(home.path(), name)).unwrap());
+        let damage = |name: &'static str| move |home: &Path| fs::write(file(home, name), "no PEM").unwrap();
+        let remove = |name: &'static str| move |home: &Path| fs::remove_file(file(home, name)).unwrap();
+        let nothing = |_: &Path| {};
+        type Change = Box<dyn Fn(&Path)>;
+        let cases: [(&str, Change, &[&str], SystemTime, bool); 9] = [
+            ("nothing changed", Box::new(nothing), &["192.168.1.5"], now, true),
+            ("an address went away", Box::new(nothing), &[], now, true),
+            ("a new address", Box::new(nothing), &["192.168.1.5", "10.0.0.7"], now, false),
+            ("31 days before its end", Box::new(nothing), &[], now + LEAF_LIFE - AGO - DAY * 31, true),
+            ("29 days before its end", Box::new(nothing), &[], now + LEAF_LIFE - AGO - DAY * 29, false),
+            ("the clock jumped back two days", Box::new(nothing), &[], now - DAY * 2, false),
+            ("damaged", Box::new(damage("leaf.pem")), &[], now, false),
+            ("its key is damaged", Box::new(damage("leaf.key")), &[], now, false),
+            ("its key is gone", Box::new(remove("leaf.key")), &[], now, false),
+        ];
+        for (what, change, addresses, now, same) in cases {
+            for (name, bytes) in LEAF.iter().zip(&kept) {
+                fs::write(file(home.path(), name), bytes).unwrap();
+            }
+            change(home.path());
+            let (authority, notice) = open(home.path(), now);
+            assert_eq!(notice, None, "{what}");
+            let wanted = names(addresses);
+            let leaf = authority.leaf(&wanted, now).unwrap();
+            assert!(leaf.does(&wanted, now), "{what}");
+            assert_eq!(leaf.fingerprint() == first, same, "{what}");
+            // What was made is found again.
+            assert_eq!(
+                open(home.path(), now).0.leaf(&wanted, now).unwrap().fingerprint(),
+                leaf.fingerprint()
+            );
+        }
+    }
+
+    #[test]
+    fn an_authority_that_cannot_be_used_is_moved_aside_and_told() {
+        let other = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        open(other.path(), now);
+        let other_key = fs::read(file(other.path(), "ca.key")).unwrap();
+        type Change<'a> = Box<dyn Fn(&Path) + 'a>;
+        let write = |name: &'static str, bytes: &'static [u8]| -> Change<'_> {
+            Box::new(move |home| fs::write(file(home, name), bytes).unwrap())
+        };
+        let expired = now + AUTHORITY_LIFE - AGO;
+        let cases: [(&str, Change<'_>, SystemTime, &str); 7] = [
+            ("no PEM", write("ca.pem", b"hello"), now, "is damaged"),
+            ("no text", write("ca.key", &[0xff; 100]), now, "is damaged"),
+            ("empty", write("ca.pem", b""), now, "is damaged"),
+            ("far too long", write("ca.pem", &[b'a'; 100_000]), now, "is damaged"),
+            (
+                "another key",
+                Box::new(|home| fs::write(file(home, "ca.key"), &other_key).unwrap()),
+                now,
+                "is damaged",
+            ),
+            (
+                "a file is gone",
+                Box::new(|home| fs::remove_file(file(home, "ca.key")).unwrap()),
+                now,
+                "is incomplete",
+            ),
+            ("at its end", Box::new(|_| {}), expired, "has expired"),
+        ];
+        for (what, change, now, why) in cases {
+            let home = tempfile::tempdir().unwrap();
+            let (first, _) = open(home.path(), SystemTime::now());
+            change(home.path());
+            let before = fs::read(file(home.path(), "ca.pem")).unwrap();
+            let (second, notice) = open(home.path(), now);
+            let aside = file(home.path(), &format!("ca.pem.damaged-{}", seconds(now)));
+            assert_eq!(
+                notice.as_deref(),
+                Some(&*format!(
+                    "The certificate authority of this computer {why}; it was moved to {} and a new one was made. \
+                     Phones that had installed it must install it again.",
+                    aside.display()
+                )),
+                "{what}"
+            );
+            assert_eq!(fs::read(aside).unwrap(), before, "{what}");
+            assert_ne!(second.certificate(), first.certificate(), "{what}");
+            assert_eq!(open(home.path(), now).0.certificate(), second.certificate(), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_used_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(FOLDER), "a file").unwrap();
+        let error = Authority::open(home.path(), "mac", SystemTime::now()).unwrap_err().to_string();
+        let file = file(home.path(), "ca.pem");
+        assert!(
+            error.starts_with(&format!("cannot read the certificate file {}: ", file.display())),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_clock_before_the_authority_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (authority, _) = open(home.path(), now);
+        assert_eq!(authority.too_early(now), None);
+        let (authority, notice) = open(home.path(), UNIX_EPOCH);
+        assert_eq!(notice, None);
+        assert!(authority.too_early(UNIX_EPOCH).is_some());
+        assert!(authority.leaf(&names(&[]), UNIX_EPOCH).unwrap().does(&names(&[]), UNIX_EPOCH));
+    }
+
+    static FILES: LazyLock<(CertificateDer<'static>, Vec<String>)> = LazyLock::new(|| {
+        let home = tempfile::tempdir().unwrap();
+        let (authority, _) = open(home.path(), SystemTime::now());
+        authority.leaf(&names(&["192.168.1.5"]), SystemTime::now()).unwrap();
+        let files =
+            AUTHORITY.iter().chain(&LEAF).map(|name| fs::read_to_string(file(home.path(), name)).unwrap());
+        (authority.certificate().clone(), files.collect())
+    });
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            which in 0usize..4,
+            at in 30usize..700,
+            with in "[A-Za-z0-9+/]{1,4}",
+            whole in proptest::option::weighted(0.1, ".*"),
+        ) {
+            let (certificate, mut files) = FILES.clone();
+            let file = &mut files[which];
+            let range = at.min(file.len())..(at + with.len()).min(file.len());
+            file.replace_range(range, &with);
+            if let Some(whole) = whole {
+                *file = whole;
+            }
+            let [pem, key, leaf, leaf_key] = files.try_into().unwrap();
+            let _ = Authority::parse(Path::new(""), pem, &key, SystemTime::now());
+            let _ = Leaf::parse(&leaf, &leaf_key, &certificate);
+        }
     }
 }

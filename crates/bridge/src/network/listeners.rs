@@ -10,6 +10,7 @@ use super::{
     addresses,
     authority::{Authority, AuthorityError},
     leaf::{Leaf, Names},
+    mdns::Announcer,
     state::{NetworkState, OpenListener},
     switches::Switches,
 };
@@ -44,6 +45,7 @@ pub(crate) struct Listeners {
     notice: Option<String>,
     /// Why there is no certificate, and since when.
     failed: Option<(String, Instant)>,
+    announcer: Announcer,
 }
 
 struct Open {
@@ -71,6 +73,7 @@ impl Listeners {
             leaf: None,
             notice: None,
             failed: None,
+            announcer: Announcer::default(),
         }
     }
 
@@ -87,6 +90,7 @@ impl Listeners {
             }
             self.look().await;
         }
+        self.announcer.stop().await;
         for (_, open) in std::mem::take(&mut self.open) {
             let _ = open.task.await;
         }
@@ -123,7 +127,12 @@ impl Listeners {
         for (kind, address) in wanted {
             problems.extend(self.bind(kind, address).await);
         }
-        self.publish(&switches, problems);
+        let mut state = self.state(&switches);
+        if self.network.config.announce {
+            problems.extend(self.announcer.announce(&state).await);
+        }
+        state.problem = (!problems.is_empty()).then(|| problems.join(" "));
+        self.network.publish(state);
         self.network.settled.send_replace(switches.change);
     }
 
@@ -224,22 +233,22 @@ impl Listeners {
         None
     }
 
-    fn publish(&self, switches: &Switches, problems: Vec<String>) {
+    fn state(&self, switches: &Switches) -> NetworkState {
         let loopback = OpenListener { kind: Listener::Loopback, address: self.network.loopback };
         let open = self.open.keys().map(|(kind, address)| OpenListener { kind: *kind, address: *address });
         let leaf = self.leaf.as_ref().filter(|_| switches.lan);
         let local = addresses::local_name(machine::name()).filter(|_| switches.serves());
-        self.network.publish(NetworkState {
+        NetworkState {
             lan: switches.lan,
             ios: switches.ios,
             computer: machine::name().to_owned(),
             listeners: std::iter::once(loopback).chain(open).collect(),
             fingerprint: leaf.map(Leaf::fingerprint),
             certificate_until: leaf.map(Leaf::until),
-            problem: (!problems.is_empty()).then(|| problems.join(" ")),
+            problem: None,
             fixed: switches.is_fixed(),
             hosts: local.into_iter().chain(switches.names.iter().cloned()).collect(),
-        });
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod authority;
 mod files;
 mod leaf;
 mod listeners;
+mod mdns;
 mod profile;
 mod state;
 mod switches;

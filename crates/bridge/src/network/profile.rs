@@ -68,3 +68,22 @@ fn escaped(text: &str) -> String {
     }
     escaped
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn the_profile_is_escaped_and_stays_the_same() {
+        let home = tempfile::tempdir().unwrap();
+        let (authority, _) = Authority::open(home.path(), "mac", SystemTime::now()).unwrap();
+        let shown = profile(&authority, "A & B's <\"Mac\">\u{7}");
+        assert!(shown.contains("OpenAgents on A &amp; B&apos;s &lt;&quot;Mac&quot;&gt;<"), "{shown}");
+        assert_eq!(shown, profile(&authority, "A & B's <\"Mac\">\u{7}"));
+        // The same bytes as in the file, on one line.
+        let base64: String = authority.pem().lines().filter(|line| !line.contains("CERT")).collect();
+        assert!(shown.contains(&format!("<data>{base64}</data>")));
+        assert!(shown.contains(&fingerprint(authority.certificate())));
+    }
+}

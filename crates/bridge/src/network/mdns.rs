@@ -1,0 +1,205 @@
+//! How other devices find this computer without being told its address. Nothing secret is said: no token, no TXT.
+
+use super::{addresses::label, state::NetworkState};
+use crate::{http::Listener, sessions::beside};
+use mdns_sd::{IfKind, ServiceDaemon, ServiceInfo};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+/// The app looks for this, in clear text. The name was its own before this bridge was.
+const APP: &str = "_openagents._tcp.local.";
+/// The page and ACP, encrypted.
+const WEB: &str = "_openagents-web._tcp.local.";
+/// How long the network may take to hear the good-bye.
+const GOOD_BYE: Duration = Duration::from_secs(1);
+/// Bytes of an instance's name.
+const INSTANCE: usize = 63;
+
+/// One service that is announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Record {
+    service: &'static str,
+    /// What a person reads in a list.
+    instance: String,
+    host: String,
+    addresses: BTreeSet<IpAddr>,
+    port: u16,
+}
+
+/// Returns what is announced of the open ports. The app understands no IPv6.
+fn records(state: &NetworkState) -> Vec<Record> {
+    let record = |service, kind, wanted: fn(&SocketAddr) -> bool| {
+        let open: Vec<SocketAddr> = state.addresses(kind).filter(wanted).collect();
+        let port = open.first()?.port();
+        let label = label(&state.computer);
+        Some(Record {
+            service,
+            instance: crate::prune::head(&state.computer, INSTANCE).to_owned(),
+            // A name of our own: the system answers for the computer's.
+            host: format!("{label}{}openagents.local.", if label.is_empty() { "" } else { "-" }),
+            addresses: open.iter().map(SocketAddr::ip).collect(),
+            port,
+        })
+    };
+    let app = record(APP, Listener::App, SocketAddr::is_ipv4);
+    let web = record(WEB, Listener::Web, |_| true);
+    app.into_iter().chain(web).collect()
+}
+
+impl Record {
+    fn info(&self) -> Result<ServiceInfo, mdns_sd::Error> {
+        let addresses: Vec<IpAddr> = self.addresses.iter().copied().collect();
+        let mut info =
+            ServiceInfo::new(self.service, &self.instance, &self.host, &addresses[..], self.port, None)?;
+        info.set_interfaces(addresses.into_iter().map(IfKind::Addr).collect());
+        Ok(info)
+    }
+}
+
+/// Announces what is served.
+#[derive(Default)]
+pub(super) struct Announcer {
+    announced: Vec<Record>,
+    daemon: Option<ServiceDaemon>,
+}
+
+impl Announcer {
+    /// Announces what `state` says, and takes back what it no longer says. Returns why it cannot.
+    pub(super) async fn announce(&mut self, state: &NetworkState) -> Option<String> {
+        let records = records(state);
+        if records == self.announced && (self.daemon.is_some() || records.is_empty()) {
+            return None;
+        }
+        self.stop().await;
+        if records.is_empty() {
+            return None;
+        }
+        match begin(&records) {
+            Ok(daemon) => (self.daemon, self.announced) = (Some(daemon), records),
+            Err(error) => {
+                tracing::warn!(%error, "nothing is announced");
+                return Some(format!("This computer cannot be found by name on the network: {error}."));
+            }
+        }
+        None
+    }
+
+    /// Says good-bye.
+    pub(super) async fn stop(&mut self) {
+        self.announced.clear();
+        let Some(daemon) = self.daemon.take() else { return };
+        beside(move || {
+            if let Ok(ended) = daemon.shutdown() {
+                // It ends by itself a little later.
+                let _ = ended.recv_timeout(GOOD_BYE);
+            }
+        })
+        .await;
+    }
+}
+
+fn begin(records: &[Record]) -> Result<ServiceDaemon, mdns_sd::Error> {
+    let daemon = ServiceDaemon::new()?;
+    let registered = records.iter().try_for_each(|record| daemon.register(record.info()?));
+    if registered.is_err() {
+        let _ = daemon.shutdown();
+    }
+    registered.map(|()| daemon)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{IosDoor, network::OpenListener};
+    use mdns_sd::ServiceEvent;
+
+    fn state(computer: &str, listeners: &[(Listener, &str)]) -> NetworkState {
+        let open = |(kind, address): &(Listener, &str)| OpenListener {
+            kind: *kind,
+            address: address.parse().unwrap(),
+        };
+        NetworkState {
+            lan: true,
+            ios: IosDoor::Ask,
+            computer: computer.to_owned(),
+            listeners: listeners.iter().map(open).collect(),
+            fingerprint: None,
+            certificate_until: None,
+            problem: None,
+            fixed: false,
+            hosts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_announced() {
+        let loopback = (Listener::Loopback, "127.0.0.1:9099");
+        assert_eq!(records(&state("mac", &[loopback])), []);
+        let only_v6 = [loopback, (Listener::App, "[fd00::2]:9099")];
+        assert_eq!(records(&state("mac", &only_v6)), []);
+        let both = [
+            loopback,
+            (Listener::Web, "192.168.1.5:9443"),
+            (Listener::Web, "[fd00::2]:9443"),
+            (Listener::App, "192.168.1.5:9099"),
+            (Listener::App, "[fd00::2]:9099"),
+        ];
+        let said = records(&state("Ada's Mac", &both));
+        let brief: Vec<_> = said.iter().map(|r| (r.service, &*r.host, r.addresses.len(), r.port)).collect();
+        assert_eq!(
+            brief,
+            [
+                ("_openagents._tcp.local.", "ada-s-mac-openagents.local.", 1, 9099),
+                ("_openagents-web._tcp.local.", "ada-s-mac-openagents.local.", 2, 9443),
+            ]
+        );
+        for record in &said {
+            assert_eq!(record.instance, "Ada's Mac");
+            let info = record.info().unwrap();
+            assert_eq!(info.get_properties().len(), 0);
+        }
+        assert_eq!(records(&state("", &both))[0].host, "openagents.local.");
+        assert!(records(&state(&"ü".repeat(100), &both))[0].info().is_ok());
+    }
+
+    /// Over the real network of this machine, its multicast looped back.
+    #[tokio::test]
+    async fn what_is_announced_is_found_and_taken_back() {
+        let addresses = crate::network::addresses::of_this_computer().unwrap();
+        let address = addresses.into_iter().find(IpAddr::is_ipv4).expect("a network");
+        let name = format!("test {}", uuid::Uuid::new_v4());
+        let place = SocketAddr::from((address, 9099)).to_string();
+        let mut announcer = Announcer::default();
+        assert_eq!(announcer.announce(&state(&name, &[(Listener::App, &place)])).await, None);
+        let browser = ServiceDaemon::new().unwrap();
+        let events = browser.browse(APP).unwrap();
+        let until = move |wanted: fn(&ServiceEvent, &str) -> bool, name: String| {
+            let events = events.clone();
+            beside(move || {
+                loop {
+                    let event = events.recv_timeout(Duration::from_secs(60)).expect("heard in time");
+                    if wanted(&event, &name) {
+                        return event;
+                    }
+                }
+            })
+        };
+        let found = |event: &ServiceEvent, name: &str| match event {
+            ServiceEvent::ServiceResolved(info) => info.get_fullname().starts_with(name),
+            _ => false,
+        };
+        let Some(ServiceEvent::ServiceResolved(info)) = until(found, name.clone()).await else { panic!() };
+        assert_eq!((info.get_port(), info.get_properties().len()), (9099, 0));
+        assert_eq!(info.get_addresses_v4().into_iter().map(IpAddr::V4).collect::<Vec<_>>(), [address]);
+        assert_eq!(announcer.announce(&state(&name, &[])).await, None);
+        let gone = |event: &ServiceEvent, name: &str| match event {
+            ServiceEvent::ServiceRemoved(_, fullname) => fullname.starts_with(name),
+            _ => false,
+        };
+        until(gone, name).await.unwrap();
+        let _ = browser.shutdown();
+    }
+}
