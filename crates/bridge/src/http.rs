@@ -73,12 +73,15 @@ async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, nex
     {
         request.headers_mut().insert(header::HOST, host);
     }
-    let mut response = match shared.hosts.host(request.headers(), listener(&request)) {
-        Verdict::Welcome => next.run(request).await,
-        _ => refuse(StatusCode::FORBIDDEN, "This address is not served here."),
+    let (mut response, host) = match shared.hosts.host(request.headers(), listener(&request)) {
+        Verdict::Welcome => {
+            let host = request.headers().get(header::HOST).cloned();
+            (next.run(request).await, host)
+        }
+        _ => (refuse(StatusCode::FORBIDDEN, "This address is not served here."), None),
     };
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        page::secure(response.headers_mut(), shared.port);
+        page::secure(response.headers_mut(), host.as_ref().and_then(|host| host.to_str().ok()));
         // An idle connection of a browser tab would keep a place that somebody else needs.
         if !is_http2 {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -89,7 +92,7 @@ async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, nex
 
 async fn root(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     if !websocket::is_upgrade(request.headers()) {
-        return files(State(shared), request).await;
+        return files(request).await;
     }
     app_door(State(shared), request).await
 }
@@ -176,9 +179,9 @@ async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> 
     response
 }
 
-async fn files(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn files(request: Request) -> Response {
     match *request.method() {
-        Method::GET | Method::HEAD => page::file(request.uri().path(), request.headers(), shared.port),
+        Method::GET | Method::HEAD => page::file(request.uri().path(), request.headers()),
         _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "Only GET is answered here."),
     }
 }

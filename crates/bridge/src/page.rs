@@ -12,23 +12,25 @@ use rust_embed::RustEmbed;
 #[allow_missing = true]
 struct Files;
 
+/// The page's service worker.
+const WORKER: &str = "sw.js";
+const SERVICE_WORKER_ALLOWED: header::HeaderName = header::HeaderName::from_static("service-worker-allowed");
+
 const NOT_BUILT: &str = "<!doctype html><meta charset=\"utf-8\"><title>OpenAgents</title>\
     <h1>The page was not built</h1><p>OpenAgents is running, but this build carries no page. \
     Run <code>make build</code>, then start it again.</p>";
 
 /// Answers with a file of the page; `/` is `index.html`.
-pub(crate) fn file(path: &str, request: &HeaderMap, port: u16) -> Response {
+pub(crate) fn file(path: &str, request: &HeaderMap) -> Response {
     let path = path.trim_start_matches('/');
     let name = if path.is_empty() { "index.html" } else { path };
-    let mut response = match Files::get(name) {
+    match Files::get(name) {
         Some(file) => found(name, &file, request),
         None if name == "index.html" => {
             (StatusCode::SERVICE_UNAVAILABLE, [(header::CONTENT_TYPE, kind(name))], NOT_BUILT).into_response()
         }
         None => (StatusCode::NOT_FOUND, "There is nothing at this address.\n").into_response(),
-    };
-    secure(response.headers_mut(), port);
-    response
+    }
 }
 
 fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Response {
@@ -43,17 +45,21 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
         (header::CACHE_CONTROL, caching.to_owned()),
         (header::ETAG, tag.clone()),
     ];
+    // The service worker is for the whole page, wherever the build puts it.
+    let scope = (name == WORKER).then_some([(SERVICE_WORKER_ALLOWED, "/")]);
     if request.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
-        return (StatusCode::NOT_MODIFIED, headers).into_response();
+        return (StatusCode::NOT_MODIFIED, scope, headers).into_response();
     }
-    (headers, Body::from(file.data.to_vec())).into_response()
+    (scope, headers, Body::from(file.data.to_vec())).into_response()
 }
 
-/// Adds the headers that every answer carries.
-pub(crate) fn secure(headers: &mut HeaderMap, port: u16) {
+/// Adds the headers that every answer carries. `host` is what the browser asked for, if that is ours: some browsers do
+/// not count a WebSocket to it as `'self'`.
+pub(crate) fn secure(headers: &mut HeaderMap, host: Option<&str>) {
+    let sockets = host.map(|host| format!(" ws://{host} wss://{host}")).unwrap_or_default();
     let policy = format!(
         "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; \
-         frame-ancestors 'none'; connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port}"
+         frame-ancestors 'none'; worker-src 'self'; manifest-src 'self'; connect-src 'self'{sockets}"
     );
     if let Ok(policy) = HeaderValue::from_str(&policy) {
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);

@@ -8,6 +8,8 @@ use std::{
     net::{IpAddr, Ipv6Addr},
 };
 
+/// How names end that computers give themselves.
+pub(super) const LOCAL: &str = ".local";
 /// Addresses that are served at most.
 const MOST: usize = 32;
 
@@ -46,7 +48,7 @@ fn is_link_local(address: Ipv6Addr) -> bool {
 /// Returns the name of this computer in the domain `local`, where its name makes one.
 pub(super) fn local_name(computer: &str) -> Option<String> {
     let label = label(computer);
-    (!label.is_empty()).then(|| format!("{label}.local"))
+    (!label.is_empty()).then(|| format!("{label}{LOCAL}"))
 }
 
 /// Returns the letters, digits and hyphens of a name, as a host's name has them.

@@ -1,5 +1,6 @@
 //! What of the network is served just now, as clients and the command line see it.
 
+use super::addresses::LOCAL;
 use crate::{IosDoor, http::Listener};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
@@ -50,7 +51,7 @@ impl NetworkState {
         let mut open: Vec<SocketAddr> = self.addresses(Listener::Web).collect();
         open.sort_by_key(|address| (address.is_ipv6(), *address));
         let (local, others): (Vec<&String>, Vec<&String>) =
-            self.hosts.iter().partition(|host| host.ends_with(".local"));
+            self.hosts.iter().partition(|host| host.ends_with(LOCAL));
         let port = open.first().map(SocketAddr::port);
         let v4 = open.iter().filter(|address| address.is_ipv4()).map(|address| format!("https://{address}"));
         let local =
