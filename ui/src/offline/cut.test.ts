@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { emptyFold, type Fold } from '../session/fold';
+import { keepable } from './cut';
+import { surplus } from './shelf';
+
+function fold(...texts: string[]): Fold {
+  return { ...emptyFold(), seq: texts.length, updates: texts.length, title: 'T', rows: texts.map((text, at) => ({ kind: 'user', key: `u${at}`, seqs: [at], ts: 0, text })) };
+}
+
+test('a short session is kept whole', () => {
+  const whole = fold('one', 'two');
+  expect(keepable(whole)).toMatchObject({ fold: whole, cut: false });
+});
+
+test('of a long session the end is kept, and the log begins anew', () => {
+  const kept = keepable(fold('a'.repeat(500), 'b'.repeat(500), 'c'.repeat(500)), 1_200);
+  expect([kept.cut, kept.fold.seq, kept.fold.title, kept.fold.rows.map((row) => row.key)]).toEqual([true, 0, 'T', ['u1', 'u2']]);
+});
+
+test.each([
+  ['twenty are kept', Array.from({ length: 22 }, (_, at) => ({ id: `${at}`, bytes: 1 })), ['20', '21']],
+  ['five megabytes are kept', Array.from({ length: 4 }, (_, at) => ({ id: `${at}`, bytes: 2_000_000 })), ['2', '3']],
+  ['the newest is kept whatever its size', [{ id: 'a', bytes: 9_000_000 }], []],
+])('%s', (_name, items, gone) => {
+  expect(surplus(items)).toEqual(gone);
+});

@@ -1,0 +1,19 @@
+import { emptyFold, type Fold } from '../session/fold';
+
+/** What one session may hold: with more, only its end is kept. In characters of JSON. */
+export const MOST_OF_ONE = 1_000_000;
+
+/** What is kept of a session: all of it where that is not too much, else its last rows. */
+export function keepable(fold: Readonly<Fold>, most = MOST_OF_ONE): { fold: Fold; bytes: number; cut: boolean } {
+  let bytes = 0;
+  let from = fold.rows.length;
+  while (from > 0) {
+    const size = JSON.stringify(fold.rows[from - 1]).length;
+    if (bytes + size > most) break;
+    bytes += size;
+    from -= 1;
+  }
+  if (from === 0) return { fold, bytes, cut: false };
+  const { plan, title, mode, updates } = fold;
+  return { fold: { ...emptyFold(), rows: fold.rows.slice(from), plan, title, mode, updates }, bytes, cut: true };
+}

@@ -1,0 +1,97 @@
+import { openDB, type DBSchema, type IDBPDatabase } from 'idb';
+import type { Fold } from '../session/fold';
+
+/** A session as it was seen last, in a list. */
+export interface KeptItem {
+  id: string;
+  title: string | null;
+  cwd: string;
+  mode: string;
+  /** When it last changed, and when this page last knew that it had not: milliseconds since the epoch. */
+  updatedAt: number;
+  seenAt: number;
+  /** About the size of its rows. */
+  bytes: number;
+  /** Only its end is kept. */
+  cut: boolean;
+}
+
+interface Schema extends DBSchema {
+  items: { key: string; value: KeptItem; indexes: { seenAt: number } };
+  folds: { key: string; value: Fold };
+}
+
+/** Sessions that are kept, and how much they may hold in all. */
+const MOST = 20;
+const MOST_BYTES = 5_000_000;
+
+/** The browser's own store of the sessions that were seen last. Where it is switched off, nothing is kept. */
+export class Shelf {
+  #opened: Promise<IDBPDatabase<Schema>> | null = null;
+
+  /** Newest first. */
+  list(): Promise<KeptItem[]> {
+    return this.#use([], async (db) => (await db.getAllFromIndex('items', 'seenAt')).reverse());
+  }
+
+  read(id: string): Promise<{ item: KeptItem; fold: Fold } | null> {
+    return this.#use(null, async (db) => {
+      const [item, fold] = await Promise.all([db.get('items', id), db.get('folds', id)]);
+      return item === undefined || fold === undefined ? null : { item, fold };
+    });
+  }
+
+  /** Keeps a session, and lets those go that were not seen for longest. */
+  keep(item: KeptItem, fold: Fold): Promise<void> {
+    return this.#use(undefined, async (db) => {
+      const transaction = db.transaction(['items', 'folds'], 'readwrite');
+      const [items, folds] = [transaction.objectStore('items'), transaction.objectStore('folds')];
+      void items.put(item);
+      void folds.put(fold, item.id);
+      for (const id of surplus((await items.index('seenAt').getAll()).reverse())) {
+        void items.delete(id);
+        void folds.delete(id);
+      }
+      await transaction.done;
+    });
+  }
+
+  /** Forgets the sessions with these ids; all of them when none are named. */
+  forget(ids?: readonly string[]): Promise<void> {
+    return this.#use(undefined, async (db) => {
+      const transaction = db.transaction(['items', 'folds'], 'readwrite');
+      for (const store of [transaction.objectStore('items'), transaction.objectStore('folds')]) {
+        if (ids === undefined) void store.clear();
+        else for (const id of ids) void store.delete(id);
+      }
+      await transaction.done;
+    });
+  }
+
+  async #use<T>(otherwise: T, act: (db: IDBPDatabase<Schema>) => Promise<T>): Promise<T> {
+    try {
+      this.#opened ??= openDB<Schema>('openagents', 1, {
+        upgrade(db) {
+          db.createObjectStore('items', { keyPath: 'id' }).createIndex('seenAt', 'seenAt');
+          db.createObjectStore('folds');
+        },
+        terminated: () => (this.#opened = null),
+      });
+      return await act(await this.#opened);
+    } catch {
+      // Full, or switched off, as in a private window.
+      this.#opened = null;
+      return otherwise;
+    }
+  }
+}
+
+/** Ids of those that there is no room for, of a list with the newest first. The newest always has room. */
+export function surplus(items: readonly Pick<KeptItem, 'id' | 'bytes'>[]): string[] {
+  let bytes = 0;
+  const from = items.findIndex((item, at) => {
+    bytes += item.bytes;
+    return at > 0 && (at >= MOST || bytes > MOST_BYTES);
+  });
+  return from === -1 ? [] : items.slice(from).map(({ id }) => id);
+}
