@@ -7,7 +7,7 @@ use crate::{
     feed::{Feed, Watch},
     inspect::{Direction, Inspector, Line},
     rpc,
-    sessions::{Session, Wake},
+    sessions::{Folded, Folding, Queued, Session, StoredLog, Wake, beside},
     store::{StoreError, Stored},
     transport::{Closing, Socket},
 };
@@ -50,8 +50,8 @@ pub(crate) enum Out {
     Text(String),
     /// A response that the inspector does not show, because it is about the inspector.
     Unrecorded(String),
-    /// From here on, every update of the session after `since`.
-    Follow { session: Arc<Session>, since: u64 },
+    /// A response, and from there on the updates of the session; what was under way of it is over before the response.
+    Follow { session: Arc<Session>, from: From, answer: Option<String> },
     /// A response that comes after update `seq` of the session.
     After { session: Arc<Session>, seq: u64, text: String },
     /// From here on, every frame of every connection after number `since`.
@@ -64,6 +64,15 @@ pub(crate) enum Out {
     Ping,
     /// The end.
     Close(Closing),
+}
+
+/// Where a client begins to read a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// After this update.
+    Update(u64),
+    /// With what the log comes to up to this update.
+    Folded(u64),
 }
 
 /// How a door shows updates.
@@ -82,6 +91,21 @@ pub(crate) trait Dialect: Send {
 
     /// Asks for what somebody waits for in a session, and takes back what nobody waits for any more, if this door does.
     fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String>;
+
+    /// Turns a page of what a log comes to into frames, if this door shows that.
+    fn folded(&mut self, _session: &Session, _page: &[Folded]) -> Vec<Projected> {
+        Vec::new()
+    }
+
+    /// Says that this was what the log comes to up to `seq`.
+    fn fold_ends(&mut self, _session: &Session, _seq: u64) -> Option<String> {
+        None
+    }
+
+    /// Says which turns wait, if this door shows that.
+    fn queue(&mut self, _session: &Session, _queued: &[Queued]) -> Option<String> {
+        None
+    }
 
     /// Says that the log could not be written.
     fn failed(&mut self, session: &Session, message: &str) -> String;
@@ -104,12 +128,23 @@ pub(crate) struct Follow {
     /// The last update that the client has certainly been sent.
     pub(crate) written: u64,
     read: u64,
+    /// What is sent before the updates after `read`.
+    folding: Option<Box<Folding<StoredLog>>>,
     rested: bool,
     told: u64,
     /// The change of activity that the client knows of.
     activity: u64,
     /// The change of the pending approvals that the client knows of.
     approvals: u64,
+    /// The change of the queue that the client knows of; `None` when it has to be told.
+    queue: Option<u64>,
+}
+
+impl Follow {
+    /// Returns the number of the last update that was sent, in whatever form.
+    fn reached(&self) -> u64 {
+        if self.folding.is_some() { 0 } else { self.read }
+    }
 }
 
 /// Everything that the sending half works with.
@@ -244,9 +279,12 @@ impl<D: Dialect> Pump<D> {
         match order {
             Out::Text(text) => self.write(text).await,
             Out::Unrecorded(text) => self.send(Message::text(text)).await,
-            Out::Follow { session, since } => {
-                self.follow(session, since);
-                Ok(())
+            Out::Follow { session, from, answer } => {
+                self.follow(session, from);
+                match answer {
+                    Some(text) => self.write(text).await,
+                    None => Ok(()),
+                }
             }
             Out::After { session, seq, text } => {
                 self.waiting.push((session, seq, text));
@@ -271,14 +309,20 @@ impl<D: Dialect> Pump<D> {
         }
     }
 
-    fn follow(&mut self, session: Arc<Session>, since: u64) {
+    fn follow(&mut self, session: Arc<Session>, from: From) {
         session.watch(&self.wake);
         let told = session.head().failure.map_or(0, |failure| failure.number);
         // What is going on is told to whoever comes in the middle of it; that nothing is goes without saying.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
-        let follow =
-            Follow { session, written: since, read: since, rested: false, told, activity, approvals: 0 };
+        let (changes, queued) = session.queue();
+        let queue = queued.is_empty().then_some(changes);
+        let (read, folding) = match from {
+            From::Update(since) => (since, None),
+            From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
+        };
+        let (written, rested, approvals) = (read, false, 0);
+        let follow = Follow { session, written, read, folding, rested, told, activity, approvals, queue };
         match self.follows.iter_mut().find(|known| Arc::ptr_eq(&known.session, &follow.session)) {
             Some(known) => *known = follow,
             None => self.follows.push(follow),
@@ -301,7 +345,10 @@ impl<D: Dialect> Pump<D> {
     }
 
     async fn advance(&mut self, index: usize) -> Result<bool, End> {
-        let Some(follow) = self.follows.get(index) else { return Ok(false) };
+        let Some(follow) = self.follows.get_mut(index) else { return Ok(false) };
+        if let Some(folding) = follow.folding.take() {
+            return self.advance_fold(index, folding).await;
+        }
         let (session, read, told) = (follow.session.clone(), follow.read, follow.told);
         let head = session.head();
         if head.seq > read {
@@ -313,6 +360,17 @@ impl<D: Dialect> Pump<D> {
             if let Some(follow) = self.follows.get_mut(index) {
                 (follow.read, follow.rested) = (last, false);
                 follow.written = held_back.map_or(last, |first| first.saturating_sub(1));
+            }
+            return Ok(true);
+        }
+        let changes = session.queue_changes();
+        if follow.queue != Some(changes) {
+            let (changes, queued) = session.queue();
+            if let Some(text) = self.sender.dialect.queue(&session, &queued) {
+                self.write(text).await?;
+            }
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.queue = Some(changes);
             }
             return Ok(true);
         }
@@ -354,6 +412,32 @@ impl<D: Dialect> Pump<D> {
         Ok(false)
     }
 
+    /// Sends a page of what the log comes to.
+    async fn advance_fold(
+        &mut self,
+        index: usize,
+        mut folding: Box<Folding<StoredLog>>,
+    ) -> Result<bool, End> {
+        let Some(follow) = self.follows.get(index) else { return Ok(false) };
+        let (session, until) = (follow.session.clone(), follow.read);
+        let read = move || (folding.next(), folding);
+        let (page, folding) = beside(read).await.ok_or_else(|| Some(unreadable(&StoreError::Closed)))?;
+        let page = page.map_err(|error| Some(unreadable(&error)))?;
+        if page.is_empty() {
+            if let Some(text) = self.sender.dialect.fold_ends(&session, until) {
+                self.write(text).await?;
+            }
+            return Ok(true);
+        }
+        for frame in self.sender.dialect.folded(&session, &page) {
+            self.write(frame.text).await?;
+        }
+        if let Some(follow) = self.follows.get_mut(index) {
+            follow.folding = Some(folding);
+        }
+        Ok(true)
+    }
+
     async fn write_all(&mut self, index: usize, frames: Vec<Projected>) -> Result<(), End> {
         for frame in frames {
             self.write(frame.text).await?;
@@ -369,7 +453,7 @@ impl<D: Dialect> Pump<D> {
         let mut index = 0;
         while let Some((session, seq, _)) = self.waiting.get(index) {
             let read =
-                self.follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)).map(|f| f.read);
+                self.follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)).map(Follow::reached);
             if read.is_some_and(|read| read < *seq) {
                 index += 1;
                 continue;

@@ -64,7 +64,11 @@ pub(crate) fn text(text: &str) -> SessionUpdate {
 }
 
 pub(crate) fn user(text: &str, connection: &str) -> SessionUpdate {
-    SessionUpdate::UserMessage(UserMessage { text: text.to_owned(), connection: Some(connection.to_owned()) })
+    SessionUpdate::UserMessage(UserMessage {
+        text: text.to_owned(),
+        connection: Some(connection.to_owned()),
+        ..UserMessage::default()
+    })
 }
 
 pub(crate) fn mode(id: &str) -> SessionUpdate {
@@ -87,7 +91,20 @@ pub(crate) fn every_update() -> Vec<SessionUpdate> {
     let cut = Cut { truncated: true, timed_out: true, omitted: 3 };
     vec![
         user("What is this?", "connection-1"),
-        SessionUpdate::UserMessage(UserMessage { text: "plain".to_owned(), connection: None }),
+        SessionUpdate::UserMessage(UserMessage { text: "plain".to_owned(), ..UserMessage::default() }),
+        SessionUpdate::UserMessage(UserMessage {
+            text: "And then?".to_owned(),
+            connection: Some("connection-2".to_owned()),
+            client: Some("Phone".to_owned()),
+            prompt_id: Some("p-7".to_owned()),
+            message_id: Some("q1".to_owned()),
+            removed: false,
+        }),
+        SessionUpdate::UserMessage(UserMessage {
+            message_id: Some("q1".to_owned()),
+            removed: true,
+            ..UserMessage::default()
+        }),
         SessionUpdate::Title(Title { title: "What is this?".to_owned() }),
         mode("gptoss_20b"),
         plan(RunState::Running, &[Pending, Pending]),

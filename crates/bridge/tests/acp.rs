@@ -251,7 +251,7 @@ async fn attach_gives_every_update_exactly_once() {
             for round in 0..3 {
                 let since = (reader * 37 + round * 411) % 400;
                 client.notes.clear();
-                let params = json!({"sessionId": session, "since": since});
+                let params = json!({"sessionId": session, "since": since, "snapshot": false});
                 let id = client.ask("_openagents/attach", params).await;
                 // What an earlier attach still had under way comes before the answer.
                 let head = client.answer(id).await["result"]["seq"].as_u64().unwrap();

@@ -52,7 +52,7 @@ fn play(name: &str) -> Scene {
     for prompt in prompts(name) {
         scene.host.answers.lock().unwrap().extend(prompt.answers);
         scene.host.updates.lock().unwrap().push(SessionUpdate::UserMessage(
-            openagents_core::update::UserMessage { text: prompt.text.clone(), connection: None },
+            openagents_core::update::UserMessage { text: prompt.text.clone(), ..Default::default() },
         ));
         if prompt.is_cancelled {
             scene.cancelled(&prompt.text, |host| {

@@ -13,7 +13,7 @@ use crate::{
     limits::ACP_FRAME,
     outbox::{Dialect, Out, Projected},
     rpc::{self, Incoming},
-    sessions::Session,
+    sessions::{Folded, Queued, Session},
     shared::Shared,
     store::Stored,
     transport::{Closing, websocket},
@@ -108,6 +108,23 @@ impl Dialect for Acp {
 
     fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String> {
         self.requests.update(session.id(), pending)
+    }
+
+    fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Projected> {
+        let frame = |folded: &Folded| Projected {
+            text: rpc::notification("session/update", &to_wire::folded(session.id(), folded)),
+            covers: 0,
+        };
+        page.iter().map(frame).collect()
+    }
+
+    fn fold_ends(&mut self, session: &Session, seq: u64) -> Option<String> {
+        Some(rpc::notification("_openagents/snapshot", &json!({"sessionId": session.id(), "seq": seq})))
+    }
+
+    fn queue(&mut self, session: &Session, queued: &[Queued]) -> Option<String> {
+        let params = json!({"sessionId": session.id(), "queued": queued});
+        Some(rpc::notification("_openagents/queue", &params))
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {

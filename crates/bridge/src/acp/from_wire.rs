@@ -25,6 +25,7 @@ pub(crate) enum Call {
     SetMode(SetSessionModeRequest),
     Explore(Explore),
     Attach(Attach),
+    RemoveQueued(RemoveQueued),
     Update(Update),
     Markdown(Markdown),
     Inspect,
@@ -60,6 +61,17 @@ pub(crate) struct Attach {
     pub(crate) session_id: String,
     #[serde(default)]
     pub(crate) since: u64,
+    /// Where the log is long, what it comes to may be sent instead.
+    #[serde(default)]
+    pub(crate) snapshot: Option<bool>,
+}
+
+/// Params of `_openagents/queue/remove`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RemoveQueued {
+    pub(crate) session_id: String,
+    pub(crate) id: String,
 }
 
 /// Params of `_openagents/update`.
@@ -89,6 +101,9 @@ pub(crate) struct Markdown {
     pub(crate) text: String,
 }
 
+/// The longest name of a prompt that a client may choose; a longer one is not told to anybody.
+const PROMPT_ID_BYTES: usize = 128;
+
 type Read = fn(Value) -> Result<Call, Fault>;
 type ReadVerb = fn(&str, Value) -> Result<Call, Fault>;
 
@@ -105,6 +120,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(read(params)?))),
     ("_openagents/explore", Scope::Prompt, |params| Ok(Call::Explore(read(params)?))),
     ("_openagents/attach", Scope::View, |params| Ok(Call::Attach(read(params)?))),
+    ("_openagents/queue/remove", Scope::Prompt, |params| Ok(Call::RemoveQueued(read(params)?))),
     ("_openagents/update", Scope::View, |params| Ok(Call::Update(read(params)?))),
     ("_openagents/markdown", Scope::View, |params| Ok(Call::Markdown(read(params)?))),
     ("_openagents/approvals/answer", Scope::Approve, |params| Ok(Call::AnswerApproval(read(params)?))),
@@ -172,6 +188,12 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
 pub(super) fn policy(ours: Option<&Value>) -> Policy {
     let policy = ours.and_then(|ours| ours.get("policy")).cloned();
     policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default()
+}
+
+/// Returns what a client calls its prompt.
+pub(super) fn prompt_id(ours: Option<&Value>) -> Option<String> {
+    let id = ours.and_then(|ours| ours.get("promptId")).and_then(Value::as_str);
+    id.filter(|id| !id.is_empty() && id.len() <= PROMPT_ID_BYTES).map(str::to_owned)
 }
 
 /// Reads a prompt. What is linked appears by its address, and what is attached comes after all of it, fenced.

@@ -13,9 +13,9 @@ use crate::{
     inspect::Line,
     markdown,
     models::ModelsDesk,
-    outbox::{Out, Outbox},
+    outbox::{From, Out, Outbox},
     rpc::{self, Id},
-    sessions::{Session, Ticket, TurnEnd, TurnRequest, beside},
+    sessions::{By, Session, Ticket, TurnEnd, TurnRequest, beside},
     shared::Shared,
 };
 use agent_client_protocol_schema::v1::{
@@ -31,6 +31,9 @@ use std::{collections::HashSet, sync::Arc};
 /// A longer prompt is a file, and belongs into the workspace.
 const PROMPT_BYTES: usize = 1 << 20;
 
+/// A log is long that has more updates: what it comes to is sent instead of what a client has missed of it.
+const LONG: u64 = 2_000;
+
 /// The sessions that a connection follows, and the way to its client.
 pub(super) struct Methods {
     shared: Arc<Shared>,
@@ -44,8 +47,8 @@ pub(super) struct Methods {
 /// What is sent for a call, in this order.
 enum Answer {
     Now(Value),
-    /// Then the updates of a session after a number.
-    AndFollow(Value, Arc<Session>, u64),
+    /// Then the updates of a session from somewhere on.
+    AndFollow(Value, Arc<Session>, From),
     /// After the updates of a session up to a number.
     After(Value, Arc<Session>, u64),
     /// When a turn is over.
@@ -117,12 +120,12 @@ impl Methods {
         };
         match answer {
             Ok(Answer::Now(result)) => self.send(Out::Text(rpc::response(&id, &result))).await,
-            Ok(Answer::AndFollow(result, session, since)) => {
-                self.send(Out::Text(rpc::response(&id, &result))).await;
-                self.follow(session, since).await;
+            Ok(Answer::AndFollow(result, session, from)) => {
+                self.follow(session, from, Some(rpc::response(&id, &result))).await;
             }
             Ok(Answer::After(result, session, seq)) => {
-                self.follow(session.clone(), 0).await;
+                let from = if seq > LONG { From::Folded(seq) } else { From::Update(0) };
+                self.follow(session.clone(), from, None).await;
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
@@ -149,7 +152,7 @@ impl Methods {
                 let session = self.session(&request.session_id.0).await?;
                 let seq = session.head().seq;
                 let response = ResumeSessionResponse::new().modes(self.modes(&session));
-                Ok(Answer::AndFollow(wire(&response), session, seq))
+                Ok(Answer::AndFollow(wire(&response), session, From::Update(seq)))
             }
             Call::CloseSession(request) => {
                 let session = self.session(&request.session_id.0).await?;
@@ -166,12 +169,10 @@ impl Methods {
             }
             Call::SetMode(request) => self.set_mode(request).await,
             Call::Explore(request) => self.explore(request).await,
-            Call::Attach(request) => {
+            Call::Attach(request) => self.attach(request).await,
+            Call::RemoveQueued(request) => {
                 let session = self.session(&request.session_id).await?;
-                let head = session.head();
-                let result = json!({"sessionId": session.id(), "seq": head.seq, "running": head.running,
-                    "mode": *session.mode(), "approvals": session.approvals()});
-                Ok(Answer::AndFollow(result, session, request.since.min(head.seq)))
+                Ok(Answer::Now(json!({"removed": session.remove(&request.id).await?})))
             }
             Call::Update(request) => Ok(Answer::Now(requests::update(hub, request).await?)),
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
@@ -198,7 +199,7 @@ impl Methods {
             }
             Call::Delegate(request) => {
                 let session = self.session(&request.session_id).await?;
-                let (turn, call_id) = hub.delegation(&session, request.arguments, &self.line.id);
+                let (turn, call_id) = hub.delegation(&session, request.arguments, &self.by(None));
                 hub.submit(&session, turn).await?;
                 Ok(Answer::Now(json!({"toolCallId": call_id})))
             }
@@ -229,7 +230,7 @@ impl Methods {
         };
         let session = self.shared.hub.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
-        Ok(Answer::AndFollow(result, session, 0))
+        Ok(Answer::AndFollow(result, session, From::Update(0)))
     }
 
     async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
@@ -249,9 +250,11 @@ impl Methods {
         let session = self.session(&request.session_id.0).await?;
         if !self.follows.contains(session.id()) {
             let since = session.head().seq;
-            self.follow(session.clone(), since).await;
+            self.follow(session.clone(), From::Update(since), None).await;
         }
-        let turn = self.shared.hub.prompt(&session, session.cwd(), said, &self.line.id);
+        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let by = self.by(from_wire::prompt_id(ours));
+        let turn = self.shared.hub.prompt(&session, session.cwd(), said, by);
         let ticket = self.shared.hub.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
     }
@@ -288,9 +291,10 @@ impl Methods {
         let root = hub.open_workspace(&request.root).await?;
         let session = hub.create(&root).await?;
         let turn = TurnRequest::exploration(root, request.goals, None).planned_by(request.planner);
+        let turn = turn.asked_by(&self.line.client());
         let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
         hub.submit(&session, turn).await?;
-        Ok(Answer::AndFollow(result, session, 0))
+        Ok(Answer::AndFollow(result, session, From::Update(0)))
     }
 
     async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
@@ -298,9 +302,34 @@ impl Methods {
         found.ok_or_else(|| Fault::not_found(format!("There is no session {}.", crate::prune::head(id, 128))))
     }
 
-    async fn follow(&mut self, session: Arc<Session>, since: u64) {
+    /// A client that has missed much, or that knows more than there is, gets what the log comes to.
+    async fn attach(&self, request: from_wire::Attach) -> Result<Answer, Fault> {
+        let from_wire::Attach { session_id, since, snapshot } = request;
+        let session = self.session(&session_id).await?;
+        let head = session.head();
+        let is_far = since > head.seq || head.seq - since > LONG;
+        let is_folded = is_far && snapshot != Some(false);
+        let result = json!({
+            "sessionId": session.id(),
+            "seq": head.seq,
+            "running": head.running,
+            "mode": *session.mode(),
+            "title": session.title(),
+            "approvals": session.approvals(),
+            "queue": session.queue().1,
+            "snapshot": is_folded.then(|| json!({"seq": head.seq, "since": since})),
+        });
+        let from = if is_folded { From::Folded(head.seq) } else { From::Update(since.min(head.seq)) };
+        Ok(Answer::AndFollow(result, session, from))
+    }
+
+    fn by(&self, prompt_id: Option<String>) -> By {
+        By { connection: self.line.id.to_string(), client: self.line.client().to_string(), prompt_id }
+    }
+
+    async fn follow(&mut self, session: Arc<Session>, from: From, answer: Option<String>) {
         self.follows.insert(session.id().clone());
-        self.send(Out::Follow { session, since }).await;
+        self.send(Out::Follow { session, from, answer }).await;
     }
 
     /// The client goes on asking while the turn runs.

@@ -2,7 +2,7 @@
 
 use crate::{
     prune,
-    sessions::{Listed, Mode},
+    sessions::{Folded, Listed, Mode},
 };
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, PermissionOption,
@@ -38,6 +38,42 @@ pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
         ..AgentMessage::default()
     });
     notification(session_id, json!({"error": "store_failed"}), &update, usize::MAX)
+}
+
+/// Returns the params of the `session/update` notification that stands for all that was folded into one.
+pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
+    let mut ours = json!({"seq": folded.seq, "ts": folded.ts, "folded": true});
+    if folded.last_ts != folded.ts {
+        ours["lastTs"] = folded.last_ts.into();
+    }
+    let mut value = notification(session_id, ours, &folded.update, prune::ACP_OUTPUT);
+    if let Some(news) = &folded.news
+        && let Some(call) = value.get_mut("update")
+    {
+        let news_of = tool_call_update(&news.update, prune::ACP_OUTPUT);
+        let mut fields = serde_json::to_value(news_of).unwrap_or_default();
+        if fields["_meta"]["openagents"]["pruned"] == true {
+            // Where `_openagents/update` has the rest.
+            fields["_meta"]["openagents"]["outputSeq"] = news.status_seq.into();
+        }
+        overlay(call, fields);
+    }
+    value
+}
+
+/// What is there replaces what was there; members of `_meta` are added one by one.
+fn overlay(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (name, value) in above {
+                match below.get_mut(&name) {
+                    Some(known) if name == "_meta" || name == "openagents" => overlay(known, value),
+                    _ => drop(below.insert(name, value)),
+                }
+            }
+        }
+        (below, above) => *below = above,
+    }
 }
 
 fn notification(session_id: &str, mut ours: Value, update: &SessionUpdate, limit: usize) -> Value {
@@ -91,7 +127,14 @@ fn chunk(text: &str) -> ContentChunk {
 }
 
 fn user_message(message: &UserMessage) -> ContentChunk {
-    chunk(&message.text).meta(message.connection.as_ref().map(|id| meta(json!({"connection": id}))))
+    let named =
+        [("connection", &message.connection), ("client", &message.client), ("promptId", &message.prompt_id)];
+    let named = named.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?.into())));
+    let removed = message.removed.then(|| ("removed", Value::Bool(true)));
+    let ours: Map<_, _> = named.chain(removed).map(|(name, value)| (name.to_owned(), value)).collect();
+    chunk(&message.text)
+        .message_id(message.message_id.clone().map(MessageId::new))
+        .meta((!ours.is_empty()).then(|| meta(Value::Object(ours))))
 }
 
 fn agent_message(message: &AgentMessage) -> ContentChunk {

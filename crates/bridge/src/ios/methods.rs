@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::Fault,
-    outbox::{Out, Outbox},
+    outbox::{From, Out, Outbox},
     rpc::{self, Id},
     sessions::{Hub, Session, TurnRequest, beside},
     shared::Shared,
@@ -114,7 +114,8 @@ impl Methods {
     async fn name(&mut self, session: &Arc<Session>) {
         let Naming::First { instead_of } = self.phone.name(session) else { return };
         let since = session.head().seq;
-        self.send(Out::Follow { session: session.clone(), since }).await;
+        let from = From::Update(since);
+        self.send(Out::Follow { session: session.clone(), from, answer: None }).await;
         if let Some(oldest) = instead_of {
             self.told.remove(oldest.id());
             self.send(Out::Leave(oldest)).await;
@@ -126,7 +127,8 @@ impl Methods {
         let Some(place) = self.shared.resumes.take_over(&self.live).await else { return };
         if let Ok(Some(session)) = self.shared.hub.find(&place.session_id).await {
             self.phone.resume(&session, place.own);
-            self.send(Out::Follow { session, since: place.written }).await;
+            let from = From::Update(place.written);
+            self.send(Out::Follow { session, from, answer: None }).await;
         }
     }
 

@@ -9,7 +9,7 @@ use openagents_core::{
     approval::ApprovalState,
     update::{
         AgentMessage, AgentThought, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus,
-        ToolCallUpdate,
+        ToolCallUpdate, UserMessage,
     },
 };
 use serde_json::Value;
@@ -116,6 +116,8 @@ impl Projection {
                 }
             }
             SessionUpdate::AgentThought(thought) => self.say(Voice::Thought, None, &thought.text, seq, out),
+            // The app has no queue: a prompt that was taken back stays without an answer.
+            SessionUpdate::UserMessage(UserMessage { removed: true, .. }) => {}
             // The app has drawn its own prompt already.
             SessionUpdate::UserMessage(message) if message.connection.as_deref().is_some_and(is_own) => {}
             SessionUpdate::UserMessage(message) => {

@@ -68,7 +68,7 @@ impl Hub {
         }
         let shown = self.show_above(session).await?;
         let said = Said::from("Continue.".to_owned());
-        let turn = TurnRequest::prompt(session.cwd(), said.clone(), connection);
+        let turn = TurnRequest::prompt(session.cwd(), said.clone(), &connection.into());
         let turn = turn.answered_by(&asked.agent_id, session.cwd(), said);
         match self.submit(session, turn).await {
             Ok(ticket) => {

@@ -4,9 +4,10 @@ use super::{
     DEFAULT_MODE, beside, choosing,
     known::{Known, Recent},
     modes::{self, Mode},
+    queue::Next,
     running::{self, Runner, Words},
     session::Session,
-    turn::{Asker, Delegation, Next, Said, Ticket, Turn, TurnEnd, TurnRequest, Work},
+    turn::{Asker, By, Delegation, Said, Ticket, Turn, TurnEnd, TurnRequest, Work},
     unfinished,
 };
 use crate::{
@@ -243,8 +244,8 @@ impl Hub {
 
     /// Makes a turn of a prompt. Who answers is settled when the prompt is sent: a mode that is set while it waits is for
     /// later ones. A mode that nobody here serves explores.
-    pub(crate) fn prompt(&self, session: &Session, cwd: &Path, said: Said, connection: &str) -> TurnRequest {
-        let turn = TurnRequest::prompt(cwd, said.clone(), connection);
+    pub(crate) fn prompt(&self, session: &Session, cwd: &Path, said: Said, by: impl Into<By>) -> TurnRequest {
+        let turn = TurnRequest::prompt(cwd, said.clone(), &by.into());
         let mode = session.mode();
         if self.runner.serves(&mode) {
             turn.answered_by(&mode, cwd, said)
@@ -256,18 +257,13 @@ impl Hub {
     }
 
     /// Makes a turn of one call of `delegate.run`. Returns it with the id that the call will have.
-    pub(crate) fn delegation(
-        &self,
-        session: &Session,
-        arguments: Value,
-        connection: &str,
-    ) -> (TurnRequest, String) {
+    pub(crate) fn delegation(&self, session: &Session, arguments: Value, by: &By) -> (TurnRequest, String) {
         let call_id = uuid::Uuid::new_v4().to_string();
         let said = ["description", "user_prompt"].iter().find_map(|name| arguments.get(name)?.as_str());
         let text = said.filter(|text| !text.trim().is_empty()).unwrap_or("Delegate").to_owned();
         let root = session.cwd().to_owned();
         let delegation = Delegation { root, call_id: call_id.clone(), text, arguments };
-        (TurnRequest::delegation(delegation, connection), call_id)
+        (TurnRequest::delegation(delegation, by), call_id)
     }
 
     /// Ends what agents keep running for a session; its next prompt starts them again.
@@ -346,7 +342,7 @@ impl Hub {
         turn: Turn,
         token: CancellationToken,
     ) -> Option<Ended> {
-        let Turn { mut work, delegated, asker } = turn;
+        let Turn { mut work, delegated, asker, .. } = turn;
         if let Ok(Work::Choose(choice)) = work {
             let (hub, session, token) = (self.clone(), session.clone(), token.clone());
             let chosen = beside(move || choosing::choose(&hub, choice, &session, &token)).await;

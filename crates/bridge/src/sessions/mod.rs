@@ -6,24 +6,28 @@
 mod answering;
 mod answers;
 mod approvals;
+mod asking;
 mod choosing;
 mod delegating;
+mod folding;
 mod hosting;
 mod hub;
 mod known;
 mod mirror;
 mod modes;
 mod pending;
+mod queue;
 mod running;
 mod session;
 mod turn;
 mod unfinished;
 
+pub(crate) use folding::{Folded, Folding, StoredLog};
 pub(crate) use hub::{Hub, Listed};
 pub(crate) use modes::{DEFAULT_MODE, Mode};
 pub use running::Explore;
 pub(crate) use session::{Session, Wake};
-pub(crate) use turn::{Said, Ticket, TurnEnd, TurnRequest};
+pub(crate) use turn::{By, Queued, Said, Ticket, TurnEnd, TurnRequest};
 
 /// Runs blocking work beside the event loop. `None` when it panicked or the runtime is going down.
 pub(crate) async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {

@@ -2,13 +2,13 @@
 
 use super::{
     beside,
+    folding::{Folding, StoredLog},
     mirror::Mirror,
     pending::Pending,
-    turn::{Next, Queue, Turn},
+    queue::Queue,
     unfinished::Unfinished,
 };
 use crate::{
-    error::Fault,
     policy::Policy,
     store::{ApprovalChange, Decided, Parent, SessionRow, Store, StoreError, Stored},
 };
@@ -17,7 +17,7 @@ use openagents_core::{
     agent::{AccessLimits, Transcript},
     approval::{Approval, ApprovalState},
     model::Activity,
-    update::{ModeChange, SessionUpdate, Title},
+    update::{ModeChange, SessionUpdate},
 };
 use std::{
     collections::{HashMap, VecDeque},
@@ -49,7 +49,7 @@ pub(crate) struct Session {
     store: Store,
     state: Mutex<State>,
     /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
-    asking: tokio::sync::Mutex<()>,
+    pub(super) asking: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
     setting_mode: Mutex<()>,
     /// Held while something is queued for the log: the copy has the same order.
@@ -59,22 +59,24 @@ pub(crate) struct Session {
 }
 
 #[derive(Debug)]
-struct State {
+pub(super) struct State {
     /// Number of the last update on disk; nothing above it was ever shown.
     seq: u64,
     /// The last updates, without gaps, ending at `seq`.
     tail: VecDeque<Arc<Stored>>,
-    titled: bool,
+    /// Its title is asked for, if not stored yet.
+    pub(super) titled: bool,
+    title: Option<String>,
     mode: Arc<str>,
     /// What the running turn is doing, and how often that has changed.
     activity: (u64, Option<Activity>),
     /// What somebody waits for here, or in the session of a delegate.
     pending: Pending,
     /// Whether a turn has begun at some time.
-    used: bool,
-    queue: Queue,
+    pub(super) used: bool,
+    pub(super) queue: Queue,
     watchers: Vec<Weak<Notify>>,
-    failure: Option<Failure>,
+    pub(super) failure: Option<Failure>,
     /// Failures so far.
     failures: u64,
 }
@@ -102,6 +104,7 @@ impl Session {
             seq: row.last_seq,
             tail: VecDeque::new(),
             titled: row.title.is_some(),
+            title: row.title,
             mode: row.mode.into(),
             activity: (0, None),
             pending: Pending::default(),
@@ -152,6 +155,16 @@ impl Session {
     pub(crate) fn head(&self) -> Head {
         let state = self.lock();
         Head { seq: state.seq, running: state.queue.is_running(), failure: state.failure.clone() }
+    }
+
+    /// Returns the title, once it has one.
+    pub(crate) fn title(&self) -> Option<String> {
+        self.lock().title.clone()
+    }
+
+    /// Returns the log up to `until`, made short.
+    pub(crate) fn folding(&self, until: u64) -> Folding<StoredLog> {
+        Folding::new(StoredLog { store: self.store.clone(), session_id: self.id.clone() }, until)
     }
 
     /// Returns who answers the next prompt.
@@ -317,40 +330,6 @@ impl Session {
         }
     }
 
-    /// Stores what a turn begins with, then queues the turn, or returns it when the caller has to run it now.
-    pub(super) async fn ask(
-        self: &Arc<Self>,
-        turn: Turn,
-        mut opening: Vec<SessionUpdate>,
-        title: Title,
-        stopping: &CancellationToken,
-    ) -> Result<Option<Next>, Fault> {
-        let _order = self.asking.lock().await;
-        let place = {
-            let mut state = self.lock();
-            let place = state.queue.admit()?;
-            if !state.titled {
-                state.titled = true;
-                opening.push(SessionUpdate::Title(title));
-            }
-            state.used = true;
-            state.failure = None;
-            place
-        };
-        if !opening.is_empty() {
-            let session = self.clone();
-            let stored = move || {
-                session.append(opening);
-                session.settle();
-            };
-            beside(stored).await;
-            if let Some(failure) = self.head().failure {
-                return Err(Fault::internal(failure.message));
-            }
-        }
-        Ok(self.lock().queue.enqueue(turn, place, stopping))
-    }
-
     /// Returns what the end of the log leaves open. Blocks.
     pub(super) fn unfinished(&self) -> Result<Unfinished, StoreError> {
         Unfinished::read(&self.store, &self.id, self.head().seq)
@@ -372,25 +351,6 @@ impl Session {
         Ok(transcript)
     }
 
-    /// Returns whether a turn was ever asked for.
-    pub(crate) fn is_used(&self) -> bool {
-        self.lock().used
-    }
-
-    /// Ends what ran and returns what comes next; `None` when the session rests.
-    pub(super) fn next(&self, stopping: &CancellationToken) -> Option<Next> {
-        let mut state = self.lock();
-        let next = state.queue.next(stopping);
-        wake_all(&mut state);
-        next
-    }
-
-    /// Cancels the running turn and empties the queue. Returns whether there was anything to cancel.
-    pub(crate) fn cancel(&self) -> bool {
-        // The log is not written here but by the run under way: this is called by the writer of the log as well.
-        self.lock().queue.cancel()
-    }
-
     fn publish(&self, rows: Vec<Arc<Stored>>) {
         let mut state = self.lock();
         for row in rows {
@@ -400,6 +360,9 @@ impl Session {
             }
             state.seq = row.seq;
             state.pending.push(&row.update);
+            if let SessionUpdate::Title(title) = &row.update {
+                state.title = Some(title.title.clone());
+            }
             state.tail.push_back(row);
         }
         while state.tail.len() > TAIL {
@@ -422,11 +385,11 @@ impl Session {
         self.cancel();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn wake_all(state: &mut State) {
+pub(super) fn wake_all(state: &mut State) {
     state.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
 }

@@ -2,27 +2,27 @@
 
 use crate::error::Fault;
 use openagents_core::{
-    CancellationToken,
     explore::{ExploreRequest, PlannerChoice},
     routing::Decision,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
+use serde::Serialize;
 use serde_json::Value;
 use std::{
-    collections::VecDeque,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tokio::sync::oneshot;
 use uuid::Uuid;
-
-/// Turns that wait behind the running one.
-const WAITING: usize = 8;
 
 /// Goals of one exploration. A person has a handful; every snapshot of the plan repeats them.
 const GOALS: usize = 16;
 
 /// Bytes of one goal.
 const GOAL_BYTES: usize = 4 << 10;
+
+/// Bytes of a prompt that are shown while it waits; all of it is in the log.
+const QUEUED_BYTES: usize = 4 << 10;
 
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 60;
@@ -38,6 +38,55 @@ pub(crate) struct TurnRequest {
     pub(crate) work: Result<Work, Fault>,
     /// It has a place among the delegates, and needs none among those who answer.
     pub(crate) delegated: bool,
+    /// What is shown of it while it waits.
+    pub(crate) queued: Queued,
+}
+
+/// A turn that waits behind the running one, as clients see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Queued {
+    /// That of the message in the log, where there is one.
+    pub(crate) id: String,
+    /// The beginning of what was asked.
+    pub(crate) text: String,
+    /// The name of the client that asked; empty where it gave none.
+    pub(crate) by: String,
+}
+
+/// Who sends a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct By {
+    pub(crate) connection: String,
+    /// The name that the client gave.
+    pub(crate) client: String,
+    /// What the client calls the prompt.
+    pub(crate) prompt_id: Option<String>,
+}
+
+impl From<&str> for By {
+    fn from(connection: &str) -> Self {
+        Self { connection: connection.to_owned(), ..Self::default() }
+    }
+}
+
+impl From<&Arc<str>> for By {
+    fn from(connection: &Arc<str>) -> Self {
+        (&**connection).into()
+    }
+}
+
+impl By {
+    /// Returns what they say, as the log has it.
+    fn message(&self, text: String, message_id: &str) -> UserMessage {
+        UserMessage {
+            text,
+            connection: Some(self.connection.clone()),
+            client: Some(self.client.clone()).filter(|client| !client.is_empty()),
+            prompt_id: self.prompt_id.clone(),
+            message_id: Some(message_id.to_owned()),
+            removed: false,
+        }
+    }
 }
 
 /// What a turn does.
@@ -121,9 +170,11 @@ impl TurnRequest {
             root.file_name().map_or_else(|| root.display().to_string(), |n| n.to_string_lossy().into_owned());
         let plan_id = Uuid::new_v4().to_string();
         let goals = goals.into_iter().take(GOALS).map(short).collect();
+        let title = format!("Explore {name}");
         Self {
             opening: Vec::new(),
-            title: format!("Explore {name}"),
+            queued: queued(&title, ""),
+            title,
             delegated: false,
             work: Ok(Work::Exploration(ExploreRequest {
                 root,
@@ -137,12 +188,12 @@ impl TurnRequest {
 
     /// A prompt that explores the workspace with the prompt as the goal. The message keeps the
     /// whole text, the goal its beginning.
-    pub(crate) fn prompt(workspace: &Path, said: Said, connection: &str) -> Self {
+    pub(crate) fn prompt(workspace: &Path, said: Said, by: &By) -> Self {
         let title = title_of(Some(said.words()).filter(|words| !words.is_empty()).unwrap_or(&said.text));
         let text = said.text;
         let mut request = Self::exploration(workspace.to_owned(), vec![text.clone()], None);
-        request.opening =
-            vec![SessionUpdate::UserMessage(UserMessage { text, connection: Some(connection.to_owned()) })];
+        request.queued = queued(&text, &by.client);
+        request.opening = vec![SessionUpdate::UserMessage(by.message(text, &request.queued.id))];
         request.title = title;
         request
     }
@@ -165,9 +216,15 @@ impl TurnRequest {
 
     /// A task that another session hands over.
     pub(crate) fn task(prompt: Prompt, title: Option<&str>) -> Self {
-        let message = UserMessage { text: prompt.said.text.clone(), connection: None };
+        let queued = queued(&prompt.said.text, "");
+        let message = UserMessage {
+            text: prompt.said.text.clone(),
+            message_id: Some(queued.id.clone()),
+            ..UserMessage::default()
+        };
         Self {
             opening: vec![SessionUpdate::UserMessage(message)],
+            queued,
             title: title_of(title.unwrap_or(&prompt.said.text)),
             work: Ok(Work::Prompt(prompt)),
             delegated: true,
@@ -175,12 +232,13 @@ impl TurnRequest {
     }
 
     /// A turn that consists of one call of `delegate.run`.
-    pub(crate) fn delegation(delegation: Delegation, connection: &str) -> Self {
+    pub(crate) fn delegation(delegation: Delegation, by: &By) -> Self {
         let text = delegation.text.clone();
         let title = title_of(&text);
-        let message = UserMessage { text, connection: Some(connection.to_owned()) };
+        let queued = queued(&text, &by.client);
         Self {
-            opening: vec![SessionUpdate::UserMessage(message)],
+            opening: vec![SessionUpdate::UserMessage(by.message(text, &queued.id))],
+            queued,
             title,
             work: Ok(Work::Delegate(delegation)),
             delegated: false,
@@ -192,6 +250,12 @@ impl TurnRequest {
         if let Ok(Work::Exploration(request)) = &mut self.work {
             request.planner = planner;
         }
+        self
+    }
+
+    /// The same, asked for by a client of this name.
+    pub(crate) fn asked_by(mut self, client: &str) -> Self {
+        client.clone_into(&mut self.queued.by);
         self
     }
 
@@ -218,6 +282,11 @@ impl TurnRequest {
             _ => Uuid::new_v4().to_string(),
         }
     }
+}
+
+fn queued(text: &str, by: &str) -> Queued {
+    let text = crate::prune::head(text, QUEUED_BYTES).to_owned();
+    Queued { id: Uuid::new_v4().to_string(), text, by: by.to_owned() }
 }
 
 /// Cuts a goal that is too long, and shows that it did.
@@ -261,6 +330,9 @@ pub(crate) struct TurnEnd {
 pub(super) struct Turn {
     pub(super) work: Result<Work, Fault>,
     pub(super) delegated: bool,
+    pub(super) queued: Queued,
+    /// The log has its prompt.
+    pub(super) is_said: bool,
     pub(super) asker: Asker,
 }
 
@@ -279,85 +351,9 @@ impl Turn {
     /// Returns the turn, its opening, and the title for a session that has none.
     pub(super) fn new(request: TurnRequest) -> (Self, Ticket, Vec<SessionUpdate>, Title) {
         let (done, ticket) = oneshot::channel();
-        let TurnRequest { opening, title, work, delegated } = request;
-        (Self { work, delegated, asker: Asker(done) }, ticket, opening, Title { title })
-    }
-}
-
-/// The running turn's token and the turns behind it. Where turns wait or were dropped, a run is under way that gets to
-/// them.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    running: Option<CancellationToken>,
-    waiting: VecDeque<Turn>,
-    /// Cancelled while they waited; the log does not say so yet.
-    dropped: Vec<Turn>,
-    /// How often somebody has cancelled.
-    cancels: u64,
-}
-
-/// The place of a turn in the queue from the moment its prompt is shown: whoever sees it may cancel it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    cancels: u64,
-}
-
-/// What a session has to do next.
-#[derive(Debug)]
-pub(super) enum Next {
-    /// Run a turn until it ends or the token is cancelled.
-    Run(Turn, CancellationToken),
-    /// Say of these turns that they were dropped.
-    Drop(Vec<Turn>),
-}
-
-impl Queue {
-    pub(super) fn is_running(&self) -> bool {
-        self.running.is_some()
-    }
-
-    /// Refuses what would not fit.
-    pub(super) fn admit(&self) -> Result<Place, Fault> {
-        if self.waiting.len() >= WAITING {
-            return Err(Fault::busy(format!("{WAITING} prompts are waiting already; cancel or wait.")));
-        }
-        Ok(Place { cancels: self.cancels })
-    }
-
-    /// Queues a turn, or returns it when nobody is at work: then the caller is, until [`Queue::next`] has nothing more.
-    pub(super) fn enqueue(&mut self, turn: Turn, place: Place, stopping: &CancellationToken) -> Option<Next> {
-        let is_cancelled = self.cancels != place.cancels;
-        if self.running.is_some() {
-            match is_cancelled {
-                true => self.dropped.push(turn),
-                false => self.waiting.push_back(turn),
-            }
-            return None;
-        }
-        let token = stopping.child_token();
-        if is_cancelled {
-            token.cancel();
-        }
-        self.running = Some(token.clone());
-        Some(Next::Run(turn, token))
-    }
-
-    /// Ends what ran and returns what comes next; `None` when there is nothing to do any more.
-    pub(super) fn next(&mut self, stopping: &CancellationToken) -> Option<Next> {
-        // What was cancelled is answered before what was asked for after the cancel.
-        if !self.dropped.is_empty() {
-            return Some(Next::Drop(std::mem::take(&mut self.dropped)));
-        }
-        let next = self.waiting.pop_front().map(|turn| (turn, stopping.child_token()));
-        self.running = next.as_ref().map(|(_, token)| token.clone());
-        next.map(|(turn, token)| Next::Run(turn, token))
-    }
-
-    /// Cancels the running turn and drops those that wait. Returns whether there was anything to cancel.
-    pub(super) fn cancel(&mut self) -> bool {
-        self.cancels += 1;
-        self.dropped.extend(self.waiting.drain(..));
-        self.running.as_ref().map(CancellationToken::cancel).is_some()
+        let TurnRequest { opening, title, work, delegated, queued } = request;
+        let is_said = opening.iter().any(|update| matches!(update, SessionUpdate::UserMessage(_)));
+        (Self { work, delegated, queued, is_said, asker: Asker(done) }, ticket, opening, Title { title })
     }
 }
 
@@ -368,30 +364,6 @@ mod tests {
     fn goals(request: &TurnRequest) -> &[String] {
         let Ok(Work::Exploration(request)) = &request.work else { panic!("no exploration") };
         &request.goals
-    }
-
-    fn turn() -> Turn {
-        Turn::new(TurnRequest::exploration(PathBuf::from("/projects/demo"), Vec::new(), None)).0
-    }
-
-    #[test]
-    fn a_cancel_between_the_prompt_and_its_place_in_the_queue_is_not_lost() {
-        let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
-        let place = queue.admit().unwrap();
-        assert!(!queue.cancel(), "nothing runs yet");
-        let Some(Next::Run(_, token)) = queue.enqueue(turn(), place, &stopping) else {
-            panic!("nothing runs")
-        };
-        assert!(token.is_cancelled());
-        // Behind one that runs.
-        let place = queue.admit().unwrap();
-        queue.cancel();
-        assert!(queue.enqueue(turn(), place, &stopping).is_none());
-        assert!(matches!(queue.next(&stopping), Some(Next::Drop(turns)) if turns.len() == 1));
-        // What is asked for after the cancel runs.
-        let place = queue.admit().unwrap();
-        assert!(queue.enqueue(turn(), place, &stopping).is_none());
-        assert!(matches!(queue.next(&stopping), Some(Next::Run(_, token)) if !token.is_cancelled()));
     }
 
     #[test]
@@ -410,9 +382,11 @@ mod tests {
     #[test]
     fn a_long_prompt_is_whole_in_its_message_and_cut_in_the_plan() {
         let text = "word ".repeat(100_000);
-        let request = TurnRequest::prompt(Path::new("/projects/demo"), text.clone().into(), "c");
+        let request = TurnRequest::prompt(Path::new("/projects/demo"), text.clone().into(), &"c".into());
         assert!(goals(&request)[0].len() <= 4096 && goals(&request)[0].ends_with('…'));
-        let message = UserMessage { text, connection: Some("c".to_owned()) };
+        let message_id = Some(request.queued.id.clone());
+        let connection = Some("c".to_owned());
+        let message = UserMessage { text, connection, message_id, ..UserMessage::default() };
         assert_eq!(request.opening, [SessionUpdate::UserMessage(message)]);
     }
 }

@@ -9,7 +9,7 @@ use openagents_core::{
     routing::{Decision, Inline, Target},
     update::{
         AgentMessage, Delegated, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus,
-        ToolCallUpdate,
+        ToolCallUpdate, UserMessage,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -82,6 +82,9 @@ impl Unfinished {
 
     fn take(&mut self, update: &SessionUpdate, is_first: bool) {
         match update {
+            SessionUpdate::UserMessage(UserMessage { removed: true, .. }) => {
+                self.waiting = self.waiting.saturating_sub(1);
+            }
             SessionUpdate::UserMessage(_) => self.waiting += 1,
             // An exploration that was asked for by name begins its session with the title; later ones are only names.
             SessionUpdate::Title(_) if is_first => self.turn = Some(Kind::Exploration),

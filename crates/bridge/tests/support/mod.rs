@@ -245,6 +245,8 @@ pub struct Client {
     next_id: u64,
     /// Notifications that came while something else was awaited.
     pub notes: VecDeque<Value>,
+    /// What was told of the turns that wait.
+    pub queues: Vec<Value>,
     /// Answers to other requests that came meanwhile: a turn may end before what ended it is answered.
     answers: Vec<Value>,
 }
@@ -260,6 +262,7 @@ impl Client {
             id: String::new(),
             next_id: 1,
             notes: VecDeque::new(),
+            queues: Vec::new(),
             answers: Vec::new(),
         })
     }
@@ -280,14 +283,20 @@ impl Client {
         id
     }
 
-    /// The next frame, whatever it is.
+    /// The next frame; what is told of the turns that wait is kept.
     pub async fn frame(&mut self) -> Value {
-        match self.message().await {
-            Some(Message::Text(text)) => {
-                assert!(text.contains("\"jsonrpc\":\"2.0\""), "{text}");
-                serde_json::from_str(&text).unwrap()
+        loop {
+            let frame: Value = match self.message().await {
+                Some(Message::Text(text)) => {
+                    assert!(text.contains("\"jsonrpc\":\"2.0\""), "{text}");
+                    serde_json::from_str(&text).unwrap()
+                }
+                other => panic!("the socket ended: {other:?}"),
+            };
+            match frame["method"] == "_openagents/queue" {
+                true => self.queues.push(frame["params"].clone()),
+                false => return frame,
             }
-            other => panic!("the socket ended: {other:?}"),
         }
     }
 

@@ -66,7 +66,7 @@ fn run(
             return PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false };
         }
     };
-    record.add(SessionUpdate::UserMessage(UserMessage { text: prompt.clone(), connection: None }));
+    record.add(SessionUpdate::UserMessage(UserMessage { text: prompt.clone(), ..UserMessage::default() }));
     let words = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     record.add(SessionUpdate::Title(Title { title: crate::output::first_words(&words, TITLE) }));
     let kept = model.settings();

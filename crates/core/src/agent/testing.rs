@@ -152,7 +152,7 @@ pub(crate) fn story(updates: &[SessionUpdate]) -> String {
 }
 
 pub(crate) fn prompt(text: &str) -> SessionUpdate {
-    SessionUpdate::UserMessage(UserMessage { text: text.to_owned(), connection: None })
+    SessionUpdate::UserMessage(UserMessage { text: text.to_owned(), ..UserMessage::default() })
 }
 
 pub(crate) fn answer(text: &str) -> SessionUpdate {

@@ -3,7 +3,7 @@
 use super::{GENERATE, tools};
 use crate::{
     model::{AssistantMessage, CallRequest, Message},
-    update::{AgentMessage, PlanSnapshot, SessionUpdate, ToolCall, ToolCallStatus},
+    update::{AgentMessage, PlanSnapshot, SessionUpdate, ToolCall, ToolCallStatus, UserMessage},
 };
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -21,11 +21,17 @@ const KEPT: usize = 2_000_000;
 pub struct Transcript {
     turns: VecDeque<Turn>,
     /// Prompts that have no answer yet: the one whose turn comes next, and those behind it.
-    waiting: VecDeque<String>,
+    waiting: VecDeque<Prompt>,
     /// The last turn is over.
     over: bool,
     /// Characters of the turns that were dropped.
     dropped: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Prompt {
+    id: Option<String>,
+    text: String,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -47,7 +53,12 @@ impl Transcript {
     /// Takes the next update of the log.
     pub fn push(&mut self, update: &SessionUpdate) {
         match update {
-            SessionUpdate::UserMessage(message) => self.waiting.push_back(message.text.clone()),
+            SessionUpdate::UserMessage(UserMessage { removed: true, message_id, .. }) => {
+                self.waiting.retain(|prompt| prompt.id.is_none() || prompt.id != *message_id);
+            }
+            SessionUpdate::UserMessage(UserMessage { text, message_id, .. }) => {
+                self.waiting.push_back(Prompt { id: message_id.clone(), text: text.clone() });
+            }
             SessionUpdate::AgentMessage(message) if message.late => {}
             SessionUpdate::AgentMessage(message) => self.say(message),
             SessionUpdate::Plan(plan) => self.plan(plan),
@@ -89,7 +100,8 @@ impl Transcript {
     }
 
     fn begin(&mut self, without_prompt: &str) {
-        let prompt = self.waiting.pop_front().unwrap_or_else(|| without_prompt.trim().to_owned());
+        let prompt = self.waiting.pop_front();
+        let prompt = prompt.map_or_else(|| without_prompt.trim().to_owned(), |prompt| prompt.text);
         let chars = prompt.chars().count();
         self.turns.push_back(Turn { prompt, chars, ..Turn::default() });
         self.over = false;

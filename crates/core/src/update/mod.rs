@@ -63,6 +63,19 @@ pub struct UserMessage {
     /// The connection that sent the prompt, so that it can recognise its own echo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
+    /// The name of the client that sent it, for the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// What the client itself calls the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<String>,
+    /// What we call it, as long as it waits and ever after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    /// Somebody took the prompt of this id back before its turn began: nobody answers it, and no model reads it. Told by
+    /// a message of its own, without text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
 }
 
 /// See [`SessionUpdate::AgentMessage`].

@@ -1,0 +1,115 @@
+//! What is asked of a session: turns, one at a time, and those that wait.
+
+use super::{
+    beside,
+    queue::Next,
+    session::{Session, wake_all},
+    turn::{Queued, Turn, TurnEnd},
+};
+use crate::error::Fault;
+use openagents_core::{
+    CancellationToken,
+    update::{RunState, SessionUpdate, Title, UserMessage},
+};
+use std::sync::Arc;
+
+impl Session {
+    /// Stores what a turn begins with, then queues the turn, or returns it when the caller has to run it now.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        turn: Turn,
+        mut opening: Vec<SessionUpdate>,
+        title: Title,
+        stopping: &CancellationToken,
+    ) -> Result<Option<Next>, Fault> {
+        let _order = self.asking.lock().await;
+        let place = {
+            let mut state = self.lock();
+            let place = state.queue.admit()?;
+            if !state.titled {
+                state.titled = true;
+                opening.push(SessionUpdate::Title(title));
+            }
+            state.used = true;
+            state.failure = None;
+            place
+        };
+        if !opening.is_empty() {
+            let session = self.clone();
+            let stored = move || {
+                session.append(opening);
+                session.settle();
+            };
+            beside(stored).await;
+            if let Some(failure) = self.head().failure {
+                return Err(Fault::internal(failure.message));
+            }
+        }
+        let mut state = self.lock();
+        let next = state.queue.enqueue(turn, place, stopping);
+        wake_all(&mut state);
+        Ok(next)
+    }
+
+    /// Returns whether a turn was ever asked for.
+    pub(crate) fn is_used(&self) -> bool {
+        self.lock().used
+    }
+
+    /// Ends what ran and returns what comes next; `None` when the session rests.
+    pub(super) fn next(&self, stopping: &CancellationToken) -> Option<Next> {
+        let mut state = self.lock();
+        let next = state.queue.next(stopping);
+        wake_all(&mut state);
+        next
+    }
+
+    /// Cancels the running turn and empties the queue. Returns whether there was anything to cancel.
+    pub(crate) fn cancel(&self) -> bool {
+        // The log is not written here but by the run under way: this is called by the writer of the log as well.
+        let mut state = self.lock();
+        let running = state.queue.cancel();
+        wake_all(&mut state);
+        running
+    }
+
+    /// Returns the turns that wait, in their order, with a number that grows with every change.
+    pub(crate) fn queue(&self) -> (u64, Vec<Queued>) {
+        let state = self.lock();
+        (state.queue.changes(), state.queue.waiting())
+    }
+
+    /// Returns a number that grows with every change of the turns that wait.
+    pub(crate) fn queue_changes(&self) -> u64 {
+        self.lock().queue.changes()
+    }
+
+    /// Takes a prompt that waits out of the queue; `false` when it waits no longer. The log says so when this returns.
+    pub(crate) async fn remove(self: &Arc<Self>, id: &str) -> Result<bool, Fault> {
+        let removed = {
+            let mut state = self.lock();
+            let removed = state.queue.remove(id);
+            wake_all(&mut state);
+            removed
+        };
+        let Some(turn) = removed else { return Ok(false) };
+        let session = self.clone();
+        let mark = move || {
+            if turn.is_said {
+                let message_id = Some(turn.queued.id);
+                let mark = UserMessage { message_id, removed: true, ..UserMessage::default() };
+                session.append(vec![SessionUpdate::UserMessage(mark)]);
+            }
+            session.settle();
+            let head = session.head();
+            let failure = head.failure.map(|failure| failure.message);
+            let end = TurnEnd { state: RunState::Cancelled, cut_off: false, seq: head.seq, failure };
+            turn.asker.tell(end.clone());
+            end.failure
+        };
+        match beside(mark).await.flatten() {
+            Some(failure) => Err(Fault::internal(failure)),
+            None => Ok(true),
+        }
+    }
+}

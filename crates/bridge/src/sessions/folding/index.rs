@@ -1,0 +1,123 @@
+//! Which updates of a log still matter: those with the last word on something.
+
+use crate::store::Stored;
+use openagents_core::update::{Delegated, SessionUpdate, ToolCallStatus, ToolCallUpdate, UserMessage};
+use std::collections::HashMap;
+
+/// The session itself, or one of its delegates by the call and the session.
+pub(super) type Scope = Option<(String, String)>;
+
+/// Something of which only the end counts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Subject {
+    Plan,
+    Title,
+    Mode,
+    Approval(String),
+    Call(String),
+    Prompt(String),
+}
+
+/// What the first reading found, and the second has not given out yet.
+#[derive(Debug, Default)]
+pub(super) struct Index(pub(super) HashMap<(Scope, Subject), Mention>);
+
+/// Where the last words on a subject are.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Mention {
+    pub(super) last: u64,
+    /// Of a call: the updates that count, by what they say. 0 where there is none.
+    pub(super) announced: u64,
+    pub(super) status: u64,
+    pub(super) details: [u64; 5],
+    pub(super) late: bool,
+}
+
+impl Index {
+    pub(super) fn take(&mut self, stored: &Stored) {
+        let (scope, update) = scoped(&stored.update);
+        if let SessionUpdate::UserMessage(UserMessage { message_id: Some(id), .. }) = update
+            && is_mark(update)
+        {
+            if let Some(prompt) = self.0.get_mut(&(scope, Subject::Prompt(id.clone()))) {
+                prompt.last = stored.seq;
+                prompt.status = stored.seq;
+            }
+            return;
+        }
+        let Some(subject) = subject(update) else { return };
+        let mention = self.0.entry((scope, subject)).or_default();
+        mention.last = stored.seq;
+        match update {
+            SessionUpdate::ToolCall(_) => (mention.announced, mention.details) = (stored.seq, [0; 5]),
+            SessionUpdate::ToolCallUpdate(update) => mention.take(update, stored.seq),
+            _ => {}
+        }
+    }
+}
+
+impl Mention {
+    fn take(&mut self, update: &ToolCallUpdate, seq: u64) {
+        let details = &update.details;
+        let says = [
+            details.title.is_some(),
+            details.kind.is_some(),
+            details.raw_input.is_some(),
+            !details.locations.is_empty(),
+            !details.content.is_empty(),
+        ];
+        for (known, says) in self.details.iter_mut().zip(says) {
+            if says {
+                *known = seq;
+            }
+        }
+        if update.status != ToolCallStatus::Unchanged {
+            self.status = seq;
+        }
+        self.late |= update.late;
+    }
+}
+
+/// Returns whose an update is, and what it says.
+pub(super) fn scoped(update: &SessionUpdate) -> (Scope, &SessionUpdate) {
+    match update {
+        SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
+            (Some((parent_call_id.clone(), child_session_id.clone())), update)
+        }
+        update => (None, update),
+    }
+}
+
+pub(super) fn wrap(scope: &Scope, update: SessionUpdate) -> SessionUpdate {
+    match scope.clone() {
+        None => update,
+        Some((parent_call_id, child_session_id)) => {
+            SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update: Box::new(update) })
+        }
+    }
+}
+
+/// Returns what an update has the last word on, if it is something of which only that counts.
+pub(super) fn subject(update: &SessionUpdate) -> Option<Subject> {
+    match update {
+        SessionUpdate::Plan(_) => Some(Subject::Plan),
+        SessionUpdate::Title(_) => Some(Subject::Title),
+        SessionUpdate::Mode(_) => Some(Subject::Mode),
+        SessionUpdate::Approval(approval) => Some(Subject::Approval(approval.id.clone())),
+        SessionUpdate::ToolCall(call) => Some(Subject::Call(call.call_id.clone())),
+        SessionUpdate::ToolCallUpdate(update) => Some(Subject::Call(update.call_id.clone())),
+        SessionUpdate::UserMessage(message) if !is_mark(update) => {
+            message.message_id.clone().map(Subject::Prompt)
+        }
+        SessionUpdate::UserMessage(_)
+        | SessionUpdate::AgentMessage(_)
+        | SessionUpdate::AgentThought(_)
+        | SessionUpdate::Routed(_)
+        | SessionUpdate::Delegated(_) => None,
+    }
+}
+
+/// Returns whether an update says nothing but that a prompt was taken back.
+pub(super) fn is_mark(update: &SessionUpdate) -> bool {
+    matches!(update, SessionUpdate::UserMessage(message) if message.removed && message.text.is_empty())
+}
