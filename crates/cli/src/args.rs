@@ -1,8 +1,12 @@
 //! The command line.
 
+mod devices;
+
+pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use openagents_core::history::Provider;
-use std::path::PathBuf;
+use std::{net::IpAddr, path::PathBuf};
 
 /// A companion for coding agents: explores a workspace, serves its sessions, shows every frame.
 ///
@@ -22,6 +26,13 @@ pub(crate) enum Command {
     Agent(Agent),
     /// Serve the page, ACP clients and (if allowed) the iOS app until Ctrl-C
     Serve(Serve),
+    /// Follow a session live, answer what agents ask, go on with it; Ctrl-C leaves, and the session goes on
+    Attach(Attach),
+    /// Let a phone or another computer in: show a code, and ask before anything is allowed
+    Pair(Pair),
+    /// List the devices that may connect; allow, change and remove them
+    #[command(subcommand)]
+    Devices(Devices),
     /// Be the agent of an editor: speak the Agent Client Protocol on standard input and output
     Acp,
     /// List, show and search the past sessions of Codex and Claude Code
@@ -113,27 +124,49 @@ pub(crate) struct Serve {
     /// The server's own workspace
     #[arg(long, default_value = ".", value_name = "PATH")]
     pub(crate) root: PathBuf,
-    /// Who may connect with the OpenAgents iOS app, on this machine and without a token
-    #[arg(long, default_value = "off")]
-    pub(crate) ios: Ios,
+    /// Serve the page and ACP on the network too, encrypted; otherwise as it was switched on
+    #[arg(long)]
+    pub(crate) lan: bool,
+    /// Port on the network; 0 picks a free one
+    #[arg(long, default_value_t = 9443, value_name = "PORT")]
+    pub(crate) lan_port: u16,
+    /// What is served as the network, instead of what this machine has; may be given several times
+    #[arg(long = "lan-address", value_name = "ADDRESS", hide = true)]
+    pub(crate) lan_addresses: Vec<IpAddr>,
+    /// Who may connect with the OpenAgents iOS app, which has no token; otherwise as it was switched
+    #[arg(long)]
+    pub(crate) ios: Option<Ios>,
     /// Explore the root at once
     #[arg(long)]
     pub(crate) explore: bool,
-    /// Print `{"url","token_file","port"}` as the first line
+    /// Print `{"url","token_file","port","lan"}` as the first line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// `ask` is accepted by the parser so that its refusal can say what to use instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ios {
     /// Nobody
     Off,
-    /// Not available yet
-    #[value(hide = true)]
+    /// Those whom a person allows, one by one, on this machine and on the network (unencrypted)
     Ask,
     /// Every program on this machine
     Allow,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Attach {
+    /// The session, or the beginning of its id; otherwise the one that changed last
+    pub(crate) session: Option<String>,
+    /// Show what came after this update
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) since: u64,
+    /// One JSON object a line: the ACP `session/update` params, each once
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Every update of a long session as it was, instead of what it came to
+    #[arg(long)]
+    pub(crate) no_snapshot: bool,
 }
 
 #[derive(Debug, Subcommand)]

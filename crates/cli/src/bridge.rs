@@ -3,27 +3,55 @@
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use std::{net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::Path, time::Duration};
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
 };
 
+/// The bridge says no. The connection goes on.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Refused {
+    message: String,
+}
+
 /// A connection that has introduced itself.
 pub(crate) struct Connection {
     socket: WebSocketStream<TcpStream>,
     requests: u64,
+    silence: Option<Duration>,
+    id: String,
 }
 
 impl Connection {
     /// Connects with the token of the data folder `home`.
     pub(crate) async fn open(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
-        let mut connection = Self { socket: dial(address, home).await?, requests: 0 };
-        let initialize = json!({"protocolVersion": 1, "clientCapabilities": {},
+        Self::open_as(address, home, json!({})).await
+    }
+
+    /// The same; says about itself what `ours` says, in the client's `_meta.openagents`.
+    pub(crate) async fn open_as(address: SocketAddr, home: &Path, ours: Value) -> anyhow::Result<Self> {
+        let socket = dial(address, home).await?;
+        let mut connection = Self { socket, requests: 0, silence: None, id: String::new() };
+        let initialize = json!({"protocolVersion": 1, "clientCapabilities": {"_meta": {"openagents": ours}},
             "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
-        connection.request("initialize", initialize).await?;
+        let initialized = connection.request("initialize", initialize).await?;
+        let id = initialized["_meta"]["openagents"]["connection"].as_str();
+        connection.id = id.unwrap_or_default().to_owned();
         Ok(connection)
+    }
+
+    /// What the bridge calls this connection: a prompt in a log says which one it came from.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Takes the connection for dead when nothing has come for so long, not even the bridge's ping.
+    pub(crate) fn dead_after(mut self, silence: Duration) -> Self {
+        self.silence = Some(silence);
+        self
     }
 
     /// Sends a request and returns its id.
@@ -39,7 +67,7 @@ impl Connection {
         let id = self.ask(method, params).await?;
         loop {
             let mut message = self.next().await?;
-            if message["id"] == id {
+            if message["id"] == id && message.get("method").is_none() {
                 return Ok(message["result"].take());
             }
         }
@@ -49,17 +77,28 @@ impl Connection {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await
     }
 
-    /// Returns what comes next: a result or a notification. An error fails. May be dropped and called again.
+    /// Returns what comes next: a result or a notification. An error fails as [`Refused`]. May be dropped and called
+    /// again.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Value> {
-        while let Some(frame) = self.socket.next().await {
-            let Message::Text(text) = frame? else { continue };
+        while let Some(frame) = self.frame().await? {
+            let Message::Text(text) = frame else { continue };
             let Ok(message) = serde_json::from_str::<Value>(&text) else { continue };
             if let Some(error) = message.get("error") {
-                anyhow::bail!("{}", error["message"].as_str().unwrap_or("an error without a message"));
+                let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
+                return Err(Refused { message }.into());
             }
             return Ok(message);
         }
         anyhow::bail!("the connection was closed")
+    }
+
+    async fn frame(&mut self) -> anyhow::Result<Option<Message>> {
+        let next = self.socket.next();
+        let frame = match self.silence {
+            Some(silence) => tokio::time::timeout(silence, next).await.context("nothing is heard of it")?,
+            None => next.await,
+        };
+        Ok(frame.transpose()?)
     }
 
     async fn send(&mut self, message: &Value) -> anyhow::Result<()> {

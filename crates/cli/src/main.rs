@@ -5,13 +5,17 @@
 mod acp;
 mod agent;
 mod args;
+mod attach;
 mod bridge;
+mod devices;
 mod doctor;
 mod door;
 mod explore;
 mod local;
 mod models;
 mod output;
+mod pair;
+mod question;
 mod record;
 mod serve;
 mod sessions;
@@ -44,6 +48,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explore(explore) => explore::run(&explore),
         Command::Agent(agent) => agent::run(&agent),
         Command::Serve(serve) => serve::run(&serve),
+        Command::Attach(attach) => attach::run(&attach),
+        Command::Pair(pair) => pair::run(&pair),
+        Command::Devices(devices) => devices::run(&devices),
         Command::Acp => acp::run(),
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Models(models) => models::run(&models),

@@ -25,6 +25,11 @@ pub(crate) fn warn(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "openagents: {text}");
 }
 
+/// Tells a person something that is no part of the output, as it is.
+pub(crate) fn aside(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 /// Prints a piece of an answer at once, with nothing in it that can steer a terminal.
 pub(crate) fn piece(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
@@ -75,6 +80,12 @@ pub(crate) fn age(then_ms: i64, now_ms: i64) -> String {
         1_440..20_160 => format!("{}d", minutes / 1_440),
         _ => format!("{}w", minutes / 10_080),
     }
+}
+
+/// Returns the time of day here: `14:05:09`.
+pub(crate) fn clock(ms: i64) -> String {
+    let time = jiff::Timestamp::from_millisecond(ms).unwrap_or_default();
+    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
 }
 
 /// Returns the clock in milliseconds since the epoch.

@@ -2,6 +2,7 @@
 
 use crate::{
     args::{self, Ios},
+    devices::{Desk, Knocks},
     explore::Watch,
     output,
     signals::Interrupts,
@@ -10,19 +11,10 @@ use crate::{
 use anyhow::Context;
 use openagents_bridge::{Bridge, BridgeConfig, IosDoor, NetworkConfig};
 use openagents_core::{history::HistoryRoots, workspace::Workspace};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
-    let ios = match arguments.ios {
-        Ios::Off => IosDoor::Off,
-        Ios::Allow => IosDoor::Allow,
-        Ios::Ask => {
-            let reason =
-                "--ios ask is not available yet; use --ios allow to let every program on this machine in";
-            return Err(output::Usage(reason.to_owned()).into());
-        }
-    };
     let root = Workspace::open(&arguments.root)
         .with_context(|| format!("cannot serve {}", arguments.root.display()))?
         .root()
@@ -31,14 +23,29 @@ pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
         home: surroundings::data_folder()?,
         port: arguments.port,
         root: root.clone(),
-        ios: Some(ios),
-        network: NetworkConfig::default(),
+        ios: arguments.ios.map(|ios| match ios {
+            Ios::Off => IosDoor::Off,
+            Ios::Ask => IosDoor::Ask,
+            Ios::Allow => IosDoor::Allow,
+        }),
+        network: network(arguments),
         history: HistoryRoots::from_env(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(serve(arguments, config));
     runtime.shutdown_background();
     served
+}
+
+fn network(arguments: &args::Serve) -> NetworkConfig {
+    let addresses = &arguments.lan_addresses;
+    NetworkConfig {
+        lan: arguments.lan.then_some(true),
+        port: arguments.lan_port,
+        addresses: (!addresses.is_empty()).then(|| addresses.clone()),
+        // What is not the machine's own network is nothing to be found on it.
+        announce: addresses.is_empty(),
+    }
 }
 
 async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<ExitCode> {
@@ -61,17 +68,33 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     // The page opens the session that the fragment names.
     let session = watch.as_ref().map(|watch| format!("&session={}", watch.session_id()));
     let url = format!("{}{}", bridge.page_url(), session.unwrap_or_default());
+    let mut desk = Desk::at(bridge.address(), &home).await?;
+    let devices = desk.watch().await.unwrap_or_else(|error| {
+        output::warn(&format!("nobody can be let in: {error:#}"));
+        Value::Null
+    });
+    let lan = lan(&devices);
     if arguments.json {
         watch = None;
         output::json_line(&json!({
             "url": url,
             "token_file": bridge.token_file(),
             "port": bridge.address().port(),
+            "lan": lan,
         }))?;
     } else {
         output::line(format_args!("Serving  {}", root.display()))?;
         output::line(format_args!("Open     {url}"))?;
+        for address in &lan {
+            output::line(format_args!("Network  {address}"))?;
+        }
+        if !lan.is_empty() {
+            output::line("Pair     openagents pair")?;
+        }
         output::line("Stop     Ctrl-C\n")?;
+    }
+    if let Some(problem) = devices["network"]["problem"].as_str() {
+        output::warn(&output::printable(problem));
     }
     let watching = async {
         if let Some(watch) = watch
@@ -84,7 +107,30 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     tokio::select! {
         () = signals.next() => {}
         () = watching => {}
+        () = tell_who_knocks(desk, devices) => {}
     }
     bridge.shutdown().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The addresses at which other devices find the page.
+fn lan(devices: &Value) -> Vec<String> {
+    let listeners = devices["network"]["listeners"].as_array().into_iter().flatten();
+    let web = listeners.filter(|listener| listener["kind"] == "web");
+    web.filter_map(|listener| listener["address"].as_str())
+        .map(|address| format!("https://{address}"))
+        .collect()
+}
+
+/// Tells, in one line each, who asks to come in and how to allow it. Never ends.
+async fn tell_who_knocks(mut desk: Desk, mut devices: Value) {
+    let mut knocks = Knocks::default();
+    loop {
+        knocks.news(&devices).iter().for_each(|line| output::warn(line));
+        match desk.changed().await {
+            Ok(changed) => devices = changed,
+            // It ends with the bridge.
+            Err(_) => std::future::pending().await,
+        }
+    }
 }

@@ -5,6 +5,8 @@ mod here;
 mod remote;
 mod screen;
 
+pub(crate) use screen::Screen;
+
 use crate::{args, output, signals::Interrupts, surroundings};
 use anyhow::Context;
 use choice::Choice;
@@ -14,7 +16,6 @@ use openagents_core::{
     model::{Activity, ModelSettings},
     update::RunState,
 };
-use screen::Screen;
 use serde_json::{Value, json};
 use std::{io::Read, path::PathBuf, process::ExitCode};
 use tokio::sync::mpsc;

@@ -21,7 +21,7 @@ const FAINT: Style = Style::new().effects(Effects::DIMMED);
 /// Characters of the arguments of a call.
 const ARGUMENTS: usize = 100;
 
-pub(super) struct Screen {
+pub(crate) struct Screen {
     /// What the model is doing; drawn on standard error where that is a terminal.
     bar: Option<ProgressBar>,
     watched: bool,
@@ -32,12 +32,20 @@ pub(super) struct Screen {
     inside_a_line: bool,
     /// A thought is not at its end.
     inside_a_thought: bool,
+    /// The end of the turn will be told, so that what may be the reason of a failure can wait for it.
+    hears_the_end: bool,
     /// A message that may be the reason of a failure: that is no answer. Its id and its text.
     held: Option<(Option<String>, String)>,
 }
 
 impl Screen {
-    pub(super) fn new() -> Self {
+    /// For one turn, up to its [`Screen::end`].
+    pub(crate) fn new() -> Self {
+        Self { hears_the_end: true, ..Self::of_a_log() }
+    }
+
+    /// For turn after turn.
+    pub(crate) fn of_a_log() -> Self {
         Self {
             bar: None,
             watched: std::io::stderr().is_terminal(),
@@ -45,11 +53,12 @@ impl Screen {
             message: None,
             inside_a_line: false,
             inside_a_thought: false,
+            hears_the_end: false,
             held: None,
         }
     }
 
-    pub(super) fn activity(&mut self, activity: Option<Activity>) {
+    pub(crate) fn activity(&mut self, activity: Option<Activity>) {
         let percent = |progress: f32| (progress * 100.0).round();
         let text = match activity {
             Some(Activity::Waiting) => "Waiting".to_owned(),
@@ -76,7 +85,7 @@ impl Screen {
         bar.set_message(text);
     }
 
-    pub(super) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
+    pub(crate) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
         let update = &params["update"];
         let text = update["content"]["text"].as_str().unwrap_or_default();
         let id = update["toolCallId"].as_str().unwrap_or_default();
@@ -89,26 +98,30 @@ impl Screen {
                 let arguments = output::first_words(&arguments, ARGUMENTS);
                 self.beside(&format!("→ {name} {FAINT}{arguments}{FAINT:#}"));
                 self.calls.insert(id.to_owned(), name);
+                // What a snapshot tells is over already.
+                self.came_of(id, update);
             }
-            Some("tool_call_update") => {
-                let error = update["_meta"]["openagents"]["error"].as_str();
-                let name = self.calls.get(id).map(String::as_str).unwrap_or_default();
-                match (update["status"].as_str(), error) {
-                    (_, Some(error)) => self.beside(&format!("  {BAD}{}{BAD:#}", output::printable(error))),
-                    (Some("completed"), _) => {
-                        let said = output::printable(&words::result(name, &update["rawOutput"]));
-                        self.beside(&format!("  {FAINT}{said}{FAINT:#}"));
-                    }
-                    _ => {}
-                }
-            }
+            Some("tool_call_update") => self.came_of(id, update),
             _ => {}
         }
         Ok(())
     }
 
+    fn came_of(&mut self, id: &str, update: &Value) {
+        let error = update["_meta"]["openagents"]["error"].as_str();
+        let name = self.calls.get(id).map(String::as_str).unwrap_or_default();
+        match (update["status"].as_str(), error) {
+            (_, Some(error)) => self.beside(&format!("  {BAD}{}{BAD:#}", output::printable(error))),
+            (Some("completed"), _) => {
+                let said = output::printable(&words::result(name, &update["rawOutput"]));
+                self.beside(&format!("  {FAINT}{said}{FAINT:#}"));
+            }
+            _ => {}
+        }
+    }
+
     /// Ends the line of the answer and tells the figures, or why there is no answer.
-    pub(super) fn end(&mut self, outcome: &PromptOutcome) -> anyhow::Result<()> {
+    pub(crate) fn end(&mut self, outcome: &PromptOutcome) -> anyhow::Result<()> {
         let held = self.held.take();
         if outcome.state == RunState::Complete
             && let Some((id, text)) = held
@@ -146,7 +159,7 @@ impl Screen {
             self.say(id.as_deref(), &said)?;
         }
         let is_new = self.message.as_deref() != message;
-        if is_new && (text.starts_with("❌ ") || text == CANCELLED) {
+        if is_new && self.hears_the_end && (text.starts_with("❌ ") || text == CANCELLED) {
             self.held = Some((message.map(str::to_owned), text.to_owned()));
             return Ok(());
         }
@@ -187,6 +200,14 @@ impl Screen {
         Ok(())
     }
 
+    /// Goes to the beginning of a line; what is said next is another message.
+    pub(crate) fn part(&mut self) -> anyhow::Result<()> {
+        self.clear();
+        self.end_thought();
+        self.message = None;
+        self.end_line()
+    }
+
     fn end_line(&mut self) -> anyhow::Result<()> {
         if std::mem::take(&mut self.inside_a_line) {
             writeln!(std::io::stdout().lock())?;
@@ -195,7 +216,7 @@ impl Screen {
     }
 
     /// Tells a person who watches; in a script the answer is all.
-    fn beside(&mut self, line: &str) {
+    pub(crate) fn beside(&mut self, line: &str) {
         self.clear();
         self.end_thought();
         if self.watched {

@@ -7,10 +7,11 @@ mod outcome;
 mod remote;
 mod screen;
 
+pub(crate) use outcome::Outcome;
+pub(crate) use screen::Screen;
+
 use crate::{args, output, signals::Interrupts, surroundings};
 use openagents_core::{CancellationToken, explore::PlannerChoice};
-use outcome::Outcome;
-use screen::Screen;
 use serde_json::{Value, json};
 use std::{
     net::SocketAddr,

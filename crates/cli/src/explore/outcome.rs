@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     session_id: String,
     plan_id: String,
     /// State of the last plan.
@@ -25,7 +25,7 @@ impl Outcome {
         &self.session_id
     }
 
-    pub(super) fn add(&mut self, params: &Value) {
+    pub(crate) fn add(&mut self, params: &Value) {
         let update = &params["update"];
         let meta = &update["_meta"]["openagents"];
         match update["sessionUpdate"].as_str() {
@@ -46,7 +46,7 @@ impl Outcome {
     }
 
     /// The final message is the last thing of a run.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.message.is_some()
     }
 

@@ -17,7 +17,7 @@ const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 const STRONG: Style = Style::new().effects(Effects::BOLD);
 
-pub(super) struct Screen {
+pub(crate) struct Screen {
     bars: Option<MultiProgress>,
     rows: HashMap<String, Row>,
 }
@@ -30,14 +30,14 @@ struct Row {
 }
 
 impl Screen {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bars = std::io::stdout()
             .is_terminal()
             .then(|| MultiProgress::with_draw_target(indicatif::ProgressDrawTarget::stdout()));
         Self { bars, rows: HashMap::new() }
     }
 
-    pub(super) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
+    pub(crate) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
         let update = &params["update"];
         let id = update["toolCallId"].as_str().unwrap_or_default();
         match update["sessionUpdate"].as_str() {
@@ -126,8 +126,16 @@ impl Screen {
         Ok(())
     }
 
+    /// Prints a line above the rows that are drawn.
+    pub(crate) fn above(&self, line: &str) -> std::io::Result<()> {
+        match &self.bars {
+            Some(bars) => bars.suspend(|| output::line(line)),
+            None => output::line(line),
+        }
+    }
+
     /// Prints the summary under the rows.
-    pub(super) fn end(&mut self, outcome: &Outcome) -> anyhow::Result<()> {
+    pub(crate) fn end(&mut self, outcome: &Outcome) -> anyhow::Result<()> {
         for row in self.rows.values().filter(|row| !row.bar.is_finished()) {
             row.bar.abandon();
         }

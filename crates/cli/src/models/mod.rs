@@ -6,17 +6,13 @@ mod managed;
 mod progress;
 mod table;
 
-use crate::{args, door, output};
+use crate::{args, door, output, question::ask};
 use anyhow::Context;
 use managed::Models;
 use openagents_core::model::ModelCommand;
 use progress::End;
 use serde_json::Value;
-use std::{
-    io::{IsTerminal, Write},
-    path::Path,
-    process::ExitCode,
-};
+use std::{path::Path, process::ExitCode};
 
 type Door = door::Door<Models>;
 
@@ -139,19 +135,6 @@ fn ask_licence(model: &Value) -> anyhow::Result<bool> {
         said("licenceUrl"),
     ));
     ask("Do you accept the licence?", "--accept-licence accepts it without a question")
-}
-
-/// Asks a person; without one, says which flag answers.
-fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        return Err(output::Usage(format!("there is nobody to ask here; {flag}")).into());
-    }
-    let mut err = anstream::stderr();
-    write!(err, "{question} [y/N] ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn cards(snapshot: &Value) -> &[Value] {

@@ -1,0 +1,155 @@
+//! What agents ask for in the session, at the terminal.
+
+use crate::output;
+use anstyle::{AnsiColor, Effects, Style};
+use serde_json::{Value, json};
+
+const ASKS: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
+const FAINT: Style = Style::new().effects(Effects::DIMMED);
+
+/// Characters of what an agent states.
+const STATED: usize = 1_000;
+
+/// What waits for an answer, in the order in which it was asked.
+#[derive(Debug, Default)]
+pub(super) struct Approvals {
+    pending: Vec<Value>,
+}
+
+impl Approvals {
+    /// Takes in what waits, as `_openagents/attach` tells it.
+    pub(super) fn replace(&mut self, approvals: &Value) {
+        let pending = approvals.as_array().cloned().unwrap_or_default();
+        self.pending = pending.into_iter().filter(|approval| approval["state"] == "pending").collect();
+    }
+
+    /// Takes in how one stands; returns what came of it, in one line, when it waits no longer.
+    pub(super) fn hear(&mut self, approval: &Value) -> Option<String> {
+        let at = self.pending.iter().position(|known| known["id"] == approval["id"]);
+        if approval["state"] == "pending" {
+            match at {
+                Some(at) => self.pending[at] = approval.clone(),
+                None => self.pending.push(approval.clone()),
+            }
+            return None;
+        }
+        at.map(|at| self.pending.remove(at));
+        let title = said(approval, "title");
+        Some(match approval["state"].as_str() {
+            Some("answered") => {
+                let chosen = options(approval).iter().find(|option| option["id"] == approval["optionId"]);
+                let chosen = chosen.map(|option| said(option, "name")).unwrap_or_default();
+                format!("{title}: {chosen}, answered on {}", said(approval, "by"))
+            }
+            Some("expired") => format!("{title}: not answered before the turn ended"),
+            _ => format!("{title}: the agent that asked is gone"),
+        })
+    }
+
+    pub(super) fn pending(&self) -> &[Value] {
+        &self.pending
+    }
+
+    /// Returns the params that answer the first one by the number of an option; `None` where nothing waits.
+    pub(super) fn answer(&self, session_id: &str, number: usize) -> Option<Result<Value, String>> {
+        let approval = self.pending.first()?;
+        let options = options(approval);
+        let option = number.checked_sub(1).and_then(|at| options.get(at));
+        Some(match option {
+            Some(option) => {
+                Ok(json!({"sessionId": session_id, "approvalId": approval["id"], "optionId": option["id"]}))
+            }
+            None => Err(format!("type a number from 1 to {}", options.len())),
+        })
+    }
+}
+
+/// The question, with its options by number.
+pub(super) fn question(approval: &Value) -> Vec<String> {
+    let mut lines =
+        vec![format!("{ASKS}{} asks:{ASKS:#} {}", said(approval, "agent"), said(approval, "title"))];
+    let command = &approval["command"];
+    if let Some(program) = command["program"].as_str() {
+        let arguments = command["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let words: Vec<_> = std::iter::once(program).chain(arguments).map(output::printable).collect();
+        lines.push(format!("  {}", words.join(" ")));
+        for variable in command["environment"].as_array().into_iter().flatten() {
+            let part = |at: usize| output::printable(variable[at].as_str().unwrap_or_default());
+            lines.push(format!("  {FAINT}with {}={}{FAINT:#}", part(0), part(1)));
+        }
+        lines.push(format!("  {FAINT}in {}{FAINT:#}", said(command, "cwd")));
+    } else if !approval["rawInput"].is_null() {
+        let stated = output::printable(&approval["rawInput"].to_string());
+        lines.push(format!("  {FAINT}{}{FAINT:#}", output::first_words(&stated, STATED)));
+    }
+    let numbered = (1..).zip(options(approval));
+    lines.extend(numbered.map(|(number, option)| format!("  {number}  {}", said(option, "name"))));
+    lines
+}
+
+fn options(approval: &Value) -> &[Value] {
+    approval["options"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn said(value: &Value, key: &str) -> String {
+    output::printable(value[key].as_str().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval(id: &str, state: Value) -> Value {
+        let mut approval = json!({"id": id, "title": "Run `rm -rf build`", "agent": "Codex\u{1b}[2J",
+            "command": {"program": "/bin/rm", "args": ["-rf", "build"], "cwd": "/proj",
+                "environment": [["TMPDIR", "/tmp"]]},
+            "options": [{"id": "a", "name": "Allow once", "kind": "allow_once"},
+                {"id": "r", "name": "Reject", "kind": "reject_once"}]});
+        approval.as_object_mut().unwrap().extend(state.as_object().unwrap().clone());
+        approval
+    }
+
+    fn pending(id: &str) -> Value {
+        approval(id, json!({"state": "pending"}))
+    }
+
+    #[test]
+    fn the_question_says_what_would_be_run() {
+        let lines = question(&pending("1")).join("\n");
+        insta::assert_snapshot!(anstream::adapter::strip_str(&lines).to_string(), @"
+        Codex [2J asks: Run `rm -rf build`
+          /bin/rm -rf build
+          with TMPDIR=/tmp
+          in /proj
+          1  Allow once
+          2  Reject
+        ");
+        let stated = json!({"agent": "A", "title": "Write", "rawInput": {"path": "made.txt"}, "options": []});
+        let lines = question(&stated).join("\n");
+        insta::assert_snapshot!(anstream::adapter::strip_str(&lines).to_string(), @r#"
+        A asks: Write
+          {"path":"made.txt"}
+        "#);
+    }
+
+    #[test]
+    fn a_number_answers_the_first_that_waits() {
+        let mut approvals = Approvals::default();
+        assert_eq!(approvals.answer("s", 1), None);
+        approvals.replace(&json!([pending("1"), approval("0", json!({"state": "expired"}))]));
+        assert_eq!(approvals.hear(&pending("2")), None);
+        assert_eq!(approvals.hear(&pending("1")), None, "what was told already");
+        let expected = json!({"sessionId": "s", "approvalId": "1", "optionId": "r"});
+        assert_eq!(approvals.answer("s", 2), Some(Ok(expected)));
+        for number in [0, 3] {
+            assert_eq!(approvals.answer("s", number), Some(Err("type a number from 1 to 2".to_owned())));
+        }
+        let answered = json!({"state": "answered", "optionId": "a", "by": "Pixel 9", "at": 1});
+        let told = approvals.hear(&approval("1", answered)).unwrap();
+        assert_eq!(told, "Run `rm -rf build`: Allow once, answered on Pixel 9");
+        assert_eq!(approvals.pending(), [pending("2")]);
+        let gone = approvals.hear(&approval("2", json!({"state": "withdrawn"}))).unwrap();
+        assert_eq!(gone, "Run `rm -rf build`: the agent that asked is gone");
+        assert!(approvals.pending().is_empty());
+    }
+}

@@ -1,0 +1,266 @@
+//! The way to the session: held, lost, found again, and told truly.
+
+use super::position::{Position, Taken};
+use crate::bridge::{Connection, Refused};
+use anyhow::Context;
+use backon::{BackoffBuilder, ExponentialBuilder};
+use serde_json::{Value, json};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until, timeout},
+};
+
+/// A bridge says something every 20 s, if only a ping: after two misses it is gone.
+const SILENCE: Duration = Duration::from_secs(50);
+
+/// A bridge on this machine answers at once, or hangs.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Between two tries: longer each time, and never the same for two clients.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// How the link stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Link {
+    /// So many updates are still to come.
+    CatchingUp(u64),
+    Live,
+    Offline {
+        /// In milliseconds since the epoch.
+        since: i64,
+        /// Seconds until the next try; 0: now.
+        again_in: u64,
+        why: String,
+    },
+}
+
+/// What is followed.
+#[derive(Debug)]
+pub(super) struct Followed {
+    pub(super) home: PathBuf,
+    pub(super) session_id: String,
+    pub(super) since: u64,
+    /// A long log may come as what it came to.
+    pub(super) snapshot: bool,
+}
+
+/// What the link tells.
+#[derive(Debug)]
+pub(super) enum News {
+    Link(Link),
+    /// The id of the connection, and the answer to `_openagents/attach`.
+    Attached(String, Value),
+    /// The params of a `session/update`; each once.
+    Update(Value),
+    /// Another notification about the session: its method and params.
+    Beside(String, Value),
+    /// A request of the person was refused, with this reason.
+    Refused(String),
+}
+
+/// What a person wants of the session.
+#[derive(Debug)]
+pub(super) enum Wish {
+    /// A request, which is lost where there is no link.
+    Request(&'static str, Value),
+    /// Try again now.
+    Hurry,
+}
+
+/// Why a link ended.
+enum End {
+    /// The reader is gone.
+    Done,
+    /// Of this cause, after it was up.
+    Broken(anyhow::Error),
+}
+
+/// Follows a session until nobody listens any more. Fails when the bridge does not have it.
+pub(super) async fn follow(
+    followed: Followed,
+    news: mpsc::Sender<News>,
+    mut wishes: mpsc::Receiver<Wish>,
+) -> anyhow::Result<()> {
+    let pauses = ExponentialBuilder::new()
+        .with_jitter()
+        .with_min_delay(FIRST_PAUSE)
+        .with_max_delay(LONGEST_PAUSE)
+        .without_max_times();
+    let mut position = Position::after(followed.since);
+    let mut shown = false;
+    let mut offline_since = None;
+    let mut next_pauses = pauses.build();
+    loop {
+        let broken = match connect(&followed, &position, shown).await {
+            Ok((connection, attached)) => {
+                offline_since = None;
+                next_pauses = pauses.build();
+                let mut held = Held { connection, news: &news };
+                match held.follow(&mut position, &mut shown, attached, &mut wishes).await {
+                    End::Done => return Ok(()),
+                    End::Broken(error) => error,
+                }
+            }
+            Err(error) if error.is::<Refused>() => return Err(error),
+            Err(error) => error,
+        };
+        let since = *offline_since.get_or_insert_with(crate::output::now_ms);
+        let pause = next_pauses.next().unwrap_or(LONGEST_PAUSE);
+        let offline = |again_in| Link::Offline { since, again_in, why: format!("{broken:#}") };
+        if !wait(pause, offline, &news, &mut wishes).await {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits before the next try and tells so each second; returns false when nobody listens any more.
+async fn wait(
+    pause: Duration,
+    offline: impl Fn(u64) -> Link,
+    news: &mpsc::Sender<News>,
+    wishes: &mut mpsc::Receiver<Wish>,
+) -> bool {
+    let until = Instant::now() + pause;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let again_in = left.as_millis().div_ceil(1_000) as u64;
+        if news.send(News::Link(offline(again_in))).await.is_err() {
+            return false;
+        }
+        if left.is_zero() {
+            return true;
+        }
+        tokio::select! {
+            () = sleep_until(until.min(Instant::now() + Duration::from_secs(1))) => {}
+            wish = wishes.recv() => match wish {
+                Some(Wish::Hurry) => return true,
+                Some(Wish::Request(..)) => {
+                    let refused = "there is no link; nothing was sent".to_owned();
+                    if news.send(News::Refused(refused)).await.is_err() {
+                        return false;
+                    }
+                }
+                None => return false,
+            },
+        }
+    }
+}
+
+/// Returns a connection and what the bridge says of the session.
+async fn connect(
+    followed: &Followed,
+    position: &Position,
+    shown: bool,
+) -> anyhow::Result<(Connection, Value)> {
+    // A bridge that was started anew may listen elsewhere.
+    let address: SocketAddr = openagents_bridge::running(&followed.home).context("no bridge is running")?;
+    // What was shown cannot be thrown away: from there on everything is told.
+    let attach = json!({"sessionId": followed.session_id, "since": position.last(),
+        "snapshot": followed.snapshot && !shown});
+    let attached = async {
+        let ours = json!({"approvals": true});
+        let mut connection = Connection::open_as(address, &followed.home, ours).await?.dead_after(SILENCE);
+        let attached = connection.request("_openagents/attach", attach).await?;
+        anyhow::Ok((connection, attached))
+    };
+    timeout(ANSWER, attached).await.context("the bridge does not answer")?
+}
+
+/// A link that is up.
+struct Held<'a> {
+    connection: Connection,
+    news: &'a mpsc::Sender<News>,
+}
+
+impl Held<'_> {
+    async fn follow(
+        &mut self,
+        position: &mut Position,
+        shown: &mut bool,
+        attached: Value,
+        wishes: &mut mpsc::Receiver<Wish>,
+    ) -> End {
+        let head = attached["seq"].as_u64().unwrap_or_default();
+        position.attached(attached["snapshot"].is_object());
+        if !self.tell(News::Attached(self.connection.id().to_owned(), attached)).await
+            || !self.tell(News::Link(standing(head, position))).await
+        {
+            return End::Done;
+        }
+        loop {
+            let message = tokio::select! {
+                message = self.connection.next() => message,
+                wish = wishes.recv() => match wish {
+                    None => return End::Done,
+                    Some(Wish::Hurry) => continue,
+                    Some(Wish::Request(method, params)) => match self.connection.ask(method, params).await {
+                        Ok(_) => continue,
+                        Err(error) => return End::Broken(error),
+                    },
+                },
+            };
+            let mut message = match message {
+                Ok(message) => message,
+                Err(error) => match error.downcast::<Refused>() {
+                    Ok(refused) => {
+                        if !self.tell(News::Refused(refused.to_string())).await {
+                            return End::Done;
+                        }
+                        continue;
+                    }
+                    Err(error) => return End::Broken(error),
+                },
+            };
+            let params = message["params"].take();
+            // What was asked for is told by the session's log, not by the answer.
+            let Some(method) = message["method"].as_str() else { continue };
+            let listening = match method {
+                "session/update" => match position.take(params) {
+                    Taken::Nothing => true,
+                    Taken::Gap => return End::Broken(anyhow::anyhow!("updates are missing")),
+                    Taken::Show(params) => {
+                        *shown = true;
+                        let was_behind = position.last() <= head;
+                        self.tell(News::Update(params)).await
+                            && (!was_behind || self.tell_way(head, position).await)
+                    }
+                },
+                "_openagents/snapshot" => {
+                    let folded = position.snapshot(params["seq"].as_u64().unwrap_or_default());
+                    *shown |= !folded.is_empty();
+                    for update in folded {
+                        if !self.tell(News::Update(update)).await {
+                            return End::Done;
+                        }
+                    }
+                    self.tell_way(head, position).await
+                }
+                _ => self.tell(News::Beside(method.to_owned(), params)).await,
+            };
+            if !listening {
+                return End::Done;
+            }
+        }
+    }
+
+    /// Tells how far it still is: now and then, and when it is done.
+    async fn tell_way(&self, head: u64, position: &Position) -> bool {
+        match standing(head, position) {
+            Link::CatchingUp(left) if left % 100 != 0 => true,
+            link => self.tell(News::Link(link)).await,
+        }
+    }
+
+    async fn tell(&self, news: News) -> bool {
+        self.news.send(news).await.is_ok()
+    }
+}
+
+fn standing(head: u64, position: &Position) -> Link {
+    match head.saturating_sub(position.last()) {
+        0 => Link::Live,
+        left => Link::CatchingUp(left),
+    }
+}

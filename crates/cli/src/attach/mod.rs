@@ -1,0 +1,189 @@
+//! `openagents attach`: a session of the bridge that runs, live in this terminal, whatever becomes of the link.
+
+mod approvals;
+mod link;
+mod position;
+mod screen;
+
+use crate::{args, bridge::Connection, output, signals::Interrupts, surroundings};
+use anyhow::Context;
+use link::{Followed, News, Wish, follow};
+use screen::Screen;
+use serde_json::{Value, json};
+use std::{io::IsTerminal, path::Path, process::ExitCode};
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    sync::mpsc,
+};
+
+/// Updates wait here while the terminal is slow; then the bridge waits.
+const QUEUE: usize = 256;
+
+/// Characters of a whole id of a session.
+const WHOLE_ID: usize = 36;
+
+pub(crate) fn run(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let code = runtime.block_on(attach(arguments));
+    // The thread that reads standard input may never come back.
+    runtime.shutdown_background();
+    code
+}
+
+async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
+    let mut signals = Interrupts::listen()?;
+    let home = surroundings::data_folder()?;
+    let session_id = choose(&home, arguments.session.as_deref()).await?;
+    let followed = Followed {
+        home,
+        session_id: session_id.clone(),
+        since: arguments.since,
+        snapshot: !arguments.no_snapshot,
+    };
+    let (told, mut news) = mpsc::channel(QUEUE);
+    let (wish, wishes) = mpsc::channel(QUEUE);
+    let following = tokio::spawn(follow(followed, told, wishes));
+    let interactive = !arguments.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let mut client = match arguments.json {
+        true => Client::Program { offline: false },
+        false => Client::Person(Box::new(Screen::new(interactive))),
+    };
+    let mut typed = BufReader::new(tokio::io::stdin()).lines();
+    let mut reads = interactive;
+    loop {
+        tokio::select! {
+            biased;
+            () = signals.next() => break,
+            heard = news.recv() => match heard {
+                Some(heard) => client.hear(heard)?,
+                // By itself only when the bridge does not have the session.
+                None => {
+                    following.await??;
+                    break;
+                }
+            },
+            line = typed.next_line(), if reads => match line? {
+                Some(line) => {
+                    if let Some(asked) = client.typed(&session_id, line.trim())? {
+                        wish.send(asked).await?;
+                    }
+                }
+                None => reads = false,
+            },
+        }
+    }
+    if let Client::Person(screen) = &mut client {
+        screen.end()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the id of the session that is meant: by the beginning of its id, or the one that changed last.
+async fn choose(home: &Path, wanted: Option<&str>) -> anyhow::Result<String> {
+    let address = openagents_bridge::running(home)
+        .context("OpenAgents is not running here; start the app, or `openagents serve`")?;
+    let mut bridge =
+        Connection::open(address, home).await.with_context(|| format!("the bridge at http://{address}"))?;
+    if let Some(whole) = wanted.filter(|wanted| wanted.len() >= WHOLE_ID) {
+        return Ok(whole.to_owned());
+    }
+    let mut cursor = Value::Null;
+    let mut found = Vec::new();
+    loop {
+        let mut params = json!({"_meta": {"openagents": {"children": wanted.is_some()}}});
+        if !cursor.is_null() {
+            params["cursor"] = cursor;
+        }
+        let page = bridge.request("session/list", params).await?;
+        let ids =
+            page["sessions"].as_array().into_iter().flatten().filter_map(|row| row["sessionId"].as_str());
+        match wanted {
+            None => {
+                let last = ids.into_iter().next().map(str::to_owned);
+                return last.context("there is no session yet; `openagents explore` makes one");
+            }
+            Some(wanted) => found.extend(ids.filter(|id| id.starts_with(wanted)).map(str::to_owned)),
+        }
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let wanted = wanted.unwrap_or_default();
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => anyhow::bail!("no session has an id that begins with {wanted}"),
+        many => anyhow::bail!("{many} sessions have an id that begins with {wanted}; give more of it"),
+    }
+}
+
+/// Who is shown the session.
+enum Client {
+    Person(Box<Screen>),
+    /// Lines of JSON; what is about the link goes to stderr.
+    Program {
+        offline: bool,
+    },
+}
+
+impl Client {
+    fn hear(&mut self, news: News) -> anyhow::Result<()> {
+        match self {
+            Self::Person(screen) => match news {
+                News::Link(link) => screen.link(link),
+                News::Attached(connection, attached) => {
+                    screen.attached(connection, &attached);
+                    Ok(())
+                }
+                News::Update(params) => screen.show(&params),
+                News::Beside(method, params) => match method.as_str() {
+                    "_openagents/activity" => {
+                        let activity = serde_json::from_value(params["activity"].clone());
+                        screen.activity(activity.unwrap_or_default());
+                        Ok(())
+                    }
+                    "_openagents/queue" => screen.queue(&params["queued"]),
+                    _ => Ok(()),
+                },
+                News::Refused(reason) => screen.refused(&reason),
+            },
+            Self::Program { offline } => match news {
+                News::Update(params) => output::json_line(&params),
+                News::Link(link) => {
+                    let is_offline = matches!(link, link::Link::Offline { .. });
+                    if is_offline != *offline {
+                        output::warn(&screen::told(&link));
+                    }
+                    *offline = is_offline;
+                    Ok(())
+                }
+                News::Refused(reason) => {
+                    output::warn(&reason);
+                    Ok(())
+                }
+                News::Attached(..) | News::Beside(..) => Ok(()),
+            },
+        }
+    }
+
+    /// Returns what a typed line asks for: an answer, a prompt, or to try again.
+    fn typed(&mut self, session_id: &str, line: &str) -> anyhow::Result<Option<Wish>> {
+        let Self::Person(screen) = self else { return Ok(None) };
+        if line.is_empty() {
+            return Ok(Some(Wish::Hurry));
+        }
+        let answer = line.parse().ok().and_then(|number| screen.approvals().answer(session_id, number));
+        match answer {
+            Some(Ok(params)) => Ok(Some(Wish::Request("_openagents/approvals/answer", params))),
+            Some(Err(reason)) => {
+                screen.refused(&reason)?;
+                Ok(None)
+            }
+            None => {
+                let prompt = json!([{"type": "text", "text": line}]);
+                let params = json!({"sessionId": session_id, "prompt": prompt});
+                Ok(Some(Wish::Request("session/prompt", params)))
+            }
+        }
+    }
+}

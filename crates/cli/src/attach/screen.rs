@@ -1,0 +1,264 @@
+//! A session in a terminal: explorations as `explore` shows them, turns as `agent` does, and between them who said what.
+
+use super::{
+    approvals::{Approvals, question},
+    link::Link,
+};
+use crate::{agent, explore, output};
+use anstyle::{AnsiColor, Effects, Style};
+use indicatif::{ProgressBar, ProgressStyle};
+use openagents_core::model::Activity;
+use serde_json::Value;
+use std::{collections::HashSet, io::IsTerminal, mem::discriminant};
+
+const BAD: Style = AnsiColor::Red.on_default();
+const FAINT: Style = Style::new().effects(Effects::DIMMED);
+const STRONG: Style = Style::new().effects(Effects::BOLD);
+
+pub(super) struct Screen {
+    turn: agent::Screen,
+    /// The exploration that runs, and its id.
+    exploration: Option<(String, explore::Screen, explore::Outcome)>,
+    approvals: Approvals,
+    /// Approvals whose question was shown.
+    shown: HashSet<String>,
+    /// Our connections: what was typed here stands here already.
+    ours: HashSet<String>,
+    /// A person can answer.
+    interactive: bool,
+    link: Option<Link>,
+    /// A person watches stderr.
+    watched: bool,
+    offline: Option<Cleared>,
+}
+
+/// A line that is gone when it is dropped.
+struct Cleared(ProgressBar);
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Screen {
+    pub(super) fn new(interactive: bool) -> Self {
+        Self {
+            turn: agent::Screen::of_a_log(),
+            exploration: None,
+            approvals: Approvals::default(),
+            shown: HashSet::new(),
+            ours: HashSet::new(),
+            interactive,
+            link: None,
+            watched: std::io::stderr().is_terminal(),
+            offline: None,
+        }
+    }
+
+    pub(super) fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    pub(super) fn attached(&mut self, connection: String, attached: &Value) {
+        self.ours.insert(connection);
+        self.approvals.replace(&attached["approvals"]);
+    }
+
+    /// Tells how the link stands, when that is something else than before; while it is down, all the time.
+    pub(super) fn link(&mut self, link: Link) -> anyhow::Result<()> {
+        let before = self.link.replace(link.clone());
+        let is_new = before.as_ref().map(discriminant) != Some(discriminant(&link));
+        match &link {
+            Link::Live => {
+                self.offline = None;
+                if is_new && before.is_some() {
+                    self.aside(&format!("{FAINT}live{FAINT:#}"))?;
+                }
+                self.ask()
+            }
+            Link::Offline { .. } if self.watched && self.exploration.is_none() => {
+                if is_new {
+                    self.turn.part()?;
+                }
+                let bar = self.offline.get_or_insert_with(|| Cleared(ProgressBar::new_spinner()));
+                bar.0.set_style(ProgressStyle::with_template("{msg}")?);
+                bar.0.set_message(format!("{BAD}{}{BAD:#} · Enter tries now", told(&link)));
+                Ok(())
+            }
+            _ if is_new => self.aside(&format!("{FAINT}{}{FAINT:#}", told(&link))),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
+        let update = &params["update"];
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        let meta = &update["_meta"]["openagents"];
+        let of_a_delegate = params["_meta"]["openagents"]["childSessionId"].is_string();
+        if meta["approval"].is_object() {
+            return self.approval(&meta["approval"]);
+        }
+        match kind {
+            "user_message_chunk" if self.is_ours(meta) => Ok(()),
+            "user_message_chunk" => {
+                let said = output::printable(update["content"]["text"].as_str().unwrap_or_default());
+                self.heading(&format!("\n{STRONG}› {said}{STRONG:#}"))
+            }
+            "plan" => self.plan(params),
+            "session_info_update" if update["title"].is_string() && !of_a_delegate => {
+                let title = output::printable(update["title"].as_str().unwrap_or_default());
+                self.aside(&format!("{FAINT}{title}{FAINT:#}"))
+            }
+            "current_mode_update" if !of_a_delegate => {
+                let mode = output::printable(update["currentModeId"].as_str().unwrap_or_default());
+                self.aside(&format!("{FAINT}{mode} answers{FAINT:#}"))
+            }
+            "agent_message_chunk" if self.exploration.is_some() || meta["summary"].is_object() => {
+                self.end_exploration(params)
+            }
+            "tool_call" | "tool_call_update" => match &mut self.exploration {
+                Some((_, screen, _)) if !of_a_delegate => screen.show(params),
+                _ => self.turn.show(params),
+            },
+            _ => self.turn.show(params),
+        }
+    }
+
+    pub(super) fn activity(&mut self, activity: Option<Activity>) {
+        if self.exploration.is_none() {
+            self.turn.activity(activity);
+        }
+    }
+
+    pub(super) fn queue(&mut self, queued: &Value) -> anyhow::Result<()> {
+        match queued.as_array().map_or(0, Vec::len) {
+            0 => Ok(()),
+            1 => self.aside(&format!("{FAINT}1 prompt waits{FAINT:#}")),
+            many => self.aside(&format!("{FAINT}{many} prompts wait{FAINT:#}")),
+        }
+    }
+
+    /// Something that a person should know.
+    pub(super) fn refused(&mut self, reason: &str) -> anyhow::Result<()> {
+        self.aside(&format!("{BAD}{}{BAD:#}", output::printable(reason)))
+    }
+
+    /// Leaves the terminal as it was found.
+    pub(super) fn end(&mut self) -> anyhow::Result<()> {
+        self.turn.part()
+    }
+
+    fn is_ours(&self, meta: &Value) -> bool {
+        self.interactive && meta["connection"].as_str().is_some_and(|id| self.ours.contains(id))
+    }
+
+    fn plan(&mut self, params: &Value) -> anyhow::Result<()> {
+        let update = &params["update"];
+        let meta = &update["_meta"]["openagents"];
+        let entries = update["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let explores = entries
+            .iter()
+            .any(|entry| entry["_meta"]["openagents"]["tool"].as_str().is_some_and(|tool| !tool.is_empty()));
+        if !explores {
+            return self.steps(entries);
+        }
+        let id = meta["planId"].as_str().unwrap_or_default();
+        let goes_on = self.exploration.as_ref().is_some_and(|(known, _, _)| known == id);
+        if !goes_on {
+            self.turn.part()?;
+            self.exploration = None;
+            // One that is over has told its steps, or a snapshot has told them before it.
+            if meta["state"] == "running" {
+                self.exploration = Some((id.to_owned(), explore::Screen::new(), explore::Outcome::default()));
+            }
+        }
+        match &mut self.exploration {
+            Some((_, screen, outcome)) => {
+                outcome.add(params);
+                screen.show(params)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The plan of an agent: how far it is, and with what.
+    fn steps(&mut self, entries: &[Value]) -> anyhow::Result<()> {
+        let done = entries.iter().filter(|entry| entry["status"] == "completed").count();
+        let now = entries.iter().find(|entry| entry["status"] == "in_progress");
+        let now = now.and_then(|entry| entry["content"].as_str()).map(output::printable);
+        let now = now.map(|now| format!(": {now}")).unwrap_or_default();
+        self.turn.beside(&format!("{FAINT}plan {done} of {}{now}{FAINT:#}", entries.len()));
+        Ok(())
+    }
+
+    fn end_exploration(&mut self, params: &Value) -> anyhow::Result<()> {
+        let (mut screen, mut outcome) = match self.exploration.take() {
+            Some((_, screen, outcome)) => (screen, outcome),
+            None => (explore::Screen::new(), explore::Outcome::default()),
+        };
+        outcome.add(params);
+        screen.end(&outcome)
+    }
+
+    fn approval(&mut self, approval: &Value) -> anyhow::Result<()> {
+        if let Some(over) = self.approvals.hear(approval) {
+            self.aside(&format!("{FAINT}{over}{FAINT:#}"))?;
+        }
+        if self.link == Some(Link::Live) { self.ask() } else { Ok(()) }
+    }
+
+    /// Shows the questions that wait and were not shown yet.
+    fn ask(&mut self) -> anyhow::Result<()> {
+        let id = |approval: &Value| approval["id"].as_str().unwrap_or_default().to_owned();
+        let new: Vec<Value> =
+            self.approvals.pending().iter().filter(|row| !self.shown.contains(&id(row))).cloned().collect();
+        for approval in new {
+            self.shown.insert(id(&approval));
+            for line in question(&approval) {
+                self.heading(&line)?;
+            }
+            if self.interactive {
+                self.heading(&format!("{FAINT}Type a number and Enter.{FAINT:#}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints a line that belongs to the session.
+    fn heading(&mut self, line: &str) -> anyhow::Result<()> {
+        self.turn.part()?;
+        match &self.exploration {
+            Some((_, screen, _)) => Ok(screen.above(line)?),
+            None => Ok(output::line(line)?),
+        }
+    }
+
+    /// Prints a line that does not: about the link, or about the session itself.
+    fn aside(&mut self, line: &str) -> anyhow::Result<()> {
+        match &self.exploration {
+            Some((_, screen, _)) => Ok(screen.above(line)?),
+            None => {
+                self.turn.part()?;
+                output::aside(line);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The link in words.
+pub(super) fn told(link: &Link) -> String {
+    match link {
+        Link::CatchingUp(1) => "catching up 1 update".to_owned(),
+        Link::CatchingUp(left) => format!("catching up {left} updates"),
+        Link::Live => "live".to_owned(),
+        Link::Offline { since, again_in, why } => {
+            let again = match again_in {
+                0 => "trying again now".to_owned(),
+                seconds => format!("trying again in {seconds} s"),
+            };
+            format!("offline since {} ({}); {again}", output::clock(*since), output::printable(why))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Who asks to come in, told once each.
+
+use super::pick::short;
+use crate::output;
+use serde_json::Value;
+use std::collections::HashSet;
+
+#[derive(Debug, Default)]
+pub(crate) struct Knocks {
+    told: HashSet<String>,
+}
+
+impl Knocks {
+    /// Returns a line for each who asks and has not been told of before.
+    pub(crate) fn news(&mut self, devices: &Value) -> Vec<String> {
+        let requests = devices["requests"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ids = requests.iter().filter_map(|request| request["id"].as_str());
+        self.told.retain(|told| ids.clone().any(|id| id == told));
+        let mut news = Vec::new();
+        for request in requests {
+            let id = request["id"].as_str().unwrap_or_default();
+            if self.told.insert(id.to_owned()) {
+                news.push(format!("{}: `openagents devices allow {}`", who(request), short(id)));
+            }
+        }
+        news
+    }
+}
+
+/// `Pixel 9 at 192.168.1.7 asks to pair, compare-code 482 913`.
+pub(crate) fn who(request: &Value) -> String {
+    let said = |key: &str| output::printable(request[key].as_str().unwrap_or_default());
+    let address = said("address");
+    match (request["kind"].as_str(), request["compare"].as_str()) {
+        (Some("ios"), _) if said("name").is_empty() => {
+            format!("an OpenAgents iOS app at {address} asks to come in")
+        }
+        (Some("ios"), _) => format!("{} at {address} asks to come in", said("name")),
+        (_, Some(code)) => {
+            format!("{} at {address} asks to pair, compare-code {}", said("name"), output::printable(code))
+        }
+        _ => format!("{} at {address} asks to pair", said("name")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_is_told_once_until_it_is_gone() {
+        let phone = json!({"id": "0123456789", "kind": "pair", "name": "Pixel\u{1b}[2J", "address": "192.0.2.7",
+            "compare": "482 913"});
+        let app = json!({"id": "f", "kind": "ios", "name": "", "address": "192.0.2.8", "compare": null});
+        let mut knocks = Knocks::default();
+        let both = json!({"requests": [phone, app]});
+        insta::assert_snapshot!(knocks.news(&both).join("\n"), @"
+        Pixel [2J at 192.0.2.7 asks to pair, compare-code 482 913: `openagents devices allow 01234567`
+        an OpenAgents iOS app at 192.0.2.8 asks to come in: `openagents devices allow f`
+        ");
+        assert!(knocks.news(&both).is_empty());
+        assert!(knocks.news(&json!({"requests": []})).is_empty());
+        assert_eq!(knocks.news(&both).len(), 2, "who asks again is told again");
+    }
+}

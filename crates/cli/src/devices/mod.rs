@@ -1,0 +1,163 @@
+//! `openagents devices`: who may connect, and how. Stands in for the desktop where there is no display.
+
+mod desk;
+mod knocks;
+mod pick;
+mod table;
+
+pub(crate) use desk::{Desk, nothing_runs};
+pub(crate) use knocks::{Knocks, who};
+pub(crate) use table::left;
+
+use crate::{args, output, question::ask};
+use pick::{pick, short};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+pub(crate) fn run(command: &args::Devices) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(act(command))
+}
+
+async fn act(command: &args::Devices) -> anyhow::Result<ExitCode> {
+    let mut desk = Desk::open().await?.ok_or_else(nothing_runs)?;
+    match command {
+        args::Devices::List { json } => {
+            let snapshot = desk.snapshot().await?;
+            show(&snapshot, *json, || table::devices(&snapshot, output::now_ms()))?;
+        }
+        args::Devices::Allow { request, scope, name, output } => {
+            let before = desk.snapshot().await?;
+            let asked = pick(&before["requests"], request, "request")?;
+            let snapshot = desk.call("allow", allowance(asked, *scope, name.as_deref())).await?;
+            show(&snapshot, output.json, || vec![allowed(&before, &snapshot, asked)])?;
+        }
+        args::Devices::Decline { request, output } => {
+            let before = desk.snapshot().await?;
+            let asked = pick(&before["requests"], request, "request")?;
+            let snapshot = desk.call("decline", json!({"requestId": asked["id"]})).await?;
+            show(&snapshot, output.json, || vec![format!("{} is turned away", name(asked))])?;
+        }
+        args::Devices::Rename { id, name: wanted, output } => {
+            let before = desk.snapshot().await?;
+            let device = pick(&before["devices"], id, "device")?;
+            let snapshot = desk.call("rename", json!({"id": device["id"], "name": wanted})).await?;
+            let now = same(&snapshot, device);
+            show(&snapshot, output.json, || {
+                vec![format!("{} is called {} from now on", name(device), name(&now))]
+            })?;
+        }
+        args::Devices::Scope { id, scope, output } => {
+            let before = desk.snapshot().await?;
+            let device = pick(&before["devices"], id, "device")?;
+            let snapshot = desk.call("scope", json!({"id": device["id"], "scope": scope.word()})).await?;
+            show(&snapshot, output.json, || vec![format!("{} {}", name(device), may(scope.word()))])?;
+        }
+        args::Devices::Revoke { id, yes, output } => return revoke(&mut desk, id, *yes, output.json).await,
+        args::Devices::Audit { limit, json } => {
+            let audit = desk.call("audit", json!({"limit": limit})).await?;
+            show(&audit, *json, || table::audit(&audit["entries"], output::now_ms()))?;
+        }
+        args::Devices::Network(network) => {
+            let snapshot = match switched(network) {
+                Some(params) => desk.call("network", params).await?,
+                None => desk.snapshot().await?,
+            };
+            show(&snapshot, network.output.json, || table::network(&snapshot))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(value: &Value, json: bool, lines: impl FnOnce() -> Vec<String>) -> anyhow::Result<()> {
+    if json {
+        return output::json_pretty(value);
+    }
+    Ok(lines().into_iter().try_for_each(output::line)?)
+}
+
+/// Returns the params that allow a request.
+pub(crate) fn allowance(request: &Value, scope: Option<args::Scope>, name: Option<&str>) -> Value {
+    let mut params = json!({"requestId": request["id"]});
+    if let Some(scope) = scope {
+        params["scope"] = scope.word().into();
+    }
+    if let Some(name) = name {
+        params["name"] = name.into();
+    }
+    params
+}
+
+/// Tells what came of an allowance, and how to take it back.
+pub(crate) fn allowed(before: &Value, after: &Value, request: &Value) -> String {
+    let is_new = |device: &&Value| of(before).iter().all(|known| known["id"] != device["id"]);
+    match of(after).iter().find(is_new) {
+        Some(device) => {
+            let (id, scope) = (device["id"].as_str().unwrap_or_default(), device["scope"].as_str());
+            let (name, may) = (name(device), may(scope.unwrap_or_default()));
+            format!("{name} {may}. `openagents devices revoke {}` removes it", output::printable(short(id)))
+        }
+        None => format!("{} is let in", name(request)),
+    }
+}
+
+fn of(snapshot: &Value) -> &[Value] {
+    snapshot["devices"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn same(snapshot: &Value, device: &Value) -> Value {
+    of(snapshot).iter().find(|row| row["id"] == device["id"]).unwrap_or(device).clone()
+}
+
+/// What a scope means.
+fn may(scope: &str) -> &'static str {
+    match scope {
+        "view" => "may look on",
+        "prompt" => "may look on and prompt",
+        "approve" => "may look on, prompt, and answer what agents ask",
+        _ => "may do everything",
+    }
+}
+
+fn name(row: &Value) -> String {
+    let said = |key: &str| output::printable(row[key].as_str().unwrap_or_default());
+    match said("name") {
+        name if name.is_empty() => said("address"),
+        name => name,
+    }
+}
+
+async fn revoke(desk: &mut Desk, id: &str, yes: bool, json: bool) -> anyhow::Result<ExitCode> {
+    let before = desk.snapshot().await?;
+    let app = before["apps"].as_array().into_iter().flatten().find(|app| app["address"] == id);
+    let (gone, params) = match app {
+        Some(app) => (app, json!({"address": id})),
+        None => {
+            let device = pick(&before["devices"], id, "device")?;
+            (device, json!({"id": device["id"]}))
+        }
+    };
+    let question = format!("Remove {}? It is cut off at once.", name(gone));
+    if !yes && !ask(&question, "--yes removes it without a question")? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let snapshot = desk.call("revoke", params).await?;
+    show(&snapshot, json, || vec![format!("{} is removed", name(gone))])?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the params that switch what was asked to be switched.
+fn switched(network: &args::Network) -> Option<Value> {
+    let mut params = json!({});
+    if let Some(lan) = network.lan {
+        params["lan"] = (lan == args::Switch::On).into();
+    }
+    if let Some(ios) = network.ios {
+        params["ios"] = match ios {
+            args::IosSwitch::Off => "off",
+            args::IosSwitch::Ask => "ask",
+        }
+        .into();
+    }
+    params.as_object().is_some_and(|members| !members.is_empty()).then_some(params)
+}

@@ -1,0 +1,200 @@
+//! Devices, requests, the network and the log of what was done, in a terminal.
+
+use super::{knocks::who, pick::short};
+use crate::output;
+use anstyle::{Effects, Style};
+use serde_json::Value;
+
+const FAINT: Style = Style::new().effects(Effects::DIMMED);
+
+/// Everything that `list` shows.
+pub(super) fn devices(snapshot: &Value, now: i64) -> Vec<String> {
+    let rows = of(snapshot, "devices");
+    let mut lines: Vec<String> = if rows.is_empty() {
+        vec!["No device is paired. `openagents pair` lets one in.".to_owned()]
+    } else {
+        columns(rows.iter().map(|row| device(row, now)).collect())
+    };
+    let requests = of(snapshot, "requests");
+    if !requests.is_empty() {
+        lines.push(format!("\n{FAINT}Waiting to be allowed{FAINT:#}"));
+    }
+    for request in requests {
+        let id = request["id"].as_str().unwrap_or_default();
+        let left = left(request["expiresAt"].as_i64().unwrap_or_default(), now);
+        lines.push(format!("{}  {}, {left} left", output::printable(short(id)), who(request)));
+    }
+    let apps = of(snapshot, "apps");
+    if !apps.is_empty() {
+        lines.push(format!("\n{FAINT}OpenAgents iOS apps{FAINT:#}"));
+    }
+    for app in apps {
+        let until = left(app["until"].as_i64().unwrap_or_default(), now);
+        lines.push(format!("{}  allowed for {until}", said(app, "address")));
+    }
+    lines
+}
+
+fn device(row: &Value, now: i64) -> Vec<String> {
+    let connections = row["connections"].as_u64().unwrap_or_default();
+    let seen = match (connections, row["lastSeen"].as_i64()) {
+        (0, None) => "never seen".to_owned(),
+        (0, Some(then)) => format!("seen {}", ago(then, now)),
+        (1, _) => "connected".to_owned(),
+        (many, _) => format!("connected {many} times"),
+    };
+    let paired = format!("paired {}", ago(row["createdAt"].as_i64().unwrap_or_default(), now));
+    let id = output::printable(short(row["id"].as_str().unwrap_or_default()));
+    vec![id, said(row, "name"), said(row, "scope"), seen, said(row, "address"), paired]
+}
+
+/// How other devices reach this computer.
+pub(super) fn network(snapshot: &Value) -> Vec<String> {
+    let network = &snapshot["network"];
+    let on = |on: bool| if on { "on" } else { "off" };
+    let fixed = if network["fixed"] == true { " (as it was started)" } else { "" };
+    let mut rows = vec![
+        vec!["Network".to_owned(), format!("{}{fixed}", on(network["lan"] == true))],
+        vec!["iOS app".to_owned(), said(network, "ios")],
+    ];
+    for listener in of(network, "listeners") {
+        let address = said(listener, "address");
+        let what = match listener["kind"].as_str() {
+            Some("web") => format!("https://{address}  page and ACP"),
+            Some("app") => format!("ws://{address}  the iOS app, unencrypted"),
+            _ => format!("http://{address}  this computer only"),
+        };
+        rows.push(vec!["Listens".to_owned(), what]);
+    }
+    if let Some(fingerprint) = network["fingerprint"].as_str() {
+        rows.push(vec!["Certificate".to_owned(), output::printable(fingerprint)]);
+    }
+    if let Some(problem) = network["problem"].as_str() {
+        rows.push(vec!["Problem".to_owned(), output::printable(problem)]);
+    }
+    columns(rows)
+}
+
+/// What other devices did.
+pub(super) fn audit(entries: &Value, now: i64) -> Vec<String> {
+    let rows = entries.as_array().map(Vec::as_slice).unwrap_or_default();
+    if rows.is_empty() {
+        return vec!["No device has done anything yet.".to_owned()];
+    }
+    let row = |row: &Value| {
+        let detail = match &row["detail"] {
+            Value::Null => String::new(),
+            Value::String(text) => output::printable(text),
+            other => output::printable(&other.to_string()),
+        };
+        let ago = output::age(row["ts"].as_i64().unwrap_or_default(), now);
+        vec![ago, said(row, "name"), said(row, "address"), said(row, "action"), detail]
+    };
+    columns(rows.iter().map(row).collect())
+}
+
+/// `4 min`, `30 s`, `11 h`.
+pub(crate) fn left(until: i64, now: i64) -> String {
+    let seconds = (until - now).max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3_600),
+    }
+}
+
+fn ago(then: i64, now: i64) -> String {
+    match output::age(then, now).as_str() {
+        "now" => "now".to_owned(),
+        age => format!("{age} ago"),
+    }
+}
+
+fn of<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn said(value: &Value, key: &str) -> String {
+    output::printable(value[key].as_str().unwrap_or_default())
+}
+
+/// Aligns the cells below each other.
+fn columns(rows: Vec<Vec<String>>) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or_default()).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NOW: i64 = 1_762_336_800_000;
+
+    fn plain(lines: &[String]) -> String {
+        anstream::adapter::strip_str(&lines.join("\n")).to_string()
+    }
+
+    #[test]
+    fn every_device_has_a_line() {
+        let snapshot = json!({
+            "devices": [
+                {"id": "0123456789ab", "name": "Pixel 9", "scope": "approve", "createdAt": NOW - 200_000_000,
+                    "lastSeen": NOW, "address": "192.0.2.7", "connections": 2},
+                {"id": "abc", "name": "Old\u{7} one", "scope": "view", "createdAt": NOW, "lastSeen": null,
+                    "address": null, "connections": 0},
+            ],
+            "requests": [{"id": "r1", "kind": "ios", "name": "", "address": "192.0.2.9", "compare": null,
+                "askedAt": NOW, "expiresAt": NOW + 59_000, "sessionId": null}],
+            "apps": [{"address": "192.0.2.8", "allowedAt": NOW, "until": NOW + 12 * 3_600_000}],
+        });
+        insta::assert_snapshot!(plain(&devices(&snapshot, NOW)), @"
+        01234567  Pixel 9   approve  connected 2 times  192.0.2.7  paired 2d ago
+        abc       Old  one  view     never seen                    paired now
+
+        Waiting to be allowed
+        r1  an OpenAgents iOS app at 192.0.2.9 asks to come in, 59 s left
+
+        OpenAgents iOS apps
+        192.0.2.8  allowed for 12 h
+        ");
+        insta::assert_snapshot!(plain(&devices(&json!({"devices": []}), NOW)), @"No device is paired. `openagents pair` lets one in.");
+    }
+
+    #[test]
+    fn the_network_is_told_as_it_is() {
+        let snapshot = json!({"network": {"lan": true, "ios": "ask", "fixed": true, "listeners": [
+            {"kind": "loopback", "address": "127.0.0.1:9099"}, {"kind": "web", "address": "192.0.2.2:9443"},
+            {"kind": "app", "address": "192.0.2.2:9099"}], "fingerprint": "AB:CD", "problem": "It rains."}});
+        insta::assert_snapshot!(plain(&network(&snapshot)), @"
+        Network      on (as it was started)
+        iOS app      ask
+        Listens      http://127.0.0.1:9099  this computer only
+        Listens      https://192.0.2.2:9443  page and ACP
+        Listens      ws://192.0.2.2:9099  the iOS app, unencrypted
+        Certificate  AB:CD
+        Problem      It rains.
+        ");
+    }
+
+    #[test]
+    fn what_was_done_is_told_in_columns() {
+        let entries = json!([
+            {"id": 2, "ts": NOW - 60_000, "device": "a", "name": "Pixel 9", "address": "192.0.2.7",
+                "action": "session/prompt", "detail": {"sessionId": "s"}},
+            {"id": 1, "ts": NOW - 90_000_000, "device": null, "name": "", "address": "192.0.2.7",
+                "action": "wrong_code", "detail": null},
+        ]);
+        insta::assert_snapshot!(plain(&audit(&entries, NOW)), @r#"
+        1m  Pixel 9  192.0.2.7  session/prompt  {"sessionId":"s"}
+        1d           192.0.2.7  wrong_code
+        "#);
+    }
+}

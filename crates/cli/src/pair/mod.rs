@@ -1,0 +1,237 @@
+//! `openagents pair`: a code for another device, and the question whether it may come in.
+
+mod qr;
+
+use crate::{
+    args,
+    devices::{Desk, allowance, allowed, left, nothing_runs, who},
+    output, question,
+    signals::Interrupts,
+};
+use anstyle::{Effects, Style};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use std::{
+    collections::HashSet,
+    io::{self, IsTerminal},
+    process::ExitCode,
+    time::Duration,
+};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+const FAINT: Style = Style::new().effects(Effects::DIMMED);
+const STRONG: Style = Style::new().effects(Effects::BOLD);
+
+pub(crate) fn run(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let code = runtime.block_on(pair(arguments));
+    // The thread that reads standard input may never come back.
+    runtime.shutdown_background();
+    code
+}
+
+async fn pair(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
+    let mut signals = Interrupts::listen()?;
+    let mut desk = Desk::open().await?.ok_or_else(nothing_runs)?;
+    let before = desk.watch().await?;
+    let begun = desk.call("pair", json!({})).await?;
+    let problem = begun["network"]["problem"].as_str().map(output::printable);
+    let code =
+        Code::of(&begun).with_context(|| problem.clone().unwrap_or_else(|| "there is no code".into()))?;
+    let asks = !arguments.json && io::stdin().is_terminal() && io::stderr().is_terminal();
+    if arguments.json {
+        output::json_line(&json!({"pairing": code.told()}))?;
+    } else {
+        code.print()?;
+        problem.inspect(|problem| output::warn(problem));
+    }
+    let mut pairing = Pairing::new(arguments, asks, before, code);
+    let mut typed = BufReader::new(tokio::io::stdin()).lines();
+    let mut clock = tokio::time::interval(Duration::from_secs(1));
+    let mut news = begun;
+    loop {
+        if let Some(code) = pairing.hear(&news)? {
+            return Ok(code);
+        }
+        news = tokio::select! {
+            changed = desk.changed() => changed?,
+            line = typed.next_line(), if pairing.asked.is_some() => {
+                // A closed input is a no.
+                let yes = line?.is_some_and(|line| question::is_yes(&line));
+                pairing.answer(&mut desk, yes).await?
+            }
+            _ = clock.tick() => match pairing.is_due() {
+                true => desk.snapshot().await?,
+                false => continue,
+            },
+            () = signals.next() => {
+                pairing.quiet();
+                desk.call("stop_pairing", json!({})).await?;
+                return Ok(ExitCode::from(130));
+            }
+        };
+    }
+}
+
+/// What the other device needs.
+struct Code(Value);
+
+impl Code {
+    fn of(snapshot: &Value) -> Option<Self> {
+        snapshot["pairing"].is_object().then(|| Self(snapshot["pairing"].clone()))
+    }
+
+    /// For programs, which draw it themselves.
+    fn told(&self) -> Value {
+        let mut told = self.0.clone();
+        told.as_object_mut().map(|members| members.remove("qr"));
+        told
+    }
+
+    fn print(&self) -> anyhow::Result<()> {
+        let said = |key: &str| output::printable(self.0[key].as_str().unwrap_or_default());
+        for line in qr::lines(&said("url")).unwrap_or_default() {
+            output::line(line)?;
+        }
+        output::line(format_args!("\nScan it, or open an address and type the code. It counts once.\n"))?;
+        output::line(format_args!("Code         {STRONG}{}{STRONG:#}", said("code")))?;
+        let addresses = self.0["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let headings = std::iter::once("Address    ").chain(std::iter::repeat("           "));
+        for (heading, address) in headings.zip(addresses) {
+            output::line(format_args!("{heading}  {}", output::printable(address)))?;
+        }
+        if !said("fingerprint").is_empty() {
+            output::line(format_args!("Certificate  {FAINT}{}{FAINT:#}", said("fingerprint")))?;
+        }
+        Ok(output::line("")?)
+    }
+
+    fn expires_at(&self) -> i64 {
+        self.0["expiresAt"].as_i64().unwrap_or_default()
+    }
+}
+
+/// How the pairing stands, and who was heard of.
+struct Pairing<'a> {
+    arguments: &'a args::Pair,
+    asks: bool,
+    /// Everybody who was known before: whoever comes in is new.
+    before: Value,
+    code: Code,
+    /// The request that a person is asked about.
+    asked: Option<Value>,
+    told: HashSet<String>,
+    bar: Option<ProgressBar>,
+}
+
+impl<'a> Pairing<'a> {
+    fn new(arguments: &'a args::Pair, asks: bool, before: Value, code: Code) -> Self {
+        Self { arguments, asks, before, code, asked: None, told: HashSet::new(), bar: None }
+    }
+
+    /// Takes in how things stand; returns the exit code when it is over.
+    fn hear(&mut self, now: &Value) -> anyhow::Result<Option<ExitCode>> {
+        let rows = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+        let known = rows(&self.before, "devices");
+        let device =
+            rows(now, "devices").into_iter().find(|row| known.iter().all(|old| old["id"] != row["id"]));
+        if let Some(device) = device {
+            self.quiet();
+            match self.arguments.json {
+                true => output::json_line(&json!({"device": device}))?,
+                false => output::line(allowed(&self.before, now, &device))?,
+            }
+            return Ok(Some(ExitCode::SUCCESS));
+        }
+        let requests: Vec<Value> =
+            rows(now, "requests").into_iter().filter(|request| request["kind"] == "pair").collect();
+        if let Some(gone) = self.asked.take_if(|asked| requests.iter().all(|row| row["id"] != asked["id"])) {
+            output::line(format_args!("\n{} is gone: answered elsewhere, or too late", name(&gone)))?;
+        }
+        for request in &requests {
+            self.tell(request)?;
+        }
+        if now["pairing"].is_null() && requests.is_empty() {
+            self.quiet();
+            match self.arguments.json {
+                true => output::json_line(&json!({"expired": true}))?,
+                false => output::warn("the code has run out; `openagents pair` makes another"),
+            }
+            return Ok(Some(ExitCode::FAILURE));
+        }
+        self.show_time();
+        Ok(None)
+    }
+
+    /// Tells of a request, once; at a terminal it becomes the question, one at a time.
+    fn tell(&mut self, request: &Value) -> anyhow::Result<()> {
+        let id = request["id"].as_str().unwrap_or_default();
+        if self.told.contains(id) || (self.asks && self.asked.is_some()) {
+            return Ok(());
+        }
+        self.told.insert(id.to_owned());
+        if self.arguments.json {
+            return output::json_line(&json!({"request": request}));
+        }
+        self.quiet();
+        output::line(who(request))?;
+        if !self.asks {
+            let scope = self.arguments.scope.word();
+            return Ok(output::line(format_args!(
+                "`openagents devices allow {id} --scope {scope}` lets it in"
+            ))?);
+        }
+        question::put(&format!(
+            "Allow it, if its screen shows the same? It will have the scope {}.",
+            self.arguments.scope.word()
+        ))?;
+        self.asked = Some(request.clone());
+        Ok(())
+    }
+
+    /// Does what a person has answered, and returns how things stand then.
+    async fn answer(&mut self, desk: &mut Desk, yes: bool) -> anyhow::Result<Value> {
+        let Some(request) = self.asked.take() else { return desk.snapshot().await };
+        if yes {
+            let scope = Some(self.arguments.scope);
+            return desk.call("allow", allowance(&request, scope, self.arguments.name.as_deref())).await;
+        }
+        let now = desk.call("decline", json!({"requestId": request["id"]})).await?;
+        output::line(format_args!("{} is turned away", name(&request)))?;
+        Ok(now)
+    }
+
+    /// Nothing may have told that the time is up.
+    fn is_due(&mut self) -> bool {
+        self.show_time();
+        output::now_ms() > self.code.expires_at()
+    }
+
+    /// Shows the time that is left, for a person who watches and is not being asked.
+    fn show_time(&mut self) {
+        if !self.asks || self.asked.is_some() {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        let left = left(self.code.expires_at(), output::now_ms());
+        bar.set_message(format!("Waiting for a device · {left} left · Ctrl-C stops"));
+    }
+
+    fn quiet(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn name(request: &Value) -> String {
+    output::printable(request["name"].as_str().unwrap_or("It"))
+}
