@@ -1,0 +1,346 @@
+//! How a device that knows the code becomes one that is let in.
+//!
+//! A person sees the code on the desktop. A device that sends it gets a request of its own, and both screens show the same
+//! six digits; when the person allows the request the device has a token, and the code is used up.
+
+use super::{Outcome, Scope, Waiting, code::Code};
+use crate::{limits::one_address, store::now_ms};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    time::Duration,
+};
+use subtle::ConstantTimeEq;
+use tokio::time::Instant;
+
+/// How long a code is good for, and how long a device waits for a person.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// How long a device has to fetch its token.
+pub(super) const FETCH: Duration = Duration::from_secs(60);
+/// Devices that wait for a person at the same time.
+const CLAIMS: usize = 3;
+/// Claims that are remembered after their end, so that the device is told.
+const ENDED: usize = 16;
+/// Codes that are remembered after their end, so that whoever sends one late is told.
+const PAST: usize = 8;
+/// Wrong codes that one address may send in a minute.
+const GUESSES: usize = 5;
+const GUESSES_IN: Duration = Duration::from_secs(60);
+/// Wrong codes, of whatever address, after which a code is withdrawn.
+const GUESSES_IN_ALL: u32 = 50;
+/// Addresses whose guesses are remembered.
+const ADDRESSES: usize = 1024;
+
+/// Why a code is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Wrong,
+    /// Its time is over, or it was withdrawn.
+    Expired,
+    /// Another device was let in with it.
+    Used,
+    /// Too many guesses, or too many that wait already; again after this time.
+    SlowDown(Duration),
+}
+
+/// What a device is let in with, handed out once.
+#[derive(Clone)]
+pub(super) struct Grant {
+    pub(super) token: String,
+    pub(super) device: String,
+    pub(super) name: String,
+    pub(super) scope: Scope,
+}
+
+impl std::fmt::Debug for Grant {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Grant").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+/// The code that is shown now.
+#[derive(Debug)]
+pub(super) struct Offer {
+    pub(super) code: Code,
+    /// Milliseconds since the epoch.
+    pub(super) expires_at: i64,
+    number: u64,
+    deadline: Instant,
+    wrong: u32,
+}
+
+/// A device that sent the right code.
+#[derive(Debug)]
+struct Claim {
+    /// SHA-256 of the secret that the device asks with.
+    secret: [u8; 32],
+    request: String,
+    /// Of the code.
+    number: u64,
+    waiting: Waiting,
+    grant: Option<Grant>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Pairing {
+    offer: Option<Offer>,
+    /// Grows with every code.
+    number: u64,
+    past: VecDeque<(Code, Refusal)>,
+    guesses: HashMap<IpAddr, VecDeque<Instant>>,
+    claims: VecDeque<Claim>,
+}
+
+impl Pairing {
+    /// Shows a code from now on; the one before is withdrawn.
+    pub(super) fn offer(&mut self, code: Code) {
+        self.withdraw(Refusal::Expired);
+        self.number += 1;
+        let deadline = Instant::now() + PATIENCE;
+        let expires_at = now_ms().saturating_add(i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX));
+        self.offer = Some(Offer { code, expires_at, number: self.number, deadline, wrong: 0 });
+    }
+
+    /// Returns the code that is good now.
+    pub(super) fn current(&self) -> Option<&Offer> {
+        self.offer.as_ref().filter(|offer| offer.deadline > Instant::now())
+    }
+
+    /// Ends the code; whoever sends it from now on is told why.
+    pub(super) fn withdraw(&mut self, why: Refusal) {
+        if let Some(offer) = self.offer.take() {
+            self.past.truncate(PAST - 1);
+            self.past.push_front((offer.code, why));
+        }
+    }
+
+    /// Judges what a device at `address` sent, and returns the number of the code.
+    pub(super) fn judge(&mut self, text: &str, address: IpAddr) -> Result<u64, Refusal> {
+        let (now, address) = (Instant::now(), one_address(address));
+        self.may_guess(address, now)?;
+        if self.offer.as_ref().is_some_and(|offer| offer.deadline <= now) {
+            self.withdraw(Refusal::Expired);
+        }
+        let code = Code::read(text);
+        let is = |known: &Code| code.as_ref().is_some_and(|code| known.is(code));
+        if let Some(offer) = &self.offer
+            && is(&offer.code)
+        {
+            return Ok(offer.number);
+        }
+        self.guesses.entry(address).or_default().push_back(now);
+        if let Some((_, why)) = self.past.iter().find(|(known, _)| is(known)) {
+            return Err(*why);
+        }
+        if let Some(offer) = &mut self.offer {
+            offer.wrong += 1;
+            if offer.wrong >= GUESSES_IN_ALL {
+                tracing::warn!("the pairing code was guessed at too often and is withdrawn");
+                self.withdraw(Refusal::Expired);
+            }
+        }
+        Err(Refusal::Wrong)
+    }
+
+    fn may_guess(&mut self, address: IpAddr, now: Instant) -> Result<(), Refusal> {
+        let is_recent = |guess: &Instant| now.duration_since(*guess) < GUESSES_IN;
+        if self.guesses.len() >= ADDRESSES {
+            self.guesses.retain(|_, guesses| guesses.back().is_some_and(is_recent));
+        }
+        let room = self.guesses.len() < ADDRESSES;
+        let Some(guesses) = self.guesses.get_mut(&address) else {
+            return if room { Ok(()) } else { Err(Refusal::SlowDown(GUESSES_IN)) };
+        };
+        guesses.retain(is_recent);
+        match guesses.front() {
+            Some(first) if guesses.len() >= GUESSES => {
+                Err(Refusal::SlowDown(GUESSES_IN.saturating_sub(now.duration_since(*first))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether one more device may wait.
+    pub(super) fn has_room(&self) -> Result<(), Refusal> {
+        let waiting = self.claims.iter().filter(|claim| claim.waiting.ended().is_none()).count();
+        if waiting < CLAIMS { Ok(()) } else { Err(Refusal::SlowDown(Duration::from_secs(15))) }
+    }
+
+    /// Remembers a device that sent the code with this number. It asks with `secret`.
+    pub(super) fn claim(&mut self, number: u64, secret: &str, request: String, waiting: Waiting) {
+        while self.claims.len() >= ENDED
+            && let Some(over) = self.claims.iter().position(|claim| claim.waiting.ended().is_some())
+        {
+            self.claims.remove(over);
+        }
+        self.claims.push_back(Claim { secret: hash(secret), request, number, waiting, grant: None });
+    }
+
+    /// Returns the requests that wait for the same code as `request`, and whether that code is shown still.
+    pub(super) fn rivals(&self, request: &str) -> (Vec<String>, bool) {
+        let Some(claim) = self.claims.iter().find(|claim| claim.request == request) else {
+            return (Vec::new(), false);
+        };
+        let rivals = self.claims.iter().filter(|other| other.number == claim.number && other.request != request);
+        let rivals = rivals.filter(|other| other.waiting.ended().is_none());
+        let is_shown = self.offer.as_ref().is_some_and(|offer| offer.number == claim.number);
+        (rivals.map(|other| other.request.clone()).collect(), is_shown)
+    }
+
+    /// Returns every request that waits.
+    pub(super) fn waiting(&self) -> Vec<String> {
+        let waiting = self.claims.iter().filter(|claim| claim.waiting.ended().is_none());
+        waiting.map(|claim| claim.request.clone()).collect()
+    }
+
+    /// Puts a token where its device finds it.
+    pub(super) fn grant(&mut self, request: &str, grant: Grant) {
+        if let Some(claim) = self.claims.iter_mut().find(|claim| claim.request == request) {
+            claim.grant = Some(grant);
+        }
+    }
+
+    /// Returns the device whose token was not fetched.
+    pub(super) fn unfetched(&mut self, request: &str) -> Option<String> {
+        let claim = self.claims.iter_mut().find(|claim| claim.request == request)?;
+        claim.grant.take().map(|grant| grant.device)
+    }
+
+    /// Returns what the device with this secret waits for.
+    pub(super) fn waits(&self, secret: &str) -> Option<Waiting> {
+        let secret = hash(secret);
+        let is_its = |claim: &&Claim| bool::from(claim.secret.ct_eq(&secret));
+        self.claims.iter().filter(is_its).last().map(|claim| claim.waiting.clone())
+    }
+
+    /// Returns how the request of the device with this secret ended, and its token the first time.
+    pub(super) fn fetch(&mut self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
+        let secret = hash(secret);
+        let claim = self.claims.iter_mut().find(|claim| bool::from(claim.secret.ct_eq(&secret)))?;
+        Some((claim.waiting.ended()?, claim.grant.take()))
+    }
+}
+
+fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn offered() -> (Pairing, String) {
+        let mut pairing = Pairing::default();
+        let code = Code::new().unwrap();
+        pairing.offer(code);
+        (pairing, code.shown())
+    }
+
+    /// A code that is none of those that were given out.
+    fn wrong(right: &str) -> String {
+        let first = if right.starts_with('0') { '1' } else { '0' };
+        format!("{first}{}", &right[1..])
+    }
+
+    fn address(n: u32) -> IpAddr {
+        IpAddr::from((0x0A00_0000 + n).to_be_bytes())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_becomes_of_a_code() {
+        let (mut pairing, code) = offered();
+        assert_eq!(pairing.judge(&code, HERE), Ok(1));
+        assert_eq!(pairing.judge(&code.to_lowercase().replace('-', " "), HERE), Ok(1));
+        assert_eq!(pairing.judge(&wrong(&code), HERE), Err(Refusal::Wrong));
+        assert_eq!(pairing.judge("", HERE), Err(Refusal::Wrong));
+        pairing.withdraw(Refusal::Used);
+        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::Used));
+        assert!(pairing.current().is_none());
+        let next = Code::new().unwrap();
+        pairing.offer(next);
+        assert_eq!(pairing.judge(&next.shown(), HERE), Ok(2));
+        tokio::time::advance(PATIENCE - Duration::from_millis(1)).await;
+        assert_eq!(pairing.judge(&next.shown(), HERE), Ok(2));
+        assert!(pairing.current().is_some());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(pairing.current().is_none());
+        assert_eq!(pairing.judge(&next.shown(), HERE), Err(Refusal::Expired));
+        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::Used));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_may_guess_five_times_a_minute() {
+        let (mut pairing, code) = offered();
+        for _ in 0..GUESSES {
+            assert_eq!(pairing.judge(&wrong(&code), HERE), Err(Refusal::Wrong));
+        }
+        // The right one is not taken either: it would be a sixth guess.
+        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::SlowDown(GUESSES_IN)));
+        assert_eq!(pairing.judge(&code, "::ffff:127.0.0.1".parse().unwrap()), Err(Refusal::SlowDown(GUESSES_IN)));
+        assert_eq!(pairing.judge(&code, address(1)), Ok(1));
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::SlowDown(Duration::from_secs(40))));
+        tokio::time::advance(Duration::from_secs(40)).await;
+        assert_eq!(pairing.judge(&code, HERE), Ok(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_fifty_guesses_the_code_is_withdrawn() {
+        let (mut pairing, code) = offered();
+        for n in 0..GUESSES_IN_ALL {
+            assert_eq!(pairing.judge(&wrong(&code), address(n)), Err(Refusal::Wrong));
+        }
+        assert!(pairing.current().is_none());
+        assert_eq!(pairing.judge(&code, address(100)), Err(Refusal::Expired));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_from_many_addresses_do_not_fill_the_memory() {
+        let mut pairing = Pairing::default();
+        for n in 0..3 * ADDRESSES as u32 {
+            let _ = pairing.judge("0000-0000", address(n));
+        }
+        assert!(pairing.guesses.len() <= ADDRESSES);
+        tokio::time::advance(GUESSES_IN).await;
+        assert_eq!(pairing.judge("0000-0000", address(9_999)), Err(Refusal::Wrong));
+        assert_eq!(pairing.guesses.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn three_may_wait_and_one_gets_its_token_once() {
+        use crate::access::requests::{Asking, Kind, Requests};
+        let (mut pairing, mut requests) = (offered().0, Requests::default());
+        let mut claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
+            let name = "Phone".to_owned();
+            let asking = Asking { kind: Kind::Pair, name, address: HERE, compare: None, session: None };
+            let (id, waiting) = requests.ask(asking, PATIENCE);
+            pairing.claim(1, secret, id.clone(), waiting);
+            id
+        };
+        let ids = ["a", "b", "c"].map(|secret| {
+            assert_eq!(pairing.has_room(), Ok(()));
+            claim(&mut pairing, &mut requests, secret)
+        });
+        assert!(matches!(pairing.has_room(), Err(Refusal::SlowDown(_))));
+        assert!(pairing.waits("d").is_none() && pairing.fetch("a").is_none());
+        assert_eq!(pairing.rivals(&ids[0]), (vec![ids[1].clone(), ids[2].clone()], true));
+        let (token, device) = ("t".to_owned(), "d".to_owned());
+        let grant = Grant { token, device, name: "Phone".to_owned(), scope: Scope::View };
+        pairing.grant(&ids[0], grant);
+        requests.end(&ids[0], Outcome::Allowed);
+        requests.end(&ids[1], Outcome::Declined);
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, None))));
+        assert!(matches!(pairing.fetch("b"), Some((Outcome::Declined, None))));
+        assert_eq!(pairing.unfetched(&ids[0]), None);
+        // Those that are over make room.
+        for n in 0..100 {
+            let id = claim(&mut pairing, &mut requests, &n.to_string());
+            requests.end(&id, Outcome::Declined);
+        }
+        assert!(pairing.claims.len() <= ENDED && pairing.waits("c").is_some() && pairing.waits("99").is_some());
+    }
+}
