@@ -1,7 +1,13 @@
 //! Tokens: the one for local use, 256 bits in a file that only its owner can read, and those of devices. All are compared
 //! in constant time.
 
-use crate::{access::Pass, error::BridgeError, limits::one_address, shared::Shared};
+use crate::{
+    access::Pass,
+    error::BridgeError,
+    http::Caller,
+    limits::{Refusal, one_address},
+    shared::Shared,
+};
 use axum::http::{HeaderMap, header};
 use std::{
     collections::HashMap,
@@ -126,6 +132,16 @@ fn keep_private(file: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes whoever failed to authenticate wait, each time longer; not when too many wait already. They take no place from
+/// those who are welcome.
+pub(crate) async fn hold_back(shared: &Shared, caller: &Caller) -> Option<Refusal> {
+    let delay = shared.back_off.failed(caller.address);
+    caller.stranger.leave();
+    let refusal = shared.limits.refusal(caller.address)?;
+    tokio::time::sleep(delay).await;
+    Some(refusal)
 }
 
 /// Slows down those who guess. Only failures wait; a valid token is never delayed.

@@ -1,6 +1,6 @@
 //! Errors at the boundary: a code to switch on, one sentence to read, and a hint where there is something to do.
 
-use crate::store::StoreError;
+use crate::{access::Scope, store::StoreError};
 use openagents_core::{agent::AgentsError, model::LocalModelsError};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::PathBuf};
@@ -123,6 +123,18 @@ impl Fault {
 
     pub(crate) fn not_found(what: impl Into<String>) -> Self {
         Self::new(-32002, what)
+    }
+
+    /// A device may not do this.
+    pub(crate) fn out_of_scope(scope: Scope) -> Self {
+        let may = match scope {
+            Scope::View => "only view",
+            Scope::Prompt => "view and prompt, but not this",
+            Scope::Approve => "view, prompt and approve, but not this",
+            Scope::Admin => "do everything but this",
+        };
+        let message = format!("This device may {may}; allow more on the desktop.");
+        Self { kind: Some("scope"), ..Self::new(-32000, message) }
     }
 
     pub(crate) fn busy(reason: impl Into<String>) -> Self {

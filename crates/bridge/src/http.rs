@@ -1,7 +1,7 @@
 //! The doors: who asks, what for, and may they.
 
 use crate::{
-    IosDoor, acp,
+    IosDoor, access, acp,
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
@@ -57,6 +57,7 @@ pub(crate) fn router(shared: Arc<Shared>, listener: Listener) -> Router {
 /// The page, what belongs to it, and ACP.
 fn pages() -> Router<Arc<Shared>> {
     Router::new()
+        .merge(access::pairing_routes())
         .route("/acp", any(acp_door))
         .route(network::PROFILE, any(authority))
         .route(network::CERTIFICATE, any(authority))
@@ -156,13 +157,9 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
 /// Refuses whoever has no token, later each time. A page cannot see why an upgrade failed: it gets its socket, and with
 /// it the reason, and nothing else.
 async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> Response {
-    let delay = shared.back_off.failed(caller.address);
-    // Those who wait for a refusal take no place from those who are welcome, and are not many.
-    caller.stranger.leave();
-    let refusal = shared.limits.refusal(caller.address);
+    shared.devices.refused(caller.address, "token");
     let refused = || refuse(StatusCode::UNAUTHORIZED, "The token is missing or wrong.");
-    let Some(refusal) = refusal else { return refused() };
-    tokio::time::sleep(delay).await;
+    let Some(refusal) = auth::hold_back(&shared, &caller).await else { return refused() };
     if !auth::offers_protocol(request.headers()) {
         return refused();
     }

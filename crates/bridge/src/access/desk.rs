@@ -3,7 +3,9 @@
 use super::{
     AppDoor, Asking, Kind, Knock, Pass, Visit, Who,
     apps::{self, Apps},
-    requests::Requests,
+    audit::Refusals,
+    pairing::{Grant, Pairing},
+    requests::{Outcome, Requests, Waiting},
 };
 use crate::{
     feed::Feed,
@@ -20,17 +22,27 @@ use std::{
     time::Duration,
 };
 use subtle::ConstantTimeEq;
-use tokio::time::Instant;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 use tokio_util::task::TaskTracker;
 
 /// A device that stays connected is noted this often.
 const NOTED_EVERY: Duration = Duration::from_secs(60);
 
+/// Devices without a token that wait for an answer at the same time.
+const POLLS: usize = 16;
+
 /// The devices, and those who watch them.
 pub(crate) struct Devices {
     pub(super) store: Store,
     pub(super) network: Arc<Network>,
+    pub(super) refusals: Refusals,
+    /// Held while something changes that is stored as well.
+    pub(super) changing: tokio::sync::Mutex<()>,
     state: Mutex<State>,
+    polls: Arc<Semaphore>,
     local: Arc<Pass>,
     feed: Arc<Feed>,
     changed: Box<dyn Fn() + Send + Sync>,
@@ -49,6 +61,7 @@ impl fmt::Debug for Devices {
 pub(super) struct State {
     /// The oldest first.
     pub(super) devices: Vec<Device>,
+    pub(super) pairing: Pairing,
     pub(super) requests: Requests,
     pub(super) apps: Apps,
 }
@@ -89,7 +102,19 @@ impl Devices {
             let devices = known.into_iter().map(Device::new).collect();
             let state = Mutex::new(State { devices, ..State::default() });
             let (local, me) = (Pass::local(), me.clone());
-            Self { store, network, state, local, feed, changed, tasks, me }
+            Self {
+                store,
+                network,
+                refusals: Refusals::default(),
+                changing: tokio::sync::Mutex::default(),
+                state,
+                polls: Arc::new(Semaphore::new(POLLS)),
+                local,
+                feed,
+                changed,
+                tasks,
+                me,
+            }
         });
         let me = devices.me.clone();
         watched.watch(Arc::new(move || {
@@ -147,9 +172,19 @@ impl Devices {
         Some(waiting)
     }
 
-    /// Returns how everything stands, as it goes over the wire.
-    pub(crate) fn snapshot(&self) -> Value {
-        Value::Null
+    /// Returns what the device that asks with this secret waits for.
+    pub(super) fn waits(&self, secret: &str) -> Option<Waiting> {
+        self.state().pairing.waits(secret)
+    }
+
+    /// Returns how that ended, and its token the first time.
+    pub(super) fn fetch(&self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
+        self.state().pairing.fetch(secret)
+    }
+
+    /// Takes a place among those who wait without a token.
+    pub(super) fn poll(&self) -> Option<OwnedSemaphorePermit> {
+        self.polls.clone().try_acquire_owned().ok()
     }
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {
@@ -212,15 +247,20 @@ impl Devices {
         }
     }
 
-    /// Ends what is over by then.
-    pub(super) fn tidy_after(&self, wait: Duration) {
+    /// Does something after a while, unless the bridge has ended.
+    pub(super) fn later(&self, wait: Duration, then: impl FnOnce(&Self) + Send + 'static) {
         let me = self.me.clone();
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
             if let Some(devices) = me.upgrade() {
-                devices.tidy();
+                then(&devices);
             }
         });
+    }
+
+    /// Ends what is over by then.
+    pub(super) fn tidy_after(&self, wait: Duration) {
+        self.later(wait, Self::tidy);
     }
 
     fn tidy(&self) {

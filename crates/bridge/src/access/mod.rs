@@ -1,14 +1,23 @@
 //! Who is on the other end, and what they may do: the person at this machine, or a device that was paired.
 
 mod apps;
+mod audit;
+mod code;
+mod commands;
 mod desk;
+mod pairing;
+mod pairing_http;
 mod pass;
 mod requests;
 mod scope;
+mod snapshot;
 mod visit;
 
 pub(crate) use apps::{AppDoor, Knock};
+pub(crate) use audit::Actor;
+pub(crate) use commands::Command;
 pub(crate) use desk::Devices;
+pub(crate) use pairing_http::routes as pairing_routes;
 pub(crate) use pass::{Pass, Who};
 pub(crate) use requests::{Asking, Kind, Outcome, Waiting};
 pub(crate) use scope::Scope;

@@ -182,7 +182,8 @@ impl Pairing {
         let Some(claim) = self.claims.iter().find(|claim| claim.request == request) else {
             return (Vec::new(), false);
         };
-        let rivals = self.claims.iter().filter(|other| other.number == claim.number && other.request != request);
+        let rivals =
+            self.claims.iter().filter(|other| other.number == claim.number && other.request != request);
         let rivals = rivals.filter(|other| other.waiting.ended().is_none());
         let is_shown = self.offer.as_ref().is_some_and(|offer| offer.number == claim.number);
         (rivals.map(|other| other.request.clone()).collect(), is_shown)
@@ -279,7 +280,10 @@ mod tests {
         }
         // The right one is not taken either: it would be a sixth guess.
         assert_eq!(pairing.judge(&code, HERE), Err(Refusal::SlowDown(GUESSES_IN)));
-        assert_eq!(pairing.judge(&code, "::ffff:127.0.0.1".parse().unwrap()), Err(Refusal::SlowDown(GUESSES_IN)));
+        assert_eq!(
+            pairing.judge(&code, "::ffff:127.0.0.1".parse().unwrap()),
+            Err(Refusal::SlowDown(GUESSES_IN))
+        );
         assert_eq!(pairing.judge(&code, address(1)), Ok(1));
         tokio::time::advance(Duration::from_secs(20)).await;
         assert_eq!(pairing.judge(&code, HERE), Err(Refusal::SlowDown(Duration::from_secs(40))));
@@ -313,7 +317,7 @@ mod tests {
     async fn three_may_wait_and_one_gets_its_token_once() {
         use crate::access::requests::{Asking, Kind, Requests};
         let (mut pairing, mut requests) = (offered().0, Requests::default());
-        let mut claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
+        let claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
             let name = "Phone".to_owned();
             let asking = Asking { kind: Kind::Pair, name, address: HERE, compare: None, session: None };
             let (id, waiting) = requests.ask(asking, PATIENCE);
@@ -341,6 +345,8 @@ mod tests {
             let id = claim(&mut pairing, &mut requests, &n.to_string());
             requests.end(&id, Outcome::Declined);
         }
-        assert!(pairing.claims.len() <= ENDED && pairing.waits("c").is_some() && pairing.waits("99").is_some());
+        assert!(
+            pairing.claims.len() <= ENDED && pairing.waits("c").is_some() && pairing.waits("99").is_some()
+        );
     }
 }

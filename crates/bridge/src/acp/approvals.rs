@@ -1,7 +1,10 @@
 //! What agents ask for, as clients see it: ours in the log, any other ACP client by the protocol's own request.
 
 use super::to_wire;
-use crate::rpc::{self, Id};
+use crate::{
+    access::Scope,
+    rpc::{self, Id},
+};
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, PROTOCOL_LEVEL_METHOD_NAMES, RequestPermissionOutcome, RequestPermissionResponse,
 };
@@ -56,7 +59,9 @@ impl Requests {
     }
 
     /// Returns the frames that bring the client up to date with what is waited for in a session.
-    pub(super) fn update(&self, session_id: &Arc<str>, pending: &[Approval]) -> Vec<String> {
+    pub(super) fn update(&self, session_id: &Arc<str>, pending: &[Approval], scope: Scope) -> Vec<String> {
+        // Whoever may not answer is not asked, and whom nobody asks any more is told so.
+        let pending = if scope < Scope::Approve { &[] } else { pending };
         if self.reads_the_log.load(Ordering::Relaxed) {
             return Vec::new();
         }

@@ -7,7 +7,7 @@ use super::{
     to_wire,
 };
 use crate::{
-    access::Visit,
+    access::{Pass, Visit},
     connection::{self, Door, Lifeline, Manner},
     inspect::{Direction, Line},
     limits::ACP_FRAME,
@@ -30,7 +30,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, visit: Arc<Vi
     let lifeline = Arc::new(Lifeline { cut: visit.pass.revoked.child_token(), ..Lifeline::default() });
     let manner = Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false, lifeline };
     let requests = Arc::new(Requests::default());
-    let dialect = Acp { requests: requests.clone() };
+    let dialect = Acp { requests: requests.clone(), pass: visit.pass.clone() };
     connection::serve(&shared, socket, manner, dialect, |outbox| AcpDoor {
         line: line.clone(),
         methods: Methods::new(shared.clone(), line, outbox, requests, visit),
@@ -82,6 +82,7 @@ impl Door for AcpDoor {
 /// Shows every update as it is.
 struct Acp {
     requests: Arc<Requests>,
+    pass: Arc<Pass>,
 }
 
 impl Dialect for Acp {
@@ -107,7 +108,7 @@ impl Dialect for Acp {
     }
 
     fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String> {
-        self.requests.update(session.id(), pending)
+        self.requests.update(session.id(), pending, self.pass.scope())
     }
 
     fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Projected> {

@@ -1,7 +1,12 @@
 //! ACP's words into calls: the one table of what may be asked, with which params, and by whom.
 
-use super::{agents, approvals, models};
-use crate::{access::Scope, error::Fault, policy::Policy, sessions::Said};
+use super::{agents, approvals, devices, models};
+use crate::{
+    access::{Command, Scope},
+    error::Fault,
+    policy::Policy,
+    sessions::Said,
+};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock,
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
@@ -38,6 +43,11 @@ pub(crate) enum Call {
     AnswerApproval(approvals::Answer),
     ResumeApproval(approvals::Resume),
     Delegate(Delegate),
+    Devices(devices::List),
+    Device(Command),
+    Audit(devices::Audit),
+    Me,
+    Leave,
 }
 
 /// Params of `_openagents/explore`.
@@ -127,6 +137,18 @@ const METHODS: &[(&str, Scope, Read)] = &[
     ("_openagents/approvals/resume", Scope::Prompt, |params| Ok(Call::ResumeApproval(read(params)?))),
     ("_openagents/delegate", Scope::Prompt, |params| Ok(Call::Delegate(read(params)?))),
     ("_openagents/workspaces", Scope::View, |_| Ok(Call::Workspaces)),
+    ("_openagents/devices/list", Scope::Admin, |params| Ok(Call::Devices(read(params)?))),
+    ("_openagents/devices/pair", Scope::Admin, |_| Ok(Call::Device(Command::Offer))),
+    ("_openagents/devices/stop_pairing", Scope::Admin, |_| Ok(Call::Device(Command::StopPairing))),
+    ("_openagents/devices/allow", Scope::Admin, devices::allow),
+    ("_openagents/devices/decline", Scope::Admin, devices::decline),
+    ("_openagents/devices/rename", Scope::Admin, devices::rename),
+    ("_openagents/devices/scope", Scope::Admin, devices::scope),
+    ("_openagents/devices/revoke", Scope::Admin, devices::revoke),
+    ("_openagents/devices/network", Scope::Admin, devices::network),
+    ("_openagents/devices/audit", Scope::Admin, |params| Ok(Call::Audit(read(params)?))),
+    ("_openagents/devices/me", Scope::View, |_| Ok(Call::Me)),
+    ("_openagents/devices/leave", Scope::View, |_| Ok(Call::Leave)),
     (INSPECT, Scope::Admin, |_| Ok(Call::Inspect)),
 ];
 
@@ -136,22 +158,29 @@ pub(crate) const INSPECT: &str = "_openagents/inspect";
 /// Reads a call that somebody with `scope` makes.
 pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
     let params = if params.is_null() { Value::Object(Default::default()) } else { params };
-    // What is there is for everybody to see; to change it is for the person at this machine.
-    let of_models = method.strip_prefix(models::PREFIX).map(|verb| (verb, models::call as ReadVerb));
-    let of_agents = || method.strip_prefix(agents::PREFIX).map(|verb| (verb, agents::call as ReadVerb));
-    if let Some((verb, read)) = of_models.or_else(of_agents) {
-        let needed = if matches!(verb, "list" | "decisions") { Scope::View } else { Scope::Admin };
-        return match scope >= needed {
-            true => read(verb, params),
-            false => Err(Fault::invalid_request(format!("This device may not call {method}."))),
-        };
+    if scope < needed(method).ok_or_else(|| Fault::method_not_found(method))? {
+        return Err(Fault::out_of_scope(scope));
+    }
+    if let Some((verb, read)) = family(method) {
+        return read(verb, params);
     }
     let known = METHODS.iter().find(|(name, _, _)| *name == method);
-    let Some((_, needed, read)) = known else { return Err(Fault::method_not_found(method)) };
-    if scope < *needed {
-        return Err(Fault::invalid_request(format!("This device may not call {method}.")));
+    known.map_or_else(|| Err(Fault::method_not_found(method)), |(_, _, read)| read(params))
+}
+
+/// Returns what has to be allowed to whoever calls a method; `None` when there is no such method.
+pub(crate) fn needed(method: &str) -> Option<Scope> {
+    // What is there is for everybody to see; to change it is for the person at this machine.
+    match family(method) {
+        Some(("list" | "decisions", _)) => Some(Scope::View),
+        Some(_) => Some(Scope::Admin),
+        None => METHODS.iter().find(|(name, _, _)| *name == method).map(|(_, needed, _)| *needed),
     }
-    read(params)
+}
+
+fn family(method: &str) -> Option<(&str, ReadVerb)> {
+    let of_models = method.strip_prefix(models::PREFIX).map(|verb| (verb, models::call as ReadVerb));
+    of_models.or_else(|| method.strip_prefix(agents::PREFIX).map(|verb| (verb, agents::call as ReadVerb)))
 }
 
 /// Returns the session whose turn a call cancels.

@@ -6,7 +6,7 @@ use super::{
     requests, to_wire,
 };
 use crate::{
-    access::Visit,
+    access::{Actor, Scope, Visit, Who},
     agents::AgentsDesk,
     error::Fault,
     feed::Feed,
@@ -34,6 +34,9 @@ const PROMPT_BYTES: usize = 1 << 20;
 /// A log is long that has more updates: what it comes to is sent instead of what a client has missed of it.
 const LONG: u64 = 2_000;
 
+/// What the methods about devices begin with.
+const DEVICES: &str = "_openagents/devices/";
+
 /// The sessions that a connection follows, and the way to its client.
 pub(super) struct Methods {
     shared: Arc<Shared>,
@@ -55,6 +58,8 @@ enum Answer {
     AtEnd(Arc<Session>, Ticket),
     /// Then what a feed tells whenever it changes.
     AndWatch(Value, Arc<Feed>),
+    /// Then what the connection may do, whenever that is not as told any more.
+    Welcome(Value, Value),
     /// Not shown to the inspector; then every frame after a number.
     AndInspect(Value, u64),
 }
@@ -81,6 +86,9 @@ impl Methods {
 
     pub(super) async fn notification(&mut self, method: &str, params: Value) {
         // A notification has no answer, not even when it is wrong.
+        if self.admit(method, &params).await.is_err() {
+            return;
+        }
         if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, self.visit.pass.scope())
             && let Ok(Some(session)) = self.shared.hub.find(&cancel.session_id.0).await
         {
@@ -91,6 +99,9 @@ impl Methods {
     /// Takes a client's answer to a request of ours. One that came too late changes nothing.
     pub(super) async fn response(&mut self, id: &Id, result: Value) {
         let Some(answer) = self.requests.answer(id, result) else { return };
+        if self.visit.pass.is_revoked() || self.visit.pass.scope() < Scope::Approve {
+            return;
+        }
         let approval_id = answer.approval_id.clone();
         if let Err(fault) = self.answer_approval(answer).await {
             tracing::warn!(%fault, "a client's answer was not taken");
@@ -104,10 +115,17 @@ impl Methods {
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let approval =
             self.shared.hub.answer(&session_id, &approval_id, &option_id, (by, &self.line.id)).await?;
+        if self.visit.pass.who != Who::Local {
+            let detail = format!("{option_id}: {}", approval.title);
+            self.shared.devices.record(&self.actor(), "approval.answered", &detail).await;
+        }
         Ok(wire(&approval))
     }
 
     pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
+        if let Err(fault) = self.admit(method, &params).await {
+            return self.send(Out::Text(rpc::error(Some(&id), &fault))).await;
+        }
         let answer = match from_wire::call(method, params, self.visit.pass.scope()) {
             Ok(Call::Models(_) | Call::Model(_)) if self.shared.models.is_none() => {
                 Err(Fault::method_not_found(method))
@@ -133,6 +151,10 @@ impl Methods {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
                 self.send(Out::Watch(feed, result)).await;
             }
+            Ok(Answer::Welcome(result, access)) => {
+                self.send(Out::Text(rpc::response(&id, &result))).await;
+                self.send(Out::Watch(self.visit.pass.feed().clone(), access)).await;
+            }
             Ok(Answer::AndInspect(result, since)) => {
                 self.send(Out::Unrecorded(rpc::response(&id, &result))).await;
                 self.send(Out::Inspect { since }).await;
@@ -144,7 +166,7 @@ impl Methods {
     async fn run(&mut self, call: Call) -> Result<Answer, Fault> {
         let hub = &self.shared.hub;
         match call {
-            Call::Initialize(request) => Ok(Answer::Now(self.initialize(&request))),
+            Call::Initialize(request) => Ok(self.initialize(&request)),
             Call::NewSession(request) => self.new_session(request).await,
             Call::ListSessions(request) => Ok(Answer::Now(requests::list(hub, request).await?)),
             Call::LoadSession(request) => self.load(request).await,
@@ -203,6 +225,16 @@ impl Methods {
                 hub.submit(&session, turn).await?;
                 Ok(Answer::Now(json!({"toolCallId": call_id})))
             }
+            Call::Devices(list) => {
+                let devices = &self.shared.devices;
+                Ok(watched(list.watch, devices.feed().snapshot(), devices.feed()))
+            }
+            Call::Device(command) => {
+                Ok(Answer::Now(self.shared.devices.command(command, &self.actor()).await?))
+            }
+            Call::Audit(page) => Ok(Answer::Now(self.shared.devices.audit(page.limit, page.before).await?)),
+            Call::Me => Ok(Answer::Now(self.visit.pass.access())),
+            Call::Leave => self.leave().await,
             Call::Inspect => {
                 let (frames, last) = self.shared.inspector.snapshot();
                 let frames: Vec<Value> = frames.iter().map(|frame| frame.to_wire()).collect();
@@ -211,21 +243,24 @@ impl Methods {
         }
     }
 
-    fn initialize(&self, request: &InitializeRequest) -> Value {
+    fn initialize(&self, request: &InitializeRequest) -> Answer {
         if let Some(client) = &request.client_info {
             self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
         let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
         self.requests.client_reads_the_log(approvals.unwrap_or(false));
-        requests::initialized(&self.line.id, self.shared.hub.offered())
+        let access = self.visit.pass.access();
+        Answer::Welcome(requests::initialized(&self.line.id, self.shared.hub.offered(), &access), access)
     }
 
     async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
-        // Only the person at this machine has this door's token; a folder that they name on purpose is made known.
+        // A folder that the person at this machine names on purpose is made known; a device finds the known ones.
         let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let cwd = match ours.and_then(|ours| ours.get("open")) {
-            Some(Value::Bool(true)) => self.shared.hub.open_workspace(&request.cwd).await?,
+            Some(Value::Bool(true)) if self.visit.pass.scope() == Scope::Admin => {
+                self.shared.hub.open_workspace(&request.cwd).await?
+            }
             _ => self.shared.hub.admit(&request.cwd).await?,
         };
         let session = self.shared.hub.create_with(&cwd, from_wire::policy(ours)).await?;
@@ -259,6 +294,37 @@ impl Methods {
         Ok(Answer::AtEnd(session, ticket))
     }
 
+    /// Returns who calls.
+    fn actor(&self) -> Actor {
+        let Visit { pass, address, .. } = &*self.visit;
+        self.shared.devices.actor(&pass.who, &self.line.client(), *address)
+    }
+
+    /// Writes down what is called from afar, and refuses whoever was removed in the meantime.
+    async fn admit(&self, method: &str, params: &Value) -> Result<(), Fault> {
+        if self.visit.pass.is_revoked() {
+            return Err(Fault::invalid_request("This device was removed."));
+        }
+        self.visit.acts();
+        let needed = from_wire::needed(method).filter(|needed| *needed > Scope::View);
+        // Decisions about devices are written down as such, whoever makes them.
+        if matches!(self.visit.pass.who, Who::Local) || needed.is_none() || method.starts_with(DEVICES) {
+            return Ok(());
+        }
+        let detail = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+        let detail = if needed > Some(self.visit.pass.scope()) { "refused" } else { detail };
+        self.shared.devices.record(&self.actor(), method, detail).await;
+        Ok(())
+    }
+
+    async fn leave(&self) -> Result<Answer, Fault> {
+        let Who::Device(id) = &self.visit.pass.who else {
+            return Err(Fault::invalid_request("This computer is no device that could leave."));
+        };
+        self.shared.devices.leave(id, &self.actor()).await?;
+        Ok(Answer::Now(json!({})))
+    }
+
     fn agents(&self) -> Result<Arc<AgentsDesk>, Fault> {
         self.shared.agents.clone().ok_or_else(|| Fault::method_not_found("_openagents/agents"))
     }
@@ -288,7 +354,10 @@ impl Methods {
 
     async fn explore(&mut self, request: from_wire::Explore) -> Result<Answer, Fault> {
         let hub = &self.shared.hub;
-        let root = hub.open_workspace(&request.root).await?;
+        let root = match self.visit.pass.scope() {
+            Scope::Admin => hub.open_workspace(&request.root).await?,
+            _ => hub.admit(&request.root).await?,
+        };
         let session = hub.create(&root).await?;
         let turn = TurnRequest::exploration(root, request.goals, None).planned_by(request.planner);
         let turn = turn.asked_by(&self.line.client());

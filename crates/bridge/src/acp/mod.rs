@@ -3,6 +3,7 @@
 mod agents;
 mod approvals;
 mod connection;
+mod devices;
 mod from_wire;
 mod methods;
 mod models;

@@ -1,7 +1,7 @@
 //! The answers that only read.
 
 use super::{from_wire, to_wire};
-use crate::{error::Fault, sessions::Hub};
+use crate::{error::Fault, machine, sessions::Hub};
 use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
@@ -18,7 +18,8 @@ const PAGE: usize = 50;
 const TEXT: usize = 256 << 10;
 const TEXT_MAX: usize = 4 << 20;
 
-pub(super) fn initialized(connection: &str, root: Option<&Path>) -> Value {
+/// `access` is what the connection may do, and as whom.
+pub(super) fn initialized(connection: &str, root: Option<&Path>, access: &Value) -> Value {
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .resume(SessionResumeCapabilities::new())
@@ -29,7 +30,13 @@ pub(super) fn initialized(connection: &str, root: Option<&Path>) -> Value {
             Implementation::new("openagents", env!("CARGO_PKG_VERSION"))
                 .title("OpenAgents Desktop".to_owned()),
         )
-        .meta(to_wire::meta(json!({"connection": connection, "root": root.map(Path::to_string_lossy)})));
+        .meta(to_wire::meta(json!({
+            "connection": connection,
+            "root": root.map(Path::to_string_lossy),
+            "computer": machine::name(),
+            "scope": access["scope"],
+            "device": access["device"],
+        })));
     serde_json::to_value(response).unwrap_or_default()
 }
 

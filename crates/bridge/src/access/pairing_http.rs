@@ -1,0 +1,158 @@
+//! The two requests of a device that has no token yet: it sends the code, then waits for a person.
+
+use super::{Outcome, audit::Actor, commands::ClaimError, pairing::Refusal};
+use crate::{auth, guard::Verdict, http::Caller, machine, shared::Shared};
+use axum::{
+    Json, Router,
+    body::to_bytes,
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+
+/// Bytes of a body.
+const BODY: usize = 4 << 10;
+/// How long a device is kept waiting before it has to ask again.
+const POLL: Duration = Duration::from_secs(25);
+
+/// The requests that a device can make without a token.
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new().route("/pair", post(ask)).route("/pair/wait", post(wait))
+}
+
+#[derive(Deserialize)]
+struct Ask {
+    code: String,
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Wait {
+    request: String,
+}
+
+async fn ask(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let (caller, Ask { code, name }) = match read::<Ask>(&shared, request).await {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
+    };
+    match shared.devices.claim(&code, &name, caller.address) {
+        Ok((request, compare, expires_at)) => {
+            let actor = Actor { device: None, name: super::desk::clean_name(&name), address: caller.address };
+            shared.devices.record(&actor, "pair.asked", "").await;
+            let answer = json!({"request": request, "compare": compare, "computer": machine::name(),
+                "expiresAt": expires_at});
+            answer_with(StatusCode::OK, answer)
+        }
+        Err(ClaimError::Random(error)) => {
+            tracing::error!(%error, "a device could not be paired");
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, "random", "This computer cannot pair devices just now.")
+        }
+        Err(ClaimError::Refused(why)) => {
+            shared.devices.refused(caller.address, "pairing code");
+            // Said at once: it helps nobody who guesses.
+            if let Refusal::SlowDown(wait) = why {
+                let retry = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+                let message = "Too many tried to pair just now; try again in a moment.";
+                let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": retry});
+                return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
+            }
+            let _held = auth::hold_back(&shared, &caller).await;
+            let (code, message) = match why {
+                Refusal::Expired => {
+                    ("expired", "This code is not valid any more; show a new one on the desktop.")
+                }
+                Refusal::Used => {
+                    ("used", "Another device was let in with this code; show a new one on the desktop.")
+                }
+                Refusal::Wrong | Refusal::SlowDown(_) => {
+                    ("wrong_code", "The desktop shows another code; look again.")
+                }
+            };
+            refuse(StatusCode::FORBIDDEN, code, message)
+        }
+    }
+}
+
+async fn wait(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let (caller, Wait { request }) = match read::<Wait>(&shared, request).await {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
+    };
+    let Some(mut waiting) = shared.devices.waits(&request) else {
+        shared.devices.refused(caller.address, "pairing request");
+        let _held = auth::hold_back(&shared, &caller).await;
+        return over("expired", "This request is over; send the code again.".to_owned());
+    };
+    let Some(_poll) = shared.devices.poll() else {
+        let answer = json!({"code": "slow_down", "message": "Too many wait just now.", "retryAfterMs": 1000});
+        return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
+    };
+    // No stranger any more, for as long as it waits.
+    caller.stranger.leave();
+    if tokio::time::timeout(POLL, waiting.outcome()).await.is_err() {
+        return answer_with(StatusCode::OK, json!({"state": "waiting"}));
+    }
+    match shared.devices.fetch(&request) {
+        Some((Outcome::Allowed, Some(grant))) => {
+            let device = json!({"id": grant.device, "name": grant.name});
+            let answer =
+                json!({"state": "allowed", "token": grant.token, "device": device, "scope": grant.scope});
+            answer_with(StatusCode::OK, answer)
+        }
+        Some((Outcome::Allowed, None)) => {
+            over("expired", "The token of this device was handed out already; send a new code.".to_owned())
+        }
+        Some((Outcome::Declined, _)) => {
+            over("declined", format!("This device was not allowed on {}.", machine::name()))
+        }
+        Some((Outcome::Expired, _)) | None => {
+            over("expired", format!("Nobody allowed this device on {} in time.", machine::name()))
+        }
+    }
+}
+
+/// Reads a request of one of our own pages, or of a program.
+async fn read<T: DeserializeOwned>(shared: &Shared, request: Request) -> Result<(Caller, T), Response> {
+    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
+        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "caller", "The connection is not known."));
+    };
+    let headers = request.headers();
+    if shared.hosts.origin(headers, caller.listener, shared.port) != Verdict::Welcome {
+        return Err(refuse(StatusCode::FORBIDDEN, "origin", "This page may not pair devices."));
+    }
+    if !is_json(headers) {
+        let sentence = "The content type must be application/json.";
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", sentence));
+    }
+    let body = to_bytes(request.into_body(), BODY).await.map_err(|_| {
+        refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &format!("A body may have {BODY} bytes at most."))
+    })?;
+    let wanted = serde_json::from_slice(&body).map_err(|error| {
+        refuse(StatusCode::BAD_REQUEST, "invalid", &format!("The body is not right: {error}."))
+    })?;
+    Ok((caller, wanted))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn over(state: &str, message: String) -> Response {
+    answer_with(StatusCode::OK, json!({"state": state, "message": message}))
+}
+
+fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
+    answer_with(status, json!({"code": code, "message": message}))
+}
+
+fn answer_with(status: StatusCode, answer: Value) -> Response {
+    (status, [(header::CACHE_CONTROL, "no-store")], Json(answer)).into_response()
+}

@@ -1,0 +1,120 @@
+//! How everything stands, as it goes over the wire.
+
+use super::{Devices, Kind, desk::Device, pairing::Offer, requests::Request};
+use crate::{http::Listener, network::NetworkState};
+use qrcode::{QrCode, render::svg};
+use serde_json::{Value, json};
+use std::net::IpAddr;
+
+/// Pixels of a QR code's side, at least.
+const QR: u32 = 240;
+
+const UNREACHABLE: &str = "Other devices cannot reach this computer yet: switch the network on.";
+
+impl Devices {
+    /// Returns how everything stands, as it goes over the wire.
+    pub(super) fn snapshot(&self) -> Value {
+        let network = self.network.state();
+        let state = self.state();
+        let pairing = state.pairing.current().map(|offer| pairing(offer, &network));
+        let mut shown = serde_json::to_value(&*network).unwrap_or_default();
+        if let Some(members) = shown.as_object_mut() {
+            let names: Vec<&String> = network.hosts.iter().filter(|name| !name.ends_with(".local")).collect();
+            members.insert("names".to_owned(), json!(names));
+            if pairing.is_some() && network.problem.is_none() && network.pages().is_empty() {
+                members.insert("problem".to_owned(), UNREACHABLE.into());
+            }
+        }
+        let app = |(address, app): &(IpAddr, &super::apps::App)| json!({"address": address, "allowedAt": app.allowed_at, "until": app.until});
+        json!({
+            "devices": state.devices.iter().filter(|device| !device.pass.is_revoked()).map(device).collect::<Vec<_>>(),
+            "requests": state.requests.waiting().iter().map(request).collect::<Vec<_>>(),
+            "pairing": pairing,
+            "apps": state.apps.allowed().iter().map(app).collect::<Vec<_>>(),
+            "network": shown,
+        })
+    }
+}
+
+fn device(device: &Device) -> Value {
+    let row = &device.row;
+    json!({
+        "id": row.id,
+        "name": row.name,
+        "scope": row.scope,
+        "createdAt": row.created_ts,
+        "lastSeen": row.last_seen_ts,
+        "address": row.last_address,
+        "connections": device.connections,
+    })
+}
+
+fn request(request: &Request) -> Value {
+    let asking = &request.asking;
+    json!({
+        "id": request.id,
+        "kind": match asking.kind { Kind::Pair => "pair", Kind::Ios => "ios" },
+        "name": asking.name,
+        "address": asking.address,
+        "compare": asking.compare,
+        "askedAt": request.asked_at,
+        "expiresAt": request.expires_at,
+        "sessionId": asking.session,
+    })
+}
+
+fn pairing(offer: &Offer, network: &NetworkState) -> Value {
+    let code = offer.code.shown();
+    let mut addresses = network.pages();
+    if addresses.is_empty() {
+        addresses =
+            network.addresses(Listener::Loopback).map(|address| format!("http://{address}")).collect();
+    }
+    let url = url(&code, &addresses, network.fingerprint.as_deref());
+    let qr = QrCode::new(&url).map(|qr| {
+        let drawn = qr.render::<svg::Color<'_>>().min_dimensions(QR, QR).build();
+        drawn.find("<svg").map_or(String::new(), |start| drawn[start..].to_owned())
+    });
+    json!({
+        "code": code,
+        "expiresAt": offer.expires_at,
+        "addresses": addresses,
+        "fingerprint": network.fingerprint,
+        "url": url,
+        "qr": qr.unwrap_or_default(),
+    })
+}
+
+/// Returns the address that a phone opens. What comes after `#` is sent to nobody.
+fn url(code: &str, addresses: &[String], fingerprint: Option<&str>) -> String {
+    let Some((first, others)) = addresses.split_first() else { return String::new() };
+    let mut url = format!("{first}/#pair={code}");
+    if let Some(fingerprint) = fingerprint {
+        url.push_str("&fingerprint=");
+        url.extend(fingerprint.chars().filter(|sign| *sign != ':'));
+    }
+    let others: Vec<&str> = others.iter().filter_map(|address| address.strip_prefix("https://")).collect();
+    if !others.is_empty() {
+        url.push_str("&addresses=");
+        url.push_str(&others.join(","));
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_qr_code_holds() {
+        let addresses = ["https://192.168.1.5:9443", "https://mac.local:9443"].map(str::to_owned);
+        assert_eq!(
+            url("K7QX-2M9P", &addresses, Some("AB:CD")),
+            "https://192.168.1.5:9443/#pair=K7QX-2M9P&fingerprint=ABCD&addresses=mac.local:9443"
+        );
+        assert_eq!(
+            url("K7QX-2M9P", &["http://127.0.0.1:9099".to_owned()], None),
+            "http://127.0.0.1:9099/#pair=K7QX-2M9P"
+        );
+    }
+}
