@@ -26,6 +26,8 @@ export class Played {
     '_openagents/agents/list': () => SNAPSHOT,
     '_openagents/agents/decisions': () => ({ decisions: [] }),
   };
+  /** What the page may do, instead of what the server says: `{computer, scope, device}`. */
+  access;
   #client;
   #seq = 0;
   #ts = Date.now() - 90_000;
@@ -49,6 +51,11 @@ export class Played {
       upstream.onMessage((message) => {
         const frame = JSON.parse(message);
         if (frame.method === 'session/update') played.#seq = Math.max(played.#seq, frame.params._meta?.openagents?.seq ?? 0);
+        // What this page may do is a part of the greeting.
+        if (played.access !== undefined && frame.result?.protocolVersion !== undefined) {
+          Object.assign(frame.result._meta.openagents, played.access);
+          return client.send(JSON.stringify(frame));
+        }
         client.send(message);
       });
     });
@@ -65,6 +72,11 @@ export class Played {
     this.#seq += 1;
     this.#ts += ms;
     this.#say({ method: 'session/update', params: { sessionId: this.session, update, _meta: { openagents: { seq: this.#seq, ts: this.#ts, ...meta } } } });
+  }
+
+  /** Says something that is no update. */
+  notify(method, params) {
+    this.#say({ method, params });
   }
 
   /** Says that agents stand otherwise now. */

@@ -40,10 +40,17 @@ export interface UpdateMeta {
   childSessionId?: string;
   /** It is a part of a snapshot, and stands for several entries: `seq` is the number of the last one. */
   folded?: boolean;
-  /** Who sent a prompt, and what that client calls it. */
+  /** When the last of those was stored. */
+  lastTs?: number;
+}
+
+/** `_meta.openagents` of a prompt in the log: who sent it, and what that client calls it. */
+export interface PromptMeta {
   connection?: string;
   client?: string;
   promptId?: string;
+  /** It was taken out of the queue before its turn came. */
+  removed?: boolean;
 }
 
 export interface Update {
@@ -162,6 +169,8 @@ export interface ToolMeta {
   approval?: Approval;
   /** The output was shortened on its way; the bridge's log has all of it. */
   pruned?: boolean;
+  /** The entry that has all of it, where the call is folded. */
+  outputSeq?: number;
   stage?: string;
 }
 

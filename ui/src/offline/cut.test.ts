@@ -4,7 +4,7 @@ import { keepable } from './cut';
 import { surplus } from './shelf';
 
 function fold(...texts: string[]): Fold {
-  return { ...emptyFold(), seq: texts.length, updates: texts.length, title: 'T', rows: texts.map((text, at) => ({ kind: 'user', key: `u${at}`, seqs: [at], ts: 0, text })) };
+  return { ...emptyFold(), seq: texts.length, updates: texts.length, title: 'T', rows: texts.map((text, at) => ({ kind: 'user', key: `u${at}`, seqs: [at], ts: 0, text, messageId: null, removed: false })) };
 }
 
 test('a short session is kept whole', () => {

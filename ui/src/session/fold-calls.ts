@@ -67,7 +67,7 @@ export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, a
     fold.asked.set(approval.id, { sessionId: fold.delegate, key: before.key, approval });
   }
   if (over && body.status !== undefined && body.status !== null) {
-    after.endedAt = at.ts;
+    after.endedAt = at.params._meta?.openagents?.lastTs ?? at.ts;
     fold.open.delete(body.toolCallId);
   }
   fold.rows[index] = after;

@@ -1,10 +1,24 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
-import { openagents, type SpeechMeta, type Update } from '../connection/wire';
+import { openagents, type PromptMeta, type SpeechMeta, type Update } from '../connection/wire';
 import type { MessageRow, ThoughtRow } from '../timeline/rows';
 import type { Body, Fold } from './fold';
 
 /** The bridge's own last words of a turn: each is a message of its own, even where nothing stands between two of them. */
 const LAST_WORDS = /^(?:Cancelled\.$|Cancelled before it began\.$|Exploration cancelled\.$|❌ )/u;
+
+export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
+  const { client, removed = false } = openagents<PromptMeta>(body._meta);
+  const [messageId, said] = [idOf(body), text(body.content)];
+  const index = removed && said === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
+  const row = fold.rows[index];
+  if (row?.kind === 'user') {
+    fold.rows[index] = { ...row, removed, seqs: [...row.seqs, at.seq] };
+    return;
+  }
+  endThought(fold, at);
+  fold.rows.push({ kind: 'user', key: `${fold.prefix}u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, removed, ...(client === undefined ? {} : { by: client }) });
+  if (!removed) fold.working = true;
+}
 
 export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
   const { summary, usage, ended, late = false } = openagents<SpeechMeta>(body._meta);

@@ -3,7 +3,7 @@ import { openagents, type SessionUpdate, type Update } from '../connection/wire'
 import { planView, stilled, type PlanView } from '../plan/plan';
 import type { Row, UserRow } from '../timeline/rows';
 import { call, callUpdate, news, rowOf } from './fold-calls';
-import { endThought, message, text, thought } from './fold-speech';
+import { endThought, message, prompt, thought } from './fold-speech';
 
 export type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
 
@@ -132,10 +132,7 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
       endThought(fold, at);
       return callUpdate(fold, body, at);
     case 'user_message_chunk':
-      endThought(fold, at);
-      fold.rows.push({ kind: 'user', key: `${fold.prefix}u${fold.updates}`, seqs: [at.seq], ts: at.ts, text: text(body.content) });
-      fold.working = true;
-      return;
+      return prompt(fold, body, at);
     case 'agent_message_chunk':
       endThought(fold, at);
       return message(fold, body, at);

@@ -1,6 +1,6 @@
 import type { Approval } from '../connection/agents-wire';
 import type { QueuedPrompt } from '../connection/devices-wire';
-import type { Activity, AttachResult, Update, UpdateMeta } from '../connection/wire';
+import { openagents, type Activity, type AttachResult, type PromptMeta, type Update } from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/modes';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from '../timeline/rows';
@@ -128,7 +128,7 @@ export class Session {
       // What a delegate is told is not what this session is told.
       if (meta.parentCallId !== undefined) continue;
       if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
-      if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '', meta);
+      if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '', openagents<PromptMeta>(body._meta));
       else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update') this.waitingSince = null;
     }
     this.#publish();
@@ -248,7 +248,9 @@ export class Session {
     this.#publish();
   }
 
-  #logged(text: string, { connection, promptId }: UpdateMeta): void {
+  #logged(text: string, { connection, promptId, removed }: PromptMeta): void {
+    // The mark that a prompt was taken back names nobody.
+    if (removed === true && text === '') return;
     const open = this.#sent.filter((sent) => !sent.logged);
     // The words alone do not say whose they are; a bridge that names nobody leaves no choice.
     const found = open.find((sent) => (connection === undefined && promptId === undefined ? sent.text === text : sent.promptId === promptId));

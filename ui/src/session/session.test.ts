@@ -99,6 +99,104 @@ describe('prompts that queue', () => {
   });
 });
 
+/** What is left of entries up to `seq`. */
+function folded(seq: number, update: SessionUpdate, meta: object = {}): Update {
+  return { params: { sessionId: 's', update, _meta: { openagents: { seq, ts: seq, folded: true, ...meta } } }, seq, ts: seq, bytes: 1 };
+}
+
+describe('a long log comes as a snapshot', () => {
+  const answer = { sessionId: 's', seq: 5000, running: false, snapshot: { seq: 5000 } };
+  const state = [folded(4000, asked('x')), folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } } as SessionUpdate, { lastTs: 9000 }), folded(4200, said('This is it.'))];
+
+  test('what was there stays until it is whole, and then the log goes on', () => {
+    const one = session(said('old'));
+    one.attaching();
+    one.attached(answer);
+    expect([one.caughtUp, one.catchingUp, one.rows.length]).toEqual([false, 5000, 1]);
+    one.take(state);
+    expect([one.caughtUp, one.catchingUp, one.rows.map((row) => row.kind)]).toEqual([false, 100, ['message']]);
+    one.snapshotEnded(5000);
+    expect([one.caughtUp, one.catchingUp, one.seq, one.updates]).toEqual([true, 0, 5000, 5000]);
+    expect(one.rows).toMatchObject([{ text: 'x' }, { kind: 'tool', state: 'done', output: { total: 1 }, ts: 4900, endedAt: 9000 }, { text: 'This is it.' }]);
+    expect(one.take(numbered([said('More.')], 5001))).toBe(true);
+    expect(one.take(numbered([said('Later.')], 5003))).toBe(false);
+    expect(one.rows.at(-1)).toMatchObject({ text: 'This is it.More.' });
+  });
+
+  test('its first part may overtake the answer, and so may all of it', () => {
+    for (const overtaking of [1, 3]) {
+      const one = session(said('old'));
+      one.attaching();
+      one.take(state.slice(0, overtaking));
+      if (overtaking === 3) one.snapshotEnded(5000);
+      one.attached(answer);
+      one.take(state.slice(overtaking));
+      one.snapshotEnded(5000);
+      expect([one.rows.length, one.seq, one.caughtUp]).toEqual([3, 5000, true]);
+    }
+  });
+
+  test('that is cut off is asked for anew from where the page was', () => {
+    const one = session(said('old'));
+    one.attaching();
+    one.attached(answer);
+    one.take(state.slice(0, 2));
+    expect([one.attaching(), one.rows.length]).toEqual([1, 1]);
+    one.attached(answer);
+    one.take(state);
+    one.snapshotEnded(5000);
+    expect(one.rows.length).toBe(3);
+  });
+
+  test('questions that wait are in the answer, whatever the log has of them', () => {
+    const one = new Session('s');
+    const approval = { id: 'a', callId: 'c', agent: 'Fake', title: 'Run', hash: '', options: [], state: 'pending', askedAt: 1 } as const;
+    one.attaching();
+    one.attached({ ...answer, running: true, approvals: [{ ...approval, options: [] }] });
+    one.take(state);
+    one.snapshotEnded(5000);
+    expect(one.waiting).toMatchObject([{ key: 'tc', approval: { id: 'a' } }]);
+  });
+});
+
+describe('a prompt in the log', () => {
+  const echo = (text: string, meta: object): SessionUpdate => ({ ...asked(text), messageId: 'q', _meta: { openagents: meta } }) as SessionUpdate;
+
+  test('is known by the id that this page gave it, not by its words', () => {
+    const one = session();
+    const sent = one.sending('same');
+    one.take(numbered([echo('same', { connection: 'c2', client: 'Phone', promptId: 'other' })]));
+    expect([one.pending, one.rows.length]).toEqual([['same'], 1]);
+    one.take(numbered([echo('same', { connection: 'c1', client: 'Desktop', promptId: sent.promptId })], 2));
+    expect([one.pending, one.rows.length]).toEqual([[], 2]);
+  });
+
+  test('of a client that gives no ids is nobody else’s', () => {
+    const one = session();
+    one.sending('same');
+    one.take(numbered([echo('same', { connection: 'c2', client: 'Phone' })]));
+    expect(one.pending).toEqual(['same']);
+  });
+
+  test('that was taken out of the queue is marked, and is no prompt of its own', () => {
+    const one = session();
+    one.take(numbered([echo('one', {}), { ...asked(''), messageId: 'q', _meta: { openagents: { removed: true } } } as SessionUpdate]));
+    expect(one.rows).toMatchObject([{ text: 'one', removed: true, seqs: [1, 2] }]);
+  });
+
+  test('sent while others wait goes on after this page’s own is over', () => {
+    const one = session();
+    const sent = one.sending('one');
+    one.queued([{ id: 'q', text: 'two', by: 'Phone' }]);
+    one.take(numbered([asked('one')]));
+    one.ended(sent);
+    expect(one.working).toBe(true);
+    one.queued([]);
+    one.runs(false);
+    expect(one.working).toBe(false);
+  });
+});
+
 test('a session whose model says what it does is at work, until it says that it is done', () => {
   const one = session(asked('x'), said('This'));
   one.doing({ state: 'generating', tokens: 3, tokensPerSecond: 9 });

@@ -361,7 +361,7 @@ export class Sessions {
       const answer = await this.#link().request<AttachResult>(METHODS.attach, { sessionId: session.id, since });
       session.problem = null;
       session.attached(answer);
-      if (answer.seq < since) await this.#link().request(METHODS.attach, { sessionId: session.id, since: 0 });
+      if (answer.seq < since && !answer.snapshot) await this.#link().request(METHODS.attach, { sessionId: session.id, since: 0 });
     } catch (error) {
       session.caughtUp = true;
       if (this.#link().state.name === 'live') session.unknown(sentence(error));

@@ -21,6 +21,8 @@ export interface Deeds {
   /** Ends the turn of a session. */
   stop(sessionId: string): void;
   show(sessionId: string): void;
+  /** A prompt waits for the end of the running turn. */
+  queued(messageId: string): boolean;
   /** An approval has come into sight, or left it. */
   sees(approvalId: string, inSight: boolean): void;
 }

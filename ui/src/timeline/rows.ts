@@ -85,6 +85,12 @@ export interface ThoughtRow extends RowBase {
 export interface UserRow extends RowBase {
   kind: 'user';
   text: string;
+  /** Its id in the queue, where it may wait. */
+  messageId: string | null;
+  /** It was taken out of the queue before its turn came. */
+  removed: boolean;
+  /** Name of the client that sent it. */
+  by?: string;
   /** Who was chosen to answer. */
   routing?: Decision;
 }

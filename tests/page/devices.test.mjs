@@ -1,0 +1,238 @@
+// Settings → Devices, and who knocks: played, so that every state of the network comes by.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { Played } from './played.mjs';
+import { browser, server } from './stage.mjs';
+
+const MINUTE = 60_000;
+const PRINT = '5E:0A:91:7C:42:D3:88:1F:6B:E4:20:9D:C7:35:FA:11:5E:0A:91:7C:42:D3:88:1F:6B:E4:20:9D:C7:35:FA:11';
+const QR = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 29 29" shape-rendering="crispEdges"><rect width="29" height="29" fill="#fff"/><path d="M4 4h7v7H4zM18 4h7v7h-7zM4 18h7v7H4zM13 5h2v3h-2zM14 13h4v4h-4zM20 20h3v5h-3z"/></svg>';
+
+const network = (more) => ({ lan: false, ios: 'off', computer: 'harbour-mac', listeners: [{ kind: 'loopback', address: '127.0.0.1:9099' }], fingerprint: null, certificateUntil: null, problem: null, fixed: false, ...more });
+const open = network({
+  lan: true,
+  ios: 'ask',
+  listeners: [
+    { kind: 'loopback', address: '127.0.0.1:9099' },
+    { kind: 'web', address: '192.168.1.5:9443' },
+    { kind: 'web', address: 'harbour-mac.local:9443' },
+    { kind: 'app', address: '192.168.1.5:9099' },
+  ],
+  fingerprint: PRINT,
+  certificateUntil: Date.parse('2027-12-20'),
+});
+const pairing = () => ({ code: 'K7QX-2M9P', expiresAt: Date.now() + 4.6 * MINUTE, addresses: ['https://192.168.1.5:9443', 'https://harbour-mac.local:9443'], fingerprint: PRINT, url: 'https://192.168.1.5:9443/#pair=K7QX-2M9P', qr: QR });
+const device = (more) => ({ id: 'd1', name: 'iPhone (Safari)', scope: 'approve', createdAt: Date.now() - 86_400_000, lastSeen: Date.now() - 3 * 3_600_000, address: '192.168.1.23', connections: 0, ...more });
+const knock = (more) => ({ id: 'r1', kind: 'pair', name: 'iPhone (Safari)', address: '192.168.1.23', compare: '482 913', askedAt: Date.now(), expiresAt: Date.now() + 5 * MINUTE, sessionId: null, ...more });
+const snapshot = (more) => ({ devices: [], requests: [], pairing: null, apps: [], network: network(), ...more });
+const entries = (from, count) =>
+  Array.from({ length: count }, (_, at) => ({ id: from - at, ts: Date.now() - at * 7 * MINUTE, device: 'd1', name: 'iPhone (Safari)', address: '192.168.1.23', action: at % 3 === 0 ? 'Answered an approval' : 'Sent a prompt', detail: at % 3 === 0 ? 'Allow: Run cargo test' : null }));
+
+/** A tab whose server knows the devices of `first`; deeds are kept in `played.sent` and answered by `next`. */
+async function stage(first = snapshot(), { size = 'desktop', audit = () => ({ entries: [] }), access } = {}) {
+  const tab = await Tab.open(browser, { size });
+  const played = await Played.on(tab.page);
+  played.next = first;
+  played.access = access;
+  for (const deed of ['list', 'pair', 'stop_pairing', 'allow', 'decline', 'rename', 'scope', 'revoke', 'network']) played.answers[`_openagents/devices/${deed}`] = () => played.next;
+  played.answers['_openagents/devices/audit'] = audit;
+  await tab.page.goto(server.address);
+  await tab.live();
+  return { tab, page: tab.page, played };
+}
+
+async function settings({ tab, page }) {
+  await page.keyboard.press('Control+,');
+  await page.getByRole('button', { name: 'Devices', exact: true }).click();
+  await page.getByRole('heading', { name: 'Devices', exact: true }).waitFor();
+  return tab;
+}
+
+const asked = (played, deed) => played.sent.findLast(({ method }) => method === `_openagents/devices/${deed}`)?.params;
+
+/** Waits until the page has asked for something. */
+async function asks({ page, played }, deed) {
+  for (let tries = 0; tries < 400; tries += 1) {
+    const params = asked(played, deed);
+    if (params !== undefined) return params;
+    await page.waitForTimeout(25);
+  }
+  assert.fail(`${deed} has not been asked`);
+}
+
+test('the network is off until a person switches it on, and the unencrypted door only after a warning', async () => {
+  const on = await stage();
+  const { tab, page, played } = on;
+  await settings(on);
+  const lan = page.getByLabel('Serve this page on the local network');
+  assert.equal(await lan.isChecked(), false);
+  await page.getByText('Nothing has been done from another device yet.').waitFor();
+  await tab.shootAll('devices-off');
+  played.next = snapshot({ network: { ...open, ios: 'off', listeners: open.listeners.slice(0, 3) } });
+  await lan.check();
+  assert.deepEqual(await asks(on, 'network'), { lan: true });
+  await page.getByText('https://192.168.1.5:9443').first().waitFor();
+
+  const app = page.getByLabel('Allow the OpenAgents iOS app');
+  await app.click();
+  await page.getByText('This way is not encrypted.').waitFor();
+  assert.equal(await app.isChecked(), false);
+  await tab.shootAll('devices-unencrypted');
+  await page.getByRole('button', { name: 'Leave it off' }).click();
+  assert.deepEqual(asked(played, 'network'), { lan: true }, 'nothing was asked for');
+  await app.click();
+  played.next = snapshot({ network: open });
+  await page.getByRole('button', { name: 'Allow it unencrypted' }).click();
+  await page.getByText('ws://192.168.1.5:9099').waitFor();
+  assert.deepEqual(asked(played, 'network'), { ios: 'ask' });
+  assert.equal(await app.isChecked(), true);
+  await tab.close();
+});
+
+test('what is wrong with the network is said, and what the command line has set is not to be switched', async () => {
+  const on = await stage(snapshot({ network: { ...open, fixed: true, problem: 'Port 9443 is taken by another program. Stop it, or start OpenAgents with another --lan-port.' } }));
+  await settings(on);
+  await on.page.getByRole('alert').getByText('Port 9443 is taken').waitFor();
+  assert.equal(await on.page.getByLabel('Serve this page on the local network').isDisabled(), true);
+  await on.page.getByText('set on the command line', { exact: false }).waitFor();
+  await on.tab.shootAll('devices-fixed');
+  await on.tab.close();
+});
+
+test('a device is paired from here: code, picture, addresses, how its phone comes to trust the certificate', async () => {
+  const on = await stage(snapshot({ network: open }));
+  const { tab, page, played } = on;
+  await settings(on);
+  played.next = snapshot({ network: open, pairing: pairing() });
+  await page.getByRole('button', { name: 'Pair a device' }).click();
+  await page.getByText('K7QX-2M9P').waitFor();
+  await page.getByText('Works once, 5 minutes left.').waitFor();
+  const picture = page.getByAltText('QR code that opens the pairing page');
+  assert.ok((await picture.evaluate((image) => image.naturalWidth)) > 0, 'the picture is drawn');
+  await page.locator('[data-pairing]').scrollIntoViewIfNeeded();
+  await tab.shootAll('devices-pairing');
+  await page.getByText('The phone warns about the certificate').click();
+  assert.equal(await page.getByRole('link', { name: 'ca.mobileconfig' }).getAttribute('href'), 'https://192.168.1.5:9443/ca.mobileconfig');
+  await page.getByRole('link', { name: 'ca.pem' }).scrollIntoViewIfNeeded();
+  await tab.shootAll('devices-trust');
+  played.next = snapshot({ network: open });
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
+  await page.locator('[data-pairing]').waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('devices are renamed, allowed more or less, and removed; what they did is listed', async () => {
+  const devices = [device({ connections: 1, lastSeen: Date.now() }), device({ id: 'd2', name: 'Android phone (Chrome)', scope: 'view' })];
+  const apps = [{ address: '192.168.1.7', allowedAt: Date.now() - 40 * MINUTE, until: Date.now() + 600 * MINUTE }];
+  const on = await stage(snapshot({ network: open, devices, apps }), { audit: ({ before }) => ({ entries: before === undefined ? entries(90, 30) : entries(before - 1, 4) }) });
+  const { tab, page, played } = on;
+  await settings(on);
+  const row = page.locator('[data-device=d1]');
+  await row.getByText('Connected · 192.168.1.23').waitFor();
+  await page.locator('[data-device=d2]').getByText('Seen 3h ago').waitFor();
+  await row.scrollIntoViewIfNeeded();
+  await tab.shootAll('devices-list');
+
+  await row.getByRole('button', { name: 'Rename iPhone (Safari)' }).click();
+  played.next = snapshot({ network: open, devices: [{ ...devices[0], name: 'My phone' }, devices[1]], apps });
+  await row.getByLabel('Name').fill('My phone');
+  await row.getByLabel('Name').press('Enter');
+  await row.getByRole('heading', { name: 'My phone' }).waitFor();
+  assert.deepEqual(asked(played, 'rename'), { id: 'd1', name: 'My phone' });
+
+  await row.getByLabel('What My phone may do').selectOption('view');
+  assert.deepEqual(await asks(on, 'scope'), { id: 'd1', scope: 'view' });
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await row.getByText('Remove My phone?').waitFor();
+  await tab.shootAll('devices-remove');
+  await row.getByRole('button', { name: 'Keep it' }).click();
+  assert.equal(asked(played, 'revoke'), undefined);
+  await row.getByRole('button', { name: 'Remove' }).click();
+  played.next = snapshot({ network: open, devices: [devices[1]], apps });
+  await row.getByRole('button', { name: 'Remove it' }).click();
+  await row.waitFor({ state: 'detached' });
+  assert.deepEqual(asked(played, 'revoke'), { id: 'd1' });
+  await page.getByRole('button', { name: 'Cut off' }).click();
+  for (let tries = 0; asked(played, 'revoke').address === undefined && tries < 100; tries += 1) await page.waitForTimeout(20);
+  assert.deepEqual(asked(played, 'revoke'), { address: '192.168.1.7' });
+
+  const actions = page.getByRole('region', { name: 'Recent remote actions' }).getByRole('listitem');
+  assert.equal(await actions.count(), 30);
+  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await actions.nth(33).waitFor();
+  await actions.nth(0).scrollIntoViewIfNeeded();
+  await tab.shootAll('devices-actions');
+  await tab.close();
+});
+
+test('who knocks is shown at once, over anything, one after the other; the code is compared, and nothing is answered by accident', async () => {
+  const on = await stage();
+  const { tab, page, played } = on;
+  await page.locator('#workspace').focus();
+  const requests = [knock(), knock({ id: 'r2', kind: 'ios', name: 'OpenAgents iOS', address: '192.168.1.7', compare: null, askedAt: Date.now() + 5 })];
+  played.notify('_openagents/devices', snapshot({ network: open, requests }));
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('482 913').waitFor();
+  await dialog.getByText('1 more waits').waitFor();
+  // Somebody was typing: the dialog takes no key that was not meant for it.
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Space');
+  assert.equal(asked(played, 'allow') ?? asked(played, 'decline'), undefined);
+  await tab.shootAll('devices-knock');
+  await dialog.getByLabel('Name').fill('My phone');
+  await dialog.getByRole('radio', { name: 'Prompt' }).check();
+  played.next = snapshot({ network: open, requests: [requests[1]], devices: [device()] });
+  await dialog.getByRole('button', { name: 'Allow' }).click();
+  await dialog.getByText('The OpenAgents app at 192.168.1.7 wants to connect.').waitFor();
+  assert.deepEqual(asked(played, 'allow'), { requestId: 'r1', name: 'My phone', scope: 'prompt' });
+  await tab.shootAll('devices-knock-ios');
+  played.next = snapshot({ network: open });
+  await dialog.getByRole('button', { name: 'Decline' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.deepEqual(asked(played, 'decline'), { requestId: 'r2' });
+  assert.equal(await page.locator('#workspace').evaluate((field) => field === document.activeElement), true, 'the keyboard is where it was');
+
+  // Put off, it waits in the settings; answered elsewhere, it is gone.
+  played.notify('_openagents/devices', snapshot({ network: open, requests: [knock({ id: 'r3' })] }));
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await settings(on);
+  // The list is read anew with each connection only: what was told last counts.
+  await page.getByRole('button', { name: 'Review' }).click();
+  await dialog.getByText('482 913').waitFor();
+  played.notify('_openagents/devices', snapshot({ network: open }));
+  await dialog.waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('a phone that may do everything is asked as well', async () => {
+  const on = await stage(snapshot({ network: open, requests: [knock()] }), { size: 'phone' });
+  await on.page.getByRole('dialog').getByText('482 913').waitFor();
+  await on.page.setViewportSize({ width: 360, height: 640 });
+  await on.tab.shoot('devices-knock-small');
+  const allow = await on.page.getByRole('button', { name: 'Allow' }).boundingBox();
+  assert.ok(allow.y + allow.height <= 640, 'both answers are in sight');
+  await on.tab.close();
+});
+
+test('a device that may view has no composer, and its settings change nothing; more is allowed while it looks', async () => {
+  const access = { computer: 'harbour-mac', scope: 'view', device: { id: 'd1', name: 'iPhone (Safari)' } };
+  const on = await stage(snapshot(), { size: 'phone', access });
+  const { tab, page, played } = on;
+  const limit = page.getByText('This device may view. More can be allowed on harbour-mac.');
+  await limit.waitFor();
+  assert.equal(asked(played, 'list'), undefined, 'it does not ask for what it may not see');
+  await tab.shootAll('devices-view');
+  await page.keyboard.press('Control+,');
+  await limit.first().waitFor();
+  await page.getByRole('button', { name: 'Devices', exact: true }).click();
+  await page.getByRole('button', { name: 'Unpair this device' }).waitFor();
+  await tab.shootAll('devices-own');
+  await page.keyboard.press('Escape');
+  played.notify('_openagents/access', { scope: 'prompt', device: access.device });
+  await page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
+  await tab.close();
+});
