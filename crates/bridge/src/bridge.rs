@@ -15,6 +15,7 @@ use crate::{
     sessions::{Explore, Hub, beside},
     shared::Shared,
     store::{DeviceRow, Store},
+    transport::Remotes,
 };
 use openagents_core::{
     agent::Agents,
@@ -146,6 +147,7 @@ impl Bridge {
             port: address.port(),
             network,
             resumes: Resumes::default(),
+            remotes: Remotes::default(),
             closing: CancellationToken::new(),
             connections,
         });

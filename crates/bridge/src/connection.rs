@@ -1,11 +1,11 @@
-//! One WebSocket connection, whatever it speaks: reads frames in order, hands them to its door, ends cleanly.
+//! One connection, whatever it speaks and however its frames travel: reads frames in order, hands them to its door, ends cleanly.
 
 use crate::{
     inspect::Line,
     outbox::{self, Dialect, Follow, Out, Outbox, Sender},
     sessions::Hub,
     shared::Shared,
-    transport::{Closing, Socket, websocket},
+    transport::{Closing, Socket},
 };
 use futures::StreamExt;
 use std::{
@@ -14,16 +14,10 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes, error::CapacityError};
 use tokio_util::sync::CancellationToken;
-
-/// A frame that is not taken within this time ends the connection.
-const STUCK: Duration = Duration::from_secs(30);
-/// How long a polite good-bye may take.
-const GOOD_BYE: Duration = Duration::from_secs(1);
 
 /// Understands the frames of one connection.
 pub(crate) trait Door: Send {
@@ -65,6 +59,10 @@ pub(crate) struct Manner {
     /// Binary frames are read as text.
     pub(crate) binary: bool,
     pub(crate) lifeline: Arc<Lifeline>,
+    /// Cancelled when the client may be connected no longer; it is told so.
+    pub(crate) revoked: CancellationToken,
+    /// Cancelled when the way in is closed, or the bridge goes down; the client is told what there is to tell before.
+    pub(crate) closing: CancellationToken,
 }
 
 /// Serves a connection until either side ends it. `open` makes the door from the queue of answers.
@@ -75,6 +73,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
     dialect: D,
     open: impl FnOnce(Outbox) -> H,
 ) -> Ended {
+    let stuck = socket.patience();
     let (sink, mut stream) = socket.split();
     let (orders, queue) = outbox::queue();
     let (hangup, sent) = (CancellationToken::new(), CancellationToken::new());
@@ -85,16 +84,19 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
         line: manner.line.clone(),
         inspector: shared.inspector.clone(),
         heard: heard.clone(),
-        stuck: STUCK,
+        stuck,
         hangup: hangup.clone(),
-        closing: shared.closing.clone(),
+        closing: manner.closing.clone(),
     };
     let sending = async {
         let remains = sender.run(queue).await;
         sent.cancel();
         remains
     };
-    let cut = &manner.lifeline.cut;
+    let (cut, revoked) = (&manner.lifeline.cut, &manner.revoked);
+    let is_cut = || async {
+        tokio::select! { () = cut.cancelled() => {}, () = revoked.cancelled() => {} }
+    };
     let receiving = async {
         let mut door = open(orders.clone());
         let hear = |message| {
@@ -111,7 +113,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
                     let message = tokio::select! {
                         message = stream.next() => message,
                         () = sent.cancelled() => break End::Suddenly,
-                        () = cut.cancelled() => break End::Suddenly,
+                        () = is_cut() => break End::Suddenly,
                     };
                     match hear(message) {
                         Ok(Some(text)) => (text, false),
@@ -126,7 +128,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
                     biased;
                     handled = &mut handling => break handled,
                     // A turn is never left half begun: what waits for the sending half goes on when that has ended.
-                    () = cut.cancelled(), if !hangup.is_cancelled() => hangup.cancel(),
+                    () = is_cut(), if !hangup.is_cancelled() => hangup.cancel(),
                     message = stream.next(), if ahead.has_room() => match hear(message) {
                         Ok(Some(text)) => ahead.push(text, H::cancels, &shared.hub),
                         Ok(None) => {}
@@ -145,12 +147,10 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
         matches!(end, End::Politely)
     };
     let (remains, polite) = tokio::join!(sending, receiving);
-    if let Ok(mut socket) = stream.reunite(remains.sink) {
-        match remains.closing {
-            Some(closing) => websocket::close(socket, &closing).await,
-            None if cut.is_cancelled() => {}
-            // Answers the good-bye; a client that is gone already hears nothing.
-            None => drop(tokio::time::timeout(GOOD_BYE, socket.close(None)).await),
+    if let Ok(socket) = stream.reunite(remains.sink) {
+        let closing = remains.closing.or_else(|| revoked.is_cancelled().then(Closing::removed));
+        if closing.is_some() || !cut.is_cancelled() {
+            socket.close(closing.as_ref()).await;
         }
     }
     Ended { follows: remains.follows, polite }

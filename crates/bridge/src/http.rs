@@ -1,14 +1,14 @@
 //! The doors: who asks, what for, and may they.
 
 use crate::{
-    IosDoor, access, acp,
+    IosDoor, access,
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
     limits::{STRANGER_FRAME, Stranger},
     network, page,
     shared::Shared,
-    transport::{Closing, websocket},
+    transport::{self, Closing, websocket},
 };
 use axum::{
     Router,
@@ -42,6 +42,8 @@ pub(crate) struct Caller {
     pub(crate) stranger: Stranger,
     /// Cancelled when its listener is closed: its sockets end.
     pub(crate) closing: CancellationToken,
+    /// Cancelled when a stream of events has to end whose reader takes nothing.
+    pub(crate) cut: CancellationToken,
 }
 
 /// Returns what is served at a listener.
@@ -128,9 +130,6 @@ async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
 }
 
 async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    if !websocket::is_upgrade(request.headers()) {
-        return refuse(StatusCode::UPGRADE_REQUIRED, "ACP is spoken over a WebSocket here.");
-    }
     let Some(caller) = caller(&request) else { return no_caller() };
     if shared.hosts.origin(request.headers(), caller.listener, shared.port) != Verdict::Welcome {
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
@@ -138,20 +137,8 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     let Some(pass) = auth::pass(&shared, request.headers()) else {
         return refuse_token(shared, request, caller).await;
     };
-    let Some(visit) = shared.enter(pass, caller.address) else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
-    };
     caller.stranger.leave();
-    let protocol = auth::offers_protocol(request.headers()).then_some(SUBPROTOCOL);
-    let (response, upgrade) = websocket::upgrade(request, protocol);
-    if let Some(upgrade) = upgrade {
-        let connections = shared.connections.clone();
-        connections.spawn(async move {
-            acp::serve(shared, upgrade, visit).await;
-            drop(caller);
-        });
-    }
-    response
+    transport::answer(shared, request, caller, pass).await
 }
 
 /// Refuses whoever has no token, later each time. A page cannot see why an upgrade failed: it gets its socket, and with

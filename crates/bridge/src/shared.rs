@@ -11,6 +11,7 @@ use crate::{
     models::ModelsDesk,
     network::Network,
     sessions::Hub,
+    transport::Remotes,
 };
 use std::{net::IpAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) network: Arc<Network>,
     /// Where iOS connections were when they broke.
     pub(crate) resumes: Resumes,
+    /// Connections of the remote transport.
+    pub(crate) remotes: Remotes,
     /// Cancelled when the bridge goes down, once the last turn has ended.
     pub(crate) closing: CancellationToken,
     pub(crate) connections: TaskTracker,

@@ -185,7 +185,7 @@ async fn the_page_and_its_headers() {
         http(port, &format!("POST / HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n\r\n")).await;
     assert!(post.starts_with("HTTP/1.1 405"), "{post}");
     let plain = get("/acp").await;
-    assert!(plain.starts_with("HTTP/1.1 426"), "{plain}");
+    assert!(plain.starts_with("HTTP/1.1 401"), "{plain}");
 }
 
 #[tokio::test]

@@ -16,19 +16,34 @@ use crate::{
     sessions::{Folded, Queued, Session},
     shared::Shared,
     store::Stored,
-    transport::{Closing, websocket},
+    transport::{Closing, Socket},
 };
-use hyper::upgrade::OnUpgrade;
 use openagents_core::{approval::Approval, model::Activity};
 use serde_json::json;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What an authenticated connection begins with.
+pub(crate) struct Opening {
+    pub(crate) line: Arc<Line>,
+    pub(crate) visit: Arc<Visit>,
+    /// Cancelled to end it.
+    pub(crate) cut: CancellationToken,
+    /// Cancelled when its way in is closed.
+    pub(crate) closing: CancellationToken,
+}
 
 /// Serves an authenticated connection until it ends.
-pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, visit: Arc<Visit>) {
-    let Some(socket) = websocket::open(upgrade, ACP_FRAME).await else { return };
-    let line = Line::new("acp");
-    let lifeline = Arc::new(Lifeline { cut: visit.pass.revoked.child_token(), ..Lifeline::default() });
-    let manner = Manner { line: line.clone(), frame_limit: ACP_FRAME, binary: false, lifeline };
+pub(crate) async fn serve(shared: Arc<Shared>, socket: Socket, opening: Opening) {
+    let Opening { line, visit, cut, closing } = opening;
+    let manner = Manner {
+        line: line.clone(),
+        frame_limit: ACP_FRAME,
+        binary: false,
+        lifeline: Arc::new(Lifeline { cut, ..Lifeline::default() }),
+        revoked: visit.pass.revoked.clone(),
+        closing,
+    };
     let requests = Arc::new(Requests::default());
     let dialect = Acp { requests: requests.clone(), pass: visit.pass.clone() };
     connection::serve(&shared, socket, manner, dialect, |outbox| AcpDoor {

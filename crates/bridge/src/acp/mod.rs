@@ -13,4 +13,4 @@ pub mod to_wire;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connection::serve;
+pub(crate) use connection::{Opening, serve};

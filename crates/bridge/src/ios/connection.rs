@@ -19,11 +19,12 @@ use crate::{
     sessions::Session,
     shared::Shared,
     store::Stored,
-    transport::{Closing, websocket},
+    transport::{Closing, Socket, websocket},
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_core::{approval::Approval, model::Activity};
 use std::{collections::HashMap, sync::Arc};
+use tokio_util::sync::CancellationToken;
 
 /// A reader further behind than this gets its backlog folded.
 const BEHIND: u64 = 2 * PAGE as u64;
@@ -36,9 +37,16 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
     // Dropped last: whoever waits for the end finds the place.
     let _ended = live.end();
     let serving = async {
-        let socket = websocket::open(upgrade, IOS_FRAME).await?;
+        let socket = Socket::WebSocket(Box::new(websocket::open(upgrade, IOS_FRAME).await?));
         let lifeline = live.lifeline.clone();
-        let manner = Manner { line: line.clone(), frame_limit: IOS_FRAME, binary: true, lifeline };
+        let manner = Manner {
+            line: line.clone(),
+            frame_limit: IOS_FRAME,
+            binary: true,
+            lifeline,
+            revoked: CancellationToken::new(),
+            closing: caller.closing.clone(),
+        };
         let dialect = Ios::new(phone.clone());
         let stranger = caller.stranger.clone();
         let door = |outbox: Outbox| {

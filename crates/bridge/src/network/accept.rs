@@ -113,17 +113,19 @@ impl Connection {
 
     /// One request: an upgrade, or a file and good-bye.
     async fn http1(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let cut = CancellationToken::new();
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(STRANGER_TIME)
             .max_buf_size(SOCKET_BUFFER)
-            .serve_connection(TokioIo::new(stream), self.service())
+            .serve_connection(TokioIo::new(stream), self.service(&cut))
             .with_upgrades();
         tokio::select! {
             result = connection => if let Err(error) = result {
                 tracing::debug!(%error, "a connection ended early");
             },
             () = self.stranger.overstayed() => {}
+            () = cut.cancelled() => {}
         }
     }
 
@@ -139,7 +141,7 @@ impl Connection {
             .max_header_list_size(16 << 10)
             .keep_alive_interval(PING)
             .keep_alive_timeout(PING)
-            .serve_connection(TokioIo::new(stream), self.service());
+            .serve_connection(TokioIo::new(stream), self.service(&CancellationToken::new()));
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             result = &mut connection => {
@@ -156,6 +158,7 @@ impl Connection {
 
     fn service(
         &self,
+        cut: &CancellationToken,
     ) -> impl hyper::service::Service<
         hyper::Request<Incoming>,
         Response = axum::response::Response,
@@ -168,6 +171,7 @@ impl Connection {
             address: self.address.ip().to_canonical(),
             stranger: self.stranger.clone(),
             closing: self.gate.closing.clone(),
+            cut: cut.clone(),
         };
         let router = self.router.clone();
         service_fn(move |request: hyper::Request<Incoming>| {

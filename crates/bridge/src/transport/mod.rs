@@ -1,16 +1,108 @@
-//! How frames travel between a client and its connection.
+//! How frames travel between a client and its connection: over a WebSocket, or by the protocol's remote transport of
+//! requests and event streams. Both are one [`Socket`] to everybody else.
 
+mod endpoint;
+mod event_stream;
+mod remote;
 pub(crate) mod websocket;
 
+pub(crate) use endpoint::answer;
+pub(crate) use remote::Remotes;
+
+use futures::{Sink, SinkExt, Stream, StreamExt};
+use remote::Remote;
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 use tokio_tungstenite::tungstenite::{
-    Message,
+    Error, Message,
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
+use websocket::WebSocket;
+
+/// A frame that a reader does not take within this time ends its connection.
+const STUCK: Duration = Duration::from_secs(30);
+/// How long a polite good-bye may take.
+const GOOD_BYE: Duration = Duration::from_secs(1);
 
 /// What a connection reads frames from and writes frames to.
-pub(crate) type Socket = websocket::WebSocket;
+pub(crate) enum Socket {
+    WebSocket(Box<WebSocket>),
+    Remote(Remote),
+}
 
-/// Why and how a socket is closed.
+impl Socket {
+    /// Returns how long a frame may wait to be taken.
+    pub(crate) fn patience(&self) -> Duration {
+        match self {
+            Self::WebSocket(_) => STUCK,
+            // Its readers may come back, and are watched one by one.
+            Self::Remote(_) => Duration::MAX,
+        }
+    }
+
+    /// Ends it with a reason, or answers the client's own good-bye.
+    pub(crate) async fn close(self, closing: Option<&Closing>) {
+        match (self, closing) {
+            (Self::WebSocket(socket), Some(closing)) => websocket::close(*socket, closing).await,
+            // A client that is gone already hears nothing.
+            (Self::WebSocket(mut socket), None) => {
+                drop(tokio::time::timeout(GOOD_BYE, WebSocket::close(&mut socket, None)).await);
+            }
+            (Self::Remote(remote), closing) => remote.close(closing),
+        }
+    }
+}
+
+impl Stream for Socket {
+    type Item = Result<Message, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.get_mut() {
+            Self::WebSocket(socket) => socket.poll_next_unpin(context),
+            Self::Remote(remote) => remote.poll_frame(context).map(|frame| frame.map(Ok)),
+        }
+    }
+}
+
+impl Sink<Message> for Socket {
+    type Error = Error;
+
+    fn poll_ready(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self.get_mut() {
+            Self::WebSocket(socket) => socket.poll_ready_unpin(context),
+            Self::Remote(remote) => remote.poll_written(context),
+        }
+    }
+
+    fn start_send(self: Pin<&mut Self>, message: Message) -> Result<(), Error> {
+        match self.get_mut() {
+            Self::WebSocket(socket) => socket.start_send_unpin(message),
+            Self::Remote(remote) => {
+                remote.write(message);
+                Ok(())
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self.get_mut() {
+            Self::WebSocket(socket) => socket.poll_flush_unpin(context),
+            Self::Remote(remote) => remote.poll_written(context),
+        }
+    }
+
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        match self.get_mut() {
+            Self::WebSocket(socket) => socket.poll_close_unpin(context),
+            Self::Remote(remote) => remote.poll_written(context),
+        }
+    }
+}
+
+/// Why and how a connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Closing {
     pub(crate) code: u16,
@@ -33,6 +125,12 @@ impl Closing {
     /// Codes from 4000 on are an application's own; the page knows this one.
     pub(crate) fn no_token() -> Self {
         Self { code: 4401, reason: "The token is missing or wrong.".to_owned() }
+    }
+
+    pub(crate) fn removed() -> Self {
+        let reason =
+            format!("This device was removed on {}.", crate::prune::head(crate::machine::name(), 64));
+        Self { code: 4403, reason }
     }
 
     pub(crate) fn message(&self) -> Message {

@@ -3,7 +3,7 @@
 //! Done by hand rather than with axum's extractor for one reason: a frame over the limit has to be answered with
 //! close 1009, and a client reads that only if the bytes that it is still sending are read as well.
 
-use super::{Closing, Socket};
+use super::Closing;
 use axum::{
     body::Body,
     extract::Request,
@@ -23,7 +23,7 @@ use tokio_tungstenite::{
     },
 };
 
-pub(super) type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
+pub(crate) type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// How long, and how much, is read from a client that was told to stop.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
@@ -64,7 +64,7 @@ pub(crate) fn upgrade(mut request: Request, protocol: Option<&'static str>) -> (
 }
 
 /// Waits for the upgraded stream and speaks WebSocket on it.
-pub(crate) async fn open(upgrade: OnUpgrade, frame_limit: usize) -> Option<Socket> {
+pub(crate) async fn open(upgrade: OnUpgrade, frame_limit: usize) -> Option<WebSocket> {
     let stream = upgrade.await.ok()?;
     let config = WebSocketConfig::default()
         .read_buffer_size(crate::limits::SOCKET_BUFFER)
@@ -75,7 +75,7 @@ pub(crate) async fn open(upgrade: OnUpgrade, frame_limit: usize) -> Option<Socke
 }
 
 /// Sends a close frame and reads on for a moment, so that the client gets to see it.
-pub(crate) async fn close(mut socket: Socket, closing: &Closing) {
+pub(crate) async fn close(mut socket: WebSocket, closing: &Closing) {
     let ending = async {
         if socket.send(closing.message()).await.is_err() {
             return;

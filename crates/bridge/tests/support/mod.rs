@@ -8,6 +8,7 @@
 )]
 
 pub mod agents;
+pub mod remote;
 
 use futures::{SinkExt, StreamExt};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor, NetworkConfig, Providers};
@@ -39,7 +40,7 @@ use tokio_tungstenite::{
 };
 
 /// Longer than anything here may take; a test that hangs fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub type Emit<'a> = &'a (dyn Fn(SessionUpdate) + Sync);
 type Script = Box<dyn Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync>;

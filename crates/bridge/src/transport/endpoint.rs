@@ -1,0 +1,323 @@
+//! The requests to ACP's door: an upgrade becomes a WebSocket; `POST` brings a frame, `GET` opens a stream of events and
+//! `DELETE` ends the connection.
+//!
+//! This is ACP's RFD "Streamable HTTP & WebSocket transport" as its official clients speak it, over HTTP/1.1 as well as
+//! over what a proxy makes of it. Whoever asks was let in already, and finds the connections of its own device only. One
+//! addition: a client whose `initialize` has `clientCapabilities._meta.openagents.oneStream` gets everything on the
+//! connection's stream, because a browser opens few sockets.
+
+use super::{
+    Socket,
+    event_stream::Refusal,
+    remote::{Connection, Remotes},
+    websocket,
+};
+use crate::{
+    access::Pass,
+    acp::{self, Opening},
+    auth::{self, SUBPROTOCOL},
+    error::Fault,
+    http::Caller,
+    inspect::Line,
+    limits::ACP_FRAME,
+    rpc::{self, Incoming, Malformed},
+    shared::Shared,
+};
+use axum::{
+    body::Body,
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+};
+use futures::StreamExt;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+use tokio_util::sync::CancellationToken;
+
+/// Says which connection a request belongs to.
+const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
+/// Says which session a request is about.
+const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+/// How long a body may take; sixteen MiB in this time is a slow network.
+const BODY_TIME: Duration = Duration::from_secs(60);
+/// How long, and how much, is read on of a body that is too long: its sender reads no answer before.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+const DRAIN_BYTES: usize = 256 << 20;
+/// How long `initialize` may take.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How often an idle stream shows that it is alive.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// The methods about one session: their requests have to say which.
+const SESSION_METHODS: &[&str] = &[
+    "session/cancel",
+    "session/close",
+    "session/delete",
+    "session/fork",
+    "session/load",
+    "session/prompt",
+    "session/resume",
+    "session/set_config_option",
+    "session/set_mode",
+    "session/set_model",
+];
+
+/// Answers a request of somebody who was let in.
+pub(crate) async fn answer(
+    shared: Arc<Shared>,
+    request: Request,
+    caller: Caller,
+    pass: Arc<Pass>,
+) -> Response {
+    let answer = match *request.method() {
+        _ if websocket::is_upgrade(request.headers()) => open_socket(shared, request, caller, pass),
+        Method::POST => post(&shared, request, &caller, pass).await,
+        Method::GET => open_stream(&shared, request.headers(), &pass, caller.cut),
+        Method::DELETE => known(&shared, request.headers(), &pass).map(|connection| {
+            connection.end();
+            StatusCode::ACCEPTED.into_response()
+        }),
+        _ => {
+            let allowed = [(header::ALLOW, "GET, POST, DELETE")];
+            Err((StatusCode::METHOD_NOT_ALLOWED, allowed, "Frames are posted here.\n").into_response())
+        }
+    };
+    answer.unwrap_or_else(|refusal| refusal)
+}
+
+type Answer = Result<Response, Response>;
+
+fn open_socket(shared: Arc<Shared>, request: Request, caller: Caller, pass: Arc<Pass>) -> Answer {
+    let visit = shared.enter(pass, caller.address).ok_or_else(no_place)?;
+    let protocol = auth::offers_protocol(request.headers()).then_some(SUBPROTOCOL);
+    let (mut response, upgrade) = websocket::upgrade(request, protocol);
+    if let Some(upgrade) = upgrade {
+        let line = Line::new("acp");
+        name(response.headers_mut(), CONNECTION_ID, &line.id);
+        let connections = shared.connections.clone();
+        connections.spawn(async move {
+            if let Some(socket) = websocket::open(upgrade, ACP_FRAME).await {
+                let (cut, closing) = (CancellationToken::new(), caller.closing.clone());
+                let opening = Opening { line, visit, cut, closing };
+                acp::serve(shared, Socket::WebSocket(Box::new(socket)), opening).await;
+            }
+            drop(caller);
+        });
+    }
+    Ok(response)
+}
+
+async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc<Pass>) -> Answer {
+    let (parts, body) = request.into_parts();
+    if !is_json(&parts.headers) {
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "The content type must be application/json."));
+    }
+    // Whom nobody knows sends no 16 MiB.
+    let connection = match parts.headers.contains_key(&CONNECTION_ID) {
+        true => Some(known(shared, &parts.headers, &pass)?),
+        false => None,
+    };
+    let text = read(&parts.headers, body).await?;
+    let message = rpc::parse(&text).map_err(|malformed| unreadable(&malformed))?;
+    let Some(connection) = connection else {
+        return match message {
+            Incoming::Request { id, method, params } if method == "initialize" => {
+                initialize(shared, caller, pass, (id.as_str(), text.clone()), &params).await
+            }
+            _ => Err(no_connection()),
+        };
+    };
+    let named = header_text(&parts.headers, &SESSION_ID);
+    match &message {
+        Incoming::Request { id, method, params } => {
+            if let Some(session) = session_of(method, params, named)? {
+                connection.expect(id.as_str(), session);
+            }
+        }
+        Incoming::Notification { method, params } => drop(session_of(method, params, named)?),
+        Incoming::Response { .. } => {}
+    }
+    match connection.post(text).await {
+        true => Ok(StatusCode::ACCEPTED.into_response()),
+        false => Err(unknown()),
+    }
+}
+
+/// Opens a connection, unless it is refused.
+async fn initialize(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    pass: Arc<Pass>,
+    frame: (&str, Utf8Bytes),
+    params: &Value,
+) -> Answer {
+    let visit = shared.enter(pass.clone(), caller.address).ok_or_else(no_place)?;
+    let one_stream = params["clientCapabilities"]["_meta"]["openagents"]["oneStream"] == true;
+    let opening = Opening {
+        line: Line::new("acp"),
+        visit,
+        cut: CancellationToken::new(),
+        closing: caller.closing.clone(),
+    };
+    let (id, answered) = Remotes::open(shared, opening, frame, one_stream);
+    let connection = shared.remotes.find(&id, &pass);
+    let Ok(Ok(answer)) = timeout(ANSWER_TIME, answered).await else {
+        connection.iter().for_each(|connection| connection.end());
+        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "The connection ended before it began."));
+    };
+    let mut response = ([(header::CONTENT_TYPE, JSON)], answer.as_str().to_owned()).into_response();
+    if serde_json::from_str::<Outcome<'_>>(&answer).is_ok_and(|outcome| outcome.error.is_some()) {
+        connection.iter().for_each(|connection| connection.end());
+        return Ok(response);
+    }
+    name(response.headers_mut(), CONNECTION_ID, &id);
+    Ok(response)
+}
+
+#[derive(Deserialize)]
+struct Outcome<'a> {
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+fn open_stream(shared: &Shared, headers: &HeaderMap, pass: &Pass, cut: CancellationToken) -> Answer {
+    if !accepts_events(headers) {
+        return Err(refuse(
+            StatusCode::NOT_ACCEPTABLE,
+            "A stream of events must be accepted: text/event-stream.",
+        ));
+    }
+    let connection = known(shared, headers, pass)?;
+    let session = header_text(headers, &SESSION_ID);
+    let reader = connection.read(session.map(Into::into), cut).map_err(|refusal| match refusal {
+        Refusal::Taken => refuse(StatusCode::CONFLICT, "This stream is read already."),
+        Refusal::TooMany => refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many streams."),
+        Refusal::Over => unknown(),
+    })?;
+    // An event at the start makes every proxy and browser pass the headers on.
+    let opened = futures::stream::once(async { Ok(Event::default().comment("")) });
+    let alive = KeepAlive::new().interval(ALIVE);
+    let mut response = Sse::new(opened.chain(reader)).keep_alive(alive).into_response();
+    let answer = response.headers_mut();
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    for echoed in [CONNECTION_ID, SESSION_ID] {
+        if let Some(value) = headers.get(&echoed) {
+            answer.insert(echoed, value.clone());
+        }
+    }
+    Ok(response)
+}
+
+fn known(shared: &Shared, headers: &HeaderMap, pass: &Pass) -> Result<Arc<Connection>, Response> {
+    let id = headers.get(&CONNECTION_ID).ok_or_else(no_connection)?;
+    let found = id.to_str().ok().and_then(|id| shared.remotes.find(id, pass));
+    found.ok_or_else(unknown)
+}
+
+/// Returns the session that a message is about: the header and the params have to say the same.
+fn session_of<'a>(
+    method: &str,
+    params: &'a Value,
+    named: Option<&'a str>,
+) -> Result<Option<&'a str>, Response> {
+    let said = params["sessionId"].as_str();
+    match (said, named) {
+        (Some(said), Some(named)) if said != named => {
+            Err(refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id and the params name two sessions."))
+        }
+        (None, None) if SESSION_METHODS.contains(&method) => {
+            Err(refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id is missing."))
+        }
+        _ => Ok(said),
+    }
+}
+
+/// Reads a body to its end.
+async fn read(headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Response> {
+    let too_long =
+        || refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A frame may have {ACP_FRAME} bytes at most."));
+    let length = header_text(headers, &header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    // Whoever asks first whether it may send has not sent anything.
+    if length.is_some_and(|length| length > ACP_FRAME as u64) && headers.contains_key(header::EXPECT) {
+        return Err(too_long());
+    }
+    let (mut chunks, mut bytes, deadline) = (body.into_data_stream(), Vec::new(), Instant::now() + BODY_TIME);
+    loop {
+        match timeout_at(deadline, chunks.next()).await {
+            Ok(Some(Ok(chunk))) if bytes.len() + chunk.len() <= ACP_FRAME => bytes.extend_from_slice(&chunk),
+            Ok(Some(Ok(_))) => break,
+            Ok(Some(Err(_))) => return Err(refuse(StatusCode::BAD_REQUEST, "The body broke off.")),
+            Ok(None) => {
+                return Utf8Bytes::try_from(bytes).map_err(|_| {
+                    unreadable(&Malformed { id: None, fault: Fault::parse("The frame is not UTF-8 text.") })
+                });
+            }
+            Err(_) => return Err(refuse(StatusCode::REQUEST_TIMEOUT, "The body took too long.")),
+        }
+    }
+    drop(bytes);
+    let draining = async {
+        let mut read = 0;
+        while let Some(Ok(chunk)) = chunks.next().await {
+            read += chunk.len();
+            if read > DRAIN_BYTES {
+                break;
+            }
+        }
+    };
+    let _ = timeout(DRAIN_TIME, draining).await;
+    Err(too_long())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = header_text(headers, &header::CONTENT_TYPE).and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON))
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
+    let mut kinds = accepted.flat_map(|value| value.split(','));
+    kinds.any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(EVENTS)))
+}
+
+fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn name(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// What is no message goes no further; the answer is JSON-RPC's own.
+fn unreadable(malformed: &Malformed) -> Response {
+    let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
+    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], text).into_response()
+}
+
+fn no_place() -> Response {
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.")
+}
+
+fn no_connection() -> Response {
+    refuse(StatusCode::BAD_REQUEST, "Acp-Connection-Id is missing; a connection begins with initialize.")
+}
+
+fn unknown() -> Response {
+    refuse(StatusCode::NOT_FOUND, "There is no such connection; begin again with initialize.")
+}
+
+fn refuse(status: StatusCode, sentence: &str) -> Response {
+    (status, format!("{sentence}\n")).into_response()
+}

@@ -1,0 +1,163 @@
+//! A connection of the remote transport: frames come in by requests and go out as events.
+
+use super::{
+    Closing, Socket,
+    event_stream::{Reader, Refusal, Streams, Target},
+};
+use crate::{
+    access::{Pass, Who},
+    acp::{self, Opening},
+    shared::Shared,
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio_util::sync::CancellationToken;
+
+/// Frames that were posted and not read yet; the next request waits.
+const POSTED: usize = 4;
+/// How long readers have to take what waits for them when a connection has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The remote connections of a bridge, by their id.
+#[derive(Debug, Default)]
+pub(crate) struct Remotes(Mutex<HashMap<Arc<str>, Arc<Connection>>>);
+
+/// What the requests of a client find.
+#[derive(Debug)]
+pub(super) struct Connection {
+    who: Who,
+    posted: mpsc::Sender<Utf8Bytes>,
+    streams: Arc<Streams>,
+    cut: CancellationToken,
+}
+
+impl Remotes {
+    /// Finds a connection; nobody finds one of somebody else.
+    pub(super) fn find(&self, id: &str, pass: &Pass) -> Option<Arc<Connection>> {
+        self.lock().get(id).filter(|connection| connection.who == pass.who).cloned()
+    }
+
+    /// Opens a connection with its first frame, an `initialize` with this id. Returns the connection's id and what the
+    /// answer comes out of.
+    pub(super) fn open(
+        shared: &Arc<Shared>,
+        opening: Opening,
+        initialize: (&str, Utf8Bytes),
+        one_stream: bool,
+    ) -> (Arc<str>, oneshot::Receiver<Utf8Bytes>) {
+        let (id, frame) = initialize;
+        let (streams, answer) = Streams::new(id, one_stream);
+        let (posted, frames) = mpsc::channel(POSTED);
+        // The queue is empty.
+        let _ = posted.try_send(frame);
+        let (id, cut) = (opening.line.id.clone(), opening.cut.clone());
+        let who = opening.visit.pass.who.clone();
+        let connection = Connection { who, posted, streams: streams.clone(), cut: cut.clone() };
+        shared.remotes.lock().insert(id.clone(), Arc::new(connection));
+        let (line, shared) = (opening.line.clone(), shared.clone());
+        let connections = shared.connections.clone();
+        connections.spawn(async move {
+            let remote =
+                Remote { posted: frames, streams: streams.clone(), next: None, pong: false, waker: None };
+            let serving = async {
+                acp::serve(shared.clone(), Socket::Remote(remote), opening).await;
+                streams.end(None);
+            };
+            let watching = async {
+                streams.watch().await;
+                cut.cancel();
+            };
+            tokio::join!(serving, watching);
+            shared.remotes.lock().remove(&line.id);
+            if streams.is_read() {
+                tokio::time::sleep(LAST_WORDS).await;
+                streams.cut();
+            }
+        });
+        (id, answer)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Connection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Takes a frame in, in the order of the calls; false when the connection has ended.
+    pub(super) async fn post(&self, frame: Utf8Bytes) -> bool {
+        tokio::select! {
+            taken = self.posted.send(frame) => taken.is_ok(),
+            () = self.cut.cancelled() => false,
+        }
+    }
+
+    /// Remembers where the answer to a request about a session belongs.
+    pub(super) fn expect(&self, id: &str, session: &str) {
+        self.streams.expect(id, session);
+    }
+
+    /// Begins to read a stream; `cut` ends the exchange that carries it.
+    pub(super) fn read(&self, session: Target, cut: CancellationToken) -> Result<Reader, Refusal> {
+        self.streams.read(session, cut)
+    }
+
+    /// Ends the connection.
+    pub(super) fn end(&self) {
+        self.cut.cancel();
+    }
+}
+
+/// What a connection reads from and writes to, when its client sends requests.
+pub(crate) struct Remote {
+    posted: mpsc::Receiver<Utf8Bytes>,
+    streams: Arc<Streams>,
+    /// Waits for room in its stream.
+    next: Option<(Target, Utf8Bytes)>,
+    /// Whether the client is there is known from its streams: a ping needs no journey.
+    pong: bool,
+    waker: Option<Waker>,
+}
+
+impl Remote {
+    pub(super) fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Option<Message>> {
+        if std::mem::take(&mut self.pong) {
+            return Poll::Ready(Some(Message::Pong(Default::default())));
+        }
+        self.waker = Some(context.waker().clone());
+        self.posted.poll_recv(context).map(|frame| frame.map(Message::Text))
+    }
+
+    pub(super) fn poll_written(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if let Some((target, frame)) = &self.next {
+            if !self.streams.put(target, frame, context) {
+                return Poll::Pending;
+            }
+            self.next = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Takes a frame, once the one before it is written.
+    pub(super) fn write(&mut self, message: Message) {
+        match message {
+            Message::Text(frame) => self.next = self.streams.sort(&frame).map(|target| (target, frame)),
+            Message::Ping(_) => {
+                self.pong = true;
+                if let Some(waker) = self.waker.take() {
+                    waker.wake();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn close(self, closing: Option<&Closing>) {
+        self.streams.end(closing);
+    }
+}
