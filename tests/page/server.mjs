@@ -22,7 +22,7 @@ export class Server {
     });
     const server = new Server();
     server.#folders = folders;
-    const child = spawn(PROGRAM, ['serve', '--port', String(port), '--root', folders.workspace, '--json'], {
+    const child = spawn(PROGRAM, ['serve', '--port', String(port), '--root', folders.workspace, '--json', ...(folders.args ?? [])], {
       env: {
         ...process.env,
         // More threads than free cores make a model many times slower.

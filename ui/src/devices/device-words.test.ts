@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { doors, fingerprintGroups, knockWords, leftWords, seenWords } from './device-words';
+import { actionWords, doors, fingerprintGroups, knockWords, leftWords, seenWords } from './device-words';
 import { holds, limitWords } from './scope';
 
 const NOW = 10_000_000;
@@ -39,6 +39,10 @@ test('each door has the address that is typed', () => {
     { kind: 'app', address: '192.168.1.5:9099' } as const,
   ];
   expect(doors({ ...network, listeners }).map(({ address }) => address)).toEqual(['http://127.0.0.1:9099', 'https://192.168.1.5:9443', 'ws://192.168.1.5:9099']);
+});
+
+test('what is written down has words', () => {
+  expect([actionWords('session/prompt'), actionWords('pair.allowed'), actionWords('_openagents/new')]).toEqual(['Sent a prompt', 'Let a device in', '_openagents/new']);
 });
 
 test('a fingerprint is read in groups', () => {

@@ -23,6 +23,40 @@ export function knockWords(request: DeviceRequest): string {
   return request.kind === 'ios' ? `The OpenAgents app at ${request.address} wants to connect.` : `A device at ${request.address} wants to pair.`;
 }
 
+const ACTIONS: Readonly<Record<string, string>> = {
+  'pair.offered': 'Showed a pairing code',
+  'pair.stopped': 'Stopped pairing',
+  'pair.asked': 'Asked to be paired',
+  'pair.allowed': 'Let a device in',
+  'pair.declined': 'Declined a device',
+  'device.renamed': 'Renamed a device',
+  'device.scope': 'Changed what a device may do',
+  'device.removed': 'Removed a device',
+  'device.left': 'Unpaired itself',
+  'app.allowed': 'Let the iOS app in',
+  'app.declined': 'Declined the iOS app',
+  'app.removed': 'Cut off the iOS app',
+  'network.switched': 'Switched the network',
+  'access.refused': 'Was refused',
+  'approval.answered': 'Answered an approval',
+  'session/new': 'Began a session',
+  'session/prompt': 'Sent a prompt',
+  'session/cancel': 'Stopped a turn',
+  'session/close': 'Closed a session',
+  'session/delete': 'Deleted a session',
+  'session/set_mode': 'Chose who answers',
+  '_openagents/explore': 'Began an exploration',
+  '_openagents/delegate': 'Delegated work',
+  '_openagents/queue/remove': 'Took a prompt out of the queue',
+  '_openagents/approvals/answer': 'Answered an approval',
+  '_openagents/approvals/resume': 'Let an agent go on',
+};
+
+/** What was done from afar, for people; what has no words here is shown as it is written down. */
+export function actionWords(action: string): string {
+  return ACTIONS[action] ?? action;
+}
+
 /** Where the open doors are, as they are typed. */
 export function doors(network: NetworkState): { what: string; address: string }[] {
   return network.listeners.map(({ kind, address }) => {

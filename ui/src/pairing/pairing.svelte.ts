@@ -1,4 +1,5 @@
 import { pause } from '../connection/backoff';
+import { asSentence } from '../connection/sentence';
 import { codeTyped } from './code';
 import { claim, outcome, Refusal, type Claim } from './pairing-wire';
 import { DECLINED, EXPIRED, LOST, refusedWords } from './pairing-words';
@@ -83,7 +84,7 @@ export class Pairing {
           [this.code, this.given] = ['', false];
           return this.#onAllowed(answer.token);
         }
-        if (answer.state !== 'waiting') return this.cancel(answer.state === 'declined' ? DECLINED : EXPIRED);
+        if (answer.state !== 'waiting') return this.cancel(answer.state === 'declined' ? DECLINED : asSentence(answer.message ?? EXPIRED));
       } catch (error) {
         if (signal.aborted) return;
         // A bridge that knows nothing of it any more has handed out the answer already, or was started anew.

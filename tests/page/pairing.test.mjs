@@ -1,0 +1,159 @@
+// A device becomes a paired one: by the address of the QR code and by a typed code, with the real server.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { browser, server } from './stage.mjs';
+
+const BROKEN = /WebSocket connection|ERR_|401|403|429|Failed to load resource/;
+
+/** The desktop: its settings on the devices. */
+async function desktop(options) {
+  const tab = await Tab.open(browser, options);
+  await tab.page.goto(server.address);
+  await tab.live();
+  await tab.page.keyboard.press('Control+,');
+  await tab.page.getByRole('button', { name: 'Devices', exact: true }).click();
+  await tab.page.getByRole('heading', { name: 'Paired devices' }).waitFor();
+  return tab;
+}
+
+/** Shows a code on the desktop and returns it. */
+async function code({ page }) {
+  const shown = page.locator('[data-pairing] .code');
+  const before = (await shown.count()) > 0 ? await shown.innerText() : '';
+  await page.getByRole('button', { name: before === '' ? 'Pair a device' : 'New code', exact: true }).click();
+  await page.locator('[data-pairing] .code', before === '' ? {} : { hasNotText: before }).waitFor();
+  const text = await shown.innerText();
+  assert.match(text, /^[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}$/);
+  return text;
+}
+
+async function phone(hash = '', options = {}) {
+  const tab = await Tab.open(browser, { size: 'phone', ...options });
+  tab.expected.push(BROKEN);
+  await tab.page.goto(`${server.origin}/${hash}`);
+  return tab;
+}
+
+const pairs = ({ page }) => page.getByRole('button', { name: 'Pair this device' });
+const compare = ({ page }) => page.locator('[data-compare]');
+
+test('a phone is paired by the address of the QR code: both screens show the same, and the page goes on', async () => {
+  const one = await desktop();
+  const shown = await code(one);
+  await one.page.locator('[data-pairing]').scrollIntoViewIfNeeded();
+  await one.shootAll('pairing-code');
+  const two = await phone(`#pair=${shown}`);
+  assert.equal(new URL(two.page.url()).hash, '', 'the code is not kept in the address');
+  await two.page.getByLabel('Name of this device').fill('Test phone');
+  await two.shootAll('pairing-form');
+  await two.page.setViewportSize({ width: 360, height: 640 });
+  await pairs(two).click();
+  await compare(two).waitFor();
+  await two.shoot('pairing-compare');
+  await two.shootAll('pairing-compare');
+  const dialog = one.page.getByRole('dialog');
+  await dialog.getByText('A device wants to pair').waitFor();
+  const words = await compare(two).innerText();
+  assert.match(words, /^\d{3} \d{3}$/);
+  await dialog.getByText(words, { exact: true }).waitFor();
+  assert.equal(await dialog.getByLabel('Name').inputValue(), 'Test phone');
+  await one.shootAll('pairing-knock');
+
+  // A phone that is loaded again, or whose network is gone for a while, waits on.
+  await two.page.reload();
+  await compare(two).getByText(words).waitFor();
+  await two.context.setOffline(true);
+  await two.page.getByText('No connection to', { exact: false }).waitFor();
+  await two.shoot('pairing-away');
+  await two.context.setOffline(false);
+  await two.page.getByText('Waiting for', { exact: false }).waitFor();
+
+  await dialog.getByLabel('Name').fill('My phone');
+  await dialog.getByRole('button', { name: 'Allow' }).click();
+  await two.live();
+  await one.page.locator('[data-pairing]').waitFor({ state: 'detached' });
+  const row = one.page.getByRole('article', { name: 'My phone' });
+  await row.getByText('Connected').waitFor();
+  assert.equal(await row.getByRole('combobox').inputValue(), 'approve');
+  await row.scrollIntoViewIfNeeded();
+  await one.shoot('pairing-paired');
+  await two.page.reload();
+  await two.live();
+
+  // Less is allowed while it looks, and then nothing.
+  await row.getByRole('combobox').selectOption('view');
+  await two.page.getByText('This device may view. More can be allowed on', { exact: false }).waitFor();
+  await row.getByRole('button', { name: 'Remove' }).click();
+  await row.getByRole('button', { name: 'Remove it' }).click();
+  await two.page.getByText('This device was removed on', { exact: false }).waitFor();
+  await two.shootAll('pairing-removed');
+  await two.page.getByRole('button', { name: 'Pair again' }).click();
+  await two.page.getByRole('heading', { name: 'Pair this device' }).waitFor();
+  await one.close();
+  await two.close();
+});
+
+test('a code is typed on the page, leniently, and what is wrong with it is said', async () => {
+  const one = await desktop();
+  const two = await phone('', { theme: 'light' });
+  await pairs(two).click();
+  const field = two.page.getByLabel('Code', { exact: true });
+  await field.pressSequentially('aaaaaaaa');
+  assert.equal(await field.inputValue(), 'AAAA-AAAA');
+  await pairs(two).click();
+  await two.page.getByRole('alert').getByText('No device is being paired with this code.').waitFor();
+  await two.shootAll('pairing-wrong');
+  const shown = await code(one);
+  await field.fill('');
+  await field.pressSequentially(shown.toLowerCase().replace('-', ' ').replaceAll('0', 'o').replaceAll('1', 'l'));
+  assert.equal(await field.inputValue(), shown);
+  await pairs(two).click();
+  await compare(two).waitFor();
+
+  // Declined, and told so.
+  await one.page.getByRole('dialog').getByRole('button', { name: 'Decline' }).click();
+  await two.page.getByRole('alert').getByText('The computer declined.', { exact: false }).waitFor();
+  await pairs(two).click();
+  await compare(two).waitFor();
+  await one.page.getByRole('dialog').getByRole('radio', { name: 'View' }).check();
+  await one.page.getByRole('dialog').getByRole('button', { name: 'Allow' }).click();
+  await two.live();
+  await two.page.getByText('This device may view.', { exact: false }).waitFor();
+  assert.equal(await two.page.getByLabel('Prompt', { exact: true }).count(), 0);
+
+  // The code was used up.
+  const three = await phone(`#pair=${shown}`);
+  await pairs(three).click();
+  await three.page.getByRole('alert').getByText('This code has paired a device already.', { exact: false }).waitFor();
+  await three.close();
+
+  // A device gives up being paired by itself.
+  await two.page.getByRole('button', { name: 'Sessions' }).click();
+  await two.page.getByRole('button', { name: 'Settings' }).click();
+  await two.page.getByRole('button', { name: 'Devices', exact: true }).click();
+  await two.page.getByRole('button', { name: 'Unpair this device' }).click();
+  await two.page.getByRole('button', { name: 'Unpair', exact: true }).click();
+  await two.page.locator('[data-link=refused], [data-link=removed]').first().waitFor();
+  await one.page.getByText('Unpaired itself').or(one.page.getByText('None yet.')).first().waitFor();
+  await one.page.getByRole('button', { name: 'Read again' }).click();
+  await one.page.getByText('Unpaired itself').waitFor();
+  await one.page.getByRole('heading', { name: 'Recent remote actions' }).scrollIntoViewIfNeeded();
+  await one.shootAll('pairing-actions');
+  await one.close();
+  await two.close();
+});
+
+test('too many wrong codes have to wait, and the button says for how long', async () => {
+  const two = await phone();
+  await two.page.route('**/pair', (route) => route.fulfill({ status: 429, json: { code: 'slow_down', message: 'Too many.', retryAfterMs: 900 } }));
+  await pairs(two).click();
+  await two.page.getByLabel('Code', { exact: true }).fill('K7QX2M9P');
+  await pairs(two).click();
+  await two.page.getByRole('alert').getByText('Too many tries. Wait a second and try again.').waitFor();
+  assert.equal(await pairs(two).isDisabled(), true);
+  await two.page.waitForTimeout(1000);
+  assert.equal(await pairs(two).isDisabled(), false);
+  await two.close();
+});
