@@ -23,33 +23,44 @@ export async function askForNotifications(): Promise<NotificationState> {
   return notificationState();
 }
 
-/** Tells of an approval that waits, unless the page is in sight. Told of again, it replaces its notification. */
-export function notifyApproval({ id, sessionId, title, agent }: WaitingApproval): void {
-  if (document.visibilityState === 'visible' || notificationState() !== 'granted') return;
-  void shown(async (registration) => {
-    await registration.showNotification(`${agent} is waiting`, {
-      tag: id,
-      body: title,
-      icon: './icons/192.png',
-      badge: './icons/badge.png',
-      data: { sessionId },
-    });
-  });
+/** Told of and not answered. */
+const waiting = new Map<string, WaitingApproval>();
+
+document.addEventListener('visibilitychange', () => {
+  for (const approval of waiting.values()) {
+    if (document.visibilityState === 'visible') takeBack(approval.id);
+    else show(approval);
+  }
+});
+
+/** Tells of an approval that waits, as soon as the page is out of sight. Told of again, it replaces its notification. */
+export function notifyApproval(approval: WaitingApproval): void {
+  waiting.set(approval.id, approval);
+  if (document.visibilityState !== 'visible') show(approval);
 }
 
 /** It is answered or void: nobody has to be told any more. */
 export function withdrawApproval(id: string): void {
-  if (notificationState() !== 'granted') return;
-  void shown(async (registration) => {
+  waiting.delete(id);
+  takeBack(id);
+}
+
+function show({ id, sessionId, title, agent }: WaitingApproval): void {
+  reach(async (registration) => {
+    const said = { tag: id, body: title, icon: './icons/192.png', badge: './icons/badge.png', data: { sessionId } };
+    await registration.showNotification(`${agent} is waiting`, said);
+    // It was answered while it was being shown.
+    if (!waiting.has(id)) takeBack(id);
+  });
+}
+
+function takeBack(id: string): void {
+  reach(async (registration) => {
     for (const notification of await registration.getNotifications({ tag: id })) notification.close();
   });
 }
 
 /** The approval is on the page all the same: a notification that cannot be shown is no error. */
-async function shown(act: (registration: ServiceWorkerRegistration) => Promise<void>): Promise<void> {
-  try {
-    await act(await navigator.serviceWorker.ready);
-  } catch {
-    // The system takes none now.
-  }
+function reach(act: (registration: ServiceWorkerRegistration) => Promise<void>): void {
+  if (notificationState() === 'granted') void navigator.serviceWorker.ready.then(act).catch(() => undefined);
 }

@@ -14,7 +14,11 @@ export interface KeptItem {
   bytes: number;
   /** Only its end is kept. */
   cut: boolean;
+  /** The build of the page that kept it: another one may fold logs to something else. */
+  page: string;
 }
+
+const PAGE = new URL(import.meta.url).pathname;
 
 interface Schema extends DBSchema {
   items: { key: string; value: KeptItem; indexes: { seenAt: number } };
@@ -31,22 +35,22 @@ export class Shelf {
 
   /** Newest first. */
   list(): Promise<KeptItem[]> {
-    return this.#use([], async (db) => (await db.getAllFromIndex('items', 'seenAt')).reverse());
+    return this.#use([], async (db) => (await db.getAllFromIndex('items', 'seenAt')).filter(({ page }) => page === PAGE).reverse());
   }
 
   read(id: string): Promise<{ item: KeptItem; fold: Fold } | null> {
     return this.#use(null, async (db) => {
       const [item, fold] = await Promise.all([db.get('items', id), db.get('folds', id)]);
-      return item === undefined || fold === undefined ? null : { item, fold };
+      return item?.page !== PAGE || fold === undefined ? null : { item, fold };
     });
   }
 
   /** Keeps a session, and lets those go that were not seen for longest. */
-  keep(item: KeptItem, fold: Fold): Promise<void> {
+  keep(item: Omit<KeptItem, 'page'>, fold: Fold): Promise<void> {
     return this.#use(undefined, async (db) => {
       const transaction = db.transaction(['items', 'folds'], 'readwrite');
       const [items, folds] = [transaction.objectStore('items'), transaction.objectStore('folds')];
-      void items.put(item);
+      void items.put({ ...item, page: PAGE });
       void folds.put(fold, item.id);
       for (const id of surplus((await items.index('seenAt').getAll()).reverse())) {
         void items.delete(id);
