@@ -14,7 +14,7 @@ test('a short session is kept whole', () => {
 
 test('of a long session the end is kept, and the log begins anew', () => {
   const kept = keepable(fold('a'.repeat(500), 'b'.repeat(500), 'c'.repeat(500)), 1_300);
-  expect([kept.cut, kept.fold.seq, kept.fold.title, kept.fold.rows.map((row) => row.key)]).toEqual([true, 0, 'T', ['m1', 'm2']]);
+  expect([kept.cut, kept.fold.seq, kept.fold.title, kept.fold.rows.map((row) => row.key)]).toEqual([true, 0, 'T', ['u1', 'u2']]);
 });
 
 test.each([
