@@ -1,13 +1,13 @@
 //! The last frames of every connection, for the debug panel. Kept in memory only, never logged.
 
-use crate::sessions::Wake;
+use crate::{sessions::Wake, store::now_ms};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::Notify;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Frames that are kept.
 const FRAMES: usize = 2000;
@@ -60,7 +60,7 @@ pub(crate) struct Frame {
     client: Arc<str>,
     direction: Direction,
     bytes: usize,
-    json: Box<str>,
+    json: Utf8Bytes,
 }
 
 impl Frame {
@@ -79,7 +79,7 @@ impl Frame {
             "client": self.client,
             "direction": match self.direction { Direction::In => "in", Direction::Out => "out" },
             "bytes": self.bytes,
-            "json": self.json,
+            "json": self.json.as_str(),
         });
         // Found here rather than when the frame went by: most are never looked at.
         let (method, id) = method_and_id(&self.json);
@@ -125,26 +125,40 @@ struct Ring {
 }
 
 impl Inspector {
-    /// Remembers a frame.
-    pub(crate) fn record(&self, line: &Line, direction: Direction, text: &str) {
-        let json: Box<str> = crate::prune::head(text, FRAME_BYTES).into();
-        let ts = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX));
-        let mut ring = self.lock();
-        ring.last += 1;
-        ring.bytes += json.len();
-        let frame = Frame {
-            n: ring.last,
-            ts,
-            connection: line.id.clone(),
-            door: line.door,
-            client: line.client(),
-            direction,
-            bytes: text.len(),
-            json,
+    /// Remembers a frame that a client sent.
+    pub(crate) fn record_in(&self, line: &Line, text: &str) {
+        let kept = crate::prune::head(text, FRAME_BYTES).into();
+        self.record(line, Direction::In, std::iter::once((text.len(), kept)));
+    }
+
+    /// Remembers frames that a client is sent. Most are never looked at, and many are sent to more than one client: a
+    /// text is shared with the others, not copied.
+    pub(crate) fn record_out(&self, line: &Line, texts: &[Utf8Bytes]) {
+        let keep = |text: &Utf8Bytes| match text.len() > FRAME_BYTES {
+            true => (text.len(), crate::prune::head(text, FRAME_BYTES).into()),
+            false => (text.len(), text.clone()),
         };
-        ring.frames.push_back(Arc::new(frame));
+        self.record(line, Direction::Out, texts.iter().map(keep));
+    }
+
+    fn record(
+        &self,
+        line: &Line,
+        direction: Direction,
+        texts: impl ExactSizeIterator<Item = (usize, Utf8Bytes)>,
+    ) {
+        if texts.len() == 0 {
+            return;
+        }
+        let (client, ts) = (line.client(), now_ms());
+        let mut ring = self.lock();
+        for (bytes, json) in texts {
+            ring.last += 1;
+            ring.bytes += json.len();
+            let (n, connection, client) = (ring.last, line.id.clone(), client.clone());
+            let frame = Frame { n, ts, connection, door: line.door, client, direction, bytes, json };
+            ring.frames.push_back(Arc::new(frame));
+        }
         while ring.frames.len() > FRAMES || ring.bytes > BYTES {
             let Some(oldest) = ring.frames.pop_front() else { break };
             ring.bytes -= oldest.json.len();
@@ -202,7 +216,7 @@ mod tests {
     fn the_ring_keeps_the_last_two_thousand() {
         let (inspector, line) = (Inspector::default(), Line::new("acp"));
         for n in 0..2500 {
-            inspector.record(&line, Direction::In, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"x"}}"#));
+            inspector.record_in(&line, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"x"}}"#));
         }
         let (frames, last) = inspector.snapshot();
         assert_eq!((frames.len(), frames[0].n, last), (2000, 501, 2500));
@@ -215,10 +229,10 @@ mod tests {
     fn a_frame_says_what_it_is() {
         let (inspector, line) = (Inspector::default(), Line::new("ios"));
         line.introduce("OpenAgents iOS");
-        inspector.record(&line, Direction::Out, r#"{"jsonrpc":"2.0","id":"a","result":{}}"#);
+        inspector.record_out(&line, &[r#"{"jsonrpc":"2.0","id":"a","result":{}}"#.into()]);
         let long =
             format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":"{}"}}"#, "é".repeat(50_000));
-        inspector.record(&line, Direction::Out, &long);
+        inspector.record_out(&line, &[long.as_str().into()]);
         let wires: Vec<Value> = inspector.snapshot().0.iter().map(|frame| frame.to_wire()).collect();
         assert_eq!(wires[0]["id"], "a");
         assert_eq!(wires[0]["client"], "OpenAgents iOS");
@@ -232,7 +246,7 @@ mod tests {
     fn huge_frames_do_not_fill_the_memory() {
         let (inspector, line) = (Inspector::default(), Line::new("acp"));
         let text = "x".repeat(1 << 20);
-        (0..2000).for_each(|_| inspector.record(&line, Direction::Out, &text));
+        (0..2000).for_each(|_| inspector.record_out(&line, &[text.as_str().into()]));
         assert!(inspector.lock().bytes <= BYTES);
         assert!(inspector.snapshot().0.len() >= ANSWER / (FRAME_BYTES * 2 + 256));
     }

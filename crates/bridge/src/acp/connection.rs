@@ -9,7 +9,7 @@ use super::{
 use crate::{
     access::{Pass, Visit},
     connection::{self, Door, Lifeline, Manner},
-    inspect::{Direction, Line},
+    inspect::Line,
     limits::ACP_FRAME,
     outbox::{Dialect, Out, Projected},
     rpc::{self, Incoming},
@@ -21,6 +21,7 @@ use crate::{
 use openagents_core::{approval::Approval, model::Activity};
 use serde_json::json;
 use std::sync::Arc;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
 /// What an authenticated connection begins with.
@@ -75,7 +76,7 @@ impl Door for AcpDoor {
             _ => false,
         };
         if !about_inspection {
-            self.methods.shared().inspector.record(&self.line, Direction::In, text);
+            self.methods.shared().inspector.record_in(&self.line, text);
         }
         match parsed {
             Ok(Incoming::Request { id, method, params }) => self.methods.request(id, &method, params).await,
@@ -101,10 +102,15 @@ struct Acp {
 }
 
 impl Dialect for Acp {
+    const IN_PAGES: bool = true;
+
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Projected> {
         let frame = |stored: &Arc<Stored>| {
-            let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
-            Projected { text: rpc::notification("session/update", &params), covers: stored.seq }
+            let text = stored.frame.get_or_make(|| {
+                let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
+                rpc::notification("session/update", &params)
+            });
+            Projected { text, covers: stored.seq }
         };
         page.iter().map(frame).collect()
     }
@@ -126,12 +132,9 @@ impl Dialect for Acp {
         self.requests.update(session.id(), pending, self.pass.scope())
     }
 
-    fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Projected> {
-        let frame = |folded: &Folded| Projected {
-            text: rpc::notification("session/update", &to_wire::folded(session.id(), folded)),
-            covers: 0,
-        };
-        page.iter().map(frame).collect()
+    fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Utf8Bytes> {
+        let frame = |folded| rpc::notification("session/update", &to_wire::folded(session.id(), folded));
+        page.iter().map(|folded| frame(folded).into()).collect()
     }
 
     fn fold_ends(&mut self, session: &Session, seq: u64) -> Option<String> {

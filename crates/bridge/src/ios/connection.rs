@@ -12,7 +12,7 @@ use super::{
 use crate::{
     connection::{self, Door, Ended, Manner},
     http::Caller,
-    inspect::{Direction, Line},
+    inspect::Line,
     limits::{IOS_FRAME, STRANGER_FRAME, Stranger},
     outbox::{Dialect, Out, Outbox, PAGE, Projected},
     rpc::{self, Incoming},
@@ -94,7 +94,7 @@ impl Door for IosDoor {
     }
 
     async fn frame(&mut self, text: &str, cancelled: bool) -> Result<(), Closing> {
-        self.methods.shared().inspector.record(&self.line, Direction::In, text);
+        self.methods.shared().inspector.record_in(&self.line, text);
         if self.stranger.is_some() && text.len() > STRANGER_FRAME {
             return Err(Closing::too_big(STRANGER_FRAME));
         }
@@ -140,6 +140,8 @@ impl Ios {
 }
 
 impl Dialect for Ios {
+    const IN_PAGES: bool = false;
+
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
         let sessions = &mut self.sessions;
         let (own, view, fold_to) = self.phone.with(|state| {
@@ -193,7 +195,7 @@ impl Dialect for Ios {
 
 fn frames(session: &Session, shown: Vec<Shown>) -> Vec<Projected> {
     let frame = |shown: Shown| Projected {
-        text: rpc::notification("session/update", &to_wire::note(session.id(), shown.update)),
+        text: rpc::notification("session/update", &to_wire::note(session.id(), shown.update)).into(),
         covers: shown.covers,
     };
     shown.into_iter().map(frame).collect()

@@ -24,6 +24,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU32, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
 };
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     limits: AccessLimits,
     store: Store,
     state: Mutex<State>,
+    /// Connections that follow it, as of the last that came.
+    readers: AtomicU32,
     /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
     pub(super) asking: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
@@ -122,6 +125,7 @@ impl Session {
             limits: row.limits,
             store,
             state: Mutex::new(state),
+            readers: AtomicU32::new(0),
             asking: Default::default(),
             setting_mode: Mutex::default(),
             mirror: Mutex::default(),
@@ -206,6 +210,11 @@ impl Session {
         (changes != known).then(|| (changes, state.pending.all().to_vec()))
     }
 
+    /// Returns how many connections follow it, roughly.
+    pub(crate) fn readers(&self) -> u32 {
+        self.readers.load(Ordering::Relaxed)
+    }
+
     /// Wakes `wake` from now on whenever the head changes.
     pub(crate) fn watch(&self, wake: &Wake) {
         let mut state = self.lock();
@@ -213,6 +222,8 @@ impl Session {
         if !state.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
             state.watchers.push(Arc::downgrade(wake));
         }
+        let readers = u32::try_from(state.watchers.len()).unwrap_or(u32::MAX);
+        self.readers.store(readers, Ordering::Relaxed);
     }
 
     /// Returns at most `limit` updates after `since`.

@@ -37,9 +37,10 @@ use reader::Readers;
 use rusqlite::Transaction;
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 use tokio::sync::oneshot;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use writer::{Job, Write, Writer};
 
 /// One numbered update of a session.
@@ -51,6 +52,25 @@ pub struct Stored {
     pub ts: i64,
     /// What happened.
     pub update: SessionUpdate,
+    /// The same as it goes over the wire.
+    pub(crate) frame: SharedFrame,
+}
+
+/// The text of a frame, made once for all who are sent it. Goes with the update, which is in memory for a while.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedFrame(OnceLock<Utf8Bytes>);
+
+impl SharedFrame {
+    pub(crate) fn get_or_make(&self, make: impl FnOnce() -> String) -> Utf8Bytes {
+        self.0.get_or_init(|| make().into()).clone()
+    }
+}
+
+/// It says nothing that the update does not say.
+impl PartialEq for SharedFrame {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// Why the store cannot do what it was asked for.

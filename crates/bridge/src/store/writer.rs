@@ -281,7 +281,8 @@ fn append(
             }
             _ => {}
         }
-        rows.push(Arc::new(Stored { seq: head.seq, ts: head.ts, update: update.clone() }));
+        let (seq, ts, update) = (head.seq, head.ts, update.clone());
+        rows.push(Arc::new(Stored { seq, ts, update, frame: Default::default() }));
     }
     if !rows.is_empty() {
         transaction

@@ -133,6 +133,11 @@ impl Closing {
         Self { code: 4403, reason }
     }
 
+    /// Closes a socket that takes nothing. What was written up to update `written` may have been read.
+    pub(crate) fn too_slow(written: u64) -> Self {
+        Self { code: 4408, reason: format!("Attach again from update {written}.") }
+    }
+
     pub(crate) fn message(&self) -> Message {
         Message::Close(Some(CloseFrame {
             code: CloseCode::from(self.code),

@@ -1,0 +1,193 @@
+//! Reads on in the sessions that a connection follows.
+
+use super::{Dialect, End, Projected, Pump};
+use crate::{
+    sessions::{Folding, Session, StoredLog, beside},
+    store::StoreError,
+    transport::Closing,
+};
+use std::sync::Arc;
+
+/// Updates that are read at a time.
+pub(crate) const PAGE: usize = 64;
+
+/// Where a client begins to read a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// After this update.
+    Update(u64),
+    /// With what the log comes to up to this update.
+    Folded(u64),
+}
+
+/// A session that a connection follows, as it was left.
+#[derive(Debug)]
+pub(crate) struct Follow {
+    pub(crate) session: Arc<Session>,
+    /// The last update that the client has certainly been sent.
+    pub(crate) written: u64,
+    read: u64,
+    /// What is sent before the updates after `read`.
+    folding: Option<Box<Folding<StoredLog>>>,
+    rested: bool,
+    told: u64,
+    /// The change of activity that the client knows of.
+    activity: u64,
+    /// The change of the pending approvals that the client knows of.
+    approvals: u64,
+    /// The change of the queue that the client knows of; `None` when it has to be told.
+    queue: Option<u64>,
+}
+
+impl Follow {
+    /// Returns the number of the last update that was sent, in whatever form.
+    fn reached(&self) -> u64 {
+        if self.folding.is_some() { 0 } else { self.read }
+    }
+}
+
+impl<D: Dialect> Pump<D> {
+    pub(super) fn follow(&mut self, session: Arc<Session>, from: From) {
+        session.watch(&self.wake);
+        let told = session.head().failure.map_or(0, |failure| failure.number);
+        // What is going on is told to whoever comes in the middle of it; that nothing is goes without saying.
+        let (changes, doing) = session.activity();
+        let activity = if doing.is_some() { 0 } else { changes };
+        let (changes, queued) = session.queue();
+        let queue = queued.is_empty().then_some(changes);
+        let (read, folding) = match from {
+            From::Update(since) => (since, None),
+            From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
+        };
+        let (written, rested, approvals) = (read, false, 0);
+        let follow = Follow { session, written, read, folding, rested, told, activity, approvals, queue };
+        match self.follows.iter_mut().find(|known| Arc::ptr_eq(&known.session, &follow.session)) {
+            Some(known) => *known = follow,
+            None => self.follows.push(follow),
+        }
+    }
+
+    pub(super) async fn advance(&mut self, index: usize) -> Result<bool, End> {
+        let Some(follow) = self.follows.get_mut(index) else { return Ok(false) };
+        if let Some(folding) = follow.folding.take() {
+            return self.advance_fold(index, folding).await;
+        }
+        let (session, read, told) = (follow.session.clone(), follow.read, follow.told);
+        let head = session.head();
+        if head.seq > read {
+            let page = session.read_after(read, PAGE).await.map_err(|error| Some(unreadable(&error)))?;
+            let Some(last) = page.last().map(|update| update.seq) else { return Ok(false) };
+            let frames = self.sender.dialect.project(&session, &page, head.seq - read);
+            self.write_all(index, frames).await?;
+            let held_back = self.sender.dialect.held_back(&session);
+            if let Some(follow) = self.follows.get_mut(index) {
+                (follow.read, follow.rested) = (last, false);
+                follow.written = held_back.map_or(last, |first| first.saturating_sub(1));
+            }
+            return Ok(true);
+        }
+        let changes = session.queue_changes();
+        if follow.queue != Some(changes) {
+            let (changes, queued) = session.queue();
+            if let Some(text) = self.sender.dialect.queue(&session, &queued) {
+                self.write(text).await?;
+            }
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.queue = Some(changes);
+            }
+            return Ok(true);
+        }
+        let (changes, doing) = session.activity();
+        if changes != follow.activity {
+            if let Some(text) = self.sender.dialect.activity(&session, doing) {
+                self.write(text).await?;
+            }
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.activity = changes;
+            }
+            return Ok(true);
+        }
+        if let Some((changes, pending)) = session.approvals_since(follow.approvals) {
+            for text in self.sender.dialect.approvals(&session, &pending) {
+                self.write(text).await?;
+            }
+            if let Some(follow) = self.follows.get_mut(index) {
+                follow.approvals = changes;
+            }
+            return Ok(true);
+        }
+        let rests = !head.running && !follow.rested;
+        if rests {
+            let frames = self.sender.dialect.rest(&session);
+            self.write_all(index, frames).await?;
+        }
+        let failure = head.failure.filter(|failure| failure.number > told);
+        if let Some(failure) = &failure {
+            let text = self.sender.dialect.failed(&session, &failure.message);
+            self.write(text).await?;
+        }
+        if let Some(follow) = self.follows.get_mut(index) {
+            if rests {
+                (follow.rested, follow.written) = (true, read);
+            }
+            follow.told = failure.map_or(told, |failure| failure.number);
+        }
+        Ok(false)
+    }
+
+    /// Sends a page of what the log comes to.
+    async fn advance_fold(
+        &mut self,
+        index: usize,
+        mut folding: Box<Folding<StoredLog>>,
+    ) -> Result<bool, End> {
+        let Some(follow) = self.follows.get(index) else { return Ok(false) };
+        let (session, until) = (follow.session.clone(), follow.read);
+        let read = move || (folding.next(), folding);
+        let (page, folding) = beside(read).await.ok_or_else(|| Some(unreadable(&StoreError::Closed)))?;
+        let page = page.map_err(|error| Some(unreadable(&error)))?;
+        if page.is_empty() {
+            if let Some(text) = self.sender.dialect.fold_ends(&session, until) {
+                self.write(text).await?;
+            }
+            return Ok(true);
+        }
+        let frames = self.sender.dialect.folded(&session, &page);
+        self.write_page(frames).await?;
+        if let Some(follow) = self.follows.get_mut(index) {
+            follow.folding = Some(folding);
+        }
+        Ok(true)
+    }
+
+    async fn write_all(&mut self, index: usize, frames: Vec<Projected>) -> Result<(), End> {
+        let step = if D::IN_PAGES { frames.len().max(1) } else { 1 };
+        for page in frames.chunks(step) {
+            self.write_page(page.iter().map(|frame| frame.text.clone()).collect()).await?;
+            if let (Some(follow), Some(last)) = (self.follows.get_mut(index), page.last()) {
+                follow.written = last.covers;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the responses whose time has come, in the order of their requests.
+    pub(super) async fn answer(&mut self) -> Result<(), End> {
+        let mut index = 0;
+        while let Some((session, seq, _)) = self.waiting.get(index) {
+            let read =
+                self.follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)).map(Follow::reached);
+            if read.is_some_and(|read| read < *seq) {
+                index += 1;
+                continue;
+            }
+            let (_, _, text) = self.waiting.remove(index);
+            self.write(text).await?;
+        }
+        Ok(())
+    }
+}
+
+fn unreadable(error: &StoreError) -> Closing {
+    Closing { code: 1011, reason: crate::prune::head(&error.to_string(), 120).to_owned() }
+}
