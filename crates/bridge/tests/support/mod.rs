@@ -8,6 +8,7 @@
 )]
 
 pub mod agents;
+pub mod pairing;
 pub mod remote;
 
 use futures::{SinkExt, StreamExt};

@@ -1,0 +1,343 @@
+//! Attacks, each refused.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use futures::SinkExt;
+use openagents_core::model::SettingsStore;
+use serde_json::json;
+use std::time::Duration;
+use support::{
+    Client, House, config, echo,
+    pairing::{claim, code, http, pair, post, posting, status},
+    prompt, refused, request, start, until_cancelled, with,
+};
+use tokio_tungstenite::tungstenite::Message;
+
+fn bearer(house: &House, token: &str) -> tokio_tungstenite::tungstenite::http::Request<()> {
+    with(request(house.port(), "/acp"), "authorization", &format!("Bearer {token}"))
+}
+
+/// Pages of others, with a valid token even.
+#[tokio::test]
+async fn a_foreign_origin() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut desk = house.acp().await;
+    let code = code(&mut desk).await;
+    for origin in [
+        "https://example.com",
+        "http://localhost:1",
+        "http://localhost.example.com",
+        &format!("https://localhost:{port}"),
+        &format!("http://192.168.1.5:{port}"),
+        "null",
+        "file://",
+    ] {
+        let upgrade = with(bearer(&house, house.bridge.token()), "origin", origin);
+        assert_eq!(refused(upgrade).await, 403, "{origin}");
+        let ours = format!("Origin: http://localhost:{port}");
+        let posted = posting(port, "/pair", &json!({"code": code, "name": "Evil"}));
+        let answer = http(port, &posted.replace(&ours, &format!("Origin: {origin}"))).await;
+        assert_eq!(status(&answer), 403, "{origin}");
+        assert!(!answer.to_lowercase().contains("access-control-"), "{answer}");
+    }
+    assert_eq!(desk.request("_openagents/devices/list", json!({})).await["requests"], json!([]));
+}
+
+/// A form, and a request that needs no question in advance, cannot pair.
+#[tokio::test]
+async fn a_page_that_posts_without_json() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let posted = posting(port, "/pair", &json!({"code": "0000-0000", "name": "Evil"}));
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
+        let answer = http(port, &posted.replace("application/json", kind)).await;
+        assert_eq!(status(&answer), 415, "{kind}");
+    }
+    let options = format!("OPTIONS /pair HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: https://example.com\r\n\r\n");
+    let answer = http(port, &options).await;
+    assert!(status(&answer) == 405 && !answer.to_lowercase().contains("access-control-"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_rebinding_host() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    for host in ["rebound.example.com", "127.0.0.1.nip.io", "localhost.example.com", "192.168.1.5", "mac.local"] {
+        let upgrade = with(bearer(&house, house.bridge.token()), "host", &format!("{host}:{port}"));
+        assert_eq!(refused(upgrade).await, 403, "{host}");
+        assert_eq!(refused(with(request(port, "/"), "host", host)).await, 403, "{host}");
+        for path in ["/", "/index.html", "/ca.pem", "/pair"] {
+            let answer = http(port, &format!("GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n")).await;
+            assert_eq!(status(&answer), 403, "{host} {path}");
+        }
+        let posted = posting(port, "/pair", &json!({"code": "0000-0000", "name": "Evil"}));
+        let answer = http(port, &posted.replace(&format!("Host: localhost:{port}"), &format!("Host: {host}"))).await;
+        assert_eq!(status(&answer), 403, "{host}");
+    }
+    let twice = format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\nHost: example.com\r\n\r\n");
+    assert_eq!(status(&http(port, &twice).await), 403);
+}
+
+/// What a private network brings to the loopback listener is not from this machine: the door without a token stays shut.
+#[tokio::test]
+async fn the_open_door_of_the_app_is_not_open_to_a_private_network() {
+    let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let name = "mac.tail1234.ts.net";
+    let folder = home.path().to_owned();
+    let names = json!({"names": [name]});
+    let stored = tokio::task::spawn_blocking(move || {
+        openagents_bridge::store::Store::open(&folder).unwrap().set("network", names).unwrap();
+    });
+    stored.await.unwrap();
+    let bridge = start(home.path(), workspace.path(), echo).await.unwrap();
+    let port = bridge.address().port();
+    assert_eq!(config(home.path(), workspace.path()).ios, Some(openagents_bridge::IosDoor::Allow));
+    assert_eq!(refused(with(request(port, "/"), "host", name)).await, 403);
+    assert!(Client::connect(request(port, "/")).await.is_ok());
+    let upgrade = || with(with(request(port, "/acp"), "host", name), "origin", &format!("https://{name}"));
+    assert_eq!(refused(upgrade()).await, 401);
+    let token = format!("Bearer {}", bridge.token());
+    assert!(Client::connect(with(upgrade(), "authorization", &token)).await.is_ok());
+    let plain = with(upgrade(), "origin", &format!("http://{name}"));
+    assert_eq!(refused(with(plain, "authorization", &token)).await, 403);
+}
+
+#[tokio::test]
+async fn no_token_a_wrong_one_and_one_in_the_address() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "admin").await;
+    let port = house.port();
+    let mut attempts = vec![request(port, "/acp")];
+    for token in [house.bridge.token(), &paired.token] {
+        let last = if token.ends_with('0') { "1" } else { "0" };
+        attempts.push(bearer(&house, &format!("{}{last}", &token[..63])));
+        attempts.push(bearer(&house, &token[..63]));
+        attempts.push(bearer(&house, &token.to_uppercase()));
+        attempts.push(request(port, &format!("/acp?token={token}")));
+        attempts.push(request(port, &format!("/acp?access_token={token}")));
+        attempts.push(with(request(port, "/acp"), "cookie", &format!("token={token}")));
+    }
+    // What is stored of a token is none.
+    attempts.push(bearer(&house, &sha2_hex(&paired.token)));
+    // At the same time: each one waits longer than the one before.
+    for status in futures::future::join_all(attempts.into_iter().map(refused)).await {
+        assert_eq!(status, 401);
+    }
+    // Whoever was refused is written down once, and counted.
+    let page = desk.request("_openagents/devices/audit", json!({})).await;
+    let refusals: Vec<_> =
+        page["entries"].as_array().unwrap().iter().filter(|entry| entry["action"] == "access.refused").collect();
+    assert_eq!(refusals.len(), 1);
+    assert_eq!((&refusals[0]["address"], &refusals[0]["detail"]), (&json!("127.0.0.1"), &json!("token")));
+}
+
+fn sha2_hex(text: &str) -> String {
+    use sha2::Digest;
+    sha2::Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn guessing_the_code() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut desk = house.acp().await;
+    let code = code(&mut desk).await;
+    let guess = |n: usize| {
+        let guess = format!("0000-000{n}");
+        json!({"code": guess, "name": "Evil"})
+    };
+    for n in 0..5 {
+        let (status, told) = post(port, "/pair", &guess(n)).await;
+        assert_eq!((status, &told["code"]), (403, &json!("wrong_code")));
+    }
+    // Not even the right one counts now: it would be a sixth guess.
+    for body in [guess(5), json!({"code": code, "name": "Evil"})] {
+        let (status, told) = post(port, "/pair", &body).await;
+        assert_eq!((status, &told["code"]), (429, &json!("slow_down")));
+        assert!((1..=60_000).contains(&told["retryAfterMs"].as_u64().unwrap()));
+    }
+    assert_eq!(desk.request("_openagents/devices/list", json!({})).await["requests"], json!([]));
+    // Somebody who has a token is not held up.
+    house.acp().await;
+}
+
+#[tokio::test]
+async fn a_code_when_none_is_shown_and_one_that_was_withdrawn() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut desk = house.acp().await;
+    let (status, told) = post(port, "/pair", &json!({"code": "", "name": "Evil"})).await;
+    assert_eq!((status, &told["code"]), (403, &json!("wrong_code")));
+    let first = code(&mut desk).await;
+    let second = code(&mut desk).await;
+    assert_ne!(first, second);
+    let (status, told) = post(port, "/pair", &json!({"code": first, "name": "Evil"})).await;
+    assert_eq!((status, &told["code"]), (403, &json!("expired")));
+    desk.request("_openagents/devices/stop_pairing", json!({})).await;
+    let (status, told) = post(port, "/pair", &json!({"code": second, "name": "Evil"})).await;
+    assert_eq!((status, &told["code"]), (403, &json!("expired")));
+}
+
+#[tokio::test]
+async fn guessing_what_another_device_waits_for() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut desk = house.acp().await;
+    let code = code(&mut desk).await;
+    let waiting = claim(port, &code, "Phone").await;
+    let shown = desk.request("_openagents/devices/list", json!({})).await["requests"][0].clone();
+    // What a person sees of a request opens nothing.
+    for guess in [&shown["id"], &shown["compare"], &json!(""), &json!("0".repeat(64))] {
+        let (status, told) = post(port, "/pair/wait", &json!({"request": guess})).await;
+        assert_eq!((status, &told["state"]), (200, &json!("expired")));
+        assert!(told["token"].is_null());
+    }
+    assert_ne!(waiting["request"], shown["id"]);
+    assert!(!shown.to_string().contains(waiting["request"].as_str().unwrap()));
+}
+
+#[tokio::test]
+async fn bodies_that_are_no_request() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    for (body, expected) in [
+        ("", 400),
+        ("{", 400),
+        ("[]", 400),
+        ("null", 400),
+        (r#"{"name":"x"}"#, 400),
+        (r#"{"code":7,"name":"x"}"#, 400),
+        (&format!(r#"{{"code":"{}"}}"#, "0".repeat(5000)), 413),
+    ] {
+        let head = format!(
+            "POST /pair HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let short = body.get(..20).unwrap_or(body);
+        assert_eq!(status(&http(port, &head).await), expected, "{short}");
+    }
+    for method in ["GET", "PUT", "DELETE"] {
+        let asked = format!("{method} /pair/wait HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(status(&http(port, &asked).await), 405, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_device_that_may_only_view() {
+    let house = House::new(until_cancelled).await;
+    let mut desk = house.acp().await;
+    let mut phone = pair(&house, &mut desk, "Phone", "view").await.connect(&house).await;
+    let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let turn = desk.ask("session/prompt", prompt(&session, "wait")).await;
+    desk.notes_until("waiting").await;
+    let one = json!({"sessionId": session});
+    let methods = [
+        ("session/prompt", prompt(&session, "evil")),
+        ("session/new", json!({"cwd": house.workspace})),
+        ("session/cancel", one.clone()),
+        ("session/close", one.clone()),
+        ("session/set_mode", json!({"sessionId": session, "modeId": "codex"})),
+        ("_openagents/explore", json!({"root": house.workspace})),
+        ("_openagents/delegate", json!({"sessionId": session, "arguments": {}})),
+        ("_openagents/approvals/answer", json!({"sessionId": session, "approvalId": "x", "optionId": "y"})),
+        ("_openagents/approvals/resume", json!({"sessionId": session, "approvalId": "x"})),
+    ];
+    // As requests, and as notifications, which have no answer.
+    for (method, params) in methods {
+        phone.notify(method, params.clone()).await;
+        let id = phone.ask(method, params).await;
+        let refusal = phone.answer(id).await["error"].clone();
+        assert_eq!((&refusal["code"], &refusal["data"]["code"]), (&json!(-32000), &json!("scope")), "{method}");
+    }
+    // Many at once: some are read while an earlier one is handled.
+    for _ in 0..50 {
+        phone.notify("session/cancel", one.clone()).await;
+        phone.ask("session/list", json!({})).await;
+    }
+    let attached = phone.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    assert_eq!(attached["running"], true, "the turn goes on");
+    desk.notify("session/cancel", one).await;
+    assert_eq!(desk.answer(turn).await["result"]["stopReason"], "cancelled");
+}
+
+#[tokio::test]
+async fn a_removed_device_on_an_open_socket() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "admin").await;
+    let mut phone = paired.connect(&house).await;
+    let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
+    // Nothing that it sends after that is done, whether it reads its good-bye or not.
+    for _ in 0..20 {
+        let frame = json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": prompt(&session, "evil")});
+        if phone.socket.send(Message::text(frame.to_string())).await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
+    assert_eq!(refused(bearer(&house, &paired.token)).await, 401);
+    let attached = desk.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    assert_eq!((&attached["seq"], &attached["running"]), (&json!(0), &json!(false)));
+}
+
+/// A page whose token was taken back is told why, and is told nothing else.
+#[tokio::test]
+async fn a_removed_device_that_comes_back() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "admin").await;
+    desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
+    let offer = format!("openagents.v1, openagents.token.{}", paired.token);
+    let mut page =
+        Client::connect(with(request(house.port(), "/acp"), "sec-websocket-protocol", &offer)).await.unwrap();
+    page.ask("initialize", json!({"protocolVersion": 1})).await;
+    let Some(Message::Close(Some(close))) = page.message().await else { panic!("no reason") };
+    assert_eq!(u16::from(close.code), 4401);
+}
+
+#[tokio::test]
+async fn paths_that_lead_elsewhere() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    for path in [
+        "/../token",
+        "/..%2ftoken",
+        "/%2e%2e/token",
+        "/assets/../../../token",
+        "/assets/%2e%2e%2f%2e%2e%2ftoken",
+        "/assets/..\\..\\token",
+        "/.%00./token",
+        "//etc/passwd",
+        "/etc/passwd",
+        "/token",
+        "/openagents.sqlite",
+        "/bridge.json",
+    ] {
+        let answer = http(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")).await;
+        assert!(matches!(status(&answer), 400 | 404), "{path}: {answer}");
+        assert!(!answer.contains(house.bridge.token()) && !answer.contains("root:"), "{path}");
+    }
+}
+
+/// Whoever is refused waits longer each time; whoever waits takes nothing from those who are welcome.
+#[tokio::test]
+async fn guessing_tokens_holds_up_those_who_guess() {
+    let house = House::new(echo).await;
+    let waits = async |times: usize| {
+        let mut waits = Vec::new();
+        for _ in 0..times {
+            let before = tokio::time::Instant::now();
+            assert_eq!(refused(bearer(&house, "wrong")).await, 401);
+            waits.push(before.elapsed());
+        }
+        waits
+    };
+    let waits = waits(5).await;
+    assert!(waits[4] >= Duration::from_millis(1600), "{waits:?}");
+    house.acp().await;
+}

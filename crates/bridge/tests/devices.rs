@@ -1,0 +1,449 @@
+//! Devices: how they are paired, what they may do, and how they are taken out again.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use openagents_core::agent::*;
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::{
+    Client, House, acp,
+    agents::{self, ScriptedAgent, asks_to_edit, others_client, ours_client, session_in},
+    echo,
+    pairing::{Paired, claim, code, pair, post, seen},
+    prompt, refused, request, start, with,
+};
+
+async fn devices(desk: &mut Client) -> Value {
+    desk.request("_openagents/devices/list", json!({})).await
+}
+
+async fn error(client: &mut Client, method: &str, params: Value) -> Value {
+    let id = client.ask(method, params).await;
+    client.answer(id).await["error"].clone()
+}
+
+/// What was done, the oldest first.
+async fn audit(desk: &mut Client) -> Vec<Value> {
+    let page = desk.request("_openagents/devices/audit", json!({"limit": 1000})).await;
+    page["entries"].as_array().unwrap().iter().rev().cloned().collect()
+}
+
+/// Lets time pass without anybody noticing how.
+async fn wait(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_phone_is_paired_from_the_code_to_its_token() {
+    let house = House::new(echo).await;
+    let (port, mut desk) = (house.port(), house.acp().await);
+    let shown = desk.request("_openagents/devices/pair", json!({})).await;
+    let pairing = &shown["pairing"];
+    let code = pairing["code"].as_str().unwrap();
+    assert_eq!(pairing["url"], format!("http://127.0.0.1:{port}/#pair={code}"));
+    assert!(pairing["qr"].as_str().unwrap().starts_with("<svg"));
+    assert!(shown["network"]["problem"].as_str().unwrap().contains("switch the network on"));
+
+    let claim = claim(port, &code.to_lowercase().replace('-', " "), "  Anna's\nphone ").await;
+    let request = seen(&mut desk, &claim["compare"]).await;
+    assert_eq!((&request["kind"], &request["name"]), (&json!("pair"), &json!("Anna's phone")));
+    assert_eq!((&request["address"], &request["expiresAt"]), (&json!("127.0.0.1"), &claim["expiresAt"]));
+    assert_eq!(request["compare"].as_str().unwrap().len(), 7);
+
+    let body = json!({"request": claim["request"]});
+    let waiting = tokio::spawn(async move { post(port, "/pair/wait", &body).await });
+    let allowed = json!({"requestId": request["id"], "name": "Phone"});
+    let after = desk.request("_openagents/devices/allow", allowed.clone()).await;
+    assert_eq!((&after["pairing"], &after["requests"]), (&Value::Null, &json!([])));
+    let (status, answer) = waiting.await.unwrap();
+    assert_eq!((status, &answer["state"], &answer["scope"]), (200, &json!("allowed"), &json!("approve")));
+    assert_eq!(answer["device"]["name"], "Phone");
+    let token = answer["token"].as_str().unwrap();
+
+    // Handed out once, allowed once.
+    let again = post(port, "/pair/wait", &json!({"request": claim["request"]})).await;
+    assert_eq!((again.0, &again.1["state"], &again.1["token"]), (200, &json!("expired"), &Value::Null));
+    let over = error(&mut desk, "_openagents/devices/allow", allowed).await;
+    assert_eq!(over["message"], "This request is over; the device may ask again.");
+
+    let before = devices(&mut desk).await["devices"][0].clone();
+    assert_eq!((&before["lastSeen"], &before["connections"]), (&Value::Null, &json!(0)));
+    let bearer = with(support::request(port, "/acp"), "authorization", &format!("Bearer {token}"));
+    let mut phone = Client::connect(bearer).await.unwrap();
+    let ours = phone.request("initialize", json!({"protocolVersion": 1})).await["_meta"]["openagents"].clone();
+    assert_eq!((&ours["scope"], &ours["device"]), (&json!("approve"), &answer["device"]));
+    assert!(!ours["computer"].as_str().unwrap().is_empty());
+    let now = devices(&mut desk).await["devices"][0].clone();
+    assert_eq!((&now["connections"], &now["address"]), (&json!(1), &json!("127.0.0.1")));
+    assert!(now["lastSeen"].as_i64().unwrap() >= now["createdAt"].as_i64().unwrap());
+    let me = phone.request("_openagents/devices/me", json!({})).await;
+    assert_eq!(me, json!({"scope": "approve", "device": answer["device"]}));
+
+    // A page offers it as a subprotocol.
+    let offer = format!("openagents.v1, openagents.token.{token}");
+    let page = with(support::request(port, "/acp"), "sec-websocket-protocol", &offer);
+    assert_eq!(Client::connect(page).await.unwrap().protocol.as_deref(), Some("openagents.v1"));
+}
+
+#[tokio::test]
+async fn the_person_at_this_machine_is_no_device() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let me = desk.request("_openagents/devices/me", json!({})).await;
+    assert_eq!(me, json!({"scope": "admin", "device": null}));
+    assert_eq!(error(&mut desk, "_openagents/devices/leave", json!({})).await["code"], -32600);
+}
+
+#[tokio::test]
+async fn a_device_outlives_the_bridge_and_its_token_is_not_stored() {
+    let mut house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "prompt").await;
+    paired.connect(&house).await;
+    desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Old phone"})).await;
+    let gone = pair(&house, &mut desk, "Tablet", "view").await;
+    desk.request("_openagents/devices/revoke", json!({"id": gone.id})).await;
+    drop(desk);
+    let again = tempfile::tempdir().unwrap();
+    let bridge = std::mem::replace(&mut house.bridge, start(again.path(), &house.workspace, echo).await.unwrap());
+    bridge.shutdown().await;
+    for file in std::fs::read_dir(house.home.path()).unwrap() {
+        let path = file.unwrap().path();
+        let holds = std::fs::read(&path).is_ok_and(|bytes| {
+            bytes.windows(paired.token.len()).any(|window| window == paired.token.as_bytes())
+        });
+        assert!(!holds, "{}", path.display());
+    }
+    house.bridge = start(house.home.path(), &house.workspace, echo).await.unwrap();
+    let mut phone = paired.connect(&house).await;
+    let me = phone.request("_openagents/devices/me", json!({})).await;
+    assert_eq!(me, json!({"scope": "prompt", "device": {"id": paired.id, "name": "Old phone"}}));
+    let shown = devices(&mut house.acp().await).await["devices"].clone();
+    assert_eq!(shown.as_array().unwrap().len(), 1);
+    let bearer = |token: &str| with(request(house.port(), "/acp"), "authorization", &format!("Bearer {token}"));
+    assert_eq!(refused(bearer(&gone.token)).await, 401);
+}
+
+#[tokio::test]
+async fn a_code_lets_one_device_in() {
+    let house = House::new(echo).await;
+    let (port, mut desk) = (house.port(), house.acp().await);
+    let code = code(&mut desk).await;
+    let (first, second) = (claim(port, &code, "One").await, claim(port, &code, "Two").await);
+    assert_ne!(first["compare"], second["compare"]);
+    let request = seen(&mut desk, &second["compare"]).await;
+    desk.request("_openagents/devices/allow", json!({"requestId": request["id"]})).await;
+    let told = post(port, "/pair/wait", &json!({"request": first["request"]})).await.1;
+    assert_eq!(told["state"], "declined");
+    assert!(told["message"].as_str().unwrap().starts_with("This device was not allowed on "));
+    assert_eq!(post(port, "/pair/wait", &json!({"request": second["request"]})).await.1["state"], "allowed");
+    let (status, late) = post(port, "/pair", &json!({"code": code, "name": "Three"})).await;
+    assert_eq!((status, &late["code"]), (403, &json!("used")));
+}
+
+#[tokio::test]
+async fn three_devices_may_wait_for_a_person() {
+    let house = House::new(echo).await;
+    let (port, mut desk) = (house.port(), house.acp().await);
+    let code = code(&mut desk).await;
+    for name in ["One", "Two", "Three"] {
+        claim(port, &code, name).await;
+    }
+    let (status, told) = post(port, "/pair", &json!({"code": code, "name": "Four"})).await;
+    assert_eq!((status, &told["code"]), (429, &json!("slow_down")));
+    assert!(told["retryAfterMs"].as_u64().unwrap() > 0);
+    let requests = devices(&mut desk).await["requests"].clone();
+    assert_eq!(requests.as_array().unwrap().len(), 3);
+    desk.request("_openagents/devices/decline", json!({"requestId": requests[0]["id"]})).await;
+    claim(port, &code, "Four").await;
+    let after = desk.request("_openagents/devices/stop_pairing", json!({})).await;
+    assert_eq!((&after["pairing"], &after["requests"]), (&Value::Null, &json!([])));
+}
+
+#[tokio::test]
+async fn who_is_declined_is_told() {
+    let house = House::new(echo).await;
+    let (port, mut desk) = (house.port(), house.acp().await);
+    let code = code(&mut desk).await;
+    let claim = claim(port, &code, "Phone").await;
+    let request = seen(&mut desk, &claim["compare"]).await;
+    let body = json!({"request": claim["request"]});
+    let waiting = tokio::spawn(async move { post(port, "/pair/wait", &body).await.1 });
+    desk.request("_openagents/devices/decline", json!({"requestId": request["id"]})).await;
+    assert_eq!(waiting.await.unwrap()["state"], "declined");
+    // The code is not used up: nobody was let in.
+    assert_eq!(devices(&mut desk).await["pairing"]["code"], code);
+}
+
+#[tokio::test]
+async fn what_nobody_allows_in_five_minutes_is_over() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut desk = house.acp().await;
+    let code = code(&mut desk).await;
+    let claim = claim(port, &code, "Phone").await;
+    wait(Duration::from_secs(301)).await;
+    let told = post(port, "/pair/wait", &json!({"request": claim["request"]})).await.1;
+    assert_eq!(told["state"], "expired");
+    assert!(told["message"].as_str().unwrap().starts_with("Nobody allowed this device on "));
+    let (status, late) = post(port, "/pair", &json!({"code": code, "name": "Phone"})).await;
+    assert_eq!((status, &late["code"]), (403, &json!("expired")));
+    let shown = devices(&mut house.acp().await).await;
+    assert_eq!((&shown["pairing"], &shown["requests"]), (&Value::Null, &json!([])));
+}
+
+#[tokio::test]
+async fn a_phone_that_is_reloaded_while_it_waits_goes_on_waiting() {
+    let house = House::new(echo).await;
+    let (port, mut desk) = (house.port(), house.acp().await);
+    let code = code(&mut desk).await;
+    let claim = claim(port, &code, "Phone").await;
+    let request = seen(&mut desk, &claim["compare"]).await;
+    for _ in 0..20 {
+        let body = json!({"request": claim["request"]});
+        let waiting = tokio::spawn(async move { post(port, "/pair/wait", &body).await });
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        waiting.abort();
+    }
+    desk.request("_openagents/devices/allow", json!({"requestId": request["id"]})).await;
+    let answer = post(port, "/pair/wait", &json!({"request": claim["request"]})).await.1;
+    assert_eq!(answer["state"], "allowed");
+}
+
+#[tokio::test]
+async fn a_device_that_never_fetches_its_token_is_forgotten() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut desk = house.acp().await;
+    let code = code(&mut desk).await;
+    let claim = claim(port, &code, "Phone").await;
+    let request = seen(&mut desk, &claim["compare"]).await;
+    let after = desk.request("_openagents/devices/allow", json!({"requestId": request["id"]})).await;
+    assert_eq!(after["devices"].as_array().unwrap().len(), 1);
+    wait(Duration::from_secs(61)).await;
+    assert_eq!(devices(&mut house.acp().await).await["devices"], json!([]));
+    let told = post(port, "/pair/wait", &json!({"request": claim["request"]})).await.1;
+    assert_eq!(told["state"], "expired");
+}
+
+#[tokio::test]
+async fn a_removed_device_is_cut_at_once() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let lost = pair(&house, &mut desk, "Lost phone", "admin").await;
+    let kept = pair(&house, &mut desk, "Tablet", "view").await;
+    let (mut one, mut two, mut other) =
+        (lost.connect(&house).await, lost.connect(&house).await, kept.connect(&house).await);
+    let after = desk.request("_openagents/devices/revoke", json!({"id": lost.id})).await;
+    assert_eq!(after["devices"].as_array().unwrap().len(), 1);
+    for client in [&mut one, &mut two] {
+        let close = client.closed().await.expect("a reason");
+        assert_eq!(u16::from(close.code), 4403);
+        assert!(close.reason.as_str().starts_with("This device was removed on "), "{}", close.reason);
+    }
+    let bearer = with(request(house.port(), "/acp"), "authorization", &format!("Bearer {}", lost.token));
+    assert_eq!(refused(bearer).await, 401);
+    other.request("session/list", json!({})).await;
+    let unknown = error(&mut desk, "_openagents/devices/revoke", json!({"id": lost.id})).await;
+    assert_eq!(unknown["message"], "There is no such device.");
+}
+
+#[tokio::test]
+async fn a_device_may_leave() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let mut phone = paired.connect(&house).await;
+    phone.ask("_openagents/devices/leave", json!({})).await;
+    assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
+    assert_eq!(devices(&mut desk).await["devices"], json!([]));
+}
+
+#[tokio::test]
+async fn a_new_name_and_scope_count_on_the_open_socket() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let mut phone = paired.connect(&house).await;
+    let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let refusal = error(&mut phone, "session/prompt", prompt(&session, "hello")).await;
+    assert_eq!(refusal["data"]["code"], "scope");
+    assert_eq!(refusal["message"], "This device may only view; allow more on the desktop.");
+
+    let change = |scope: &str| json!({"id": paired.id, "scope": scope});
+    desk.request("_openagents/devices/scope", change("prompt")).await;
+    let ended = phone.request("session/prompt", prompt(&session, "hello")).await;
+    assert_eq!(ended["stopReason"], "end_turn");
+    let notes = phone.notes_until(r#""scope":"prompt""#).await;
+    let access = json!({"scope": "prompt", "device": {"id": paired.id, "name": "Phone"}});
+    assert_eq!(notes.last(), Some(&access));
+    let answer = json!({"sessionId": session, "approvalId": "x", "optionId": "yes"});
+    let refusal = error(&mut phone, "_openagents/approvals/answer", answer).await;
+    assert_eq!(refusal["message"], "This device may view and prompt, but not this; allow more on the desktop.");
+
+    desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Anna"})).await;
+    let notes = phone.notes_until("Anna").await;
+    assert_eq!(notes.last().unwrap()["device"]["name"], "Anna");
+    desk.request("_openagents/devices/scope", change("view")).await;
+    let refusal = error(&mut phone, "session/prompt", prompt(&session, "again")).await;
+    assert_eq!(refusal["data"]["code"], "scope");
+    desk.request("_openagents/devices/scope", change("admin")).await;
+    let all = devices(&mut phone).await;
+    assert_eq!((&all["devices"][0]["scope"], &all["devices"][0]["name"]), (&json!("admin"), &json!("Anna")));
+    assert_eq!(error(&mut desk, "_openagents/devices/rename", json!({"id": paired.id, "name": " "})).await["code"], -32602);
+}
+
+#[tokio::test]
+async fn those_who_watch_see_devices_come_and_go() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let now = desk.request("_openagents/devices/list", json!({"watch": true})).await;
+    assert_eq!(now["devices"][0]["connections"], 0);
+    let mut phone = paired.connect(&house).await;
+    let notes = desk.notes_until(r#""connections":1"#).await;
+    assert_eq!(notes.last().unwrap()["devices"][0]["id"], json!(paired.id));
+    phone.socket.close(None).await.unwrap();
+    desk.notes_until(r#""connections":0"#).await;
+}
+
+#[tokio::test]
+async fn only_an_admin_manages_devices_and_everything_else() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
+    for method in [
+        "_openagents/devices/list",
+        "_openagents/devices/pair",
+        "_openagents/devices/stop_pairing",
+        "_openagents/devices/allow",
+        "_openagents/devices/decline",
+        "_openagents/devices/rename",
+        "_openagents/devices/scope",
+        "_openagents/devices/revoke",
+        "_openagents/devices/network",
+        "_openagents/devices/audit",
+        "_openagents/inspect",
+        "_openagents/models/configure",
+        "_openagents/agents/add",
+    ] {
+        let refusal = error(&mut phone, method, json!({})).await;
+        assert_eq!(refusal["data"]["code"], "scope", "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_device_finds_known_workspaces_and_makes_none_known() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
+    let other = house.workspace.parent().unwrap().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let open = json!({"cwd": other, "_meta": {"openagents": {"open": true}}});
+    let unknown = format!("{} is not a known workspace", other.display());
+    assert_eq!(error(&mut phone, "session/new", open.clone()).await["message"], unknown);
+    assert_eq!(error(&mut phone, "_openagents/explore", json!({"root": other})).await["message"], unknown);
+    phone.request("session/new", json!({"cwd": house.workspace})).await;
+    desk.request("session/new", open).await;
+    phone.request("session/new", json!({"cwd": other})).await;
+}
+
+#[tokio::test]
+async fn a_device_has_sixty_four_connections() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let mut open = Vec::new();
+    for _ in 0..64 {
+        open.push(paired.connect(&house).await);
+    }
+    let bearer = || with(request(house.port(), "/acp"), "authorization", &format!("Bearer {}", paired.token));
+    assert_eq!(refused(bearer()).await, 503);
+    assert_eq!(devices(&mut desk).await["devices"][0]["connections"], 64);
+    house.acp().await;
+    open.pop().unwrap().socket.close(None).await.unwrap();
+    // Its place is free as soon as the bridge has noticed.
+    while Client::connect(bearer()).await.is_err() {}
+}
+
+/// Whoever may not answer what an agent asks is not asked in the protocol's words either.
+#[tokio::test]
+async fn only_a_device_that_may_answer_is_asked() {
+    let codex = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
+    let (house, _) = agents::house(vec![codex]).await;
+    let mut desk = ours_client(&house, "Window").await;
+    let may_prompt = pair(&house, &mut desk, "Phone", "prompt").await;
+    let may_approve = pair(&house, &mut desk, "Tablet", "approve").await;
+    let session = session_in(&mut desk, &house, CODEX).await;
+    let follow = async |paired: &Paired| {
+        let mut client = acp(house.port(), &paired.token).await;
+        client.request("_openagents/attach", json!({"sessionId": session})).await;
+        client
+    };
+    let (mut phone, mut tablet) = (follow(&may_prompt).await, follow(&may_approve).await);
+    let mut editor = others_client(&house, "Editor").await;
+    editor.request("_openagents/attach", json!({"sessionId": session})).await;
+    let turn = desk.ask("session/prompt", prompt(&session, "a.rs")).await;
+    let asked = loop {
+        let frame = tablet.frame().await;
+        if frame["method"] == "session/request_permission" {
+            break frame;
+        }
+    };
+    // The phone saw that it is asked for, and answers all the same: it is not heard.
+    let yes = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
+    phone.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes})).await;
+    let pending = phone.request("_openagents/attach", json!({"sessionId": session})).await;
+    assert_eq!(pending["approvals"].as_array().unwrap().len(), 1);
+    assert!(phone.notes.iter().all(|note| note["method"] != "session/request_permission"));
+    tablet.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes})).await;
+    assert_eq!(desk.answer(turn).await["result"]["stopReason"], "end_turn");
+    let done = audit(&mut desk).await;
+    let answered = done.iter().find(|entry| entry["action"] == "approval.answered").unwrap();
+    assert_eq!((&answered["device"], &answered["name"]), (&json!(may_approve.id), &json!("Tablet")));
+    assert_eq!(answered["detail"], "yes: Edit a.rs");
+}
+
+#[tokio::test]
+async fn what_is_done_from_afar_is_written_down() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "prompt").await;
+    let mut phone = paired.connect(&house).await;
+    let session = phone.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    phone.request("session/prompt", prompt(&session, "the secret plan")).await;
+    phone.request("session/list", json!({})).await;
+    error(&mut phone, "_openagents/devices/pair", json!({})).await;
+    desk.request("session/prompt", prompt(&session, "mine")).await;
+    desk.request("_openagents/devices/scope", json!({"id": paired.id, "scope": "view"})).await;
+    desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Old"})).await;
+    error(&mut phone, "session/prompt", prompt(&session, "the secret plan")).await;
+    let code = code(&mut desk).await;
+    let claim = claim(house.port(), &code, "Stranger").await;
+    let request = seen(&mut desk, &claim["compare"]).await;
+    desk.request("_openagents/devices/decline", json!({"requestId": request["id"]})).await;
+    desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
+    let done = audit(&mut desk).await;
+    let shown: Vec<String> = done
+        .iter()
+        .map(|entry| {
+            let who = if entry["device"] == json!(paired.id) { "phone" } else { "-" };
+            let text = format!("{who} {} | {} | {}", entry["name"], entry["action"], entry["detail"]);
+            text.replace(session.as_str().unwrap(), "[session]").replace('"', "")
+        })
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+    let all = serde_json::to_string(&done).unwrap();
+    for secret in ["secret", &code, &paired.token, house.bridge.token(), claim["request"].as_str().unwrap()] {
+        assert!(!all.contains(secret), "{all}");
+    }
+    // In pages, newest first.
+    let page = desk.request("_openagents/devices/audit", json!({"limit": 2})).await["entries"].clone();
+    assert_eq!(page, json!([done[done.len() - 1], done[done.len() - 2]]));
+    let next = json!({"limit": 1, "before": page[1]["id"]});
+    let next = desk.request("_openagents/devices/audit", next).await["entries"].clone();
+    assert_eq!(next, json!([done[done.len() - 3]]));
+}
