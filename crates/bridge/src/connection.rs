@@ -1,6 +1,7 @@
 //! One connection, whatever it speaks and however its frames travel: reads frames in order, hands them to its door, ends cleanly.
 
 use crate::{
+    access::{Pass, Scope},
     inspect::Line,
     outbox::{self, Dialect, Follow, Out, Outbox, Sender},
     sessions::Hub,
@@ -59,8 +60,8 @@ pub(crate) struct Manner {
     /// Binary frames are read as text.
     pub(crate) binary: bool,
     pub(crate) lifeline: Arc<Lifeline>,
-    /// Cancelled when the client may be connected no longer; it is told so.
-    pub(crate) revoked: CancellationToken,
+    /// What the client may do. When it is revoked, the client is told so.
+    pub(crate) pass: Arc<Pass>,
     /// Cancelled when the way in is closed, or the bridge goes down; the client is told what there is to tell before.
     pub(crate) closing: CancellationToken,
 }
@@ -93,7 +94,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
         sent.cancel();
         remains
     };
-    let (cut, revoked) = (&manner.lifeline.cut, &manner.revoked);
+    let (cut, revoked) = (&manner.lifeline.cut, &manner.pass.revoked);
     let is_cut = || async {
         tokio::select! { () = cut.cancelled() => {}, () = revoked.cancelled() => {} }
     };
@@ -130,7 +131,10 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
                     // A turn is never left half begun: what waits for the sending half goes on when that has ended.
                     () = is_cut(), if !hangup.is_cancelled() => hangup.cancel(),
                     message = stream.next(), if ahead.has_room() => match hear(message) {
-                        Ok(Some(text)) => ahead.push(text, H::cancels, &shared.hub),
+                        Ok(Some(text)) => {
+                            let may = manner.pass.may(Scope::Prompt);
+                            ahead.push(text, if may { H::cancels } else { |_| None }, &shared.hub);
+                        }
                         Ok(None) => {}
                         Err(end) => ahead.end = Some(end),
                     },

@@ -55,7 +55,8 @@ async fn a_page_that_posts_without_json() {
         let answer = http(port, &posted.replace("application/json", kind)).await;
         assert_eq!(status(&answer), 415, "{kind}");
     }
-    let options = format!("OPTIONS /pair HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: https://example.com\r\n\r\n");
+    let options =
+        format!("OPTIONS /pair HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: https://example.com\r\n\r\n");
     let answer = http(port, &options).await;
     assert!(status(&answer) == 405 && !answer.to_lowercase().contains("access-control-"), "{answer}");
 }
@@ -64,7 +65,9 @@ async fn a_page_that_posts_without_json() {
 async fn a_rebinding_host() {
     let house = House::new(echo).await;
     let port = house.port();
-    for host in ["rebound.example.com", "127.0.0.1.nip.io", "localhost.example.com", "192.168.1.5", "mac.local"] {
+    for host in
+        ["rebound.example.com", "127.0.0.1.nip.io", "localhost.example.com", "192.168.1.5", "mac.local"]
+    {
         let upgrade = with(bearer(&house, house.bridge.token()), "host", &format!("{host}:{port}"));
         assert_eq!(refused(upgrade).await, 403, "{host}");
         assert_eq!(refused(with(request(port, "/"), "host", host)).await, 403, "{host}");
@@ -73,7 +76,8 @@ async fn a_rebinding_host() {
             assert_eq!(status(&answer), 403, "{host} {path}");
         }
         let posted = posting(port, "/pair", &json!({"code": "0000-0000", "name": "Evil"}));
-        let answer = http(port, &posted.replace(&format!("Host: localhost:{port}"), &format!("Host: {host}"))).await;
+        let answer =
+            http(port, &posted.replace(&format!("Host: localhost:{port}"), &format!("Host: {host}"))).await;
         assert_eq!(status(&answer), 403, "{host}");
     }
     let twice = format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\nHost: example.com\r\n\r\n");
@@ -128,8 +132,12 @@ async fn no_token_a_wrong_one_and_one_in_the_address() {
     }
     // Whoever was refused is written down once, and counted.
     let page = desk.request("_openagents/devices/audit", json!({})).await;
-    let refusals: Vec<_> =
-        page["entries"].as_array().unwrap().iter().filter(|entry| entry["action"] == "access.refused").collect();
+    let refusals: Vec<_> = page["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|entry| entry["action"] == "access.refused")
+        .collect();
     assert_eq!(refusals.len(), 1);
     assert_eq!((&refusals[0]["address"], &refusals[0]["detail"]), (&json!("127.0.0.1"), &json!("token")));
 }
@@ -221,7 +229,8 @@ async fn bodies_that_are_no_request() {
         assert_eq!(status(&http(port, &head).await), expected, "{short}");
     }
     for method in ["GET", "PUT", "DELETE"] {
-        let asked = format!("{method} /pair/wait HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n\r\n");
+        let asked =
+            format!("{method} /pair/wait HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(status(&http(port, &asked).await), 405, "{method}");
     }
 }
@@ -251,7 +260,11 @@ async fn a_device_that_may_only_view() {
         phone.notify(method, params.clone()).await;
         let id = phone.ask(method, params).await;
         let refusal = phone.answer(id).await["error"].clone();
-        assert_eq!((&refusal["code"], &refusal["data"]["code"]), (&json!(-32000), &json!("scope")), "{method}");
+        assert_eq!(
+            (&refusal["code"], &refusal["data"]["code"]),
+            (&json!(-32000), &json!("scope")),
+            "{method}"
+        );
     }
     // Many at once: some are read while an earlier one is handled.
     for _ in 0..50 {

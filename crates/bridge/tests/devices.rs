@@ -73,7 +73,8 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     assert_eq!((&before["lastSeen"], &before["connections"]), (&Value::Null, &json!(0)));
     let bearer = with(support::request(port, "/acp"), "authorization", &format!("Bearer {token}"));
     let mut phone = Client::connect(bearer).await.unwrap();
-    let ours = phone.request("initialize", json!({"protocolVersion": 1})).await["_meta"]["openagents"].clone();
+    let ours =
+        phone.request("initialize", json!({"protocolVersion": 1})).await["_meta"]["openagents"].clone();
     assert_eq!((&ours["scope"], &ours["device"]), (&json!("approve"), &answer["device"]));
     assert!(!ours["computer"].as_str().unwrap().is_empty());
     let now = devices(&mut desk).await["devices"][0].clone();
@@ -108,7 +109,8 @@ async fn a_device_outlives_the_bridge_and_its_token_is_not_stored() {
     desk.request("_openagents/devices/revoke", json!({"id": gone.id})).await;
     drop(desk);
     let again = tempfile::tempdir().unwrap();
-    let bridge = std::mem::replace(&mut house.bridge, start(again.path(), &house.workspace, echo).await.unwrap());
+    let bridge =
+        std::mem::replace(&mut house.bridge, start(again.path(), &house.workspace, echo).await.unwrap());
     bridge.shutdown().await;
     for file in std::fs::read_dir(house.home.path()).unwrap() {
         let path = file.unwrap().path();
@@ -123,7 +125,8 @@ async fn a_device_outlives_the_bridge_and_its_token_is_not_stored() {
     assert_eq!(me, json!({"scope": "prompt", "device": {"id": paired.id, "name": "Old phone"}}));
     let shown = devices(&mut house.acp().await).await["devices"].clone();
     assert_eq!(shown.as_array().unwrap().len(), 1);
-    let bearer = |token: &str| with(request(house.port(), "/acp"), "authorization", &format!("Bearer {token}"));
+    let bearer =
+        |token: &str| with(request(house.port(), "/acp"), "authorization", &format!("Bearer {token}"));
     assert_eq!(refused(bearer(&gone.token)).await, 401);
 }
 
@@ -282,7 +285,10 @@ async fn a_new_name_and_scope_count_on_the_open_socket() {
     assert_eq!(notes.last(), Some(&access));
     let answer = json!({"sessionId": session, "approvalId": "x", "optionId": "yes"});
     let refusal = error(&mut phone, "_openagents/approvals/answer", answer).await;
-    assert_eq!(refusal["message"], "This device may view and prompt, but not this; allow more on the desktop.");
+    assert_eq!(
+        refusal["message"],
+        "This device may view and prompt, but not this; allow more on the desktop."
+    );
 
     desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Anna"})).await;
     let notes = phone.notes_until("Anna").await;
@@ -293,7 +299,10 @@ async fn a_new_name_and_scope_count_on_the_open_socket() {
     desk.request("_openagents/devices/scope", change("admin")).await;
     let all = devices(&mut phone).await;
     assert_eq!((&all["devices"][0]["scope"], &all["devices"][0]["name"]), (&json!("admin"), &json!("Anna")));
-    assert_eq!(error(&mut desk, "_openagents/devices/rename", json!({"id": paired.id, "name": " "})).await["code"], -32602);
+    assert_eq!(
+        error(&mut desk, "_openagents/devices/rename", json!({"id": paired.id, "name": " "})).await["code"],
+        -32602
+    );
 }
 
 #[tokio::test]

@@ -69,6 +69,11 @@ impl Pass {
         lock(&self.standing).scope
     }
 
+    /// Returns whether its connections may do what needs this scope.
+    pub(crate) fn may(&self, needed: Scope) -> bool {
+        !self.is_revoked() && self.scope() >= needed
+    }
+
     pub(crate) fn name(&self) -> String {
         lock(&self.standing).name.clone()
     }

@@ -42,7 +42,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: Socket, opening: Opening)
         frame_limit: ACP_FRAME,
         binary: false,
         lifeline: Arc::new(Lifeline { cut, ..Lifeline::default() }),
-        revoked: visit.pass.revoked.clone(),
+        pass: visit.pass.clone(),
         closing,
     };
     let requests = Arc::new(Requests::default());

@@ -99,7 +99,7 @@ impl Methods {
     /// Takes a client's answer to a request of ours. One that came too late changes nothing.
     pub(super) async fn response(&mut self, id: &Id, result: Value) {
         let Some(answer) = self.requests.answer(id, result) else { return };
-        if self.visit.pass.is_revoked() || self.visit.pass.scope() < Scope::Approve {
+        if !self.visit.pass.may(Scope::Approve) {
             return;
         }
         let approval_id = answer.approval_id.clone();
@@ -306,13 +306,16 @@ impl Methods {
             return Err(Fault::invalid_request("This device was removed."));
         }
         self.visit.acts();
-        let needed = from_wire::needed(method).filter(|needed| *needed > Scope::View);
+        let Some(needed) = from_wire::needed(method).filter(|needed| *needed > Scope::View) else {
+            return Ok(());
+        };
+        let may = self.visit.pass.may(needed);
         // Decisions about devices are written down as such, whoever makes them.
-        if matches!(self.visit.pass.who, Who::Local) || needed.is_none() || method.starts_with(DEVICES) {
+        if self.visit.pass.who == Who::Local || (may && method.starts_with(DEVICES)) {
             return Ok(());
         }
-        let detail = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
-        let detail = if needed > Some(self.visit.pass.scope()) { "refused" } else { detail };
+        let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+        let detail = if may { session } else { "refused" };
         self.shared.devices.record(&self.actor(), method, detail).await;
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::{
     to_wire::{self, Voice},
 };
 use crate::{
+    access::{Pass, Scope, Who},
     connection::{self, Door, Ended, Manner},
     http::Caller,
     inspect::Line,
@@ -24,7 +25,6 @@ use crate::{
 use hyper::upgrade::OnUpgrade;
 use openagents_core::{approval::Approval, model::Activity};
 use std::{collections::HashMap, sync::Arc};
-use tokio_util::sync::CancellationToken;
 
 /// A reader further behind than this gets its backlog folded.
 const BEHIND: u64 = 2 * PAGE as u64;
@@ -44,7 +44,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
             frame_limit: IOS_FRAME,
             binary: true,
             lifeline,
-            revoked: CancellationToken::new(),
+            pass: Pass::new(Who::App(caller.address), Scope::Prompt, "iOS app"),
             closing: caller.closing.clone(),
         };
         let dialect = Ios::new(phone.clone());
