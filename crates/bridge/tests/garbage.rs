@@ -6,7 +6,13 @@ use futures::SinkExt;
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value, json};
 use support::{Client, House, echo};
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{
+    Message,
+    protocol::frame::{
+        Frame,
+        coding::{Data, OpCode},
+    },
+};
 
 const METHODS: &[&str] = &[
     "initialize",
@@ -124,4 +130,73 @@ fn no_text_frame_ends_a_handler() {
         .unwrap();
     drop(clients);
     runtime.block_on(house.bridge.shutdown());
+}
+
+/// What nobody sends by accident, and what every attacker tries first.
+#[tokio::test]
+async fn every_kind_of_malformed_frame_is_answered_or_ignored() {
+    let house = House::new(echo).await;
+    let (mut phone, mut client) = (house.phone().await, house.acp().await);
+    let deep = |open: &str, close: &str| {
+        let (open, close) = (open.repeat(10_000), close.repeat(10_000));
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"session/list","params":{open}{close}}}"#)
+    };
+    let long = "9".repeat(100_000);
+    for frame in [
+        "".to_owned(),
+        "session/list".to_owned(),
+        "\0".to_owned(),
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\0\"}".to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"\u0000\ud800"}"#.to_owned(),
+        "[]".to_owned(),
+        r#"[{"jsonrpc":"2.0","id":1,"method":"session/list"}]"#.to_owned(),
+        "null".to_owned(),
+        "17".to_owned(),
+        r#""{}""#.to_owned(),
+        r#"{"jsonrpc":"1.0","id":1,"method":"session/list"}"#.to_owned(),
+        r#"{"jsonrpc":2,"id":1,"method":"session/list"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":{},"method":"session/list"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":[1],"method":"session/list"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":true,"method":"session/list"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":17}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":17}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":"sessionId"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":[1]}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"session/list"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"session/list","method":"no/such"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1e999,"method":"session/list","params":{"cursor":1e999}}"#.to_owned(),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{long},"method":"_openagents/attach","params":{{"since":-{long}}}}}"#
+        ),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{long}"}}"#),
+        deep("[", "]"),
+        deep(r#"{"a":"#, "}"),
+        "[".repeat(10_000),
+    ] {
+        phone.socket.send(Message::text(frame.clone())).await.unwrap();
+        client.socket.send(Message::text(frame)).await.unwrap();
+        still_served(&mut phone, "threads/list").await;
+        still_served(&mut client, "session/list").await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_text_ends_the_connection_with_a_reason() {
+    let house = House::new(echo).await;
+    for opcode in [Data::Text, Data::Binary] {
+        let mut client = house.acp().await;
+        let frame = Frame::message(vec![0xff, 0xfe, 0], OpCode::Data(opcode), true);
+        client.socket.send(Message::Frame(frame)).await.unwrap();
+        assert_eq!(u16::from(client.closed().await.expect("a reason").code), 1003, "{opcode:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_frame_of_a_hundred_megabytes_is_refused_with_a_reason() {
+    let house = House::new(echo).await;
+    let mut client = house.acp().await;
+    // The server reads on for a moment only; its answer comes through all the same.
+    let _ = client.socket.send(Message::text("x".repeat(100 << 20))).await;
+    assert_eq!(u16::from(client.closed().await.expect("a reason").code), 1009);
+    house.acp().await.request("session/list", json!({})).await;
 }

@@ -10,10 +10,10 @@ use axum::{
 use openagents_core::agent::CODEX;
 use serde_json::{Value, json};
 use support::{
-    House,
+    House, acp,
     agents::{self, ScriptedAgent, asks_to_edit},
     echo, last, prompt,
-    remote::{Remote, exchange, knock, text},
+    remote::{Remote, exchange, knock, pair, text},
     seq, until_cancelled,
 };
 
@@ -281,4 +281,84 @@ async fn a_reader_that_does_not_read_makes_the_writer_wait() {
             break;
         }
     }
+}
+
+#[tokio::test]
+async fn a_device_finds_its_own_connections_only() {
+    let house = House::new(echo).await;
+    let mut desktop = house.acp().await;
+    let (token, _) = pair(&house, &mut desktop, "prompt").await;
+    let (own, phone) = (Remote::connect(&house).await, Remote::connect_as(&house, &token).await);
+    for (id, token) in [(&own.id, &phone.token), (&phone.id, &own.token)] {
+        for method in ["POST", "GET", "DELETE"] {
+            let request = knock(method, token)
+                .header("acp-connection-id", id)
+                .header("content-type", "application/json")
+                .header("accept", "text/event-stream")
+                .body(Body::from(r#"{"jsonrpc":"2.0","id":1,"method":"session/list"}"#));
+            assert_eq!(exchange(house.port(), request.unwrap()).await.status(), 404, "{method}");
+        }
+    }
+    let mut events = phone.open(None).await;
+    let mut phone = phone;
+    let id = phone.ask("_openagents/devices/me", json!({})).await;
+    assert_eq!(events.answer(id).await["scope"], "prompt");
+}
+
+#[tokio::test]
+async fn a_removed_device_is_cut_off_and_let_in_no_more() {
+    let house = House::new(until_cancelled).await;
+    let mut desktop = house.acp().await;
+    let (token, device) = pair(&house, &mut desktop, "prompt").await;
+    let mut phone = Remote::connect_as(&house, &token).await;
+    let (mut events, mut socket) = (phone.open(None).await, acp(house.port(), &token).await);
+    let id = phone.ask("session/new", json!({"cwd": house.workspace, "mcpServers": []})).await;
+    let session = events.answer(id).await["sessionId"].clone();
+    let mut updates = phone.open(session.as_str()).await;
+    phone.ask("session/prompt", prompt(&session, "Wait")).await;
+    while !updates.called("session/update").await.to_string().contains("waiting") {}
+    desktop.request("_openagents/devices/revoke", json!({"id": device})).await;
+    while updates.next().await.is_some() {}
+    while events.next().await.is_some() {}
+    assert_eq!(u16::from(socket.closed().await.expect("a reason").code), 4403);
+    let frame = json!({"jsonrpc": "2.0", "id": 9, "method": "session/list"});
+    assert_eq!(phone.post(&frame).await.status(), 401);
+    assert_eq!(phone.get(None).await.status(), 401);
+    assert_eq!(phone.delete().await, 401);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_says_why() {
+    let house = House::new(echo).await;
+    let mut desktop = house.acp().await;
+    let (token, device) = pair(&house, &mut desktop, "view").await;
+    let phone = Remote::connect_as(&house, &token).await;
+    let stream = phone.get(None).await;
+    desktop.request("_openagents/devices/revoke", json!({"id": device})).await;
+    let all = text(stream).await;
+    assert!(all.contains(": closed 4403 This device was removed on "), "{all}");
+}
+
+/// The oldest way to use a server up: a handshake, or a body, that never ends.
+#[tokio::test]
+async fn a_body_that_never_ends_is_waited_for_by_nobody_else() {
+    let house = House::new(echo).await;
+    let remote = Remote::connect(&house).await;
+    let never = || Body::from_stream(futures::stream::pending::<Result<axum::body::Bytes, std::io::Error>>());
+    // Who has no token is answered before its body.
+    let stranger = knock("POST", "wrong").header("content-type", "application/json").body(never()).unwrap();
+    assert_eq!(exchange(house.port(), stranger).await.status(), 401);
+    let slow: Vec<_> = (0..40)
+        .map(|_| {
+            let request = remote.knock("POST").header("content-type", "application/json").body(never());
+            tokio::spawn(exchange(house.port(), request.unwrap()))
+        })
+        .collect();
+    let (mut other, mut remote) = (Remote::connect(&house).await, remote);
+    for client in [&mut other, &mut remote] {
+        let mut events = client.open(None).await;
+        let id = client.ask("session/list", json!({})).await;
+        events.answer(id).await;
+    }
+    slow.iter().for_each(tokio::task::JoinHandle::abort);
 }

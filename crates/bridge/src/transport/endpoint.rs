@@ -88,13 +88,14 @@ pub(crate) async fn answer(
         }),
         _ => {
             let allowed = [(header::ALLOW, "GET, POST, DELETE")];
-            Err((StatusCode::METHOD_NOT_ALLOWED, allowed, "Frames are posted here.\n").into_response())
+            Ok((StatusCode::METHOD_NOT_ALLOWED, allowed, "Frames are posted here.\n").into_response())
         }
     };
-    answer.unwrap_or_else(|refusal| refusal)
+    answer.unwrap_or_else(|refusal| *refusal)
 }
 
-type Answer = Result<Response, Response>;
+/// An answer, or a refusal.
+type Answer = Result<Response, Box<Response>>;
 
 fn open_socket(shared: Arc<Shared>, request: Request, caller: Caller, pass: Arc<Pass>) -> Answer {
     let visit = shared.enter(pass, caller.address).ok_or_else(no_place)?;
@@ -218,7 +219,7 @@ fn open_stream(shared: &Shared, headers: &HeaderMap, pass: &Pass, cut: Cancellat
     Ok(response)
 }
 
-fn known(shared: &Shared, headers: &HeaderMap, pass: &Pass) -> Result<Arc<Connection>, Response> {
+fn known(shared: &Shared, headers: &HeaderMap, pass: &Pass) -> Result<Arc<Connection>, Box<Response>> {
     let id = headers.get(&CONNECTION_ID).ok_or_else(no_connection)?;
     let found = id.to_str().ok().and_then(|id| shared.remotes.find(id, pass));
     found.ok_or_else(unknown)
@@ -229,7 +230,7 @@ fn session_of<'a>(
     method: &str,
     params: &'a Value,
     named: Option<&'a str>,
-) -> Result<Option<&'a str>, Response> {
+) -> Result<Option<&'a str>, Box<Response>> {
     let said = params["sessionId"].as_str();
     match (said, named) {
         (Some(said), Some(named)) if said != named => {
@@ -243,7 +244,7 @@ fn session_of<'a>(
 }
 
 /// Reads a body to its end.
-async fn read(headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Response> {
+async fn read(headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
     let too_long =
         || refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A frame may have {ACP_FRAME} bytes at most."));
     let length = header_text(headers, &header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
@@ -301,23 +302,23 @@ fn name(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 }
 
 /// What is no message goes no further; the answer is JSON-RPC's own.
-fn unreadable(malformed: &Malformed) -> Response {
+fn unreadable(malformed: &Malformed) -> Box<Response> {
     let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
-    (StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], text).into_response()
+    Box::new((StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], text).into_response())
 }
 
-fn no_place() -> Response {
+fn no_place() -> Box<Response> {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.")
 }
 
-fn no_connection() -> Response {
+fn no_connection() -> Box<Response> {
     refuse(StatusCode::BAD_REQUEST, "Acp-Connection-Id is missing; a connection begins with initialize.")
 }
 
-fn unknown() -> Response {
+fn unknown() -> Box<Response> {
     refuse(StatusCode::NOT_FOUND, "There is no such connection; begin again with initialize.")
 }
 
-fn refuse(status: StatusCode, sentence: &str) -> Response {
-    (status, format!("{sentence}\n")).into_response()
+fn refuse(status: StatusCode, sentence: &str) -> Box<Response> {
+    Box::new((status, format!("{sentence}\n")).into_response())
 }

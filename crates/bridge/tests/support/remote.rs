@@ -1,6 +1,6 @@
 //! A client of the remote transport, request by request.
 
-use super::{House, PATIENCE};
+use super::{Client, House, PATIENCE};
 use axum::{
     body::{Body, BodyDataStream},
     http::{HeaderValue, Request, StatusCode, header},
@@ -47,17 +47,22 @@ pub struct Remote {
 
 impl Remote {
     pub async fn connect(house: &House) -> Self {
-        Self::connect_with(house, json!({})).await
+        Self::connect_with(house, house.bridge.token(), json!({})).await
+    }
+
+    /// Connects as a device that was paired.
+    pub async fn connect_as(house: &House, token: &str) -> Self {
+        Self::connect_with(house, token, json!({})).await
     }
 
     /// Connects as our page does: one stream for everything.
     pub async fn connect_with_one_stream(house: &House) -> Self {
         let capabilities = json!({"_meta": {"openagents": {"oneStream": true, "approvals": true}}});
-        Self::connect_with(house, capabilities).await
+        Self::connect_with(house, house.bridge.token(), capabilities).await
     }
 
-    async fn connect_with(house: &House, capabilities: Value) -> Self {
-        let (port, token) = (house.port(), house.bridge.token().to_owned());
+    async fn connect_with(house: &House, token: &str, capabilities: Value) -> Self {
+        let (port, token) = (house.port(), token.to_owned());
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let frame = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let request = knock("POST", &token).header("content-type", "application/json");
@@ -166,4 +171,25 @@ impl Events {
             }
         }
     }
+}
+
+/// Pairs a device as the desktop allows it; returns its token and its id.
+pub async fn pair(house: &House, desktop: &mut Client, scope: &str) -> (String, String) {
+    let offer = desktop.request("_openagents/devices/pair", json!({})).await;
+    let claim = json!({"code": offer["pairing"]["code"], "name": "Phone"});
+    let asked = post(house.port(), "/pair", &claim).await;
+    let list = desktop.request("_openagents/devices/list", json!({})).await;
+    let allow = json!({"requestId": list["requests"][0]["id"], "scope": scope});
+    desktop.request("_openagents/devices/allow", allow).await;
+    let allowed = post(house.port(), "/pair/wait", &json!({"request": asked["request"]})).await;
+    let field = |value: &Value| value.as_str().unwrap_or_else(|| panic!("not allowed: {allowed}")).to_owned();
+    (field(&allowed["token"]), field(&allowed["device"]["id"]))
+}
+
+async fn post(port: u16, path: &str, body: &Value) -> Value {
+    let request = Request::post(path)
+        .header("content-type", "application/json")
+        .header("origin", format!("http://127.0.0.1:{port}"))
+        .body(Body::from(body.to_string()));
+    serde_json::from_str(&text(exchange(port, request.unwrap()).await).await).unwrap()
 }
