@@ -14,6 +14,9 @@ mod bridge;
 mod connection;
 mod error;
 mod feed;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod guard;
 mod http;
 mod inspect;

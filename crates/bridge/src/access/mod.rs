@@ -22,3 +22,9 @@ pub(crate) use pass::{Pass, Who};
 pub(crate) use requests::{Asking, Kind, Outcome, Waiting};
 pub(crate) use scope::Scope;
 pub(crate) use visit::Visit;
+
+/// Reads a pairing code and throws it away.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn reads_code(text: &str) -> bool {
+    code::Code::read(text).is_some()
+}

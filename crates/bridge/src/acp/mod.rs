@@ -14,3 +14,5 @@ pub mod to_wire;
 mod tests;
 
 pub(crate) use connection::{Opening, serve};
+#[cfg(any(test, fuzzing))]
+pub(crate) use from_wire::{call, cancelled};

@@ -18,3 +18,9 @@ mod tests;
 
 pub(crate) use connection::serve;
 pub(crate) use resume::Resumes;
+
+/// Reads a call and throws it away.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn reads(method: &str, params: &serde_json::Value) -> Result<(), crate::error::Fault> {
+    from_wire::call(method, params).map(drop)
+}

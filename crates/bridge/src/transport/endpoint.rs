@@ -322,3 +322,44 @@ fn unknown() -> Box<Response> {
 fn refuse(status: StatusCode, sentence: &str) -> Box<Response> {
     Box::new((status, format!("{sentence}\n")).into_response())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_given_up() {
+        let drop_by_drop = futures::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Some((Ok::<_, std::io::Error>("["), ()))
+        });
+        let begun = Instant::now();
+        let refusal = read(&HeaderMap::new(), Body::from_stream(drop_by_drop)).await.unwrap_err();
+        assert_eq!((refusal.status(), begun.elapsed()), (StatusCode::REQUEST_TIMEOUT, BODY_TIME));
+    }
+
+    #[test]
+    fn what_is_accepted() {
+        for (value, events) in [
+            ("text/event-stream", true),
+            ("application/json, Text/Event-Stream; q=0.5", true),
+            ("*/*", false),
+            ("text/*", false),
+            ("application/json", false),
+            ("", false),
+        ] {
+            let headers = [(header::ACCEPT, HeaderValue::from_static(value))].into_iter().collect();
+            assert_eq!(accepts_events(&headers), events, "{value}");
+        }
+        for (value, json) in [
+            ("application/json", true),
+            ("Application/JSON ;charset=utf-8", true),
+            ("application/jsonp", false),
+            ("text/plain", false),
+            ("", false),
+        ] {
+            let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(value))].into_iter().collect();
+            assert_eq!(is_json(&headers), json, "{value}");
+        }
+    }
+}

@@ -382,3 +382,153 @@ impl Drop for Reader {
         self.streams.changed.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::{FutureExt, StreamExt, task::noop_waker};
+
+    fn streams() -> Arc<Streams> {
+        let (streams, _answer) = Streams::new("0", false);
+        assert_eq!(streams.sort(&response("0")), None);
+        streams
+    }
+
+    fn response(id: &str) -> Utf8Bytes {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#).into()
+    }
+
+    fn update(session: &str, n: usize) -> Utf8Bytes {
+        let params = format!(r#"{{"n":{n},"sessionId":"{session}"}}"#);
+        format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{params}}}"#).into()
+    }
+
+    fn put(streams: &Streams, frame: &Utf8Bytes) -> bool {
+        let target = streams.sort(frame).unwrap();
+        streams.put(&target, frame, &Context::from_waker(&noop_waker()))
+    }
+
+    fn open(streams: &Arc<Streams>, session: Option<&str>) -> Result<Reader, Refusal> {
+        streams.read(session.map(Into::into), CancellationToken::new())
+    }
+
+    /// Takes what waits.
+    fn take(reader: &mut Reader) -> usize {
+        std::iter::from_fn(|| reader.next().now_or_never().flatten()).count()
+    }
+
+    #[tokio::test]
+    async fn where_a_frame_belongs() {
+        let streams = streams();
+        let _reader = open(&streams, Some("a")).unwrap();
+        streams.expect("7", "a");
+        streams.expect("\"8\"", "nobody reads it");
+        let session = |session: &str| Some(Some(session.into()));
+        for (frame, expected) in [
+            (update("a", 1), session("a")),
+            (update("b \\u0063", 1), session("b c")),
+            (response("7"), session("a")),
+            // An id is answered once.
+            (response("7"), Some(None)),
+            (response("\"8\""), Some(None)),
+            (r#"{"jsonrpc":"2.0","id":"x","method":"session/request_permission","params":{"sessionId":"a"}}"#.into(), session("a")),
+            (r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"x"}}"#.into(), Some(None)),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#.into(), Some(None)),
+            ("no frame".into(), Some(None)),
+        ] {
+            assert_eq!(streams.sort(&frame), expected, "{frame}");
+        }
+        let (one, mut answer) = Streams::new("\"a\"", true);
+        assert_eq!(one.sort(&update("a", 1)), Some(Some("a".into())));
+        assert_eq!(one.sort(&response("\"a\"")), None);
+        assert_eq!(answer.try_recv().unwrap(), response("\"a\""));
+        assert_eq!(one.sort(&update("a", 1)), Some(None));
+    }
+
+    #[tokio::test]
+    async fn a_stream_has_one_reader_and_they_are_not_many() {
+        let streams = streams();
+        let reader = open(&streams, None).unwrap();
+        assert_eq!(open(&streams, None).unwrap_err(), Refusal::Taken);
+        drop(reader);
+        let _reader = open(&streams, None).unwrap();
+        let all: Vec<_> = (0..OPEN).map(|n| open(&streams, Some(&n.to_string())).unwrap()).collect();
+        assert_eq!(open(&streams, Some("one more")).unwrap_err(), Refusal::TooMany);
+        drop(all);
+        assert!(open(&streams, Some("one more")).is_ok());
+        streams.end(None);
+        assert_eq!(open(&streams, Some("late")).unwrap_err(), Refusal::Over);
+    }
+
+    #[tokio::test]
+    async fn a_broken_stream_goes_on_where_it_was() {
+        let streams = streams();
+        let mut reader = open(&streams, None).unwrap();
+        assert!(put(&streams, &response("1")) && put(&streams, &response("2")));
+        assert!(reader.next().now_or_never().is_some());
+        drop(reader);
+        assert!(put(&streams, &response("3")));
+        assert_eq!(take(&mut open(&streams, None).unwrap()), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_nobody_reads_ends_after_a_minute() {
+        let (streams, begun) = (streams(), Instant::now());
+        streams.watch().await;
+        assert_eq!(begun.elapsed(), LOST);
+        let streams = self::streams();
+        let reader = open(&streams, None).unwrap();
+        let watched = tokio::time::timeout(LOST * 10, streams.watch()).await;
+        assert!(watched.is_err());
+        drop(reader);
+        let left = Instant::now();
+        // A session's stream keeps nobody alive.
+        let _session = open(&streams, Some("a")).unwrap();
+        streams.watch().await;
+        assert_eq!(left.elapsed(), LOST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_nothing_ends_its_connection() {
+        let streams = streams();
+        let mut reader = open(&streams, None).unwrap();
+        for n in 0..WAITING {
+            assert!(put(&streams, &response(&n.to_string())));
+        }
+        assert!(!put(&streams, &response("100")));
+        // One that takes a frame now and then may go on for ever.
+        for n in 0..10 {
+            assert!(tokio::time::timeout(STUCK / 2, streams.watch()).await.is_err());
+            assert!(reader.next().now_or_never().is_some());
+            assert!(put(&streams, &response(&n.to_string())));
+            assert!(!put(&streams, &response("100")));
+        }
+        let stuck = Instant::now();
+        streams.watch().await;
+        assert!((STUCK..=2 * STUCK).contains(&stuck.elapsed()), "{:?}", stuck.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_for_a_stream_that_nobody_opens_goes_on_the_connections() {
+        let streams = streams();
+        let mut reader = open(&streams, None).unwrap();
+        for n in 0..WAITING {
+            assert!(put(&streams, &update("a", n)));
+        }
+        assert!(!put(&streams, &update("a", WAITING)));
+        assert!(put(&streams, &update("b", 0)), "one session holds up another");
+        assert_eq!(take(&mut reader), 0);
+        assert!(tokio::time::timeout(OWN_STREAM, streams.watch()).await.is_err());
+        assert_eq!(take(&mut reader), WAITING + 1);
+        assert!(put(&streams, &update("a", WAITING)));
+        assert_eq!(take(&mut reader), 1);
+        // Whoever opens it gets the rest.
+        let mut own = open(&streams, Some("a")).unwrap();
+        assert!(put(&streams, &update("a", WAITING + 1)));
+        assert_eq!((take(&mut own), take(&mut reader)), (1, 0));
+        // Whoever asks about a session that it does not read wants no stream of its own for it.
+        assert!(put(&streams, &update("c", 0)));
+        streams.expect("9", "c");
+        assert_eq!(take(&mut reader), 1);
+    }
+}

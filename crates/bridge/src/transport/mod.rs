@@ -9,6 +9,12 @@ pub(crate) mod websocket;
 pub(crate) use endpoint::answer;
 pub(crate) use remote::Remotes;
 
+/// Finds out which stream a frame belongs to.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn sort(frame: &str) {
+    event_stream::Streams::new("1", false).0.sort(&frame.into());
+}
+
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use remote::Remote;
 use std::{

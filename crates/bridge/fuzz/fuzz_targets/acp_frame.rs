@@ -1,0 +1,7 @@
+//! Any frame on the ACP door: it is read, or it can be answered.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use openagents_bridge::fuzzing;
+
+fuzz_target!(|data: &[u8]| fuzzing::acp_frame(data));
