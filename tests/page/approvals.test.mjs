@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { AgentsStage } from './agents-stage.mjs';
-import { launch } from './browser.mjs';
+import { launch, SIZES } from './browser.mjs';
+import { paired } from './paired.mjs';
 
 let stage, browser;
 before(async () => {
@@ -22,26 +23,77 @@ after(async () => {
 const pending = (page) => page.locator('[data-approval-state=pending]');
 const written = (name) => readFile(join(stage.fixture.workspace, name), 'utf8').catch(() => null);
 
-test('a file is edited after an approval that is given in a second tab', async () => {
+const sheet = (page) => page.locator('[data-sheet]');
+
+test('a file is edited after an approval that is given on a phone, whatever it shows', async () => {
   const one = await stage.open(browser);
+  const two = await paired(browser, stage.server, one, { name: 'My phone', theme: 'light' });
+  await two.page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
   await stage.ask(one, '[[edit notes.md]]');
   await pending(one.page).waitFor();
-  const two = await stage.follow(browser, one, { size: 'phone', theme: 'light' });
-  await pending(two.page).waitFor();
   await one.page.locator('[data-diff="notes.md"]').getByText('made by fake-agent').waitFor();
-  await two.shoot('approval-second');
+  await sheet(two.page).getByText('Fake asks').waitFor();
+  assert.match(await two.page.title(), /^\(1\) /);
   assert.equal(await written('notes.md'), null);
-  await pending(two.page).getByRole('button', { name: 'Yes', exact: true }).click();
-  for (const { page } of [one, two]) {
-    await page.getByText('Approved on Browser').waitFor();
-    await page.getByText('I wrote notes.md.').waitFor();
-    assert.equal(await pending(page).count(), 0);
+  for (const size of [{ width: 360, height: 640 }, SIZES.phone.viewport]) {
+    await two.page.setViewportSize(size);
+    for (const name of ['Allow', 'Deny']) {
+      const box = await sheet(two.page).getByRole('button', { name, exact: true }).boundingBox();
+      assert.ok(box.height >= 48 && box.y + box.height <= size.height, `${name} is in reach`);
+    }
   }
+  await two.shootAll('approval-sheet');
+  await two.page.setViewportSize({ width: 360, height: 640 });
+  await two.shoot('approval-sheet-small');
+  await sheet(two.page).getByRole('button', { name: 'Allow', exact: true }).click();
+  await sheet(two.page).waitFor({ state: 'hidden' });
+  await one.page.getByText('Approved on My phone').waitFor();
+  await one.page.getByText('I wrote notes.md.').waitFor();
+  assert.equal(await pending(one.page).count(), 0);
   assert.equal(await written('notes.md'), 'made by fake-agent\n');
   await one.page.locator('[data-diff="notes.md"]').getByText('made by fake-agent').waitFor();
   await one.atRest();
-  await two.atRest();
   await one.shootAll('approval-approved');
+  assert.doesNotMatch(await two.page.title(), /^\(/);
+  await one.close();
+  await two.close();
+});
+
+test('an answer that is given elsewhere is told on the phone for a moment, and the sheet is gone', async () => {
+  const one = await stage.open(browser);
+  const two = await paired(browser, stage.server, one, { name: 'Other phone' });
+  await stage.ask(one, '[[ask Paint the harbour]]');
+  await sheet(two.page).getByText('Paint the harbour').first().waitFor();
+  // Put off, it is told of in a line, and comes back from there.
+  await two.page.keyboard.press('Escape');
+  await sheet(two.page).waitFor({ state: 'hidden' });
+  await two.page.locator('[data-elsewhere]').getByText('Fake asks in', { exact: false }).waitFor();
+  await two.shootAll('approval-elsewhere');
+  await two.page.locator('[data-elsewhere]').getByRole('button', { name: 'Review' }).click();
+  await sheet(two.page).getByText('Fake asks').waitFor();
+  await sheet(two.page).getByText('Other answers').click();
+  await sheet(two.page).getByRole('button', { name: 'Yes, always' }).waitFor();
+  await pending(one.page).getByRole('button', { name: 'Yes', exact: true }).click();
+  await sheet(two.page).getByText('Answered on Browser').waitFor();
+  await two.shoot('approval-answered');
+  await sheet(two.page).waitFor({ state: 'hidden' });
+  assert.equal(await two.page.locator('[data-elsewhere]').count(), 0);
+  await one.close();
+  await two.close();
+});
+
+test('a device that may prompt is told where the approval is waited for, and cannot answer', async () => {
+  const one = await stage.open(browser);
+  const two = await paired(browser, stage.server, one, { name: 'Small phone', scope: 'Prompt' });
+  await stage.ask(one, '[[ask Paint the harbour]]');
+  await pending(one.page).waitFor();
+  await two.page.goto(`${stage.server.origin}/${new URL(one.page.url()).hash}`);
+  await two.page.getByText(/^Waiting for approval on .+\.$/).first().waitFor();
+  assert.equal(await sheet(two.page).isVisible(), false);
+  assert.equal(await two.page.getByRole('button', { name: 'Yes', exact: true }).count(), 0);
+  await two.shootAll('approval-limit');
+  await one.page.locator('[data-approval-state=pending]').getByRole('button', { name: 'No', exact: true }).click();
+  await two.page.getByText('Rejected on Browser').waitFor();
   await one.close();
   await two.close();
 });

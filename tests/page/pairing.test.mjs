@@ -3,35 +3,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Tab } from './browser.mjs';
+import { code, devices, REFUSED } from './paired.mjs';
 import { browser, server } from './stage.mjs';
-
-const BROKEN = /WebSocket connection|ERR_|401|403|429|Failed to load resource/;
 
 /** The desktop: its settings on the devices. */
 async function desktop(options) {
   const tab = await Tab.open(browser, options);
   await tab.page.goto(server.address);
   await tab.live();
-  await tab.page.keyboard.press('Control+,');
-  await tab.page.getByRole('button', { name: 'Devices', exact: true }).click();
-  await tab.page.getByRole('heading', { name: 'Paired devices' }).waitFor();
+  await devices(tab);
   return tab;
-}
-
-/** Shows a code on the desktop and returns it. */
-async function code({ page }) {
-  const shown = page.locator('[data-pairing] .code');
-  const before = (await shown.count()) > 0 ? await shown.innerText() : '';
-  await page.getByRole('button', { name: before === '' ? 'Pair a device' : 'New code', exact: true }).click();
-  await page.locator('[data-pairing] .code', before === '' ? {} : { hasNotText: before }).waitFor();
-  const text = await shown.innerText();
-  assert.match(text, /^[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}$/);
-  return text;
 }
 
 async function phone(hash = '', options = {}) {
   const tab = await Tab.open(browser, { size: 'phone', ...options });
-  tab.expected.push(BROKEN);
+  tab.expected.push(REFUSED);
   await tab.page.goto(`${server.origin}/${hash}`);
   return tab;
 }

@@ -5,6 +5,8 @@ import { claim, outcome, Refusal, type Claim } from './pairing-wire';
 import { DECLINED, EXPIRED, LOST, refusedWords } from './pairing-words';
 
 const KEY = 'openagents.pairing';
+/** A request that has not failed by then has reached somebody, in milliseconds. */
+const AT_ONCE = 1_500;
 
 /** How this device becomes a paired one: a code is typed, both screens are compared, somebody allows it. */
 export class Pairing {
@@ -23,6 +25,8 @@ export class Pairing {
 
   readonly #onAllowed: (token: string) => void;
   #waiting: AbortController | null = null;
+  /** Gives up the question that is on its way, or the pause before the next one. */
+  #again: (() => void) | null = null;
 
   constructor(onAllowed: (token: string) => void) {
     this.#onAllowed = onAllowed;
@@ -69,14 +73,24 @@ export class Pairing {
     this.#waiting = waiting;
     this.claimed = claimed;
     this.problem = null;
-    void this.#hear(claimed, waiting.signal);
+    const { signal } = waiting;
+    addEventListener('offline', () => (this.away = true), { signal });
+    addEventListener('online', () => this.#again?.(), { signal });
+    // What a phone asked before it slept is answered by nobody.
+    document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && this.#again?.(), { signal });
+    void this.#hear(claimed, signal);
   }
 
   /** Asks again and again, through lost networks as well, until there is an answer. */
   async #hear({ request }: Claim, signal: AbortSignal): Promise<void> {
     for (let lost = 0; !signal.aborted; ) {
+      const question = new AbortController();
+      signal.addEventListener('abort', () => question.abort(), { once: true });
+      this.#again = () => question.abort();
+      // The answer takes its time where the network is well; where it is not, that shows at once.
+      const well = setTimeout(() => (this.away = false), AT_ONCE);
       try {
-        const answer = await outcome(request, signal);
+        const answer = await outcome(request, question.signal).finally(() => clearTimeout(well));
         if (signal.aborted) return;
         [lost, this.away] = [0, false];
         if (answer.state === 'allowed') {
@@ -87,11 +101,19 @@ export class Pairing {
         if (answer.state !== 'waiting') return this.cancel(answer.state === 'declined' ? DECLINED : asSentence(answer.message ?? EXPIRED));
       } catch (error) {
         if (signal.aborted) return;
-        // A bridge that knows nothing of it any more has handed out the answer already, or was started anew.
+        if (question.signal.aborted) continue;
+        // A bridge that knows nothing of it any more was started anew.
         const final = error instanceof Refusal && error.code !== 'slow_down' && !error.code.startsWith('http_5');
         if (final) return this.cancel(error.code === 'expired' ? EXPIRED : LOST);
         this.away = !(error instanceof Refusal);
-        await new Promise((after) => setTimeout(after, error instanceof Refusal ? Math.max(1000, error.retryAfterMs) : pause(lost++)));
+        const rest = error instanceof Refusal ? Math.max(1000, error.retryAfterMs) : pause(lost++);
+        await new Promise<void>((after) => {
+          const timer = setTimeout(after, rest);
+          this.#again = () => {
+            clearTimeout(timer);
+            after();
+          };
+        });
       }
     }
   }

@@ -1,0 +1,88 @@
+// The list of sessions: what others begin, name and delete is seen without asking, and a long log comes as a snapshot.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { asked, call, Played, said } from './played.mjs';
+import { browser, server } from './stage.mjs';
+
+async function open(options) {
+  const tab = await Tab.open(browser, options);
+  await tab.page.goto(server.address);
+  await tab.live();
+  return tab;
+}
+
+const list = ({ page }) => page.getByRole('navigation', { name: 'Sessions' }).getByRole('button');
+
+test('a session of another device stands in the list at once, and leaves it when it is deleted', async () => {
+  const [one, two] = [await open(), await open()];
+  const before = await list(two).count();
+  await one.explore();
+  await one.atRest();
+  await list(two).nth(before).waitFor();
+  await two.page.goto(`${server.origin}/${new URL(one.page.url()).hash}`);
+  await two.page.locator('[data-summary]').waitFor();
+
+  await one.page.getByRole('button', { name: 'More' }).click();
+  await one.shoot('sessions-menu');
+  await one.page.getByRole('menuitem', { name: 'Delete session…' }).click();
+  const dialog = one.page.getByRole('dialog');
+  await dialog.getByText('for every device', { exact: false }).waitFor();
+  await one.shootAll('sessions-delete');
+  await dialog.getByRole('button', { name: 'Keep it' }).click();
+  await one.page.locator('[data-summary]').waitFor();
+  await one.page.getByRole('button', { name: 'More' }).click();
+  await one.page.getByRole('menuitem', { name: 'Delete session…' }).click();
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  for (const tab of [one, two]) {
+    await tab.page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
+    await list(tab).nth(before).waitFor({ state: 'detached' });
+  }
+  await two.page.getByText('This session was deleted.').waitFor();
+  await one.close();
+  await two.close();
+});
+
+test('a long log comes as a snapshot: what was there stays until it is whole, and the log goes on after it', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  const played = await Played.on(page);
+  await page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  await tab.atRest();
+  played.follow(page);
+  const session = played.session;
+  played.answers['_openagents/attach'] = () => ({ sessionId: session, seq: 9000, running: false, mode: 'default_mode', title: null, approvals: [], queue: [], snapshot: { seq: 9000, since: 0 } });
+  await page.reload();
+  await page.locator('[data-link=catching-up]').waitFor();
+  await page.getByText('Catching up 9,000').first().waitFor();
+  const folded = (seq, update) => played.notify('session/update', { sessionId: session, update, _meta: { openagents: { seq, ts: Date.now(), folded: true } } });
+  folded(3000, asked('What did I miss?'));
+  folded(8700, { ...call('c', { name: 'search.grep', title: 'search.grep', kind: 'search', rawInput: { pattern: 'needle' } }), status: 'completed', rawOutput: { matches: [], total: 0 } });
+  folded(8000, said('All of this.'));
+  await page.getByText('Catching up 300').first().waitFor();
+  assert.equal(await page.getByText('All of this.').count(), 0, 'nothing half is shown');
+  await tab.shoot('sessions-catching-up');
+  played.notify('_openagents/snapshot', { sessionId: session, seq: 9000 });
+  await page.getByText('All of this.').waitFor();
+  await page.getByText('9,000 updates').waitFor();
+  await tab.row('search.grep').waitFor();
+  assert.equal(await tab.row('search.grep').getAttribute('data-state'), 'done');
+  await tab.live();
+  const live = (seq, update) => played.notify('session/update', { sessionId: session, update, _meta: { openagents: { seq, ts: Date.now() } } });
+  live(9000, said('Seen already.'));
+  live(9001, said('And this is new.', { ended: true }));
+  await page.getByText('And this is new.').waitFor();
+  assert.equal(await page.getByText('Seen already.').count(), 0);
+  // A gap: the log is asked for again, from where the page is.
+  live(9003, said('Too early.'));
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (played.sent.findLast(({ method }) => method === '_openagents/attach').params.since === 9001) break;
+    await page.waitForTimeout(20);
+  }
+  assert.equal(played.sent.findLast(({ method }) => method === '_openagents/attach').params.since, 9001);
+  assert.equal(await page.getByText('Too early.').count(), 0);
+  await tab.close();
+});
