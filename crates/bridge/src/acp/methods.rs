@@ -244,7 +244,11 @@ impl Methods {
     }
 
     fn initialize(&self, request: &InitializeRequest) -> Answer {
-        if let Some(client) = &request.client_info {
+        let pass = &self.visit.pass;
+        if matches!(pass.who, Who::Device(_)) {
+            // Others know it by the name that a person gave it.
+            self.line.introduce(&pass.name());
+        } else if let Some(client) = &request.client_info {
             self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
         let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
