@@ -36,7 +36,10 @@ use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::{sync::Arc, time::Duration};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    sync::SemaphorePermit,
+    time::{Instant, timeout, timeout_at},
+};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +50,8 @@ const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
+/// A longer body waits for a place: whoever sends many at a time takes no memory from the others.
+const LONG_BODY: usize = 64 << 10;
 /// How long a body may take; sixteen MiB in this time is a slow network.
 const BODY_TIME: Duration = Duration::from_secs(60);
 /// How long, and how much, is read on of a body that is too long: its sender reads no answer before.
@@ -127,7 +132,7 @@ async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc
         true => Some(known(shared, &parts.headers, &pass)?),
         false => None,
     };
-    let text = read(&parts.headers, body).await?;
+    let (text, _place) = read(&shared.remotes, &parts.headers, body).await?;
     let message = rpc::parse(&text).map_err(|malformed| unreadable(&malformed))?;
     let Some(connection) = connection else {
         return match message {
@@ -243,8 +248,16 @@ fn session_of<'a>(
     }
 }
 
+/// A long body keeps its place until the frame has gone on.
+type Place<'a> = Option<SemaphorePermit<'a>>;
+
 /// Reads a body to its end.
-async fn read(headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
+async fn read<'a>(
+    remotes: &'a Remotes,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Utf8Bytes, Place<'a>), Box<Response>> {
+    let too_late = || refuse(StatusCode::REQUEST_TIMEOUT, "The body took too long.");
     let too_long =
         || refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A frame may have {ACP_FRAME} bytes at most."));
     let length = header_text(headers, &header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
@@ -253,20 +266,27 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response
         return Err(too_long());
     }
     let (mut chunks, mut bytes, deadline) = (body.into_data_stream(), Vec::new(), Instant::now() + BODY_TIME);
+    let mut place = None;
     loop {
         match timeout_at(deadline, chunks.next()).await {
-            Ok(Some(Ok(chunk))) if bytes.len() + chunk.len() <= ACP_FRAME => bytes.extend_from_slice(&chunk),
+            Ok(Some(Ok(chunk))) if bytes.len() + chunk.len() <= ACP_FRAME => {
+                if place.is_none() && bytes.len() + chunk.len() > LONG_BODY {
+                    let free = timeout_at(deadline, remotes.long_bodies.acquire()).await;
+                    place = free.map_err(|_| too_late())?.ok();
+                }
+                bytes.extend_from_slice(&chunk);
+            }
             Ok(Some(Ok(_))) => break,
             Ok(Some(Err(_))) => return Err(refuse(StatusCode::BAD_REQUEST, "The body broke off.")),
             Ok(None) => {
-                return Utf8Bytes::try_from(bytes).map_err(|_| {
-                    unreadable(&Malformed { id: None, fault: Fault::parse("The frame is not UTF-8 text.") })
-                });
+                let no_text = || Malformed { id: None, fault: Fault::parse("The frame is not UTF-8 text.") };
+                let text = Utf8Bytes::try_from(bytes).map_err(|_| unreadable(&no_text()))?;
+                return Ok((text, place));
             }
-            Err(_) => return Err(refuse(StatusCode::REQUEST_TIMEOUT, "The body took too long.")),
+            Err(_) => return Err(too_late()),
         }
     }
-    drop(bytes);
+    drop((bytes, place));
     let draining = async {
         let mut read = 0;
         while let Some(Ok(chunk)) = chunks.next().await {
@@ -334,7 +354,8 @@ mod tests {
             Some((Ok::<_, std::io::Error>("["), ()))
         });
         let begun = Instant::now();
-        let refusal = read(&HeaderMap::new(), Body::from_stream(drop_by_drop)).await.unwrap_err();
+        let refusal =
+            read(&Remotes::default(), &HeaderMap::new(), Body::from_stream(drop_by_drop)).await.unwrap_err();
         assert_eq!((refusal.status(), begun.elapsed()), (StatusCode::REQUEST_TIMEOUT, BODY_TIME));
     }
 

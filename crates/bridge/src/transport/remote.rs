@@ -15,18 +15,30 @@ use std::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
 /// Frames that were posted and not read yet; the next request waits.
-const POSTED: usize = 4;
+const POSTED: usize = 1;
+/// Long bodies that are read at the same time; the rest of them wait.
+const LONG_BODIES: usize = 16;
 /// How long readers have to take what waits for them when a connection has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The remote connections of a bridge, by their id.
-#[derive(Debug, Default)]
-pub(crate) struct Remotes(Mutex<HashMap<Arc<str>, Arc<Connection>>>);
+#[derive(Debug)]
+pub(crate) struct Remotes {
+    connections: Mutex<HashMap<Arc<str>, Arc<Connection>>>,
+    /// Places for long bodies that are being read.
+    pub(super) long_bodies: Semaphore,
+}
+
+impl Default for Remotes {
+    fn default() -> Self {
+        Self { connections: Mutex::default(), long_bodies: Semaphore::new(LONG_BODIES) }
+    }
+}
 
 /// What the requests of a client find.
 #[derive(Debug)]
@@ -84,7 +96,7 @@ impl Remotes {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Connection>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
