@@ -10,9 +10,11 @@ PAGE := ui/dist/index.html
 PAGE_SOURCES := $(shell find ui -type f -not -path 'ui/node_modules/*' -not -path 'ui/dist/*' 2>/dev/null)
 DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
+FUZZ_VERSION := 0.13.2
+FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test app bench bench-exploration bench-local-model check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page
+.PHONY: help run agent test app bench bench-exploration bench-local-model bench-fan-out fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -35,6 +37,7 @@ test: install-tests ## Run every test
 	@$(STEP) "Rust: licences and sources" $(MAKE) deny
 	@$(STEP) "Rust: tests, with the window and the package" $(MAKE) test-rust
 	@$(STEP) "Page: in a browser" $(MAKE) test-page
+	@$(STEP) "ACP: clients of others" $(MAKE) test-conformance
 	@printf '\nEvery test passed.\n'
 
 app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
@@ -45,7 +48,7 @@ app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json $$(scripts/bundle.sh apple) --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
-bench: bench-exploration bench-local-model ## Measure speed and memory, with a peer beside it
+bench: bench-exploration bench-local-model bench-fan-out ## Measure speed and memory, with a peer beside it
 
 bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
@@ -65,6 +68,12 @@ bench-local-model: ui ## Measure the local model beside llama-server on the same
 		OPENAGENTS_TEST_MODELS=$(abspath $(TARGET))/test-models \
 		LLAMA_SERVER=$(abspath $(TARGET))/llama-server/llama-server \
 		cargo bench --locked -p openagents-e2e --bench local_model
+
+bench-fan-out: ui ## Measure how fast updates reach 200 clients, beside a plain broadcast server
+	cargo bench --locked -p openagents-e2e --bench fan_out
+
+fuzz: $(FUZZ) ## Feed every decoder of foreign frames for five minutes each (needs a nightly Rust)
+	@scripts/fuzz.sh
 
 check: ui ## Type-check everything, quickly
 	@scripts/install.sh desktop
@@ -109,6 +118,10 @@ test-page: $(PAGE)
 	cargo build --workspace --locked
 	@$(NPM) --prefix ui run test:page
 
+# The programs of others come with npm; where it cannot be reached this says so and passes.
+test-conformance:
+	@scripts/conformance.sh
+
 $(PAGE): ui/node_modules/.installed $(PAGE_SOURCES)
 	@$(NPM) --prefix ui run build
 	@touch $@
@@ -127,5 +140,11 @@ node_modules/.installed: package.json package-lock.json
 $(DENY):
 	@echo "Installing with cargo: cargo-deny"
 	@cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
+		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
+	@rm -rf $(TARGET)/tools/build
+
+$(FUZZ):
+	@echo "Installing with cargo: cargo-fuzz"
+	@cargo install cargo-fuzz --version $(FUZZ_VERSION) --locked --debug \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build
