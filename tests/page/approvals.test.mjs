@@ -82,6 +82,27 @@ test('an answer that is given elsewhere is told on the phone for a moment, and t
   await two.close();
 });
 
+test('what would run stands on the sheet, and exactly that runs', async () => {
+  const one = await stage.open(browser);
+  const two = await paired(browser, stage.server, one, { name: 'Third phone' });
+  await stage.ask(one, '[[run echo made on a phone]]');
+  await sheet(two.page).locator('pre').getByText("echo").waitFor();
+  await sheet(two.page).getByText('Exactly this runs', { exact: false }).waitFor();
+  await two.shootAll('approval-command');
+  // The next one waits behind it, in another session, and comes by itself.
+  await stage.ask(one, '[[ask Paint the harbour]]');
+  await sheet(two.page).getByText('1 more waits').waitFor();
+  await sheet(two.page).getByRole('button', { name: 'Allow', exact: true }).click();
+  await sheet(two.page).getByText('Paint the harbour').first().waitFor();
+  await sheet(two.page).getByRole('button', { name: 'Deny', exact: true }).click();
+  await one.page.getByText('Rejected on Third phone').waitFor();
+  await one.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: /run echo/ }).click();
+  await one.page.getByText('Approved on Third phone').waitFor();
+  await one.page.locator('[data-terminal]').getByText('made on a phone').first().waitFor();
+  await one.close();
+  await two.close();
+});
+
 test('a device that may prompt is told where the approval is waited for, and cannot answer', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'Small phone', scope: 'Prompt' });

@@ -46,7 +46,7 @@ test('delegated work is seen on two pages, approved from the one, and its change
   await card.getByText('waiting for approval').waitFor();
   await other.getByText('waiting for approval').waitFor();
   await tab.shootAll('delegate-real-waiting');
-  await other.getByRole('button', { name: 'Yes', exact: true }).click();
+  await two.page.locator('[data-sheet]').getByRole('button', { name: 'Allow', exact: true }).click();
   for (const shown of [card, other]) {
     await shown.locator('.status', { hasText: 'done' }).waitFor();
     await shown.getByRole('region', { name: 'Changes', exact: true }).locator('[data-diff="harbour.md"]').waitFor();
