@@ -13,7 +13,7 @@ use crate::{
     limits::ACP_FRAME,
     outbox::{Dialect, Out, Projected},
     rpc::{self, Incoming},
-    sessions::{Folded, Queued, Session},
+    sessions::{Folded, ListNews, Queued, Session},
     shared::Shared,
     store::Stored,
     transport::{Closing, Socket},
@@ -144,6 +144,12 @@ impl Dialect for Acp {
     fn queue(&mut self, session: &Session, queued: &[Queued]) -> Option<String> {
         let params = json!({"sessionId": session.id(), "queued": queued});
         Some(rpc::notification("_openagents/queue", &params))
+    }
+
+    fn sessions(&mut self, news: &ListNews) -> Option<String> {
+        let rows: Vec<_> = news.changed.iter().map(to_wire::session_row).collect();
+        let params = json!({"sessions": rows, "removed": news.removed});
+        Some(rpc::notification("_openagents/sessions", &params))
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {

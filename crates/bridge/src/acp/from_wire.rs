@@ -8,7 +8,7 @@ use crate::{
     sessions::Said,
 };
 use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock,
+    AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
     PromptRequest, ResumeSessionRequest, SetSessionModeRequest,
 };
@@ -25,6 +25,7 @@ pub(crate) enum Call {
     LoadSession(LoadSessionRequest),
     ResumeSession(ResumeSessionRequest),
     CloseSession(CloseSessionRequest),
+    DeleteSession(DeleteSessionRequest),
     Prompt(PromptRequest),
     Cancel(CancelNotification),
     SetMode(SetSessionModeRequest),
@@ -125,6 +126,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
     (ACP.session_resume, Scope::View, |params| Ok(Call::ResumeSession(read(with_cwd(params))?))),
     (ACP.session_close, Scope::Prompt, |params| Ok(Call::CloseSession(read(params)?))),
+    (ACP.session_delete, Scope::Prompt, |params| Ok(Call::DeleteSession(read(params)?))),
     (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(read(params)?))),
     (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(read(params)?))),
     (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(read(params)?))),

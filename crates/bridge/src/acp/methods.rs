@@ -15,13 +15,13 @@ use crate::{
     models::ModelsDesk,
     outbox::{From, Out, Outbox},
     rpc::{self, Id},
-    sessions::{By, Session, Ticket, TurnEnd, TurnRequest, beside},
+    sessions::{By, ListWatch, Session, Ticket, TurnEnd, TurnRequest, beside},
     shared::Shared,
 };
 use agent_client_protocol_schema::v1::{
-    CloseSessionResponse, InitializeRequest, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
-    NewSessionResponse, PromptRequest, PromptResponse, ResumeSessionResponse, SessionModeState,
-    SetSessionModeRequest, StopReason,
+    CloseSessionResponse, DeleteSessionResponse, InitializeRequest, LoadSessionRequest, LoadSessionResponse,
+    NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse, ResumeSessionResponse,
+    SessionModeState, SetSessionModeRequest, StopReason,
 };
 use openagents_core::update::RunState;
 use serde::Serialize;
@@ -60,6 +60,8 @@ enum Answer {
     AndWatch(Value, Arc<Feed>),
     /// Then what the connection may do, whenever that is not as told any more.
     Welcome(Value, Value),
+    /// Then what changes in the list of sessions.
+    AndWatchList(Value, ListWatch),
     /// Not shown to the inspector; then every frame after a number.
     AndInspect(Value, u64),
 }
@@ -155,6 +157,9 @@ impl Methods {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
                 self.send(Out::Watch(self.visit.pass.feed().clone(), access)).await;
             }
+            Ok(Answer::AndWatchList(result, watch)) => {
+                self.send(Out::WatchList(watch, rpc::response(&id, &result))).await;
+            }
             Ok(Answer::AndInspect(result, since)) => {
                 self.send(Out::Unrecorded(rpc::response(&id, &result))).await;
                 self.send(Out::Inspect { since }).await;
@@ -168,7 +173,15 @@ impl Methods {
         match call {
             Call::Initialize(request) => Ok(self.initialize(&request)),
             Call::NewSession(request) => self.new_session(request).await,
-            Call::ListSessions(request) => Ok(Answer::Now(requests::list(hub, request).await?)),
+            Call::ListSessions(request) => {
+                // Begun before the list is read: nothing comes between the two.
+                let watch = requests::list_wanted(&request).map(|wanted| hub.watch_list(wanted));
+                let list = requests::list(hub, request).await?;
+                Ok(match watch {
+                    Some(watch) => Answer::AndWatchList(list, watch),
+                    None => Answer::Now(list),
+                })
+            }
             Call::LoadSession(request) => self.load(request).await,
             Call::ResumeSession(request) => {
                 let session = self.session(&request.session_id.0).await?;
@@ -183,6 +196,12 @@ impl Methods {
                 self.follows.remove(session.id());
                 self.send(Out::Leave(session)).await;
                 Ok(Answer::Now(wire(&CloseSessionResponse::new())))
+            }
+            Call::DeleteSession(request) => {
+                let session = self.session(&request.session_id.0).await?;
+                hub.delete(&session).await?;
+                self.follows.remove(session.id());
+                Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
             }
             Call::Prompt(request) => self.prompt(request).await,
             Call::Cancel(cancel) => {

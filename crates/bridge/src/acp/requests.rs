@@ -1,12 +1,17 @@
 //! The answers that only read.
 
 use super::{from_wire, to_wire};
-use crate::{error::Fault, machine, sessions::Hub};
+use crate::{
+    error::Fault,
+    machine,
+    sessions::{Hub, Wanted},
+};
 use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
         AgentCapabilities, Implementation, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-        SessionCapabilities, SessionCloseCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+        SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities,
+        SessionResumeCapabilities,
     },
 };
 use serde_json::{Value, json};
@@ -23,7 +28,8 @@ pub(super) fn initialized(connection: &str, root: Option<&Path>, access: &Value)
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .resume(SessionResumeCapabilities::new())
-        .close(SessionCloseCapabilities::new());
+        .close(SessionCloseCapabilities::new())
+        .delete(SessionDeleteCapabilities::new());
     let response = InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
         .agent_info(
@@ -47,8 +53,7 @@ pub(super) async fn list(hub: &Hub, request: ListSessionsRequest) -> Result<Valu
         }
         None => None,
     };
-    let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
-    let children = ours.and_then(|ours| ours.get("children")).and_then(Value::as_bool).unwrap_or(false);
+    let children = flag(&request, "children");
     let mut rows = hub.list(PAGE + 1, after, request.cwd, children).await?;
     let more = rows.len() > PAGE;
     rows.truncate(PAGE);
@@ -56,6 +61,17 @@ pub(super) async fn list(hub: &Hub, request: ListSessionsRequest) -> Result<Valu
     let response =
         ListSessionsResponse::new(rows.iter().map(to_wire::session_row).collect()).next_cursor(next);
     Ok(serde_json::to_value(response).unwrap_or_default())
+}
+
+/// Returns which changes of the list a client wants to hear of from now on, if it does.
+pub(super) fn list_wanted(request: &ListSessionsRequest) -> Option<Wanted> {
+    let wanted = || Wanted { cwd: request.cwd.clone(), children: flag(request, "children") };
+    flag(request, "watch").then(wanted)
+}
+
+fn flag(request: &ListSessionsRequest, name: &str) -> bool {
+    let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+    ours.and_then(|ours| ours.get(name)).and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn read_cursor(cursor: &str) -> Option<(i64, String)> {

@@ -1,7 +1,7 @@
 //! What a door makes of what happens in a session.
 
 use crate::{
-    sessions::{Folded, Queued, Session},
+    sessions::{Folded, ListNews, Queued, Session},
     store::Stored,
 };
 use openagents_core::{approval::Approval, model::Activity};
@@ -41,6 +41,11 @@ pub(crate) trait Dialect: Send {
 
     /// Says which turns wait, if this door shows that.
     fn queue(&mut self, _session: &Session, _queued: &[Queued]) -> Option<String> {
+        None
+    }
+
+    /// Says what is new in the list of sessions, if this door shows that.
+    fn sessions(&mut self, _news: &ListNews) -> Option<String> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Dialect, End, Projected, Pump};
 use crate::{
-    sessions::{Folding, Session, StoredLog, beside},
+    sessions::{Folding, ListNews, Session, StoredLog, beside},
     store::StoreError,
     transport::Closing,
 };
@@ -133,6 +133,20 @@ impl<D: Dialect> Pump<D> {
             follow.told = failure.map_or(told, |failure| failure.number);
         }
         Ok(false)
+    }
+
+    /// Follows deleted sessions no more. Who watches the list hears of it there.
+    pub(super) async fn end_deleted(&mut self) -> Result<(), End> {
+        let gone = |follow: &mut Follow| follow.session.is_deleted();
+        let removed: Vec<_> = self.follows.extract_if(.., gone).map(|f| f.session.id().clone()).collect();
+        if removed.is_empty() || self.list.is_some() {
+            return Ok(());
+        }
+        let news = ListNews { removed, ..ListNews::default() };
+        match self.sender.dialect.sessions(&news) {
+            Some(text) => self.write(text).await,
+            None => Ok(()),
+        }
     }
 
     /// Sends a page of what the log comes to.

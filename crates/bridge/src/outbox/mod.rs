@@ -16,7 +16,7 @@ use crate::{
     feed::{Feed, Watch},
     inspect::{Inspector, Line},
     rpc,
-    sessions::{Session, Wake},
+    sessions::{ListWatch, Session, Wake},
     transport::{Closing, Socket},
 };
 use futures::stream::SplitSink;
@@ -25,7 +25,7 @@ use std::{
     convert::Infallible,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::AtomicBool,
     },
     time::Duration,
 };
@@ -61,6 +61,8 @@ pub(crate) enum Out {
     Inspect { since: u64 },
     /// From here on, what a feed tells whenever it differs from the snapshot that was just sent.
     Watch(Arc<Feed>, Value),
+    /// A response, and from there on what changes in the list of sessions.
+    WatchList(ListWatch, String),
     /// No more updates of the session.
     Leave(Arc<Session>),
     /// A question whether the other end is still there.
@@ -114,6 +116,7 @@ impl<D: Dialect> Sender<D> {
             waiting: Vec::new(),
             inspected: None,
             watches: Vec::new(),
+            list: None,
             next_ping: Instant::now() + PING_EVERY,
             pulse: Pulse::default(),
             looked: Instant::now(),
@@ -135,6 +138,7 @@ struct Pump<D> {
     waiting: Vec<(Arc<Session>, u64, String)>,
     inspected: Option<u64>,
     watches: Vec<Watch>,
+    list: Option<ListWatch>,
     next_ping: Instant,
     pulse: Pulse,
     /// When the logs were looked at last.
@@ -165,7 +169,8 @@ impl<D: Dialect> Pump<D> {
             if closing.is_cancelled() {
                 return Err(Some(Closing::going_away()));
             }
-            let due = self.watches.iter().filter_map(Watch::due).min();
+            let list = self.list.as_ref().and_then(ListWatch::due);
+            let due = self.watches.iter().filter_map(Watch::due).chain(list).min();
             let next = due.map_or(self.next_ping, |due| due.min(self.next_ping));
             let order = tokio::select! {
                 order = orders.recv() => order,
@@ -215,6 +220,11 @@ impl<D: Dialect> Pump<D> {
                 self.watches.push(Watch::begin(feed, told, &self.wake));
                 Ok(())
             }
+            Out::WatchList(list, answer) => {
+                list.wake(&self.wake);
+                self.list = Some(list);
+                self.write(answer).await
+            }
             Out::Leave(session) => {
                 self.follows.retain(|follow| !Arc::ptr_eq(&follow.session, &session));
                 Ok(())
@@ -234,7 +244,13 @@ impl<D: Dialect> Pump<D> {
         for index in 0..self.follows.len() {
             progress |= self.advance(index).await?;
         }
+        self.end_deleted().await?;
         self.answer().await?;
+        if let Some(news) = self.list.as_mut().and_then(ListWatch::news)
+            && let Some(text) = self.sender.dialect.sessions(&news)
+        {
+            self.write(text).await?;
+        }
         for index in 0..self.watches.len() {
             if let Some(text) = self.watches.get_mut(index).and_then(Watch::news) {
                 self.write(text).await?;

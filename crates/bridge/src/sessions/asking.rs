@@ -6,7 +6,7 @@ use super::{
     session::{Session, wake_all},
     turn::{Queued, Turn, TurnEnd},
 };
-use crate::error::Fault;
+use crate::{error::Fault, store::StoreError};
 use openagents_core::{
     CancellationToken,
     update::{RunState, SessionUpdate, Title, UserMessage},
@@ -23,17 +23,22 @@ impl Session {
         stopping: &CancellationToken,
     ) -> Result<Option<Next>, Fault> {
         let _order = self.asking.lock().await;
-        let place = {
+        let (place, had_failed) = {
             let mut state = self.lock();
+            if state.retired {
+                return Err(Fault::not_found("This session was deleted."));
+            }
             let place = state.queue.admit()?;
             if !state.titled {
                 state.titled = true;
                 opening.push(SessionUpdate::Title(title));
             }
             state.used = true;
-            state.failure = None;
-            place
+            (place, state.failure.take().is_some())
         };
+        if had_failed {
+            self.close_what_failed().await;
+        }
         if !opening.is_empty() {
             let session = self.clone();
             let stored = move || {
@@ -42,13 +47,35 @@ impl Session {
             };
             beside(stored).await;
             if let Some(failure) = self.head().failure {
+                let mut state = self.lock();
+                state.titled = state.title.is_some();
                 return Err(Fault::internal(failure.message));
             }
         }
         let mut state = self.lock();
         let next = state.queue.enqueue(turn, place, stopping);
         wake_all(&mut state);
+        self.changes.touch(self.id());
         Ok(next)
+    }
+
+    /// Closes what could not be closed when the log could not be written: a turn that stopped without a last word. It has
+    /// been over for a while; one that is still at its end closes itself.
+    async fn close_what_failed(self: &Arc<Self>) {
+        if self.lock().queue.is_running() {
+            return;
+        }
+        let session = self.clone();
+        let close = move || {
+            let unfinished = session.unfinished()?;
+            if unfinished.is_inside_a_turn() {
+                session.append(unfinished.stopped("the session could not be stored"));
+            }
+            Ok::<(), StoreError>(())
+        };
+        if let Some(Err(error)) = beside(close).await {
+            tracing::warn!(%error, "a turn that stopped was not closed");
+        }
     }
 
     /// Returns whether a turn was ever asked for.
@@ -61,6 +88,7 @@ impl Session {
         let mut state = self.lock();
         let next = state.queue.next(stopping);
         wake_all(&mut state);
+        self.changes.touch(self.id());
         next
     }
 

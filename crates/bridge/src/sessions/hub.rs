@@ -3,6 +3,7 @@
 use super::{
     DEFAULT_MODE, beside, choosing,
     known::{Known, Recent},
+    listing::{Changes, Listed},
     modes::{self, Mode},
     queue::Next,
     running::{self, Runner, Words},
@@ -60,19 +61,13 @@ pub(crate) struct Hub {
     live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
     /// Held while a session is loaded: what was left open in it is closed once.
     loading: tokio::sync::Mutex<()>,
+    changes: Arc<Changes>,
     turns: TaskTracker,
     stopping: CancellationToken,
     explorations: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     /// A place of their own: a delegate must not wait for the place of the one who waits for it.
     delegates: Arc<Semaphore>,
-}
-
-/// A session in a list, with what only the living know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
-    pub(crate) row: SessionRow,
-    pub(crate) running: bool,
 }
 
 /// A turn that is over, but nobody knows yet.
@@ -94,6 +89,7 @@ impl Hub {
             root,
             live: Mutex::default(),
             loading: Default::default(),
+            changes: Arc::default(),
             turns: TaskTracker::new(),
             stopping: CancellationToken::new(),
             explorations: Arc::new(Semaphore::new(RUNNING)),
@@ -185,12 +181,34 @@ impl Hub {
         };
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         live.retain(|_, session| session.strong_count() > 0);
-        let session = Arc::new(Session::new(row, self.store.clone()));
+        let session = Arc::new(Session::new(row, self.store.clone(), self.changes.clone()));
         live.insert(session.id().clone(), Arc::downgrade(&session));
         Ok(Some(session))
     }
 
-    fn live(&self, id: &str) -> Option<Arc<Session>> {
+    /// Held by whoever loads a session.
+    pub(super) fn loading(&self) -> &tokio::sync::Mutex<()> {
+        &self.loading
+    }
+
+    /// Finds these sessions no more.
+    pub(super) fn forget(&self, ids: &[String]) {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().for_each(|id| drop(live.remove(id.as_str())));
+    }
+
+    /// Returns what changes in the list.
+    pub(super) fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
+    /// Returns a row with what only the living know.
+    pub(super) fn listed(&self, row: SessionRow) -> Listed {
+        let running = self.live(&row.id).is_some_and(|session| session.head().running);
+        Listed { running, row }
+    }
+
+    pub(super) fn live(&self, id: &str) -> Option<Arc<Session>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).get(id).and_then(Weak::upgrade)
     }
 
@@ -211,8 +229,7 @@ impl Hub {
                 }
             })
             .await?;
-        let running = |id: &str| self.live(id).is_some_and(|session| session.head().running);
-        Ok(rows.into_iter().map(|row| Listed { running: running(&row.id), row }).collect())
+        Ok(rows.into_iter().map(|row| self.listed(row)).collect())
     }
 
     /// Returns the directory that a client named, if it may be used.

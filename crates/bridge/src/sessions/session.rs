@@ -3,6 +3,7 @@
 use super::{
     beside,
     folding::{Folding, StoredLog},
+    listing::Changes,
     mirror::Mirror,
     pending::Pending,
     queue::Queue,
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     policy: Policy,
     limits: AccessLimits,
     store: Store,
+    /// Told of every change.
+    pub(super) changes: Arc<Changes>,
     state: Mutex<State>,
     /// Connections that follow it, as of the last that came.
     readers: AtomicU32,
@@ -69,7 +72,7 @@ pub(super) struct State {
     tail: VecDeque<Arc<Stored>>,
     /// Its title is asked for, if not stored yet.
     pub(super) titled: bool,
-    title: Option<String>,
+    pub(super) title: Option<String>,
     mode: Arc<str>,
     /// What the running turn is doing, and how often that has changed.
     activity: (u64, Option<Activity>),
@@ -80,6 +83,9 @@ pub(super) struct State {
     pub(super) queue: Queue,
     watchers: Vec<Weak<Notify>>,
     pub(super) failure: Option<Failure>,
+    /// Takes no more turns: it is about to be deleted.
+    pub(super) retired: bool,
+    pub(super) deleted: bool,
     /// Failures so far.
     failures: u64,
 }
@@ -102,7 +108,7 @@ pub(crate) struct Head {
 }
 
 impl Session {
-    pub(crate) fn new(row: SessionRow, store: Store) -> Self {
+    pub(crate) fn new(row: SessionRow, store: Store, changes: Arc<Changes>) -> Self {
         let state = State {
             seq: row.last_seq,
             tail: VecDeque::new(),
@@ -115,6 +121,8 @@ impl Session {
             queue: Queue::default(),
             watchers: Vec::new(),
             failure: None,
+            retired: false,
+            deleted: false,
             failures: 0,
         };
         Self {
@@ -124,6 +132,7 @@ impl Session {
             policy: row.policy,
             limits: row.limits,
             store,
+            changes,
             state: Mutex::new(state),
             readers: AtomicU32::new(0),
             asking: Default::default(),
@@ -363,6 +372,7 @@ impl Session {
     }
 
     fn publish(&self, rows: Vec<Arc<Stored>>) {
+        self.changes.touch(&self.id);
         let mut state = self.lock();
         for row in rows {
             if row.seq != state.seq + 1 {

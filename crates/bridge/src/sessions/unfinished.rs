@@ -196,6 +196,15 @@ impl Unfinished {
         begun.into_iter().chain(waiting).map(word).collect()
     }
 
+    /// Returns what closes everything of turns that nobody works on any more, their last words included.
+    pub(super) fn stopped(self, reason: &str) -> Vec<SessionUpdate> {
+        let words = std::iter::repeat_n(format!("❌ This stopped: {reason}."), self.open_turns());
+        let words: Vec<_> = words.map(|text| word(&text)).collect();
+        let mut closing = self.closing(reason, &ApprovalState::Expired);
+        closing.extend(words);
+        closing
+    }
+
     /// Returns what closes delegates, approvals, calls and plan; the final message is the caller's.
     /// `approvals` is how those stand from now on that nobody has answered.
     pub(super) fn closing(mut self, reason: &str, approvals: &ApprovalState) -> Vec<SessionUpdate> {

@@ -7,6 +7,7 @@ mod approvals;
 mod audit;
 mod children;
 mod decisions;
+mod deleting;
 mod devices;
 mod migrations;
 mod open;
@@ -34,7 +35,7 @@ pub use writer::{Appended, NewSession};
 use openagents_core::{history::TranscriptIndex, update::SessionUpdate};
 use presence::Presence;
 use reader::Readers;
-use rusqlite::Transaction;
+use rusqlite::{ErrorCode, Transaction};
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -87,14 +88,31 @@ pub enum StoreError {
     /// SQLite refuses.
     #[error("the session store failed: {0}")]
     Sqlite(String),
+    /// There is no room.
+    #[error("the disk is full; make room, then send the prompt again")]
+    Full,
+    /// Another program holds the database.
+    #[error("another program has locked the session database; close it, then send the prompt again")]
+    Locked,
     /// The writer has ended.
     #[error("the session store is closed")]
     Closed,
 }
 
+impl StoreError {
+    /// Returns whether nothing else could be stored either.
+    fn is_everybodys(&self) -> bool {
+        matches!(self, Self::Full | Self::Locked | Self::Closed)
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error.to_string())
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            _ => Self::Sqlite(error.to_string()),
+        }
     }
 }
 
@@ -222,6 +240,11 @@ impl Store {
     /// Returns a session. Blocks.
     pub fn session(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
         self.readers.with(|reader| reader.session(id))
+    }
+
+    /// Returns sessions that have at least one update, and changed at `since` or later; the last 256 of them. Blocks.
+    pub(crate) fn changed_since(&self, since: i64) -> Result<Vec<SessionRow>, StoreError> {
+        self.readers.with(|reader| reader.changed_since(since, 256))
     }
 
     /// Returns sessions that have at least one update, last changed first, from `after` on. Blocks.

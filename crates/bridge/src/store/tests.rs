@@ -607,3 +607,81 @@ fn an_approval_that_nobody_can_read_takes_nothing_else_along() {
     assert_eq!(store.approval("1"), Ok(None));
     assert_eq!(ask(&store, "s", pending("2", "h")), ApprovalState::Pending);
 }
+
+#[test]
+fn a_full_disk_is_said_and_costs_what_is_not_stored_only() {
+    let (_home, store) = store();
+    session(&store, "s");
+    store.append("s", vec![text("one")]).unwrap();
+    let limit = |pages: &'static str| {
+        store.write(move |transaction, _| transaction.execute_batch(pages)).unwrap();
+    };
+    limit("PRAGMA max_page_count = 1");
+    let long = || text(&"x".repeat(100 << 10));
+    assert_eq!(store.append("s", vec![text("two"), long()]).unwrap_err(), StoreError::Full);
+    assert!(StoreError::Full.to_string().starts_with("the disk is full"));
+    assert_eq!(numbers(&store, "s"), [1]);
+    limit("PRAGMA max_page_count = 1073741823");
+    assert_eq!(store.append("s", vec![long()]).unwrap().rows[0].seq, 2);
+    assert_eq!(numbers(&store, "s"), [1, 2]);
+}
+
+#[test]
+fn one_that_cannot_be_stored_takes_no_other_along() {
+    let (_home, store) = store();
+    session(&store, "s");
+    let (send, told) = std::sync::mpsc::channel();
+    for n in 0..300 {
+        let send = send.clone();
+        let id = if n % 3 == 0 { "nobody" } else { "s" };
+        let done = move |appended: Result<Appended, StoreError>| send.send(appended.is_ok()).unwrap();
+        store.append_then(id.into(), vec![text(&n.to_string())], done).unwrap();
+    }
+    store.flush().unwrap();
+    assert_eq!(told.try_iter().filter(|is_stored| *is_stored).count(), 200);
+    assert_eq!(numbers(&store, "s"), (1..=200).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_time_of_a_log_never_goes_back() {
+    let (home, store) = store();
+    session(&store, "s");
+    store.append("s", vec![text("one")]).unwrap();
+    let tomorrow = now_ms() + 86_400_000;
+    let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    // As if the clock had been set back by a day since then.
+    other.execute("UPDATE events SET ts = ?1", [tomorrow]).unwrap();
+    other.execute("UPDATE sessions SET last_ts = ?1", [tomorrow]).unwrap();
+    drop(store);
+    let store = Store::open(home.path()).unwrap();
+    store.append("s", vec![text("two")]).unwrap();
+    let times: Vec<i64> = store.updates_after("s", 0, 10).unwrap().iter().map(|stored| stored.ts).collect();
+    assert_eq!(times, [tomorrow, tomorrow]);
+}
+
+#[test]
+fn a_deleted_session_is_gone_with_its_delegates_and_its_id_begins_anew() {
+    let (home, store) = store();
+    session(&store, "s");
+    session(&store, "other");
+    let child = |id: &str, parent: &str| {
+        let new = NewSession { id: id.to_owned(), cwd: "/work".into(), mode: "codex".to_owned() };
+        let parent = Parent { session_id: parent.to_owned(), call_id: "c".to_owned() };
+        store.create_child(new, parent, Default::default(), &Default::default()).unwrap();
+    };
+    child("child", "s");
+    child("grandchild", "child");
+    for id in ["s", "child", "grandchild", "other"] {
+        store.append(id, vec![text("one"), text("two")]).unwrap();
+    }
+    let family = store.family("s").unwrap();
+    assert_eq!(family, ["s", "child", "grandchild"]);
+    store.delete_sessions(family).unwrap();
+    let rows = store.sessions_and_children(10, None, None).unwrap();
+    assert_eq!(rows.into_iter().map(|row| row.id).collect::<Vec<_>>(), ["other"]);
+    let left = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    let count = |sql: &str| left.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT count(*) FROM events"), 2);
+    session(&store, "s");
+    assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
+}

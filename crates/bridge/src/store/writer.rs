@@ -4,6 +4,7 @@
 use super::{
     StoreError, Stored,
     approvals::{self, ApprovalChange, Decided},
+    deleting,
 };
 use openagents_core::{
     history::{FileStamp, READER_VERSION, Transcript},
@@ -81,6 +82,10 @@ pub(super) enum Job {
         durable: bool,
         done: oneshot::Sender<Result<(), StoreError>>,
     },
+    Delete {
+        ids: Vec<String>,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
     Flush {
         done: oneshot::Sender<()>,
     },
@@ -89,7 +94,7 @@ pub(super) enum Job {
 impl Job {
     fn rows(&self) -> usize {
         match self {
-            Self::Create { .. } | Self::Decide { .. } | Self::Write { .. } => 1,
+            Self::Create { .. } | Self::Decide { .. } | Self::Write { .. } | Self::Delete { .. } => 1,
             Self::Append { updates, .. } => updates.len(),
             Self::Remember { rows } => rows.len(),
             Self::Flush { .. } => 0,
@@ -179,6 +184,10 @@ impl Loop {
                 // The numbers that were given out inside the transaction never existed.
                 self.heads.clear();
                 let error = StoreError::from(error);
+                if group.len() > 1 && !error.is_everybodys() {
+                    // One of them cannot be stored; the others must not suffer for it.
+                    return group.into_iter().for_each(|job| self.write(vec![job]));
+                }
                 tracing::error!(%error, "a group of updates was not stored");
                 group.into_iter().for_each(|job| finish(job, Err(error.clone())));
             }
@@ -215,6 +224,11 @@ impl Loop {
                     Appended { decided, ..appended }
                 }
                 Job::Write { write, .. } => write(&transaction, now).map(|()| Appended::default())?,
+                Job::Delete { ids, .. } => {
+                    // Another session may get the same id.
+                    ids.iter().for_each(|id| drop(self.heads.remove(id.as_str())));
+                    deleting::delete(&transaction, ids).map(|()| Appended::default())?
+                }
                 Job::Flush { .. } => Appended::default(),
             });
         }
@@ -226,7 +240,9 @@ impl Loop {
 fn finish(job: Job, result: Result<Appended, StoreError>) {
     // A caller that has gone away needs no answer.
     match job {
-        Job::Create { done, .. } | Job::Write { done, .. } => drop(done.send(result.map(|_| ()))),
+        Job::Create { done, .. } | Job::Write { done, .. } | Job::Delete { done, .. } => {
+            drop(done.send(result.map(|_| ())))
+        }
         Job::Append { done, .. } | Job::Decide { done, .. } => done(result),
         Job::Remember { .. } => {}
         Job::Flush { done } => drop(done.send(())),

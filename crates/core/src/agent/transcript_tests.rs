@@ -210,3 +210,26 @@ fn the_newest_turns_that_fit_are_kept() {
     assert_eq!(read(log.clone(), 25), "user 3\nassistant 0123456789\nuser 4\nassistant 0123456789");
     assert_eq!(read(log, 5), "");
 }
+
+#[test]
+fn a_prompt_that_was_taken_back_is_read_by_no_model() {
+    let waits = |id: &str, text: &str, removed| {
+        let message_id = Some(id.to_owned());
+        SessionUpdate::UserMessage(UserMessage {
+            text: text.to_owned(),
+            message_id,
+            removed,
+            ..UserMessage::default()
+        })
+    };
+    let log = vec![
+        waits("1", "one", false),
+        chunk("m", "first"),
+        waits("2", "two", false),
+        waits("3", "three", false),
+        waits("2", "", true),
+        answer(""),
+        chunk("n", "third"),
+    ];
+    assert_eq!(read(log, 1000), "user one\nassistant first\nuser three\nassistant third");
+}

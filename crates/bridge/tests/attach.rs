@@ -1,0 +1,218 @@
+//! A real bridge: clients that come back, clients that come late, and what they hear of other sessions.
+
+mod support;
+
+use openagents_bridge::store::{NewSession, Store};
+use openagents_core::update::RunState;
+use serde_json::{Value, json};
+use support::{Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
+
+/// More than is sent one by one to somebody who comes late.
+const MANY: usize = 2_500;
+
+fn much(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
+    support::begun().into_iter().for_each(emit);
+    (0..MANY).for_each(|n| emit(text(&format!("{n} "))));
+    emit(last("the end"));
+    RunState::Complete
+}
+
+/// Explores and waits for the end.
+async fn explored(house: &House, client: &mut Client) -> Value {
+    let explored = client.request("_openagents/explore", json!({"root": house.workspace})).await;
+    client.notes_until("the end").await;
+    explored["sessionId"].clone()
+}
+
+fn whole_text() -> String {
+    (0..MANY).map(|n| format!("{n} ")).collect()
+}
+
+fn said(notes: &[Value]) -> String {
+    let text = |note: &Value| note["update"]["content"]["text"].as_str().unwrap_or_default().to_owned();
+    let is_message = |note: &&Value| note["update"]["sessionUpdate"] == "agent_message_chunk";
+    notes.iter().filter(is_message).map(text).collect()
+}
+
+#[tokio::test]
+async fn who_missed_much_gets_what_it_comes_to_and_then_the_rest() {
+    let house = House::new(|request, _, emit| much(request, emit)).await;
+    let mut first = house.acp().await;
+    let session = explored(&house, &mut first).await;
+    let mut late = house.acp().await;
+    let attached = late.request("_openagents/attach", json!({"sessionId": session, "since": 3})).await;
+    let head = attached["seq"].as_u64().unwrap();
+    assert_eq!(attached["snapshot"], json!({"seq": head, "since": 3}));
+    assert_eq!(attached["title"], "Explore demo");
+    assert_eq!((&attached["queue"], &attached["mode"]), (&json!([]), &json!("default_mode")));
+    let mut notes = Vec::new();
+    loop {
+        let note = late.note().await;
+        if note["update"].is_null() {
+            assert_eq!(note, json!({"sessionId": session, "seq": head}), "the end mark");
+            break;
+        }
+        assert_eq!(note["_meta"]["openagents"]["folded"], true, "{note}");
+        notes.push(note);
+    }
+    assert!(notes.len() < 10, "{} parts", notes.len());
+    assert_eq!(said(&notes), whole_text() + "the end");
+    assert_eq!(notes.iter().map(seq).max(), Some(head));
+    // What comes now comes as it is, from there on.
+    first.request("session/prompt", prompt(&session, "More")).await;
+    let note = late.note().await;
+    assert_eq!((seq(&note), shown(&[note]).remove(0)), (head + 1, "user_message_chunk: More".to_owned()));
+}
+
+#[tokio::test]
+async fn who_missed_little_or_wants_all_of_it_gets_every_update() {
+    let house = House::new(|request, _, emit| much(request, emit)).await;
+    let mut client = house.acp().await;
+    let session = explored(&house, &mut client).await;
+    let mut late = house.acp().await;
+    let params = json!({"sessionId": session, "since": 0, "snapshot": false});
+    let head = late.request("_openagents/attach", params).await["seq"].as_u64().unwrap();
+    for expected in 1..=head {
+        assert_eq!(seq(&late.note().await), expected);
+    }
+    let attached =
+        late.request("_openagents/attach", json!({"sessionId": session, "since": head - 10})).await;
+    assert_eq!(attached["snapshot"], Value::Null);
+    for expected in head - 9..=head {
+        assert_eq!(seq(&late.note().await), expected);
+    }
+}
+
+#[tokio::test]
+async fn who_knows_more_than_there_is_begins_anew() {
+    let house = House::new(|_, _, emit| {
+        emit(last("the end"));
+        RunState::Complete
+    })
+    .await;
+    let mut client = house.acp().await;
+    let session = explored(&house, &mut client).await;
+    let attached = client.request("_openagents/attach", json!({"sessionId": session, "since": 99})).await;
+    assert_eq!(attached["snapshot"], json!({"seq": 2, "since": 99}));
+    let notes = [client.note().await, client.note().await, client.note().await];
+    assert_eq!(shown(&notes), ["session_info_update: Explore demo", "agent_message_chunk: the end", ""]);
+}
+
+#[tokio::test]
+async fn a_long_session_is_loaded_as_what_it_comes_to() {
+    let house = House::new(|request, _, emit| much(request, emit)).await;
+    let mut client = house.acp().await;
+    let session = explored(&house, &mut client).await;
+    let mut editor = house.acp().await;
+    let load = json!({"sessionId": session, "cwd": house.workspace, "mcpServers": []});
+    editor.request("session/load", load).await;
+    let notes: Vec<Value> = editor.notes.iter().map(|frame| frame["params"].clone()).collect();
+    assert!(notes.len() < 10, "{} parts", notes.len());
+    assert_eq!(said(&notes), whole_text() + "the end");
+}
+
+/// Whoever attaches again on the same connection gets nothing of what was under way after the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn attached_again_in_the_middle_of_it() {
+    let house = House::new(|_, _, emit| {
+        (0..1_500).for_each(|n| emit(text(&format!("{n} "))));
+        emit(last("the end"));
+        RunState::Complete
+    })
+    .await;
+    let mut client = house.acp().await;
+    let session =
+        client.request("_openagents/explore", json!({"root": house.workspace})).await["sessionId"].clone();
+    for round in 0..40 {
+        client.notes.clear();
+        client.note().await;
+        let params = json!({"sessionId": session, "since": round, "snapshot": false});
+        let id = client.ask("_openagents/attach", params).await;
+        let head = client.answer(id).await["result"]["seq"].as_u64().unwrap();
+        client.notes.clear();
+        assert_eq!(seq(&client.note().await), round.min(head) + 1, "round {round}");
+    }
+    client.request("session/close", json!({"sessionId": session})).await;
+    client.notes.clear();
+    let list = client.request("session/list", json!({})).await;
+    assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
+    assert!(client.notes.is_empty(), "a session that was closed is followed no more");
+}
+
+#[tokio::test]
+async fn two_sessions_on_one_connection() {
+    let house = House::new(echo).await;
+    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        let new = client.request("session/new", json!({"cwd": house.workspace})).await;
+        sessions.push(new["sessionId"].clone());
+        other.request("_openagents/attach", json!({"sessionId": sessions.last(), "since": 0})).await;
+    }
+    for n in 0..10 {
+        client.request("session/prompt", prompt(&sessions[n % 2], &format!("{n}"))).await;
+    }
+    let mut next = [1, 1];
+    while next != [12, 12] {
+        let note = other.note().await;
+        let which = usize::from(note["sessionId"] == sessions[1]);
+        assert_eq!(seq(&note), next[which]);
+        next[which] += 1;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_deleted_is_gone_everywhere() {
+    let house = House::new(until_cancelled).await;
+    let (mut client, mut other, mut third) = (house.acp().await, house.acp().await, house.acp().await);
+    let capabilities = client.request("initialize", json!({"protocolVersion": 1})).await;
+    assert!(capabilities["agentCapabilities"]["sessionCapabilities"]["delete"].is_object());
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let asked = client.ask("session/prompt", prompt(&session, "Wait")).await;
+    client.notes_until("waiting").await;
+    other.request("_openagents/attach", json!({"sessionId": session, "since": 3})).await;
+    third.request("session/list", json!({"_meta": {"openagents": {"watch": true}}})).await;
+    let (code, message) = client.error("session/delete", json!({"sessionId": session})).await;
+    assert_eq!((code, &message[..19]), (-32000, "A turn runs in this"));
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    client.answer(asked).await;
+    client.request("session/delete", json!({"sessionId": session})).await;
+    let gone = other.notes_until("removed").await.pop().unwrap();
+    assert_eq!(gone, json!({"sessions": [], "removed": [session]}));
+    let told = third.notes_until(&format!("\"removed\":[{session}]")).await.pop().unwrap();
+    assert_eq!(told["sessions"], json!([]));
+    for method in ["_openagents/attach", "session/prompt", "session/delete", "session/resume"] {
+        let params = prompt(&session, "Again");
+        assert_eq!(client.error(method, params).await.0, -32002, "{method}");
+    }
+    assert_eq!(client.request("session/list", json!({})).await["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn who_watches_the_list_hears_of_what_others_do() {
+    let house = House::new(until_cancelled).await;
+    let (mut watcher, mut client) = (house.acp().await, house.acp().await);
+    let list = watcher.request("session/list", json!({"_meta": {"openagents": {"watch": true}}})).await;
+    assert_eq!(list["sessions"], json!([]));
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let asked = client.ask("session/prompt", prompt(&session, "Name it")).await;
+    let running = watcher.notes_until("\"running\":true").await.pop().unwrap();
+    assert_eq!(running["sessions"][0]["sessionId"], session);
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    client.answer(asked).await;
+    let rested = watcher.notes_until("\"running\":false").await.pop().unwrap();
+    let row = &rested["sessions"][0];
+    assert_eq!((&row["sessionId"], &row["title"]), (&session, &json!("Name it")));
+    // Another process, with the same data folder.
+    let home = house.home.path().to_owned();
+    let elsewhere = move || {
+        let store = Store::open(&home).unwrap();
+        let new =
+            NewSession { id: "theirs".to_owned(), cwd: "/work".into(), mode: "default_mode".to_owned() };
+        store.create_session(new).unwrap();
+        store.append("theirs", vec![text("x")]).unwrap();
+    };
+    tokio::task::spawn_blocking(elsewhere).await.unwrap();
+    let theirs = watcher.notes_until("theirs").await.pop().unwrap();
+    assert_eq!(theirs["removed"], json!([]));
+}

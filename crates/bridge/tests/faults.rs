@@ -1,0 +1,113 @@
+//! A real bridge whose store cannot be written: nothing that is not stored is shown, everybody hears of it, and it goes
+//! on when it can.
+
+mod support;
+
+use openagents_bridge::store::DATABASE_FILE;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use std::path::Path;
+use support::{Client, House, echo, prompt, seq, shown, text};
+
+/// The disk of a test that is full when it says so.
+fn fill(home: &Path, is_full: bool) {
+    let database = Connection::open(home.join(DATABASE_FILE)).unwrap();
+    database.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+    let sql = match is_full {
+        true => "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no room'); END",
+        false => "DROP TRIGGER full",
+    };
+    database.execute_batch(sql).unwrap();
+}
+
+async fn stored(client: &mut Client, session: &Value) -> Vec<String> {
+    client.notes.clear();
+    let attach = json!({"sessionId": session, "since": 0, "snapshot": false});
+    let head = client.request("_openagents/attach", attach).await["seq"].as_u64().unwrap();
+    let mut notes = Vec::new();
+    while notes.len() as u64 != head {
+        let note = client.note().await;
+        // That a prompt could not be stored is told as well.
+        if note["_meta"]["openagents"]["error"].is_null() {
+            assert_eq!(seq(&note), notes.len() as u64 + 1);
+            notes.push(note);
+        }
+    }
+    shown(&notes)
+}
+
+#[tokio::test]
+async fn a_turn_that_cannot_be_stored_stops_for_everybody_and_the_next_one_works() {
+    let house = House::new(|request, cancel, emit| {
+        if request.goals == ["go on"] {
+            return echo(request, cancel, emit);
+        }
+        support::begun().into_iter().for_each(emit);
+        emit(text("stored\n\n"));
+        // As long as it is let.
+        while !cancel.is_cancelled() {
+            emit(text("more "));
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        openagents_core::update::RunState::Cancelled
+    })
+    .await;
+    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    other.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    let asked = client.ask("session/prompt", prompt(&session, "begin")).await;
+    other.notes_until("stored").await;
+    fill(house.home.path(), true);
+    let mut seen = 0;
+    let mut failed = Value::Null;
+    while failed.is_null() {
+        let note = other.note().await;
+        match note["_meta"]["openagents"]["error"] == "store_failed" {
+            true => failed = note,
+            false => seen = seq(&note),
+        }
+    }
+    assert!(shown(&[failed])[0].contains("This session has stopped: the session store failed: no room"));
+    let answer = client.answer(asked).await;
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    // A prompt is not taken either.
+    let (code, _) = client.error("session/prompt", prompt(&session, "again")).await;
+    assert_eq!(code, -32603);
+    assert_eq!(stored(&mut other, &session).await.len() as u64, seen, "what was shown is what is stored");
+
+    fill(house.home.path(), false);
+    let answer = client.request("session/prompt", prompt(&session, "go on")).await;
+    assert_eq!(answer["stopReason"], "end_turn");
+    let lines = stored(&mut other, &session).await;
+    let end: Vec<_> = lines.iter().skip_while(|line| !line.contains('❌')).collect();
+    assert_eq!(
+        end,
+        [
+            "agent_message_chunk: ❌ This stopped: the session could not be stored.",
+            "user_message_chunk: go on",
+            "agent_message_chunk: go on"
+        ]
+    );
+    assert!(!lines.iter().any(|line| line.contains("again")));
+}
+
+/// Everybody waits a while for a lock; then it is said who has to let go.
+#[tokio::test]
+async fn a_database_that_another_program_holds_is_named() {
+    let house = House::new(echo).await;
+    let mut client = house.acp().await;
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let other = Connection::open(house.home.path().join(DATABASE_FILE)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (code, message) = client.error("session/prompt", prompt(&session, "one")).await;
+    let reason = "another program has locked the session database; close it, then send the prompt again";
+    assert_eq!((code, message), (-32603, format!("This session has stopped: {reason}.")));
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(client.request("session/prompt", prompt(&session, "two")).await["stopReason"], "end_turn");
+    let lines = stored(&mut client, &session).await;
+    assert_eq!(
+        lines,
+        ["user_message_chunk: two", "session_info_update: two", "agent_message_chunk: two"],
+        "the one that was refused is not there"
+    );
+}

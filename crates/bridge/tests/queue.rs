@@ -1,0 +1,90 @@
+//! A real bridge: prompts that wait, and how they are taken back.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{House, prompt, shown, until_cancelled};
+
+#[tokio::test]
+async fn everybody_sees_what_waits_and_may_take_it_back() {
+    let house = House::new(until_cancelled).await;
+    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let info = json!({"name": "phone", "title": "Phone", "version": "1"});
+    client.request("initialize", json!({"protocolVersion": 1, "clientInfo": info})).await;
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let first = client.ask("session/prompt", prompt(&session, "first")).await;
+    client.notes_until("waiting").await;
+    let second = client.ask("session/prompt", prompt(&session, "second")).await;
+    let mut third = prompt(&session, "third");
+    third["_meta"] = json!({"openagents": {"promptId": "p-3"}});
+    let third = client.ask("session/prompt", third).await;
+    let said = client.notes_until("third").await.pop().unwrap();
+    let ours = &said["update"]["_meta"]["openagents"];
+    assert_eq!(*ours, json!({"connection": client.id, "client": "Phone", "promptId": "p-3"}));
+
+    let attached = loop {
+        let attached = other.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+        if attached["queue"].as_array().unwrap().len() == 2 {
+            break attached;
+        }
+    };
+    let queue = attached["queue"].as_array().unwrap().clone();
+    let names =
+        |queue: &[Value]| queue.iter().map(|q| q["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(&queue), ["second", "third"]);
+    assert_eq!(queue[0]["by"], "Phone");
+    assert_eq!(queue[1]["id"], said["update"]["messageId"]);
+
+    let remove = |id: &Value| json!({"sessionId": session, "id": id});
+    let removed = other.request("_openagents/queue/remove", remove(&queue[0]["id"])).await;
+    assert_eq!(removed, json!({"removed": true}));
+    assert_eq!(client.answer(second).await["result"]["stopReason"], "cancelled");
+    // It is too late for what was taken back already, and for what runs.
+    for id in [&queue[0]["id"], &json!("nobody's")] {
+        let removed = other.request("_openagents/queue/remove", remove(id)).await;
+        assert_eq!(removed, json!({"removed": false}));
+    }
+    let mark = other.notes_until("removed").await.pop().unwrap();
+    assert_eq!(mark["update"]["messageId"], queue[0]["id"]);
+    assert_eq!(mark["update"]["content"]["text"], "");
+
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    for id in [first, third] {
+        assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
+    }
+    let told = other.notes_until("before it began").await;
+    assert_eq!(
+        shown(&told),
+        ["agent_message_chunk: cancelled", "agent_message_chunk: Cancelled before it began."]
+    );
+    other.request("session/list", json!({})).await;
+    let queues: Vec<_> = other.queues.iter().map(|told| names(told["queued"].as_array().unwrap())).collect();
+    let expected: [&[&str]; 3] = [&["second", "third"], &["third"], &[]];
+    assert_eq!(queues, expected);
+}
+
+/// The log says so, and so does a bridge that begins with it.
+#[tokio::test]
+async fn what_was_taken_back_is_not_answered_after_a_restart() {
+    let house = House::new(until_cancelled).await;
+    let mut client = house.acp().await;
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    client.ask("session/prompt", prompt(&session, "first")).await;
+    client.notes_until("waiting").await;
+    client.ask("session/prompt", prompt(&session, "second")).await;
+    while client.queues.is_empty() {
+        client.request("session/list", json!({})).await;
+    }
+    let id = client.queues[0]["queued"][0]["id"].clone();
+    client.request("_openagents/queue/remove", json!({"sessionId": session, "id": id})).await;
+    let House { home, workspace, bridge, _folders } = house;
+    bridge.shutdown().await;
+    let bridge = support::start(home.path(), &workspace, support::echo).await.unwrap();
+    let mut again = support::acp(bridge.address().port(), bridge.token()).await;
+    let load = json!({"sessionId": session, "cwd": workspace, "mcpServers": []});
+    again.request("session/load", load).await;
+    let notes: Vec<Value> = again.notes.iter().map(|frame| frame["params"].clone()).collect();
+    let lines = shown(&notes);
+    assert_eq!(lines.iter().filter(|line| line.starts_with("agent_message_chunk")).count(), 2, "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "agent_message_chunk: cancelled");
+}
