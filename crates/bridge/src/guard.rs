@@ -1,6 +1,9 @@
 //! Which `Host` and `Origin` may talk to the bridge. Names and addresses are parsed, never compared as text.
 
-use crate::{http::Listener, network::Network};
+use crate::{
+    http::Listener,
+    network::{self, Network},
+};
 use axum::http::{HeaderMap, HeaderValue, header};
 use std::{
     net::IpAddr,
@@ -47,7 +50,7 @@ impl Hosts {
     /// a private network brings its own to the loopback listener, encrypted.
     fn set(&self, addresses: impl IntoIterator<Item = IpAddr>, names: &[String]) {
         let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
-        let names = names.iter().filter_map(|name| domain(name));
+        let names = names.iter().filter_map(|name| network::host_name(name));
         let (local, private) = names.partition(|name| name.ends_with(".local"));
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Names { addresses, local, private };
     }
@@ -135,22 +138,6 @@ pub(crate) fn is_page(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN)
 }
 
-/// Returns a domain name as it is compared: `None` for what is none.
-pub(crate) fn domain(text: &str) -> Option<String> {
-    let text = text.strip_suffix('.').unwrap_or(text);
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    // Browsers read a name whose last label is a number as an address.
-    let ends_in_number =
-        text.rsplit('.').next().is_some_and(|last| last.starts_with(|sign: char| sign.is_ascii_digit()));
-    let is_domain = text.len() <= 253 && !ends_in_number && text.split('.').all(is_label);
-    is_domain.then(|| text.to_ascii_lowercase())
-}
-
 #[derive(Debug, PartialEq, Eq)]
 enum Name {
     Address(IpAddr),
@@ -189,7 +176,7 @@ fn name(host: &str) -> Option<Name> {
     let bare = host.strip_suffix('.').unwrap_or(host);
     match bare.parse() {
         Ok(address) => Some(Name::Address(IpAddr::V4(address))),
-        Err(_) => domain(host).map(Name::Domain),
+        Err(_) => network::host_name(host).map(Name::Domain),
     }
 }
 
@@ -346,23 +333,5 @@ mod tests {
     fn a_tunnel_keeps_its_port() {
         let tunnel = headers(&[(header::HOST, "localhost:8000"), (header::ORIGIN, "http://localhost:8000")]);
         assert_eq!(hosts().origin(&tunnel, Listener::Loopback, 9099), Verdict::Welcome);
-    }
-
-    #[test]
-    fn what_is_a_domain() {
-        for (text, expected) in [
-            ("Mac.Example.", Some("mac.example")),
-            ("a", Some("a")),
-            ("a..b", None),
-            ("-a.b", None),
-            ("a_b", None),
-            ("1.2.3", None),
-            ("a.7f", None),
-            ("a.b:1", None),
-            ("", None),
-            (".", None),
-        ] {
-            assert_eq!(domain(text).as_deref(), expected, "{text}");
-        }
     }
 }

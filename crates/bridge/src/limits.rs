@@ -5,7 +5,10 @@ use std::{
     collections::{HashMap, VecDeque},
     hash::Hash,
     net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -35,6 +38,8 @@ const REFUSALS_PER_ADDRESS: usize = 16;
 const SOCKETS: usize = TOTAL + 2 * (STRANGERS + REFUSALS);
 /// How long a connection may stay a stranger.
 pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(5);
+/// How long one that was sent away may stay on: the longest refusal takes five seconds.
+const SENT_AWAY: Duration = Duration::from_secs(7);
 
 /// Returns what counts as one address: a network that is given out as a whole, or one address of the old kind.
 pub(crate) fn one_address(address: IpAddr) -> IpAddr {
@@ -170,6 +175,7 @@ pub(crate) struct Stranger(Arc<Seat>);
 struct Seat {
     strangers: Arc<Strangers>,
     evicted: CancellationToken,
+    is_friend: AtomicBool,
     _socket: OwnedSemaphorePermit,
 }
 
@@ -180,17 +186,28 @@ impl Drop for Seat {
 }
 
 impl Stranger {
-    /// Gives the place back: the connection has authenticated, or is being sent away.
+    /// Gives the place back: the connection has authenticated.
     pub(crate) fn leave(&self) {
+        self.0.is_friend.store(true, Ordering::Relaxed);
         self.0.strangers.forget(&self.0.evicted);
     }
 
-    /// Resolves when the connection has to go: it has been a stranger for too long, or makes room.
+    /// Gives the place back: the connection is being told why it has to go, and may stay for that.
+    pub(crate) fn send_away(&self) {
+        self.0.strangers.forget(&self.0.evicted);
+    }
+
+    /// Resolves when the connection has to go: it has been a stranger for too long, makes room, or has been told to.
     pub(crate) async fn overstayed(&self) {
-        let Seat { strangers, evicted, .. } = &*self.0;
+        let Seat { strangers, evicted, is_friend, .. } = &*self.0;
         let in_time = tokio::time::timeout(STRANGER_TIME, evicted.cancelled()).await.is_err();
         if in_time && !strangers.has(evicted) {
-            std::future::pending::<()>().await;
+            if !is_friend.load(Ordering::Relaxed) {
+                tokio::time::sleep(SENT_AWAY).await;
+            }
+            if is_friend.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
         }
     }
 }
@@ -215,7 +232,12 @@ impl Limits {
         let socket = self.sockets.clone().try_acquire_owned().ok()?;
         let strangers = self.strangers.clone();
         let evicted = strangers.welcome(one_address(address));
-        Some(Stranger(Arc::new(Seat { strangers, evicted, _socket: socket })))
+        Some(Stranger(Arc::new(Seat {
+            strangers,
+            evicted,
+            is_friend: AtomicBool::new(false),
+            _socket: socket,
+        })))
     }
 
     /// Takes a place for a refusal that has to wait.
@@ -337,6 +359,18 @@ mod tests {
         let stayed = tokio::time::timeout(STRANGER_TIME * 10, friend.overstayed()).await;
         assert!(stayed.is_err());
         crowd.last().unwrap().overstayed().await;
+    }
+
+    /// A connection of many requests, one of which was refused, would else stay for ever.
+    #[tokio::test(start_paused = true)]
+    async fn who_was_sent_away_goes_unless_it_turns_out_to_be_a_friend() {
+        let limits = Limits::default();
+        let (stranger, friend) = (limits.stranger(HERE).unwrap(), limits.stranger(HERE).unwrap());
+        stranger.send_away();
+        friend.send_away();
+        friend.leave();
+        stranger.overstayed().await;
+        assert!(tokio::time::timeout(STRANGER_TIME * 10, friend.overstayed()).await.is_err());
     }
 
     #[test]

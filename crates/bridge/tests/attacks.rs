@@ -4,13 +4,12 @@
 mod support;
 
 use futures::SinkExt;
-use openagents_core::model::SettingsStore;
 use serde_json::json;
 use std::time::Duration;
 use support::{
-    Client, House, config, echo,
-    pairing::{claim, code, http, pair, post, posting, status},
-    prompt, refused, request, start, until_cancelled, with,
+    Client, House, echo,
+    pairing::{claim, code, connect_from, http, http_from, pair, post, posting, status},
+    prompt, refused, request, until_cancelled, with,
 };
 use tokio_tungstenite::tungstenite::Message;
 
@@ -87,25 +86,25 @@ async fn a_rebinding_host() {
 /// What a private network brings to the loopback listener is not from this machine: the door without a token stays shut.
 #[tokio::test]
 async fn the_open_door_of_the_app_is_not_open_to_a_private_network() {
-    let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let name = "mac.tail1234.ts.net";
-    let folder = home.path().to_owned();
-    let names = json!({"names": [name]});
-    let stored = tokio::task::spawn_blocking(move || {
-        openagents_bridge::store::Store::open(&folder).unwrap().set("network", names).unwrap();
-    });
-    stored.await.unwrap();
-    let bridge = start(home.path(), workspace.path(), echo).await.unwrap();
-    let port = bridge.address().port();
-    assert_eq!(config(home.path(), workspace.path()).ios, Some(openagents_bridge::IosDoor::Allow));
+    let house = House::new(echo).await;
+    let (port, name) = (house.port(), "mac.tail1234.ts.net");
+    let upgrade = || with(with(request(port, "/acp"), "host", name), "origin", &format!("https://{name}"));
+    assert_eq!(refused(upgrade()).await, 403, "nobody has named it yet");
+    let mut desk = house.acp().await;
+    let named = desk.request("_openagents/devices/network", json!({"names": ["Mac.tail1234.ts.net."]})).await;
+    assert_eq!(named["network"]["names"], json!([name]));
     assert_eq!(refused(with(request(port, "/"), "host", name)).await, 403);
     assert!(Client::connect(request(port, "/")).await.is_ok());
-    let upgrade = || with(with(request(port, "/acp"), "host", name), "origin", &format!("https://{name}"));
     assert_eq!(refused(upgrade()).await, 401);
-    let token = format!("Bearer {}", bridge.token());
+    let token = format!("Bearer {}", house.bridge.token());
     assert!(Client::connect(with(upgrade(), "authorization", &token)).await.is_ok());
     let plain = with(upgrade(), "origin", &format!("http://{name}"));
     assert_eq!(refused(with(plain, "authorization", &token)).await, 403);
+    for wrong in [json!(["example"]), json!(["mac.local"]), json!(["10.0.0.1"]), json!(["*.ts.net"])] {
+        desk.error("_openagents/devices/network", json!({"names": wrong})).await;
+    }
+    desk.request("_openagents/devices/network", json!({"names": []})).await;
+    assert_eq!(refused(with(upgrade(), "authorization", &token)).await, 403);
 }
 
 #[tokio::test]
@@ -170,6 +169,42 @@ async fn guessing_the_code() {
     assert_eq!(desk.request("_openagents/devices/list", json!({})).await["requests"], json!([]));
     // Somebody who has a token is not held up.
     house.acp().await;
+}
+
+#[tokio::test]
+async fn guessing_the_code_from_many_addresses() {
+    let house = House::new(echo).await;
+    let port = house.port();
+    let mut desk = house.acp().await;
+    let code = code(&mut desk).await;
+    let guesses = (2..12).map(async |n| {
+        for _ in 0..5 {
+            let guess = posting(port, "/pair", &json!({"code": "0000-0000", "name": "Evil"}));
+            assert_eq!(status(&http_from([127, 0, 0, n].into(), port, &guess).await), 403);
+        }
+    });
+    futures::future::join_all(guesses).await;
+    let (status, told) = post(port, "/pair", &json!({"code": code, "name": "Phone"})).await;
+    assert_eq!((status, &told["code"]), (403, &json!("expired")));
+    assert_eq!(desk.request("_openagents/devices/list", json!({})).await["pairing"], json!(null));
+    let page = desk.request("_openagents/devices/audit", json!({})).await;
+    assert!(page.to_string().contains("pair.withdrawn"), "{page}");
+}
+
+/// More than there are sockets for. Nobody else notices.
+#[tokio::test]
+async fn a_crowd_of_connections_from_one_address() {
+    let house = House::new(echo).await;
+    let mut crowd = Vec::new();
+    for _ in 0..3_000 {
+        crowd.push(connect_from([127, 0, 0, 9].into(), house.port()).await);
+    }
+    house.acp().await.request("session/list", json!({})).await;
+    for _ in 0..3_000 {
+        crowd.push(connect_from([127, 0, 0, 9].into(), house.port()).await);
+        crowd.swap_remove(0);
+    }
+    house.acp().await.request("session/list", json!({})).await;
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ async fn a_device_outlives_the_bridge_and_its_token_is_not_stored() {
     let mut house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "prompt").await;
-    paired.connect(&house).await;
+    paired.connect(&house).await.socket.close(None).await.unwrap();
     desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Old phone"})).await;
     let gone = pair(&house, &mut desk, "Tablet", "view").await;
     desk.request("_openagents/devices/revoke", json!({"id": gone.id})).await;
@@ -120,6 +120,9 @@ async fn a_device_outlives_the_bridge_and_its_token_is_not_stored() {
         assert!(!holds, "{}", path.display());
     }
     house.bridge = start(house.home.path(), &house.workspace, echo).await.unwrap();
+    let shown = devices(&mut house.acp().await).await["devices"][0].clone();
+    assert_eq!((&shown["name"], &shown["address"]), (&json!("Old phone"), &json!("127.0.0.1")));
+    assert!(shown["lastSeen"].as_i64().unwrap() >= shown["createdAt"].as_i64().unwrap());
     let mut phone = paired.connect(&house).await;
     let me = phone.request("_openagents/devices/me", json!({})).await;
     assert_eq!(me, json!({"scope": "prompt", "device": {"id": paired.id, "name": "Old phone"}}));

@@ -11,8 +11,9 @@ use super::{
 use crate::{
     IosDoor, auth,
     error::Fault,
+    network::Switch,
     sessions::beside,
-    store::{DeviceRow, Store, StoreError, now_ms},
+    store::{Deed, DeviceRow, Store, StoreError, now_ms},
 };
 use serde_json::Value;
 use std::{net::IpAddr, sync::Arc};
@@ -45,10 +46,8 @@ pub(crate) enum Command {
     RevokeApp {
         address: IpAddr,
     },
-    Switch {
-        lan: Option<bool>,
-        ios: Option<IosDoor>,
-    },
+    /// How the network is served.
+    Switch(Switch),
 }
 
 /// Why that cannot be done.
@@ -109,10 +108,12 @@ impl Devices {
                 let app = revoked.ok_or(AccessError::UnknownApp(address))?;
                 ("app.removed", format!("{} at {address}", app.pass.name()))
             }
-            Command::Switch { lan, ios } => {
-                self.network.switch(lan, ios).await?;
-                let switched =
-                    [lan.map(|on| format!("network {}", if on { "on" } else { "off" })), ios.map(app_door)];
+            Command::Switch(switch) => {
+                let Switch { lan, ios, names } = switch.clone();
+                self.network.switch(switch).await?;
+                let lan = lan.map(|on| format!("network {}", if on { "on" } else { "off" }));
+                let names = names.map(|names| format!("names: {}", names.join(" ")));
+                let switched = [lan, ios.map(app_door), names];
                 ("network.switched", switched.into_iter().flatten().collect::<Vec<_>>().join(", "))
             }
         };
@@ -311,7 +312,14 @@ impl Devices {
     ) -> Result<(String, String, i64), ClaimError> {
         let secret = auth::new_token()?;
         let mut state = self.state();
-        let number = state.pairing.judge(code, address).map_err(ClaimError::Refused)?;
+        let was_shown = state.pairing.current().is_some();
+        let judged = state.pairing.judge(code, address);
+        if was_shown && state.pairing.current().is_none() {
+            drop(state);
+            self.withdrawn(address);
+            return Err(ClaimError::Refused(Refusal::Wrong));
+        }
+        let number = judged.map_err(ClaimError::Refused)?;
         state.pairing.has_room().map_err(ClaimError::Refused)?;
         let compare = loop {
             let compare = compare_code()?;
@@ -334,6 +342,17 @@ impl Devices {
         self.tidy_after(PATIENCE);
         self.changed();
         Ok((secret, compare, expires_at))
+    }
+}
+
+impl Devices {
+    /// Tells the desktop that its code is worth nothing any more: too many have guessed.
+    fn withdrawn(&self, address: IpAddr) {
+        let detail = "too many wrong codes".to_owned();
+        let (address, action) = (address.to_string(), "pair.withdrawn".to_owned());
+        let deed = Deed { address, action, detail, ..Deed::default() };
+        self.write(move |store| store.record_deed(deed));
+        self.changed();
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::from_wire::{Call, read};
 use crate::{
-    IosDoor,
     access::{Command, Scope},
     error::Fault,
 };
@@ -53,12 +52,6 @@ enum Revoked {
     App { address: IpAddr },
 }
 
-#[derive(Deserialize)]
-struct Switch {
-    lan: Option<bool>,
-    ios: Option<IosDoor>,
-}
-
 pub(super) fn allow(params: Value) -> Result<Call, Fault> {
     let Requested { request_id: request, scope, name } = read(params)?;
     Ok(Call::Device(Command::Allow { request, scope, name }))
@@ -86,6 +79,5 @@ pub(super) fn revoke(params: Value) -> Result<Call, Fault> {
 }
 
 pub(super) fn network(params: Value) -> Result<Call, Fault> {
-    let Switch { lan, ios } = read(params)?;
-    Ok(Call::Device(Command::Switch { lan, ios }))
+    Ok(Call::Device(Command::Switch(read(params)?)))
 }

@@ -34,6 +34,9 @@ const PROMPT_BYTES: usize = 1 << 20;
 /// A log is long that has more updates: what it comes to is sent instead of what a client has missed of it.
 const LONG: u64 = 2_000;
 
+/// The answer to what an agent asks for.
+const ANSWER: &str = "_openagents/approvals/answer";
+
 /// What the methods about devices begin with.
 const DEVICES: &str = "_openagents/devices/";
 
@@ -333,8 +336,9 @@ impl Methods {
             return Ok(());
         };
         let may = self.visit.pass.may(needed);
-        // Decisions about devices are written down as such, whoever makes them.
-        if self.visit.pass.who == Who::Local || (may && method.starts_with(DEVICES)) {
+        // Decisions about devices and approvals are written down as such.
+        let is_told = method.starts_with(DEVICES) || method == ANSWER;
+        if self.visit.pass.who == Who::Local || (may && is_told) {
             return Ok(());
         }
         let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();

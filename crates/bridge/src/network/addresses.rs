@@ -62,7 +62,7 @@ pub(super) fn label(name: &str) -> String {
 }
 
 /// Returns a host's name as names are compared, or `None` when it is none.
-pub(super) fn host_name(name: &str) -> Option<String> {
+pub(crate) fn host_name(name: &str) -> Option<String> {
     let name = name.trim().trim_end_matches('.').to_ascii_lowercase();
     let is_label = |label: &str| {
         let ends = !label.starts_with('-') && !label.ends_with('-');

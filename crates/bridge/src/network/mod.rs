@@ -15,6 +15,7 @@ mod state;
 mod switches;
 
 pub(crate) use accept::{Gate, listen};
+pub(crate) use addresses::host_name;
 pub(crate) use listeners::Listeners;
 pub(crate) use profile::{CERTIFICATE, CERTIFICATE_TYPE, PROFILE, PROFILE_TYPE};
 pub use state::{NetworkState, OpenListener};
@@ -30,6 +31,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
+pub(crate) use switches::Switch;
 use switches::Switches;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -126,8 +128,8 @@ impl Network {
     }
 
     /// Switches what is served, keeps that, and waits until it is so.
-    pub(crate) async fn switch(&self, lan: Option<bool>, ios: Option<IosDoor>) -> Result<(), Fault> {
-        let switches = self.switches.borrow().changed(lan, ios).map_err(Fault::busy)?;
+    pub(crate) async fn switch(&self, switch: Switch) -> Result<(), Fault> {
+        let switches = self.switches.borrow().changed(switch).map_err(Fault::busy)?;
         let (store, written) = (self.store.clone(), switches.clone());
         let written = beside(move || written.write(&*store)).await;
         written.unwrap_or_else(|| Err("interrupted".to_owned())).map_err(Fault::internal)?;

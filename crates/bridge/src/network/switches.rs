@@ -6,6 +6,9 @@ use openagents_core::model::SettingsStore;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+/// Names of private networks at most.
+const NAMES: usize = 16;
+
 /// Key of the setting.
 const SETTING: &str = "network";
 
@@ -21,6 +24,15 @@ pub(crate) struct Switches {
     fixed: [bool; 2],
     /// Grows with every change.
     pub(super) change: u64,
+}
+
+/// What a person switches; `None` leaves it as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Switch {
+    pub(crate) lan: Option<bool>,
+    pub(crate) ios: Option<IosDoor>,
+    /// The names under which a private network knows this computer.
+    pub(crate) names: Option<Vec<String>>,
 }
 
 /// As it is stored.
@@ -70,24 +82,28 @@ impl Switches {
     }
 
     /// Returns them changed, or why they cannot be.
-    pub(super) fn changed(&self, lan: Option<bool>, ios: Option<IosDoor>) -> Result<Self, &'static str> {
+    pub(super) fn changed(&self, switch: Switch) -> Result<Self, String> {
+        let Switch { lan, ios, names } = switch;
         if self.fixed[0] && lan.is_some_and(|lan| lan != self.lan) {
             return Err(
-                "The network was set on the command line; start OpenAgents without --lan to switch it here.",
+                "The network was set on the command line; start OpenAgents without --lan to switch it here."
+                    .to_owned(),
             );
         }
         if self.fixed[1] && ios.is_some_and(|ios| ios != self.ios) {
             return Err(
                 "The door of the iOS app was set on the command line; start OpenAgents without --ios to \
-                        switch it here.",
+                 switch it here."
+                    .to_owned(),
             );
         }
         if ios == Some(IosDoor::Allow) && self.ios != IosDoor::Allow {
-            return Err("Every program is let in with --ios allow on the command line only.");
+            return Err("Every program is let in with --ios allow on the command line only.".to_owned());
         }
         Ok(Self {
             lan: lan.unwrap_or(self.lan),
             ios: ios.unwrap_or(self.ios),
+            names: names.map_or_else(|| Ok(self.names.clone()), private_names)?,
             change: self.change + 1,
             ..self.clone()
         })
@@ -104,7 +120,41 @@ impl Switches {
         if !self.fixed[1] {
             setting.ios = self.ios;
         }
+        setting.names = self.names.iter().cloned().collect();
         let setting = serde_json::to_value(setting).map_err(|error| error.to_string())?;
         store.set(SETTING, setting).map_err(|error| error.to_string())
+    }
+}
+
+/// A name that anybody could have, or that this network gives, is no name of a private one.
+fn private_names(names: Vec<String>) -> Result<BTreeSet<String>, String> {
+    if names.len() > NAMES {
+        return Err(format!("A computer may have {NAMES} names in private networks at most."));
+    }
+    let read = |name: String| {
+        let known = addresses::host_name(&name)
+            .filter(|name| name.contains('.') && !name.ends_with(addresses::LOCAL));
+        let short = crate::prune::head(&name, 100);
+        known.ok_or_else(|| {
+            format!("{short} is no name in a private network; one looks like mac.tail1234.ts.net.")
+        })
+    };
+    names.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_private_networks() {
+        let names = |names: &[&str]| private_names(names.iter().map(|name| (*name).to_owned()).collect());
+        let known = names(&["Mac.tail1234.ts.net.", "mac.tail1234.ts.net"]).unwrap();
+        assert_eq!(known.into_iter().collect::<Vec<_>>(), ["mac.tail1234.ts.net"]);
+        assert_eq!(names(&[]), Ok(BTreeSet::new()));
+        for wrong in ["mac", "mac.local", "localhost", "10.0.0.1", "https://mac.ts.net", "*.ts.net", ""] {
+            assert!(names(&[wrong]).is_err(), "{wrong}");
+        }
+        assert!(names(&["a.b"; 17]).is_err());
     }
 }

@@ -5,12 +5,23 @@ use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
 };
+
+/// Connects from another address of this machine.
+pub async fn connect_from(address: Ipv4Addr, port: u16) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((address, 0).into()).unwrap();
+    socket.connect((Ipv4Addr::LOCALHOST, port).into()).await.unwrap()
+}
 
 /// Sends a request as it is, and returns the whole answer.
 pub async fn http(port: u16, request: &str) -> String {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+    http_from(Ipv4Addr::LOCALHOST, port, request).await
+}
+
+pub async fn http_from(address: Ipv4Addr, port: u16, request: &str) -> String {
+    let mut stream = connect_from(address, port).await;
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     // One that is refused early may be reset after its answer.
