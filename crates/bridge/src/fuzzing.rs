@@ -4,9 +4,9 @@
 use crate::{
     access::{self, Scope},
     acp,
-    guard::{self, Hosts},
+    guard::Hosts,
     http::Listener,
-    ios,
+    ios, network,
     rpc::{self, Id, Incoming},
     transport,
 };
@@ -55,7 +55,7 @@ pub fn stranger(bytes: &[u8]) {
         }
     }
     if let Ok(text) = str::from_utf8(bytes) {
-        guard::domain(text);
+        network::host_name(text);
         access::reads_code(text);
     }
 }

@@ -136,7 +136,7 @@ impl Devices {
         let state = self.state();
         // All of them, so that the time says nothing.
         let is_its = |device: &&Device| bool::from(device.row.token_hash.ct_eq(&hash));
-        let found = state.devices.iter().filter(is_its).last()?;
+        let found = state.devices.iter().filter(is_its).fold(None, |_, device| Some(device))?;
         (!found.pass.is_revoked()).then(|| found.pass.clone())
     }
 

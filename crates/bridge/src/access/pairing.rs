@@ -212,7 +212,7 @@ impl Pairing {
     pub(super) fn waits(&self, secret: &str) -> Option<Waiting> {
         let secret = hash(secret);
         let is_its = |claim: &&Claim| bool::from(claim.secret.ct_eq(&secret));
-        self.claims.iter().filter(is_its).last().map(|claim| claim.waiting.clone())
+        self.claims.iter().filter(is_its).fold(None, |_, claim| Some(claim.waiting.clone()))
     }
 
     /// Returns how the request of the device with this secret ended, and its token the first time.
