@@ -17,6 +17,10 @@ pub mod openai;
 #[path = "support/peers.rs"]
 pub mod peers;
 
+#[cfg(unix)]
+#[path = "support/pseudo_terminal.rs"]
+pub mod pseudo_terminal;
+
 #[path = "support/server.rs"]
 pub mod server;
 

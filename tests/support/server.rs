@@ -62,6 +62,14 @@ impl Server {
         Ok(client)
     }
 
+    /// Connects with the token of a device, as an ACP client.
+    pub async fn connect_with(&self, token: &str) -> Result<Client> {
+        let port = self.begun["port"].as_u64().context("port")?;
+        let mut client = Client::open(port, Some(token), "/acp").await?;
+        client.request("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}})).await?;
+        Ok(client)
+    }
+
     /// Connects as the iOS app does, and says nothing yet.
     pub async fn connect_ios(&self) -> Result<Client> {
         Client::open(self.begun["port"].as_u64().context("port")?, None, "/").await

@@ -98,7 +98,7 @@ impl Connection {
             Some(silence) => tokio::time::timeout(silence, next).await.context("nothing is heard of it")?,
             None => next.await,
         };
-        Ok(frame.transpose()?)
+        frame.transpose().context("the connection broke")
     }
 
     async fn send(&mut self, message: &Value) -> anyhow::Result<()> {

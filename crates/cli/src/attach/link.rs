@@ -108,7 +108,7 @@ pub(super) async fn follow(
         };
         let since = *offline_since.get_or_insert_with(crate::output::now_ms);
         let pause = next_pauses.next().unwrap_or(LONGEST_PAUSE);
-        let offline = |again_in| Link::Offline { since, again_in, why: format!("{broken:#}") };
+        let offline = |again_in| Link::Offline { since, again_in, why: broken.to_string() };
         if !wait(pause, offline, &news, &mut wishes).await {
             return Ok(());
         }

@@ -1,0 +1,286 @@
+//! `openagents pair`, `devices` and `serve --lan`: a device comes in by a code, is managed, and is removed.
+
+#![cfg(unix)]
+
+use anyhow::{Context, Result, ensure};
+use openagents_e2e::{
+    pseudo_terminal::PseudoTerminal,
+    server::{Client, Server},
+    terminal::Desk,
+};
+use serde_json::{Value, json};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, ChildStdout, Command, Stdio},
+    time::Duration,
+};
+
+/// Nothing here takes so long: what waits longer hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+fn start(desk: &Desk, more: &[&str]) -> Result<Server> {
+    Server::start(desk.openagents(&[&["serve", "--port", "0", "--json"], more].concat())?)
+}
+
+fn port(server: &Server) -> Result<u16> {
+    Ok(u16::try_from(server.begun["port"].as_u64().context("port")?)?)
+}
+
+/// Asks as our page in a browser does.
+fn post(port: u16, path: &str, body: &Value) -> Result<(u16, Value)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(HANGS))?;
+    let (host, body) = (format!("127.0.0.1:{port}"), body.to_string());
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
+    let status = head.split(' ').nth(1).context("a status")?.parse()?;
+    Ok((status, serde_json::from_str(body).with_context(|| answer.clone())?))
+}
+
+/// `openagents pair --json`.
+struct Pairing {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Pairing {
+    fn start(desk: &Desk) -> Result<Self> {
+        let mut child = desk.openagents(&["pair", "--json"])?.stdout(Stdio::piped()).spawn()?;
+        let lines = BufReader::new(child.stdout.take().context("stdout")?);
+        Ok(Self { child, lines })
+    }
+
+    fn next(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        ensure!(self.lines.read_line(&mut line)? > 0, "it ended");
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    fn code(&mut self) -> Result<String> {
+        let told = self.next()?;
+        Ok(told["pairing"]["code"].as_str().with_context(|| told.to_string())?.to_owned())
+    }
+}
+
+impl Drop for Pairing {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn devices(desk: &Desk, arguments: &[&str]) -> Result<Value> {
+    let output = desk.run(&[&["devices"], arguments, &["--json"]].concat())?;
+    ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Pairs a device and returns its token and its id.
+fn pair(desk: &Desk, server: &Server, scope: &str) -> Result<(String, String)> {
+    let mut pairing = Pairing::start(desk)?;
+    let (_, asked) = post(port(server)?, "/pair", &json!({"code": pairing.code()?, "name": "Phone"}))?;
+    let told = pairing.next()?;
+    let request = told["request"]["id"].as_str().with_context(|| told.to_string())?;
+    devices(desk, &["allow", request, "--scope", scope])?;
+    let (_, allowed) = post(port(server)?, "/pair/wait", &json!({"request": asked["request"]}))?;
+    let text = |value: &Value| value.as_str().map(str::to_owned).with_context(|| allowed.to_string());
+    Ok((text(&allowed["token"])?, text(&allowed["device"]["id"])?))
+}
+
+#[tokio::test]
+async fn a_device_comes_in_by_the_code_and_with_its_own_token() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let server = start(&desk, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
+    let lan = server.begun["lan"][0].as_str().context("the network is served")?;
+    assert!(lan.starts_with("https://127.0.0.2:"), "{lan}");
+
+    let mut pairing = Pairing::start(&desk)?;
+    let begun = pairing.next()?["pairing"].clone();
+    assert_eq!(begun["addresses"][0], lan);
+    assert!(begun["url"].as_str().is_some_and(|url| url.starts_with(&format!("{lan}/#pair="))), "{begun}");
+    let (status, _) = post(port(&server)?, "/pair", &json!({"code": "0000-0000", "name": "Thief"}))?;
+    assert_eq!(status, 403);
+    let (status, asked) = post(port(&server)?, "/pair", &json!({"code": begun["code"], "name": "Phone"}))?;
+    assert_eq!(status, 200, "{asked}");
+
+    let request = pairing.next()?["request"].clone();
+    assert_eq!((&request["name"], &request["compare"]), (&json!("Phone"), &asked["compare"]));
+    let beginning = &request["id"].as_str().context("id")?[..6];
+    let after = devices(&desk, &["allow", beginning, "--scope", "prompt", "--name", "My phone"])?;
+    assert_eq!(after["devices"][0]["name"], "My phone");
+    assert_eq!(pairing.next()?["device"]["scope"], "prompt");
+    assert_eq!(pairing.child.wait()?.code(), Some(0));
+
+    let (_, allowed) = post(port(&server)?, "/pair/wait", &json!({"request": asked["request"]}))?;
+    assert_eq!((&allowed["state"], &allowed["scope"]), (&json!("allowed"), &json!("prompt")));
+    let token = allowed["token"].as_str().context("token")?;
+    let mut device = server.connect_with(token).await?;
+    let me = device.request("_openagents/devices/me", json!({})).await?;
+    assert_eq!((&me["device"]["name"], &me["scope"]), (&json!("My phone"), &json!("prompt")));
+    let refused = device.request("_openagents/devices/list", json!({})).await.unwrap_err().to_string();
+    assert!(refused.contains("scope"), "{refused}");
+    Ok(())
+}
+
+#[test]
+fn a_person_compares_the_code_and_says_yes_or_no() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let server = start(&desk, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
+    let mut terminal = PseudoTerminal::start(desk.openagents(&["pair", "--name", "My phone"])?)?;
+    let at = terminal.until("Code         ", 0)?;
+    let at = terminal.until("Certificate", at)?;
+    let listed = devices(&desk, &["list"])?;
+    let code = listed["pairing"]["code"].clone();
+    assert!(terminal.screen.contains(code.as_str().context("code")?) && terminal.screen.contains('▀'));
+
+    let (_, first) = post(port(&server)?, "/pair", &json!({"code": code, "name": "Stranger"}))?;
+    let at = terminal.until("Stranger at 127.0.0.1 asks to pair", at)?;
+    let at = terminal.until("[y/N] ", at)?;
+    terminal.type_line("n")?;
+    let at = terminal.until("Stranger is turned away", at)?;
+    let (_, gone) = post(port(&server)?, "/pair/wait", &json!({"request": first["request"]}))?;
+    assert_eq!(gone["state"], "declined");
+
+    let (_, second) = post(port(&server)?, "/pair", &json!({"code": code, "name": "Phone"}))?;
+    let compare = second["compare"].as_str().context("compare")?;
+    let at = terminal.until(compare, at)?;
+    let at = terminal.until("[y/N] ", at)?;
+    terminal.type_line("y")?;
+    terminal.until("My phone may look on, prompt, and answer what agents ask", at)?;
+    assert_eq!(terminal.end()?.code(), Some(0));
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_takes_the_code_back() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let server = start(&desk, &[])?;
+    let mut pairing = Pairing::start(&desk)?;
+    let code = pairing.code()?;
+    let id = pairing.child.id().to_string();
+    ensure!(Command::new("kill").args(["-INT", &id]).status()?.success(), "cannot signal it");
+    assert_eq!(pairing.child.wait()?.code(), Some(130));
+    let (status, refused) = post(port(&server)?, "/pair", &json!({"code": code, "name": "Late"}))?;
+    assert_eq!(status, 403, "{refused}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_device_is_renamed_rescoped_and_removed() -> Result<()> {
+    let desk = Desk::new("proj", &[("README.md", "# Proj\n")])?;
+    let server = start(&desk, &[])?;
+    let (token, id) = pair(&desk, &server, "view")?;
+    let mut device = server.connect_with(&token).await?;
+    let new = json!({"cwd": desk.workspace, "mcpServers": []});
+    let refused = device.request("session/new", new.clone()).await.unwrap_err().to_string();
+    assert!(refused.contains("This device may only view"), "{refused}");
+
+    let beginning = &id[..6];
+    assert_eq!(devices(&desk, &["rename", beginning, "Old phone"])?["devices"][0]["name"], "Old phone");
+    assert_eq!(devices(&desk, &["scope", beginning, "prompt"])?["devices"][0]["scope"], "prompt");
+    device.request("session/new", new).await.context("it counts at once")?;
+    let told = String::from_utf8(desk.run(&["devices", "list"])?.stdout)?;
+    assert!(told.contains("Old phone") && told.contains("prompt") && told.contains("connected"), "{told}");
+
+    let unasked = desk.openagents(&["devices", "revoke", beginning])?.stdin(Stdio::null()).output()?;
+    assert_eq!(unasked.status.code(), Some(2));
+    assert!(String::from_utf8(unasked.stderr)?.contains("--yes removes it without a question"));
+    assert_eq!(devices(&desk, &["revoke", beginning, "--yes"])?["devices"], json!([]));
+    let cut = async { while device.next().await.is_ok() {} };
+    tokio::time::timeout(HANGS, cut).await.context("its socket is cut")?;
+    assert!(server.connect_with(&token).await.is_err(), "its token is worth nothing");
+
+    let audit = devices(&desk, &["audit"])?;
+    let deeds = audit["entries"].as_array().context("entries")?;
+    assert!(!deeds.is_empty() && deeds.iter().all(|deed| deed["action"].is_string()), "{audit}");
+    assert!(!audit.to_string().contains(&token), "no token is written down");
+    Ok(())
+}
+
+#[test]
+fn a_wrong_id_names_itself() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let _server = start(&desk, &[])?;
+    let rows: [(&[&str], &str); 3] = [
+        (&["rename", "nope", "x"], "no device has an id that begins with nope"),
+        (&["allow", "nope"], "no request has an id that begins with nope"),
+        (&["revoke", "nope", "--yes"], "no device has an id that begins with nope"),
+    ];
+    for (arguments, expected) in rows {
+        let output = desk.run(&[&["devices"], arguments].concat())?;
+        let told = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected), "{told}");
+    }
+    Ok(())
+}
+
+#[test]
+fn without_a_bridge_it_says_what_to_start() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    for arguments in [&["pair"][..], &["devices", "list"], &["devices", "network", "--lan", "on"]] {
+        let output = desk.run(arguments)?;
+        let told = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(told.contains("`openagents serve --lan`") && told.lines().count() == 1, "{told}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_network_is_switched_and_stays_so() -> Result<()> {
+    let desk = Desk::new("proj", &[])?;
+    let lan = ["--lan-port", "0", "--lan-address", "127.0.0.2"];
+    let server = start(&desk, &lan)?;
+    assert_eq!(server.begun["lan"], json!([]));
+    let on = devices(&desk, &["network", "--lan", "on"])?;
+    assert_eq!(on["network"]["lan"], true, "{on}");
+    drop(server);
+    let again = start(&desk, &lan)?;
+    assert!(again.begun["lan"][0].is_string(), "{}", again.begun);
+    let off = devices(&desk, &["network", "--lan", "off"])?;
+    assert_eq!(off["network"]["lan"], false, "{off}");
+    Ok(())
+}
+
+/// The app gets its answer at once, and nothing more until a person allows it.
+#[tokio::test]
+async fn an_app_that_knocks_is_told_of_and_allowed() -> Result<()> {
+    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
+    let told = desk.folder("told.txt");
+    let mut command = desk.openagents(&["serve", "--port", "0", "--json", "--ios", "ask"])?;
+    command.args(["--lan-address", "127.0.0.2"]).stderr(File::create(&told)?);
+    let server = Server::start(command)?;
+    let mut app: Client = server.connect_ios().await?;
+    app.send("initialize", json!({"protocol_version": "0.2.2", "client_capabilities": {}})).await?;
+    app.next().await.context("its answer comes at once")?;
+    let explore = json!({"root": desk.workspace});
+    app.send("orchestrate.explore.start", explore).await?;
+    let knocked = async {
+        loop {
+            let text = std::fs::read_to_string(&told)?;
+            if let Some(line) = text.lines().find(|line| line.contains("asks to come in")) {
+                return anyhow::Ok(line.to_owned());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let line = tokio::time::timeout(HANGS, knocked).await.context("nobody is told")??;
+    let id = line.split("openagents devices allow ").nth(1).context("how to allow it")?.trim_end_matches('`');
+    let output = desk.run(&["devices", "allow", id])?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    app.until("the exploration", |frame| frame["result"]["session_id"].is_string()).await?;
+    assert_eq!(devices(&desk, &["list"])?["apps"][0]["address"], "127.0.0.1");
+    devices(&desk, &["revoke", "127.0.0.1", "--yes"])?;
+    assert_eq!(devices(&desk, &["list"])?["apps"], json!([]));
+    Ok(())
+}
