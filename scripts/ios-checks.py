@@ -1,4 +1,5 @@
-"""Runs every scenario of the iOS emulator, as every version of the app, against one server.
+"""Runs every scenario of the iOS emulator, as every version of the app, against one server: with the door open to this
+machine (`--ios allow`), then over the network with a desktop that allows whoever knocks (`--ios ask`).
 
 A warning of the emulator is a failure unless ALLOWED gives the reason why it stands.
 """
@@ -6,9 +7,12 @@ A warning of the emulator is a failure unless ALLOWED gives the reason why it st
 import argparse
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -72,23 +76,74 @@ def make_workspace(home: Path) -> Path:
     return root
 
 
-def start(program: str, home: Path, root: Path) -> tuple[subprocess.Popen, int]:
-    environment = os.environ | {
-        "OPENAGENTS_HOME": str(home / "openagents"),
-        "CODEX_HOME": str(home / "codex"),
-        "CLAUDE_CONFIG_DIR": str(home / "claude"),
-    }
-    command = [program, "serve", "--port", "0", "--ios", "allow", "--json", "--root", str(root)]
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    first = server.stdout.readline()
-    if not first:
-        sys.exit("the server ended before it listened")
-    return server, json.loads(first)["port"]
+def network_address() -> str:
+    """The address at which this machine is found on its network; a loopback one that is not 127.0.0.1 where it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Sends nothing: asks the system which of its addresses would be used.
+            probe.connect(("192.0.2.1", 9))
+            address = probe.getsockname()[0]
+        except OSError:
+            address = "127.0.0.1"
+    return "127.0.0.2" if address == "127.0.0.1" else address
 
 
-def judge(emulator: str, port: int, version: str, scenario: str, arguments: list[str]) -> tuple[list[str], list[str]]:
+class Server:
+    """`openagents serve`, with the desktop that stands by it."""
+
+    def __init__(self, program: str, home: Path, root: Path, ios: str) -> None:
+        self.program = program
+        self.knocks = 0
+        self.environment = os.environ | {
+            "OPENAGENTS_HOME": str(home / "openagents"),
+            "CODEX_HOME": str(home / "codex"),
+            "CLAUDE_CONFIG_DIR": str(home / "claude"),
+        }
+        command = [program, "serve", "--port", "0", "--ios", ios, "--json", "--root", str(root)]
+        if ios == "ask":
+            command += ["--lan-address", network_address()]
+        self.process = subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.desktop = threading.Thread(target=self.allow_all, daemon=True)
+        self.desktop.start()
+        first = self.process.stdout.readline()
+        if not first:
+            sys.exit("the server ended before it listened")
+        self.address = f"127.0.0.1:{json.loads(first)['port']}"
+        if ios == "ask":
+            listeners = self.devices("network")["network"]["listeners"]
+            self.address = next(listener["address"] for listener in listeners if listener["kind"] == "app")
+
+    def devices(self, *arguments: str) -> dict:
+        command = [self.program, "devices", *arguments, "--json"]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def allow_all(self) -> None:
+        """Does what the server's own lines say, whenever somebody knocks."""
+        for line in self.process.stderr:
+            knock = re.search(r"`openagents devices allow (\S+)`", line)
+            if knock:
+                self.knocks += 1
+                self.devices("allow", knock[1])
+            else:
+                print(line, end="", file=sys.stderr)
+
+    def forget_all(self) -> None:
+        """Whoever was allowed has to knock again."""
+        for app in self.devices("list")["apps"]:
+            self.devices("revoke", app["address"], "--yes")
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+
+def judge(emulator: str, address: str, version: str, scenario: str, arguments: list[str]) -> tuple[list[str], list[str]]:
     """Returns what failed, and which warnings are allowed to stand."""
-    command = [sys.executable, emulator, scenario, *arguments, "--port", str(port), "--version", version]
+    host, port = address.rsplit(":", 1)
+    command = [sys.executable, emulator, scenario, *arguments, "--host", host, "--port", port, "--version", version]
     done = subprocess.run([*command, "--json", "--warnings-fail"], capture_output=True, text=True, timeout=300)
     try:
         report = json.loads(done.stdout)
@@ -106,36 +161,46 @@ def judge(emulator: str, port: int, version: str, scenario: str, arguments: list
     return failed, standing
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--emulator", required=True)
-    parser.add_argument("--program", required=True)
-    arguments = parser.parse_args()
-    passed = 0
-    broken = 0
+def check(emulator: str, program: str, ios: str) -> tuple[int, int]:
+    """Returns how many scenarios passed, and how many did not."""
+    passed = broken = 0
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder).resolve()
         root = make_workspace(home)
-        server, port = start(arguments.program, home, root)
+        server = Server(program, home, root, ios)
         try:
             for version in VERSIONS:
                 for scenario, extra in scenarios(root).items():
-                    began = time.monotonic()
-                    failed, standing = judge(arguments.emulator, port, version, scenario, extra)
+                    began, knocks = time.monotonic(), server.knocks
+                    failed, standing = judge(emulator, server.address, version, scenario, extra)
+                    if ios == "ask":
+                        # A handshake alone asks for nothing.
+                        if server.knocks == knocks and scenario != "handshake":
+                            failed.append("nobody was asked to let it in")
+                        server.forget_all()
                     word = "FAILED" if failed else "ok"
-                    print(f"{version} {scenario:10} {word:6} {time.monotonic() - began:5.1f} s", flush=True)
+                    print(f"{ios:5} {version} {scenario:10} {word:6} {time.monotonic() - began:5.1f} s", flush=True)
                     for note in failed:
                         print(f"   {note}")
                     for note in standing:
                         print(f"   allowed: {note}")
                     passed += not failed
                     broken += bool(failed)
-            if server.poll() is not None:
-                print(f"the server ended by itself with {server.returncode}")
+            if server.process.poll() is not None:
+                print(f"the server ended by itself with {server.process.returncode}")
                 broken += 1
         finally:
-            server.terminate()
-            server.wait(timeout=30)
+            server.close()
+    return passed, broken
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--emulator", required=True)
+    parser.add_argument("--program", required=True)
+    arguments = parser.parse_args()
+    counts = [check(arguments.emulator, arguments.program, ios) for ios in ("allow", "ask")]
+    passed, broken = (sum(count) for count in zip(*counts))
     print(f"\n{passed} passed, {broken} failed")
     return 1 if broken else 0
 

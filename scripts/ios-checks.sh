@@ -2,7 +2,7 @@
 # Lets an emulator of the OpenAgents iOS app judge a server that knows one workspace with history.
 #
 #   ios-checks.sh prepare EMULATOR   installs what the emulator needs
-#   ios-checks.sh run EMULATOR       runs every scenario as every version of the app
+#   ios-checks.sh run EMULATOR       runs every scenario as every version of the app, on this machine and over the network
 set -euo pipefail
 action=${1:?prepare or run}
 emulator=$(cd "${2:?the folder of the emulator}" && pwd)

@@ -99,6 +99,13 @@ pub(crate) struct Network {
     /// Let the OpenAgents iOS app on the network ask to come in; it speaks unencrypted
     #[arg(long, value_name = "off|ask")]
     pub(crate) ios: Option<IosSwitch>,
+    /// A name of this computer in a private network, such as that of `tailscale serve`; may be given several times, and
+    /// takes the place of those before
+    #[arg(long = "name", value_name = "HOST")]
+    pub(crate) names: Vec<String>,
+    /// Forget these names
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) no_names: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -159,5 +159,8 @@ fn switched(network: &args::Network) -> Option<Value> {
         }
         .into();
     }
+    if !network.names.is_empty() || network.no_names {
+        params["names"] = json!(network.names);
+    }
     params.as_object().is_some_and(|members| !members.is_empty()).then_some(params)
 }
