@@ -1,6 +1,6 @@
 //! The agents of this machine as connections see them.
 
-use crate::{error::Fault, feed::Feed, sessions::beside};
+use crate::{access::Scope, error::Fault, feed::Feed, sessions::beside};
 use openagents_core::agent::{AgentCommand, Agents, AgentsError};
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ impl AgentsDesk {
     pub(crate) fn new(agents: Arc<dyn Agents>) -> Arc<Self> {
         let shown = agents.clone();
         let snapshot = move || serde_json::to_value(shown.snapshot()).unwrap_or_default();
-        let feed = Feed::new("_openagents/agents", snapshot, |on_change| agents.watch(on_change));
+        let feed =
+            Feed::new("_openagents/agents", Scope::View, snapshot, |on_change| agents.watch(on_change));
         Arc::new(Self { agents, feed })
     }
 

@@ -1,6 +1,6 @@
 //! What connections are told of again whenever it changes: a snapshot, at a pace that a socket can take.
 
-use crate::{rpc, sessions::Wake};
+use crate::{access::Scope, rpc, sessions::Wake};
 use serde_json::Value;
 use std::{
     fmt,
@@ -21,6 +21,8 @@ type Snapshot = Box<dyn Fn() -> Value + Send + Sync>;
 pub(crate) struct Feed {
     /// The notification that tells of a change.
     method: &'static str,
+    /// What whoever watches has to be allowed, for as long as they watch.
+    needed: Scope,
     snapshot: Snapshot,
     /// Grows with every change.
     changes: AtomicU64,
@@ -37,12 +39,18 @@ impl Feed {
     /// `watch` is given what is to be called at every change.
     pub(crate) fn new(
         method: &'static str,
+        needed: Scope,
         snapshot: impl Fn() -> Value + Send + Sync + 'static,
         watch: impl FnOnce(Arc<dyn Fn() + Send + Sync>),
     ) -> Arc<Self> {
         let snapshot = Box::new(snapshot);
-        let feed =
-            Arc::new(Self { method, snapshot, changes: AtomicU64::new(1), watchers: Mutex::default() });
+        let feed = Arc::new(Self {
+            method,
+            needed,
+            snapshot,
+            changes: AtomicU64::new(1),
+            watchers: Mutex::default(),
+        });
         let weak = Arc::downgrade(&feed);
         watch(Arc::new(move || {
             if let Some(feed) = weak.upgrade() {
@@ -88,6 +96,11 @@ impl Watch {
         Self { feed, seen: 0, told, next: Instant::now() + EVERY }
     }
 
+    /// Returns what whoever watches has to be allowed.
+    pub(crate) fn needed(&self) -> Scope {
+        self.feed.needed
+    }
+
     /// Returns whether it watches this feed.
     pub(crate) fn is_of(&self, feed: &Arc<Feed>) -> bool {
         Arc::ptr_eq(&self.feed, feed)
@@ -119,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_watches_again_is_woken_once() {
-        let feed = Feed::new("_openagents/models", || Value::Null, drop);
+        let feed = Feed::new("_openagents/models", Scope::View, || Value::Null, drop);
         let (wake, other) = (Wake::default(), Wake::default());
         for wake in [&wake, &other, &wake, &wake] {
             Watch::begin(feed.clone(), feed.snapshot(), wake);

@@ -1,6 +1,6 @@
 //! The local models as connections see them.
 
-use crate::{error::Fault, feed::Feed, sessions::beside};
+use crate::{access::Scope, error::Fault, feed::Feed, sessions::beside};
 use openagents_core::model::{LocalModels, LocalModelsError, ModelCommand};
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ impl ModelsDesk {
     pub(crate) fn new(models: Arc<dyn LocalModels>) -> Arc<Self> {
         let shown = models.clone();
         let snapshot = move || serde_json::to_value(shown.snapshot()).unwrap_or_default();
-        let feed = Feed::new("_openagents/models", snapshot, |on_change| models.watch(on_change));
+        let feed =
+            Feed::new("_openagents/models", Scope::View, snapshot, |on_change| models.watch(on_change));
         Arc::new(Self { models, feed })
     }
 

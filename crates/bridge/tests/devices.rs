@@ -323,6 +323,32 @@ async fn those_who_watch_see_devices_come_and_go() {
 }
 
 #[tokio::test]
+async fn who_is_no_admin_any_more_sees_nothing_more_of_others() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "admin").await;
+    let mut phone = paired.connect(&house).await;
+    phone.request("_openagents/devices/list", json!({"watch": true})).await;
+    phone.request("_openagents/inspect", json!({})).await;
+    desk.request("session/list", json!({})).await;
+    phone.notes_until(r#""direction":"in""#).await;
+    desk.request("_openagents/devices/scope", json!({"id": paired.id, "scope": "view"})).await;
+    loop {
+        let frame = phone.frame().await;
+        if frame["method"] == "_openagents/access" {
+            break;
+        }
+    }
+    desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Renamed"})).await;
+    desk.request("session/list", json!({})).await;
+    let later = phone.notes_until("Renamed").await;
+    phone.request("session/list", json!({})).await;
+    assert_eq!(later.last().unwrap()["device"]["name"], "Renamed");
+    assert!(later.iter().all(|note| note["device"].is_object()), "{later:?}");
+    assert!(phone.notes.is_empty(), "{:?}", phone.notes);
+}
+
+#[tokio::test]
 async fn only_an_admin_manages_devices_and_everything_else() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;

@@ -1,7 +1,7 @@
 //! Everybody who may come in, and everybody who would like to.
 
 use super::{
-    AppDoor, Asking, Kind, Knock, Pass, Visit, Who,
+    AppDoor, Asking, Kind, Knock, Pass, Scope, Visit, Who,
     apps::{self, Apps},
     audit::Refusals,
     pairing::{Grant, Pairing},
@@ -96,7 +96,7 @@ impl Devices {
             let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
             let shown = me.clone();
             let snapshot = move || shown.upgrade().map_or(Value::Null, |devices| devices.snapshot());
-            let feed = Feed::new("_openagents/devices", snapshot, |on_change| {
+            let feed = Feed::new("_openagents/devices", Scope::Admin, snapshot, |on_change| {
                 changed = Box::new(move || on_change());
             });
             let devices = known.into_iter().map(Device::new).collect();

@@ -60,7 +60,9 @@ impl Pass {
         let feed = {
             let (who, standing) = (who.clone(), standing.clone());
             let snapshot = move || access(&who, &lock(&standing));
-            Feed::new("_openagents/access", snapshot, |on_change| changed = Box::new(move || on_change()))
+            Feed::new("_openagents/access", Scope::View, snapshot, |on_change| {
+                changed = Box::new(move || on_change())
+            })
         };
         Arc::new(Self { who, standing, revoked: CancellationToken::new(), feed, changed })
     }

@@ -7,7 +7,7 @@ use super::{
     to_wire,
 };
 use crate::{
-    access::{Pass, Visit},
+    access::{Pass, Scope, Visit},
     connection::{self, Door, Lifeline, Manner},
     inspect::Line,
     limits::ACP_FRAME,
@@ -103,6 +103,10 @@ struct Acp {
 
 impl Dialect for Acp {
     const IN_PAGES: bool = true;
+
+    fn scope(&self) -> Scope {
+        self.pass.scope()
+    }
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Projected> {
         let frame = |stored: &Arc<Stored>| {

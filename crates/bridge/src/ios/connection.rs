@@ -177,6 +177,10 @@ impl Dialect for Ios {
         self.sessions.get(session.id()).and_then(Projection::held_back)
     }
 
+    fn scope(&self) -> Scope {
+        Scope::Prompt
+    }
+
     /// The app knows no such thing.
     fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
         None

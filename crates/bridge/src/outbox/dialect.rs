@@ -1,6 +1,7 @@
 //! What a door makes of what happens in a session.
 
 use crate::{
+    access::Scope,
     sessions::{Folded, ListNews, Queued, Session},
     store::Stored,
 };
@@ -48,6 +49,9 @@ pub(crate) trait Dialect: Send {
     fn sessions(&mut self, _news: &ListNews) -> Option<String> {
         None
     }
+
+    /// Returns what the client may do now.
+    fn scope(&self) -> Scope;
 
     /// Says that the log could not be written.
     fn failed(&mut self, session: &Session, message: &str) -> String;

@@ -13,6 +13,7 @@ pub(crate) use dialect::{Dialect, Projected};
 pub(crate) use following::{Follow, From, PAGE};
 
 use crate::{
+    access::Scope,
     feed::{Feed, Watch},
     inspect::{Inspector, Line},
     rpc,
@@ -23,10 +24,7 @@ use futures::stream::SplitSink;
 use serde_json::Value;
 use std::{
     convert::Infallible,
-    sync::{
-        Arc,
-        atomic::AtomicBool,
-    },
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 use tokio::{
@@ -251,6 +249,9 @@ impl<D: Dialect> Pump<D> {
         {
             self.write(text).await?;
         }
+        // What may not be asked for any more is not told any more.
+        let scope = self.sender.dialect.scope();
+        self.watches.retain(|watch| watch.needed() <= scope);
         for index in 0..self.watches.len() {
             if let Some(text) = self.watches.get_mut(index).and_then(Watch::news) {
                 self.write(text).await?;
@@ -260,6 +261,9 @@ impl<D: Dialect> Pump<D> {
     }
 
     async fn show_frames(&mut self) -> Result<bool, End> {
+        if self.sender.dialect.scope() < Scope::Admin {
+            self.inspected = None;
+        }
         let Some(since) = self.inspected else { return Ok(false) };
         let frames = self.sender.inspector.after(since, PAGE);
         for frame in &frames {
