@@ -29,15 +29,18 @@ export const SIZES = {
   desktop: { viewport: { width: 1440, height: 900 } },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
 };
+/** The narrowest phone that the page is made for. */
+export const SMALL = { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true };
 export const THEMES = ['light', 'dark'];
 
-export async function launch() {
+/** Starts Chromium, with an environment of its own where one is given. */
+export async function launch(env) {
   for (const program of PROGRAMS.filter(Boolean)) {
     const there = await access(program).then(
       () => true,
       () => false,
     );
-    if (there) return chromium.launch({ executablePath: program, args: FLAGS });
+    if (there) return chromium.launch({ executablePath: program, args: FLAGS, ...(env === undefined ? {} : { env }) });
   }
   throw new Error('There is no Chromium here. scripts/install.sh tests installs it.');
 }
@@ -45,13 +48,13 @@ export async function launch() {
 /** One tab that remembers what went wrong in it. */
 export class Tab {
   /** Lines of the console that are expected, such as a refused connection. */
-  expected = [];
+  expected = [/Service Worker registration blocked by Playwright/];
   complaints = [];
 
-  static async open(browser, { size = 'desktop', theme = 'dark', ...options } = {}) {
+  static async open(browser, { size = 'desktop', theme = 'dark', workers = 'block', ...options } = {}) {
     const tab = new Tab();
     tab.name = `${size}-${theme}`;
-    tab.context = await browser.newContext({ ...SIZES[size], colorScheme: theme, reducedMotion: 'reduce', ...options });
+    tab.context = await browser.newContext({ ...SIZES[size], colorScheme: theme, reducedMotion: 'reduce', serviceWorkers: workers, ...options });
     tab.page = await tab.context.newPage();
     tab.page.setDefaultTimeout(20_000);
     tab.page.on('pageerror', (error) => tab.complaints.push(String(error)));
@@ -78,6 +81,7 @@ export class Tab {
   /** Keeps a picture in every size and theme, and sees that nothing reaches out of the window in any. */
   async shootAll(name) {
     const { page, name: before } = this;
+    const own = page.viewportSize();
     for (const [size, { viewport }] of Object.entries(SIZES)) {
       await page.setViewportSize(viewport);
       for (const theme of THEMES) {
@@ -89,7 +93,7 @@ export class Tab {
       assert.equal(overflow, 0, 'nothing reaches out of the window');
     }
     this.name = before;
-    await page.setViewportSize(SIZES.desktop.viewport);
+    await page.setViewportSize(own);
   }
 
   async live() {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Where cargo puts programs. */
 export const BUILT = `${process.env.CARGO_TARGET_DIR ?? `${ROOT}target`}/debug`;
-const PROGRAM = process.env.OPENAGENTS_BIN ?? `${BUILT}/openagents`;
+export const PROGRAM = process.env.OPENAGENTS_BIN ?? `${BUILT}/openagents`;
 
 export class Server {
   #child;
@@ -46,6 +46,8 @@ export class Server {
     ]);
     const said = JSON.parse(first);
     server.port = said.port;
+    /** Addresses on the network. */
+    server.lan = said.lan;
     server.token = (await readFile(said.token_file, 'utf8')).trim();
     return server;
   }
@@ -85,6 +87,7 @@ export class Server {
 
   /** Starts another one in its place: the same port, the same data. */
   async again() {
-    return Server.start(this.#folders, this.port);
+    const args = (this.#folders.args ?? []).map((arg, at, all) => (all[at - 1] === '--lan-port' ? new URL(this.lan[0]).port : arg));
+    return Server.start({ ...this.#folders, args }, this.port);
   }
 }

@@ -26,7 +26,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     delivery.end();
     end();
     ended.abort();
-    // The bridge would wait for it to come back; a page that is left sends this as well.
+    // The bridge would wait for it to come back.
     if (connection !== null) void call('DELETE', { keepalive: true }).catch(() => undefined);
     return true;
   }
@@ -107,6 +107,8 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     close,
     abort: close,
   });
+  // A WebSocket ends with its page; this has to be said.
+  addEventListener('pagehide', () => broke(), { signal: ended.signal });
   queueMicrotask(() => {
     if (!over) events.opened();
   });

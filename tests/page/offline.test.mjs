@@ -1,0 +1,74 @@
+// Without a network: the page opens, sessions that were seen can be read, and it goes on when the network is back.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { RemoteStage } from './remote-stage.mjs';
+
+const BROKEN = /WebSocket connection|ERR_|401|403|Failed to load resource|Failed to fetch/;
+
+let stage;
+before(async () => {
+  stage = await RemoteStage.set();
+});
+after(() => stage?.strike());
+
+/** `41 updates` */
+const updatesOf = ({ page }) => page.getByText(/^\d+ updates$/).textContent();
+const prompt = ({ page }) => page.getByLabel('Prompt', { exact: true });
+
+/** The service worker governs the page and has all of it. */
+const installed = ({ page }) => page.waitForFunction(() => navigator.serviceWorker.controller?.state === 'activated');
+/** How many sessions are kept. To open a database that is not there would make an empty one. */
+const keeps = ({ page }, expected) =>
+  page.waitForFunction(async (expected) => {
+    if (!(await indexedDB.databases()).some(({ name }) => name === 'openagents')) return false;
+    const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+    const db = await done(indexedDB.open('openagents'));
+    const count = await done(db.transaction('folds').objectStore('folds').count());
+    db.close();
+    return count === expected;
+  }, expected);
+
+test('a phone without a network opens the page, shows the session it saw last, and goes on when it is back', async () => {
+  const tab = await stage.phone({ workers: 'allow' });
+  tab.expected.push(BROKEN);
+  const { page } = tab;
+  await installed(tab);
+  await tab.explore();
+  const updates = await updatesOf(tab);
+  await keeps(tab, 1);
+  // Past the pause in which a session is not written again.
+  await page.waitForTimeout(2_500);
+  await stage.server.stop();
+  await page.reload();
+  await page.getByText(/^Offline: as of \d\d:\d\d$/).waitFor();
+  await page.locator('[data-summary]').waitFor();
+  assert.equal(await updatesOf(tab), updates);
+  await prompt(tab).fill('Where is pair called?');
+  assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled(), 'nothing can be sent');
+  await tab.shoot('read-offline');
+  await page.getByRole('button', { name: 'Sessions', exact: true }).click();
+  await page.getByRole('dialog', { name: 'Sessions' }).getByText('harbour').first().waitFor();
+  await page.keyboard.press('Escape');
+  stage.server = await stage.server.again();
+  await tab.live();
+  await page.getByText(/^Offline: as of/).waitFor({ state: 'detached' });
+  assert.equal(await updatesOf(tab), updates);
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.locator('[data-summary]').nth(1).waitFor();
+  await tab.close();
+});
+
+test('a device that is removed forgets what it has seen', async () => {
+  const tab = await stage.phone();
+  tab.expected.push(BROKEN);
+  const { page } = tab;
+  await tab.explore();
+  await keeps(tab, 1);
+  const { devices } = await stage.cli('devices', 'list');
+  const newest = devices.sort((a, b) => b.createdAt - a.createdAt)[0];
+  await stage.cli('devices', 'revoke', newest.id, '--yes');
+  await page.locator('[data-link=removed]').waitFor();
+  await keeps(tab, 0);
+  await tab.close();
+});
