@@ -141,15 +141,18 @@ export class Session {
     this.#publish();
   }
 
-  /** The list says whether a turn runs here. */
-  runs(running: boolean): void {
-    if (this.#known === null || !this.caughtUp) return;
-    this.#fold.working = running;
+  /** The list says that no turn runs here any more. */
+  rests(): void {
+    if (this.#known === null || !this.caughtUp || this.queue.length > 0) return;
+    this.#fold.working = false;
     this.#publish();
   }
 
   queued(queue: readonly QueuedPrompt[]): void {
+    // One that left the queue runs, or another one does behind which it waited.
+    if (queue.length < this.queue.length) this.#fold.working = true;
     this.queue = queue;
+    this.#publish();
   }
 
   /** An attach is asked for; returns up to where this page has the log. */

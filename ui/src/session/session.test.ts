@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Approval } from '../connection/agents-wire';
 import type { SessionUpdate, Update } from '../connection/wire';
 import type { ToolRow } from '../timeline/rows';
 import { Session } from './session.svelte';
@@ -106,7 +107,7 @@ function folded(seq: number, update: SessionUpdate, meta: object = {}): Update {
 
 describe('a long log comes as a snapshot', () => {
   const answer = { sessionId: 's', seq: 5000, running: false, snapshot: { seq: 5000 } };
-  const state = [folded(4000, asked('x')), folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } } as SessionUpdate, { lastTs: 9000 }), folded(4200, said('This is it.'))];
+  const state = [folded(4000, asked('x')), folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } }, { lastTs: 9000 }), folded(4200, said('This is it.'))];
 
   test('what was there stays until it is whole, and then the log goes on', () => {
     const one = session(said('old'));
@@ -150,9 +151,9 @@ describe('a long log comes as a snapshot', () => {
 
   test('questions that wait are in the answer, whatever the log has of them', () => {
     const one = new Session('s');
-    const approval = { id: 'a', callId: 'c', agent: 'Fake', title: 'Run', hash: '', options: [], state: 'pending', askedAt: 1 } as const;
+    const approval = { id: 'a', callId: 'c', agent: 'Fake', title: 'Run', hash: '', options: [], state: 'pending', askedAt: 1 } satisfies Approval;
     one.attaching();
-    one.attached({ ...answer, running: true, approvals: [{ ...approval, options: [] }] });
+    one.attached({ ...answer, running: true, approvals: [approval] });
     one.take(state);
     one.snapshotEnded(5000);
     expect(one.waiting).toMatchObject([{ key: 'tc', approval: { id: 'a' } }]);
@@ -192,7 +193,8 @@ describe('a prompt in the log', () => {
     one.ended(sent);
     expect(one.working).toBe(true);
     one.queued([]);
-    one.runs(false);
+    expect(one.working).toBe(true);
+    one.rests();
     expect(one.working).toBe(false);
   });
 });

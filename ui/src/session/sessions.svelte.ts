@@ -63,8 +63,8 @@ export class Sessions {
   #followed = $state.raw<readonly Session[]>([]);
   /** Counts connections, so that each session is attached once on each. */
   #connection = 0;
-  #listing: Promise<void> | null = null;
-  #listAgain = false;
+  /** What is told of the list while it is read. */
+  #told: { items: Map<string, SessionItem>; removed: Set<string> } | null = null;
 
   constructor(link: () => Link) {
     this.#link = link;
@@ -97,7 +97,7 @@ export class Sessions {
   /** A connection is up: catch up with what is shown, and with what runs behind it. */
   connected(): void {
     this.#connection += 1;
-    void this.refresh();
+    void this.#list().catch(() => undefined);
     for (const session of this.#known.values()) {
       if (session === this.open || !session.idle) void this.#attach(session);
     }
@@ -117,11 +117,9 @@ export class Sessions {
         if (updates[0]?.seq !== 1) continue;
         session = this.#keep(new Session(id));
       }
-      const before = { title: session.title, working: session.working };
       const whole = session.take(updates);
       // What an attach that is under way leaves out comes with its answer.
       if (!whole && session.attachedOn === this.#connection && !session.attachingNow) void this.#attach(session);
-      if (session.title !== before.title || session.working !== before.working) void this.refresh();
     }
   }
 
@@ -135,6 +133,10 @@ export class Sessions {
 
   /** The bridge says what changed in the list. */
   changed({ sessions, removed }: SessionsParams): void {
+    for (const id of removed) {
+      this.#told?.items.delete(id);
+      this.#told?.removed.add(id);
+    }
     const gone = new Set(removed);
     const items = new Map(this.items.filter(({ id }) => !gone.has(id)).map((known) => [known.id, known]));
     for (const info of sessions) {
@@ -142,9 +144,10 @@ export class Sessions {
       const session = this.#known.get(next.id);
       if (session !== undefined) {
         session.cwd = next.cwd;
-        if (items.get(next.id)?.running !== next.running) session.runs(next.running);
+        if (items.get(next.id)?.running === true && !next.running) session.rests();
       }
       items.set(next.id, next);
+      this.#told?.items.set(next.id, next);
     }
     this.items = [...items.values()];
     for (const id of removed) this.#forget(id);
@@ -260,7 +263,6 @@ export class Sessions {
         this.open = session;
         if (session.draft === '') session.draft = this.early;
       }
-      void this.refresh();
       return true;
     } catch (error) {
       if (this.starting === starting) this.problem = this.#reason(error);
@@ -273,7 +275,6 @@ export class Sessions {
   /** Hands a task to another agent: a turn that is this one call. */
   async delegate(session: Session, args: Record<string, unknown>): Promise<void> {
     await this.#link().request(METHODS.delegate, { sessionId: session.id, arguments: args });
-    void this.refresh();
   }
 
   /** Answers what an agent asks. Resolves with how it stands then: somebody may have been first. */
@@ -299,7 +300,6 @@ export class Sessions {
       if (sameLink) session.refused(sent, sentence(error));
       else session.cutOff(sent);
     }
-    void this.refresh();
   }
 
   stop(): void {
@@ -311,42 +311,33 @@ export class Sessions {
     this.#link().notify('session/cancel', { sessionId: session.id });
   }
 
-  /** Reads the list of sessions; calls that come while it is read end in one more reading. */
-  async refresh(): Promise<void> {
-    if (this.#listing !== null) {
-      this.#listAgain = true;
-      return this.#listing;
-    }
-    this.#listing = this.#list()
-      .catch(() => undefined)
-      .finally(() => {
-        this.#listing = null;
-        if (this.#listAgain) {
-          this.#listAgain = false;
-          void this.refresh();
-        }
-      });
-    return this.#listing;
-  }
-
   #reason(error: unknown): string {
     return this.#link().state.name === 'live' ? sentence(error) : 'The link broke before the session began.';
   }
 
+  /** Reads the list once for each connection; what changes in it is told from then on. */
   async #list(): Promise<void> {
+    const connection = this.#connection;
+    const told = { items: new Map<string, SessionItem>(), removed: new Set<string>() };
+    this.#told = told;
     const found: SessionItem[] = [];
     let cursor: string | null | undefined;
     for (let page = 0; page < PAGES; page += 1) {
-      const answer: ListSessionsResponse = await this.#link().pulse('session/list', { ...(cursor ? { cursor } : {}), _meta: { openagents: { watch: true } } });
+      const answer: ListSessionsResponse = await this.#link().request('session/list', cursor ? { cursor } : { _meta: { openagents: { watch: true } } });
+      if (connection !== this.#connection) return;
       found.push(...answer.sessions.map(item));
       cursor = answer.nextCursor;
       if (!cursor) break;
     }
-    this.items = found;
+    // What was told meanwhile is newer.
+    const items = new Map(found.filter(({ id }) => !told.removed.has(id)).map((known) => [known.id, known]));
+    for (const known of told.items.values()) items.set(known.id, known);
+    this.#told = null;
+    this.items = [...items.values()];
     this.listed = true;
     this.#followRunning();
     const open = this.open;
-    const shown = found.find((candidate) => candidate.id === open?.id);
+    const shown = items.get(open?.id ?? '');
     if (open !== null && shown !== undefined) {
       open.cwd = shown.cwd;
       open.title ??= shown.title;
