@@ -29,9 +29,12 @@ use std::{
     time::Duration,
 };
 use tempfile::TempDir;
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+};
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream,
+    WebSocketStream,
     tungstenite::{
         self, Message,
         client::IntoClientRequest,
@@ -238,9 +241,14 @@ pub async fn refused(request: Request<()>) -> StatusCode {
     }
 }
 
+/// What a socket runs over: TCP, or TLS.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
 /// One end of a socket.
 pub struct Client {
-    pub socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    pub socket: WebSocketStream<Box<dyn Wire>>,
     pub protocol: Option<String>,
     /// The connection's own id.
     pub id: String,
@@ -255,7 +263,14 @@ pub struct Client {
 
 impl Client {
     pub async fn connect(request: Request<()>) -> Result<Self, tungstenite::Error> {
-        let (socket, response) = tokio_tungstenite::connect_async(request).await?;
+        let place = request.uri().authority().unwrap().as_str().to_owned();
+        Self::over(TcpStream::connect(place).await?, request).await
+    }
+
+    /// The same over a connection that there is already.
+    pub async fn over(wire: impl Wire + 'static, request: Request<()>) -> Result<Self, tungstenite::Error> {
+        let wire: Box<dyn Wire> = Box::new(wire);
+        let (socket, response) = tokio_tungstenite::client_async(request, wire).await?;
         let protocol =
             response.headers().get("sec-websocket-protocol").map(|p| p.to_str().unwrap().to_owned());
         Ok(Self {

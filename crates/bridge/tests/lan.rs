@@ -1,0 +1,360 @@
+//! What other devices reach over the network, and what they do not.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod support;
+
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor, Listener, NetworkConfig};
+use reqwest::{Certificate, StatusCode, Version};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
+use serde_json::{Value, json};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
+    sync::Arc,
+};
+use support::{Client, House, config, echo, refused, with};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_tungstenite::tungstenite::{self, Message, client::IntoClientRequest, http::Request};
+
+/// Stands for an address on the network.
+const LAN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+struct Lan {
+    house: House,
+    home: tempfile::TempDir,
+    bridge: Bridge,
+}
+
+impl Lan {
+    /// A bridge that is served to the network on [`LAN`], both ways.
+    async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(change: impl FnOnce(&mut BridgeConfig)) -> Self {
+        let house = House::new(echo).await;
+        let home = tempfile::tempdir().unwrap();
+        let bridge = Bridge::start(served(home.path(), &house.workspace, change)).await.unwrap();
+        Self { house, home, bridge }
+    }
+
+    fn at(&self, kind: Listener) -> SocketAddr {
+        self.bridge.network().addresses(kind).next().expect("a listener")
+    }
+
+    fn authority(&self) -> Vec<u8> {
+        std::fs::read(self.home.path().join("tls/ca.pem")).unwrap()
+    }
+
+    /// A client that trusts our authority and nobody else, and takes every name for this bridge.
+    fn browser(&self) -> reqwest::Client {
+        // Another test may have done so already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let root = Certificate::from_pem(&self.authority()).unwrap();
+        let web = self.at(Listener::Web);
+        let browser = reqwest::Client::builder().tls_certs_only([root]).no_proxy();
+        browser.resolve("localhost", web).resolve("example.com", web).build().unwrap()
+    }
+
+    async fn tls(&self) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(&self.authority()).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        let stream = TcpStream::connect(self.at(Listener::Web)).await.unwrap();
+        TlsConnector::from(Arc::new(config)).connect(ServerName::from(LAN), stream).await.unwrap()
+    }
+
+    fn upgrade(&self, token: &str) -> Request<()> {
+        let request = format!("wss://{}/acp", self.at(Listener::Web)).into_client_request().unwrap();
+        with(request, "authorization", &format!("Bearer {token}"))
+    }
+
+    async fn acp(&self, request: Request<()>) -> Result<Client, tungstenite::Error> {
+        Client::over(self.tls().await, request).await
+    }
+
+    /// The person at this machine.
+    async fn desktop(&self) -> Client {
+        support::acp(self.bridge.address().port(), self.bridge.token()).await
+    }
+}
+
+fn served(home: &Path, workspace: &Path, change: impl FnOnce(&mut BridgeConfig)) -> BridgeConfig {
+    let network = NetworkConfig { lan: Some(true), port: 0, addresses: Some(vec![LAN]), announce: false };
+    let mut config = BridgeConfig { ios: Some(IosDoor::Ask), network, ..config(home, workspace) };
+    change(&mut config);
+    config
+}
+
+fn status(error: tungstenite::Error) -> u16 {
+    match error {
+        tungstenite::Error::Http(response) => response.status().as_u16(),
+        other => panic!("{other}"),
+    }
+}
+
+async fn plain(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn the_page_over_tls() {
+    let lan = Lan::new().await;
+    let (browser, web) = (lan.browser(), lan.at(Listener::Web));
+    assert_eq!(web.ip(), LAN);
+    for host in [web.to_string(), format!("localhost:{}", web.port())] {
+        let result = browser.get(format!("https://{host}/")).send().await;
+        // The name `localhost` is good for the certificate, and not for the network.
+        if host.starts_with("localhost") {
+            assert_eq!(result.unwrap().status(), StatusCode::FORBIDDEN);
+            continue;
+        }
+        let page = result.unwrap();
+        assert_eq!(page.version(), Version::HTTP_2);
+        // 503 and a page that says so when the UI was not built.
+        assert!([StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE].contains(&page.status()));
+        let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        for part in [
+            "default-src 'self';",
+            "worker-src 'self';",
+            "manifest-src 'self';",
+            &format!("connect-src 'self' ws://{host} wss://{host}"),
+        ] {
+            assert!(policy.contains(part), "{policy}");
+        }
+        assert!(!page.headers().contains_key("strict-transport-security"));
+    }
+    let get = async |path: &str| browser.get(format!("https://{web}{path}")).send().await.unwrap();
+    let certificate = get("/ca.pem").await;
+    assert_eq!(certificate.headers()["content-type"], "application/x-pem-file");
+    assert_eq!(certificate.bytes().await.unwrap(), lan.authority());
+    let profile = get("/ca.mobileconfig").await;
+    assert_eq!(profile.headers()["content-type"], "application/x-apple-aspen-config");
+    assert!(profile.text().await.unwrap().contains("com.apple.security.root"));
+    for path in ["/nothing", "/assets/%2e%2e/%2e%2e/Cargo.toml", "/..%2f..%2fCargo.toml", "//etc/passwd"] {
+        assert_eq!(get(path).await.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_trusted() {
+    let lan = Lan::new().await;
+    let web = lan.at(Listener::Web);
+    // The certificate is not good for a name of somebody else.
+    let error = lan.browser().get(format!("https://example.com:{}/", web.port())).send().await.unwrap_err();
+    assert!(format!("{error:?}").contains("NotValidForName"), "{error:?}");
+    // Nobody trusts it before the authority is installed.
+    let stranger = reqwest::Client::builder().tls_certs_only([]).no_proxy().build().unwrap();
+    let error = stranger.get(format!("https://{web}/")).send().await.unwrap_err();
+    assert!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
+    // Each data folder has an authority of its own.
+    let other = Lan::new().await;
+    let error = other.browser().get(format!("https://{web}/")).send().await.unwrap_err();
+    assert!(format!("{error:?}").contains("invalid peer certificate"), "{error:?}");
+}
+
+#[tokio::test]
+async fn acp_over_tls() {
+    let lan = Lan::new().await;
+    let token = lan.bridge.token().to_owned();
+    let mut client = lan.acp(lan.upgrade(&token)).await.unwrap();
+    client.request("initialize", json!({"protocolVersion": 1})).await;
+    client.request("session/list", json!({})).await;
+    let web = lan.at(Listener::Web);
+    let refused = async |request| status(lan.acp(request).await.map(drop).unwrap_err());
+    assert_eq!(refused(lan.upgrade("wrong")).await, 401);
+    for host in ["example.com:9443", "192.168.7.7:9443", "127.0.0.1:9443", "localhost"] {
+        assert_eq!(refused(with(lan.upgrade(&token), "host", host)).await, 403, "{host}");
+    }
+    for origin in ["https://example.com", "tauri://localhost", "null", &format!("http://{web}")] {
+        assert_eq!(refused(with(lan.upgrade(&token), "origin", origin)).await, 403, "{origin}");
+    }
+    lan.acp(with(lan.upgrade(&token), "origin", &format!("https://{web}"))).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_encrypted_port_speaks_nothing_else() {
+    let lan = Lan::new().await;
+    let web = lan.at(Listener::Web);
+    let answer = plain(web, &format!("GET / HTTP/1.1\r\nHost: {web}\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(
+        head.contains(&format!("Content-Length: {}", body.len())) && body.contains("https://"),
+        "{answer}"
+    );
+    // Neither does half a handshake hold anybody up.
+    let mut silent = Vec::new();
+    for start in [&[][..], &[22], &[22, 3, 1, 2, 0, 1], b"\x16\x03\x01\xff\xff garbage"] {
+        let mut stream = TcpStream::connect(web).await.unwrap();
+        stream.write_all(start).await.unwrap();
+        silent.push(stream);
+    }
+    lan.acp(lan.upgrade(lan.bridge.token())).await.unwrap();
+    for mut stream in silent {
+        // Cut, or told by an alert that it was no TLS.
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(std::time::Duration::from_secs(60), stream.read_to_end(&mut rest));
+        let _ = ended.await.expect("cut after a while");
+    }
+}
+
+#[tokio::test]
+async fn the_clear_port_is_for_the_app_alone() {
+    let lan = Lan::new().await;
+    let app = lan.at(Listener::App);
+    assert_eq!((app.ip(), app.port()), (LAN, lan.bridge.address().port()));
+    for (request, expected) in [
+        ("GET / HTTP/1.1\r\nHost: HOST\r\n\r\n", "404"),
+        ("GET /index.html HTTP/1.1\r\nHost: HOST\r\n\r\n", "404"),
+        ("GET /ca.pem HTTP/1.1\r\nHost: HOST\r\n\r\n", "404"),
+        ("POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\n\r\n", "404"),
+        ("POST /pair HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\n\r\n", "404"),
+        ("POST /acp HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\n\r\n", "404"),
+        ("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n", "403"),
+    ] {
+        let answer = plain(app, &request.replace("HOST", &app.to_string())).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expected} ")), "{request}: {answer}");
+    }
+    let upgrade = |path: &str| format!("ws://{app}{path}").into_client_request().unwrap();
+    let token = format!("Bearer {}", lan.bridge.token());
+    assert_eq!(refused(with(upgrade("/acp"), "authorization", &token)).await, 404);
+    assert_eq!(refused(with(upgrade("/"), "origin", &format!("http://{app}"))).await, 403);
+    assert_eq!(refused(with(upgrade("/"), "host", "example.com")).await, 403);
+    let mut phone = Client::connect(upgrade("/")).await.unwrap();
+    phone.request("initialize", json!({"protocol_version": "0.2.2"})).await;
+}
+
+#[tokio::test]
+async fn the_network_is_switched_while_it_runs() {
+    let lan = Lan::with(|config| (config.network.lan, config.ios) = (None, None)).await;
+    let kinds = |lan: &Lan| -> Vec<Listener> {
+        lan.bridge.network().listeners.iter().map(|listener| listener.kind).collect()
+    };
+    assert_eq!(kinds(&lan), [Listener::Loopback]);
+    let mut desktop = lan.desktop().await;
+    let network = async |desktop: &mut Client, switch: Value| {
+        desktop.request("_openagents/devices/network", switch).await["network"].clone()
+    };
+    let on = network(&mut desktop, json!({"lan": true, "ios": "ask"})).await;
+    assert_eq!((&on["lan"], &on["ios"], &on["fixed"]), (&json!(true), &json!("ask"), &json!(false)));
+    assert_eq!(kinds(&lan), [Listener::Loopback, Listener::Web, Listener::App]);
+    let mut remote = lan.acp(lan.upgrade(lan.bridge.token())).await.unwrap();
+    remote.request("initialize", json!({"protocolVersion": 1})).await;
+    let (web, app) = (lan.at(Listener::Web), lan.at(Listener::App));
+    let off = network(&mut desktop, json!({"lan": false})).await;
+    assert_eq!(kinds(&lan), [Listener::Loopback, Listener::App]);
+    assert_eq!(off["fingerprint"], Value::Null);
+    // Nobody stays, and nobody new gets in.
+    while !matches!(remote.message().await, None | Some(Message::Close(_))) {}
+    assert!(TcpStream::connect(web).await.is_err());
+    network(&mut desktop, json!({"ios": "off"})).await;
+    assert!(TcpStream::connect(app).await.is_err());
+    // Again on the same port, under the same certificate; and it is remembered.
+    let again = network(&mut desktop, json!({"lan": true})).await;
+    assert_eq!((lan.at(Listener::Web), &again["fingerprint"]), (web, &on["fingerprint"]));
+    let Lan { house, home, bridge } = lan;
+    bridge.shutdown().await;
+    let config =
+        served(home.path(), &house.workspace, |config| (config.network.lan, config.ios) = (None, None));
+    let bridge = Bridge::start(config).await.unwrap();
+    let state = bridge.network();
+    assert_eq!(
+        (state.lan, state.ios, state.fingerprint.as_deref()),
+        (true, IosDoor::Off, on["fingerprint"].as_str())
+    );
+    bridge.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_the_command_line_has_set_stays() {
+    let lan = Lan::new().await;
+    let mut desktop = lan.desktop().await;
+    let (_, message) = desktop.error("_openagents/devices/network", json!({"lan": false})).await;
+    assert!(message.contains("--lan"), "{message}");
+    let (_, message) = desktop.error("_openagents/devices/network", json!({"ios": "off"})).await;
+    assert!(message.contains("--ios"), "{message}");
+    assert!(lan.bridge.network().fixed);
+}
+
+#[tokio::test]
+async fn everybody_is_let_in_on_this_machine_only() {
+    let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let config = served(home.path(), workspace.path(), |config| config.ios = Some(IosDoor::Allow));
+    let Err(error) = Bridge::start(config).await else { panic!("it started") };
+    assert!(matches!(error, BridgeError::OpenOnNetwork) && error.hint().is_some(), "{error}");
+    // Without the network nothing is bound to it.
+    let lan = Lan::with(|config| (config.network.lan, config.ios) = (None, Some(IosDoor::Allow))).await;
+    assert_eq!(lan.bridge.network().listeners.len(), 1);
+    assert!(TcpStream::connect((LAN, lan.bridge.address().port())).await.is_err());
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_told_and_tried_again() {
+    let taken = TcpListener::bind((LAN, 0)).await.unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let lan = Lan::with(|config| config.network.port = port).await;
+    let problem = lan.bridge.network().problem.clone().expect("a sentence");
+    assert!(
+        problem.starts_with(&format!("Port {port} of 127.0.0.2 is in use by another program;")),
+        "{problem}"
+    );
+    // The other one is served all the same.
+    lan.at(Listener::App);
+    drop(taken);
+    let mut desktop = lan.desktop().await;
+    let patience = std::time::Duration::from_secs(60);
+    let opened = tokio::time::timeout(patience, async {
+        while lan.bridge.network().addresses(Listener::Web).next().is_none() {
+            desktop.request("session/list", json!({})).await;
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    });
+    opened.await.expect("tried again");
+    assert_eq!(lan.bridge.network().problem, None);
+}
+
+#[tokio::test]
+async fn a_folder_without_certificates_is_told() {
+    let house = House::new(echo).await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("tls"), "a file where the folder should be").unwrap();
+    let bridge = Bridge::start(served(home.path(), &house.workspace, |_| {})).await.unwrap();
+    let state = bridge.network();
+    assert_eq!(state.addresses(Listener::Web).count(), 0);
+    let problem = state.problem.clone().unwrap();
+    assert!(problem.starts_with("The network cannot be served encrypted: cannot read "), "{problem}");
+    bridge.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_damaged_authority_is_told() {
+    let Lan { house, home, bridge } = Lan::new().await;
+    bridge.shutdown().await;
+    std::fs::write(home.path().join("tls/ca.pem"), "garbage").unwrap();
+    let bridge = Bridge::start(served(home.path(), &house.workspace, |_| {})).await.unwrap();
+    let problem = bridge.network().problem.clone().unwrap();
+    assert!(problem.ends_with("Phones that had installed it must install it again."), "{problem}");
+    let lan = Lan { house, home, bridge };
+    lan.acp(lan.upgrade(lan.bridge.token())).await.unwrap();
+}
