@@ -8,7 +8,7 @@ use crate::{
     auth::{BackOff, Token},
     guard::Hosts,
     http::Listener,
-    ios::Resumes,
+    ios::{Porch, Resumes},
     limits::{self, Limits},
     models::ModelsDesk,
     network::{self, Gate, Listeners, Network, NetworkState},
@@ -148,6 +148,7 @@ impl Bridge {
             network,
             resumes: Resumes::default(),
             remotes: Remotes::default(),
+            porch: Porch::default(),
             closing: CancellationToken::new(),
             connections,
         });

@@ -64,17 +64,20 @@ pub(crate) struct Manner {
     pub(crate) pass: Arc<Pass>,
     /// Cancelled when the way in is closed, or the bridge goes down; the client is told what there is to tell before.
     pub(crate) closing: CancellationToken,
+    /// Frames that came before the door was opened; they are handled first.
+    pub(crate) held: Vec<Utf8Bytes>,
 }
 
 /// Serves a connection until either side ends it. `open` makes the door from the queue of answers.
 pub(crate) async fn serve<D: Dialect, H: Door>(
     shared: &Shared,
     socket: Socket,
-    manner: Manner,
+    mut manner: Manner,
     dialect: D,
     open: impl FnOnce(Outbox) -> H,
 ) -> Ended {
     let stuck = socket.patience();
+    let held = std::mem::take(&mut manner.held);
     let (sink, mut stream) = socket.split();
     let (orders, queue) = outbox::queue();
     let (hangup, sent) = (CancellationToken::new(), CancellationToken::new());
@@ -105,7 +108,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
             manner.lifeline.signs.send_replace(());
             read(message, &manner)
         };
-        let mut ahead = Ahead::default();
+        let mut ahead = Ahead::of(held);
         let end = loop {
             let (text, cancelled) = match ahead.next().await {
                 Some(Ok(frame)) => frame,
@@ -180,6 +183,11 @@ struct Ahead {
 }
 
 impl Ahead {
+    fn of(frames: Vec<Utf8Bytes>) -> Self {
+        let bytes = frames.iter().map(|text| text.len()).sum();
+        Self { frames: frames.into_iter().map(|text| (text, None)).collect(), bytes, end: None }
+    }
+
     fn has_room(&self) -> bool {
         self.end.is_none() && self.frames.len() < AHEAD && self.bytes < AHEAD_BYTES
     }

@@ -1,7 +1,7 @@
 //! The doors: who asks, what for, and may they.
 
 use crate::{
-    IosDoor, access,
+    access,
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
@@ -108,13 +108,11 @@ async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     if guard::is_page(request.headers()) || shared.hosts.is_proxied(request.headers()) {
         return refuse(StatusCode::FORBIDDEN, "This door is for the OpenAgents iOS app, not for web pages.");
     }
-    if shared.network.ios() == IosDoor::Off {
-        return refuse(
-            StatusCode::FORBIDDEN,
-            "The door of the OpenAgents iOS app is closed. Open it on the desktop, or with --ios ask.",
-        );
-    }
     let Some(caller) = caller(&request) else { return no_caller() };
+    let entry = match ios::entry(&shared, caller.address) {
+        Ok(entry) => entry,
+        Err(sentence) => return refuse(StatusCode::FORBIDDEN, &sentence),
+    };
     let Some(place) = shared.limits.ios(caller.address) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     };
@@ -122,7 +120,7 @@ async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     if let Some(upgrade) = upgrade {
         let connections = shared.connections.clone();
         connections.spawn(async move {
-            ios::serve(shared, upgrade, caller).await;
+            ios::serve(shared, upgrade, caller, entry).await;
             drop(place);
         });
     }

@@ -6,7 +6,7 @@ use crate::{
     auth::{BackOff, Token},
     guard::Hosts,
     inspect::Inspector,
-    ios::Resumes,
+    ios::{Porch, Resumes},
     limits::Limits,
     models::ModelsDesk,
     network::Network,
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) resumes: Resumes,
     /// Connections of the remote transport.
     pub(crate) remotes: Remotes,
+    /// Where those wait that nobody has allowed yet.
+    pub(crate) porch: Porch,
     /// Cancelled when the bridge goes down, once the last turn has ended.
     pub(crate) closing: CancellationToken,
     pub(crate) connections: TaskTracker,

@@ -151,12 +151,14 @@ impl Devices {
     }
 
     /// Asks a person whether the iOS app at `address`, which calls itself `name` and wants `session`, may come in. `None`
-    /// when too many are waiting. An app that knocks again waits for the same answer; an allowed one finds
-    /// [`AppDoor::Open`].
+    /// when too many are waiting. An app that knocks again waits for the same answer, and may say then which session it
+    /// wants; an allowed one finds [`AppDoor::Open`].
     pub(crate) fn knock(&self, address: IpAddr, name: &str, session: Option<String>) -> Option<Knock> {
         let address = address.to_canonical();
         let mut state = self.state();
-        if let Some(waiting) = state.requests.of_app(address) {
+        if let Some(waiting) = state.requests.of_app(address, session.as_deref()) {
+            drop(state);
+            self.changed();
             return Some(waiting);
         }
         let waiting =

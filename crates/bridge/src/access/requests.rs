@@ -87,11 +87,15 @@ impl Requests {
         self.0.iter().find(|request| request.id == id)
     }
 
-    /// Returns the end of an app's request that waits already.
-    pub(super) fn of_app(&self, address: IpAddr) -> Option<Waiting> {
+    /// Returns the end of an app's request that waits already, and notes the session that it wants.
+    pub(super) fn of_app(&mut self, address: IpAddr, session: Option<&str>) -> Option<Waiting> {
         let known =
-            |request: &&Request| request.asking.kind == Kind::Ios && request.asking.address == address;
-        self.0.iter().find(known).map(|request| Waiting(request.outcome.subscribe()))
+            |request: &&mut Request| request.asking.kind == Kind::Ios && request.asking.address == address;
+        let request = self.0.iter_mut().find(known)?;
+        if request.asking.session.is_none() {
+            request.asking.session = session.map(str::to_owned);
+        }
+        Some(Waiting(request.outcome.subscribe()))
     }
 
     /// Ends one and tells those who wait. `None` when it does not wait any more.

@@ -44,6 +44,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, socket: Socket, opening: Opening)
         lifeline: Arc::new(Lifeline { cut, ..Lifeline::default() }),
         pass: visit.pass.clone(),
         closing,
+        held: Vec::new(),
     };
     let requests = Arc::new(Requests::default());
     let dialect = Acp { requests: requests.clone(), pass: visit.pass.clone() };

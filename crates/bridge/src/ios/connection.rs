@@ -3,18 +3,21 @@
 use super::{
     folding,
     from_wire::{self, Call},
-    methods::Methods,
+    methods::{Methods, Visitor},
     phone::{NAMED, Phone},
+    porch::{self, Allowed},
     projection::{Projection, Shown, View},
     resume::Place,
     to_wire::{self, Voice},
 };
 use crate::{
-    access::{Pass, Scope, Who},
-    connection::{self, Door, Ended, Manner},
+    IosDoor,
+    access::{AppDoor, Pass, Scope, Who},
+    connection::{self, Ended, Manner},
     http::Caller,
     inspect::Line,
     limits::{IOS_FRAME, STRANGER_FRAME, Stranger},
+    machine,
     outbox::{Dialect, Out, Outbox, PAGE, Projected},
     rpc::{self, Incoming},
     sessions::Session,
@@ -24,44 +27,103 @@ use crate::{
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_core::{approval::Approval, model::Activity};
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
+use tokio_util::sync::CancellationToken;
 
 /// A reader further behind than this gets its backlog folded.
 const BEHIND: u64 = 2 * PAGE as u64;
 
+const CLOSED: &str =
+    "The door of the OpenAgents iOS app is closed. Open it on the desktop, or with --ios ask.";
+
+/// How an app comes in.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// `None`: a person has to be asked.
+    pass: Option<Arc<Pass>>,
+    /// Cancelled when the door is switched to something else.
+    switched: CancellationToken,
+}
+
+/// Returns how the app at `address` may come in, or a sentence that says why not.
+pub(crate) fn entry(shared: &Shared, address: IpAddr) -> Result<Entry, String> {
+    let switched = shared.network.ios_changes();
+    let door = match shared.network.ios() {
+        IosDoor::Off => return Err(CLOSED.to_owned()),
+        IosDoor::Allow => AppDoor::Open(Pass::new(Who::App(address), Scope::Prompt, "")),
+        IosDoor::Ask => shared.devices.app(address),
+    };
+    let pass = match door {
+        AppDoor::Open(pass) => Some(pass),
+        AppDoor::Ask => None,
+        AppDoor::Shut => {
+            return Err(format!("{} has not allowed this phone. Ask again in 10 minutes.", machine::name()));
+        }
+    };
+    Ok(Entry { pass, switched })
+}
+
 /// Serves a connection until it ends, and remembers where it was.
-pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Caller) {
+pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Caller, entry: Entry) {
     let line = Line::new("ios");
+    let Entry { pass, switched } = entry;
+    let entering = async {
+        let mut socket = Socket::WebSocket(Box::new(websocket::open(upgrade, IOS_FRAME).await?));
+        match pass {
+            Some(pass) => Some((socket, Allowed { pass, held: Vec::new() })),
+            None => match porch::wait(&shared, &mut socket, &line, &caller).await {
+                Ok(allowed) => Some((socket, allowed)),
+                Err(closing) => {
+                    if closing.is_some() {
+                        socket.close(closing.as_ref()).await;
+                    }
+                    None
+                }
+            },
+        }
+    };
+    let entered = tokio::select! {
+        entered = entering => entered,
+        () = caller.stranger.overstayed() => None,
+        () = switched.cancelled() => None,
+        () = caller.closing.cancelled() => None,
+    };
+    let Some((socket, Allowed { pass, held })) = entered else { return };
     let phone = Arc::new(Phone::new(&line));
     let live = shared.resumes.join(caller.address, phone.clone());
     // Dropped last: whoever waits for the end finds the place.
     let _ended = live.end();
-    let serving = async {
-        let socket = Socket::WebSocket(Box::new(websocket::open(upgrade, IOS_FRAME).await?));
-        let lifeline = live.lifeline.clone();
-        let manner = Manner {
+    let greeted = !held.is_empty();
+    let lifeline = live.lifeline.clone();
+    let manner = Manner {
+        line: line.clone(),
+        frame_limit: IOS_FRAME,
+        binary: true,
+        lifeline,
+        pass: pass.clone(),
+        closing: caller.closing.clone(),
+        held,
+    };
+    let dialect = Ios::new(phone.clone());
+    let door = |outbox: Outbox| {
+        live.reach(outbox.clone());
+        let visitor = Visitor { pass: pass.clone(), line: line.clone(), address: caller.address, greeted };
+        Door {
             line: line.clone(),
-            frame_limit: IOS_FRAME,
-            binary: true,
-            lifeline,
-            pass: Pass::new(Who::App(caller.address), Scope::Prompt, "iOS app"),
-            closing: caller.closing.clone(),
-        };
-        let dialect = Ios::new(phone.clone());
-        let stranger = caller.stranger.clone();
-        let door = |outbox: Outbox| {
-            live.reach(outbox.clone());
-            IosDoor {
-                line: line.clone(),
-                stranger: Some(stranger),
-                methods: Methods::new(shared.clone(), phone.clone(), live.clone(), outbox),
-            }
-        };
-        Some(connection::serve(&shared, socket, manner, dialect, door).await)
+            stranger: Some(caller.stranger.clone()),
+            methods: Methods::new(shared.clone(), visitor, phone.clone(), live.clone(), outbox),
+        }
+    };
+    let serving = connection::serve(&shared, socket, manner, dialect, door);
+    let cutting = async {
+        switched.cancelled().await;
+        live.lifeline.cut.cancel();
+        std::future::pending().await
     };
     let ended = tokio::select! {
-        ended = serving => ended,
+        ended = serving => Some(ended),
         () = caller.stranger.overstayed() => None,
+        () = cutting => None,
     };
     if let Some(Ended { follows, polite: false }) = ended
         && let Some(session) = phone.last_named()
@@ -73,14 +135,14 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
 }
 
 /// Everything before `initialize` is ignored; nothing is sent before its answer.
-struct IosDoor {
+struct Door {
     line: Arc<Line>,
     /// Until `initialize`.
     stranger: Option<Stranger>,
     methods: Methods,
 }
 
-impl Door for IosDoor {
+impl connection::Door for Door {
     fn cancels(text: &str) -> Option<String> {
         match rpc::parse(text) {
             Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
@@ -112,7 +174,10 @@ impl Door for IosDoor {
                 }
             }
             Ok(Incoming::Notification { method, params }) if self.stranger.is_none() => {
-                if let Ok(Call::Cancel { session_id }) = from_wire::call(&method, &params) {
+                if let Ok(call @ Call::Cancel { .. }) = from_wire::call(&method, &params)
+                    && self.methods.admit(&call).await.is_ok()
+                    && let Call::Cancel { session_id } = call
+                {
                     self.methods.cancel(&session_id).await;
                 }
             }

@@ -1,6 +1,6 @@
 //! The app's words into calls. Lenient: every generation of the app leaves something else out.
 
-use crate::{error::Fault, sessions::DEFAULT_MODE};
+use crate::{access::Scope, error::Fault, sessions::DEFAULT_MODE};
 use serde_json::Value;
 
 /// What the app asks for.
@@ -18,9 +18,48 @@ pub(super) enum Call {
     LatestThread,
 }
 
+impl Call {
+    /// Returns the scope that it needs. This door knows two: the app may look, or start and stop turns as well.
+    pub(super) fn needs(&self) -> Scope {
+        match self {
+            Self::Initialize { .. }
+            | Self::RecentSessions
+            | Self::SessionTimeline { .. }
+            | Self::Threads { .. }
+            | Self::LatestThread => Scope::View,
+            Self::NewSession
+            | Self::SetMode { .. }
+            | Self::Prompt { .. }
+            | Self::Cancel { .. }
+            | Self::Explore { .. } => Scope::Prompt,
+        }
+    }
+
+    /// Returns what is written down of it, if it does anything.
+    pub(super) fn action(&self) -> Option<&'static str> {
+        match self {
+            Self::Prompt { .. } => Some("session/prompt"),
+            Self::Cancel { .. } => Some("session/cancel"),
+            Self::Explore { .. } => Some("orchestrate.explore.start"),
+            _ => None,
+        }
+    }
+
+    /// Returns the session that it names.
+    pub(super) fn session_id(&self) -> Option<&str> {
+        match self {
+            Self::Prompt { session_id, .. }
+            | Self::Cancel { session_id }
+            | Self::SessionTimeline { session_id, .. } => Some(session_id),
+            Self::SetMode { session_id, .. } => session_id.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 type Read = fn(&Value) -> Result<Call, Fault>;
 
-/// Every method of this door and how its params are read. The iOS door has one scope: prompt.
+/// Every method of this door and how its params are read.
 const METHODS: &[(&str, Read)] = &[
     ("initialize", initialize),
     ("session/new", |_| Ok(Call::NewSession)),

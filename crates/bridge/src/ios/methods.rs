@@ -8,7 +8,9 @@ use super::{
     threads, to_wire,
 };
 use crate::{
+    access::{Pass, Scope},
     error::Fault,
+    inspect::Line,
     outbox::{From, Out, Outbox},
     rpc::{self, Id},
     sessions::{Hub, Session, TurnRequest, beside},
@@ -16,13 +18,23 @@ use crate::{
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};
 use serde_json::{Value, json};
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 
 /// Bytes of a path in a sentence.
 const NOTE: usize = 1024;
 
+/// Who calls.
+pub(super) struct Visitor {
+    pub(super) pass: Arc<Pass>,
+    pub(super) line: Arc<Line>,
+    pub(super) address: IpAddr,
+    /// `initialize` was answered while it waited.
+    pub(super) greeted: bool,
+}
+
 pub(super) struct Methods {
     shared: Arc<Shared>,
+    visitor: Visitor,
     phone: Arc<Phone>,
     live: Arc<Live>,
     outbox: Outbox,
@@ -31,8 +43,14 @@ pub(super) struct Methods {
 }
 
 impl Methods {
-    pub(super) fn new(shared: Arc<Shared>, phone: Arc<Phone>, live: Arc<Live>, outbox: Outbox) -> Self {
-        Self { shared, phone, live, outbox, told: HashMap::new() }
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        visitor: Visitor,
+        phone: Arc<Phone>,
+        live: Arc<Live>,
+        outbox: Outbox,
+    ) -> Self {
+        Self { shared, visitor, phone, live, outbox, told: HashMap::new() }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -47,7 +65,10 @@ impl Methods {
     /// `cancelled` says that the call cancels a turn and has done so already.
     pub(super) async fn request(&mut self, id: &Id, call: Result<Call, Fault>, cancelled: bool) {
         let result = match call {
-            Ok(call) => self.run(id, call, cancelled).await,
+            Ok(call) => match self.admit(&call).await {
+                Ok(()) => self.run(id, call, cancelled).await,
+                Err(fault) => Err(fault),
+            },
             Err(fault) => Err(fault),
         };
         match result {
@@ -55,6 +76,29 @@ impl Methods {
             Ok(None) => {}
             Err(fault) => self.send(Out::Text(rpc::error(Some(id), &fault))).await,
         }
+    }
+
+    /// Refuses what the app may not do, and writes down what it does. Looked at for every call: a person may have changed
+    /// it.
+    pub(super) async fn admit(&self, call: &Call) -> Result<(), Fault> {
+        if self.visitor.pass.is_revoked() {
+            return Err(Fault::busy("This phone was removed."));
+        }
+        let needed = call.needs();
+        if needed == Scope::View {
+            return Ok(());
+        }
+        let refused = needed > self.visitor.pass.scope();
+        if let Some(action) = call.action() {
+            let Visitor { pass, line, address, .. } = &self.visitor;
+            let actor = self.shared.devices.actor(&pass.who, &line.client(), *address);
+            let detail = if refused { "refused" } else { call.session_id().unwrap_or_default() };
+            self.shared.devices.record(&actor, action, detail).await;
+        }
+        if refused {
+            return Err(Fault::busy("This phone may only view; allow more on the desktop."));
+        }
+        Ok(())
     }
 
     async fn respond(&self, id: &Id, result: &Value) {
@@ -66,7 +110,9 @@ impl Methods {
         let hub = self.shared.hub.clone();
         match call {
             Call::Initialize { .. } => {
-                self.respond(id, &to_wire::initialized(hub.offered())).await;
+                if !std::mem::take(&mut self.visitor.greeted) {
+                    self.respond(id, &to_wire::initialized(hub.offered())).await;
+                }
                 self.resume().await;
                 return Ok(None);
             }

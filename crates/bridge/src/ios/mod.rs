@@ -1,4 +1,5 @@
-//! The door of the OpenAgents iOS app: JSON-RPC "0.2.2" in snake_case, without a token, off unless it was opened.
+//! The door of the OpenAgents iOS app: JSON-RPC "0.2.2" in snake_case, without a token, off unless it was opened,
+//! and then for those whom a person allows.
 //!
 //! The app is shipped and cannot be changed: what looks odd here is what it needs.
 
@@ -8,6 +9,7 @@ mod from_wire;
 mod history;
 mod methods;
 mod phone;
+mod porch;
 mod projection;
 mod resume;
 mod threads;
@@ -16,7 +18,8 @@ mod to_wire;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connection::serve;
+pub(crate) use connection::{entry, serve};
+pub(crate) use porch::Porch;
 pub(crate) use resume::Resumes;
 
 /// Reads a call and throws it away.

@@ -335,7 +335,8 @@ fn plans_sent(behind: u64, resumed: bool) -> usize {
     };
     let page = testing::stored((0..32).map(plan).collect());
     store.append("s", page.iter().map(|stored| stored.update.clone()).collect()).unwrap();
-    let session = std::sync::Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Default::default()));
+    let session =
+        std::sync::Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Default::default()));
     let phone = std::sync::Arc::new(Phone::new(&Line::new("ios")));
     if resumed {
         phone.resume(&session, vec![]);

@@ -37,7 +37,7 @@ pub(crate) struct Gate {
     pub(crate) kind: Listener,
     /// Cancelled when nobody new is let in.
     pub(crate) accepting: CancellationToken,
-    /// Cancelled when the connections have to end.
+    /// Cancelled when the connections have to end: this way in is closed, or the bridge goes down.
     pub(crate) closing: CancellationToken,
 }
 

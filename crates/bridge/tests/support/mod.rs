@@ -199,7 +199,14 @@ pub async fn start(
     workspace: &Path,
     script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
 ) -> Result<Bridge, BridgeError> {
-    Bridge::start_with(config(home, workspace), |_| Providers {
+    start_as(config(home, workspace), script).await
+}
+
+pub async fn start_as(
+    config: BridgeConfig,
+    script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
+) -> Result<Bridge, BridgeError> {
+    Bridge::start_with(config, |_| Providers {
         explorer: Arc::new(Scripted::new(script)),
         models: None,
         agents: None,

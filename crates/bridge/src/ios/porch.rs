@@ -1,0 +1,277 @@
+//! Where a phone waits that nobody has allowed yet. It is answered at once, else it would come back for ever; everything
+//! else that it says is held, and heard when a person has allowed it.
+//!
+//! One that was not allowed is told so once, where a person sees it, and then hears nothing: its socket stays, because
+//! the app comes back every second when it is cut.
+
+use super::{
+    from_wire::{self, Call},
+    to_wire::{self, Voice},
+};
+use crate::{
+    access::{AppDoor, Knock, Outcome, Pass},
+    http::Caller,
+    inspect::Line,
+    limits::{STRANGER_FRAME, one_address},
+    machine, prune,
+    rpc::{self, Incoming},
+    shared::Shared,
+    transport::{Closing, Socket},
+};
+use futures::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::time::{Instant, interval_at};
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
+
+/// Frames that are held of one phone, and their bytes.
+const HELD: usize = 64;
+const HELD_BYTES: usize = 1 << 20;
+/// Phones that wait, or were not allowed, in all and of one address.
+const SEATS: usize = 64;
+const SEATS_PER_ADDRESS: usize = 8;
+/// Bytes of a session's id that a person is told.
+const SESSION: usize = 100;
+/// How often a phone that waits has to show that it lives, and how often it may miss that.
+const PING_EVERY: Duration = Duration::from_secs(20);
+const MISSES: u32 = 2;
+
+/// Who waits.
+#[derive(Debug, Default)]
+pub(crate) struct Porch(Mutex<Vec<IpAddr>>);
+
+/// A place on the porch, until it is dropped.
+#[derive(Debug)]
+struct Seat<'a> {
+    porch: &'a Porch,
+    address: IpAddr,
+}
+
+impl Porch {
+    fn seat(&self, address: IpAddr) -> Option<Seat<'_>> {
+        let address = one_address(address);
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let its = taken.iter().filter(|known| **known == address).count();
+        if taken.len() >= SEATS || its >= SEATS_PER_ADDRESS {
+            return None;
+        }
+        taken.push(address);
+        Some(Seat { porch: self, address })
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.porch.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = taken.iter().position(|known| *known == self.address) {
+            taken.swap_remove(place);
+        }
+    }
+}
+
+/// A phone that was allowed.
+pub(super) struct Allowed {
+    pub(super) pass: Arc<Pass>,
+    /// What it said meanwhile. The first frame is `initialize`, which has its answer.
+    pub(super) held: Vec<Utf8Bytes>,
+}
+
+/// Lets a phone wait for a person. Returns what it comes in with, or how its socket is to be closed: `None` when it is
+/// over.
+pub(super) async fn wait(
+    shared: &Shared,
+    socket: &mut Socket,
+    line: &Line,
+    caller: &Caller,
+) -> Result<Allowed, Option<Closing>> {
+    let seat = shared.porch.seat(caller.address);
+    let _seat =
+        seat.ok_or(Some(Closing { code: 1013, reason: "Too many phones are waiting.".to_owned() }))?;
+    let mut waiting = Waiting {
+        shared,
+        socket,
+        line,
+        address: caller.address,
+        held: Vec::new(),
+        bytes: 0,
+        named: false,
+        refused: false,
+        told: false,
+    };
+    let mut knock = None;
+    let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
+    let mut misses = 0;
+    loop {
+        let answered = async {
+            match &mut knock {
+                Some(knock) => Knock::outcome(knock).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = waiting.socket.next() => {
+                misses = 0;
+                if let Some(name) = waiting.hear(message).await? {
+                    caller.stranger.leave();
+                    knock = shared.devices.knock(caller.address, &name, None);
+                    if knock.is_none() {
+                        waiting.refuse().await?;
+                    }
+                }
+            }
+            outcome = answered => {
+                knock = None;
+                if outcome == Outcome::Allowed && let AppDoor::Open(pass) = shared.devices.app(caller.address) {
+                    return Ok(Allowed { pass, held: waiting.held });
+                }
+                waiting.refuse().await?;
+            }
+            _ = pings.tick() => {
+                misses += 1;
+                if misses > MISSES {
+                    return Err(None);
+                }
+                waiting.pass(Message::Ping(Default::default())).await?;
+            }
+        }
+    }
+}
+
+struct Waiting<'a> {
+    shared: &'a Shared,
+    socket: &'a mut Socket,
+    line: &'a Line,
+    address: IpAddr,
+    held: Vec<Utf8Bytes>,
+    bytes: usize,
+    /// The person who is asked knows which session it wants.
+    named: bool,
+    /// A person said no, or nothing.
+    refused: bool,
+    told: bool,
+}
+
+impl Waiting<'_> {
+    /// Takes what the phone says. Returns its name when that was its first `initialize`.
+    async fn hear(
+        &mut self,
+        message: Option<Result<Message, tungstenite::Error>>,
+    ) -> Result<Option<String>, Option<Closing>> {
+        let text = match message {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Binary(bytes))) => {
+                Utf8Bytes::try_from(bytes).map_err(|_| Some(Closing::not_text()))?
+            }
+            Some(Ok(Message::Close(_))) => return Err(None),
+            Some(Ok(_)) => return Ok(None),
+            Some(Err(tungstenite::Error::Capacity(_))) => return Err(Some(Closing::too_big(STRANGER_FRAME))),
+            Some(Err(_)) | None => return Err(None),
+        };
+        if text.len() > STRANGER_FRAME {
+            return Err(Some(Closing::too_big(STRANGER_FRAME)));
+        }
+        if self.refused {
+            self.tell(&text).await?;
+            return Ok(None);
+        }
+        if self.held.is_empty() {
+            return self.greet(text).await;
+        }
+        self.bytes += text.len();
+        if self.held.len() >= HELD || self.bytes > HELD_BYTES {
+            let reason = "Too much was said before this phone was allowed.".to_owned();
+            return Err(Some(Closing { code: 1008, reason }));
+        }
+        if !self.named
+            && let Some(Asked::Session(session)) = asked(&text)
+        {
+            self.named = true;
+            let _ = self.shared.devices.knock(
+                self.address,
+                &self.line.client(),
+                Some(prune::head(&session, SESSION).to_owned()),
+            );
+        }
+        self.held.push(text);
+        Ok(None)
+    }
+
+    /// Answers `initialize`; everything before it is ignored. Where the work lies is for those who were allowed.
+    async fn greet(&mut self, text: Utf8Bytes) -> Result<Option<String>, Option<Closing>> {
+        let Ok(Incoming::Request { id, method, params }) = rpc::parse(&text) else { return Ok(None) };
+        let Ok(Call::Initialize { client }) = from_wire::call(&method, &params) else { return Ok(None) };
+        self.line.introduce(&client);
+        self.held.push(text);
+        self.write(rpc::response(&id, &to_wire::initialized(None))).await?;
+        Ok(Some(client))
+    }
+
+    /// Nobody allowed it: says so in the session that it asked for last, and forgets what it said.
+    async fn refuse(&mut self) -> Result<(), Option<Closing>> {
+        self.refused = true;
+        let held = std::mem::take(&mut self.held);
+        tracing::info!(address = %self.address, "an iOS app was not allowed");
+        for text in held.iter().rev() {
+            self.tell(text).await?;
+        }
+        Ok(())
+    }
+
+    /// Says that it was not allowed in the session that a frame is about, once.
+    async fn tell(&mut self, text: &str) -> Result<(), Option<Closing>> {
+        let Some(asked) = asked(text).filter(|_| !self.told) else { return Ok(()) };
+        self.told = true;
+        let session = match asked {
+            Asked::Session(session) => session,
+            // It shows nothing before it has its session. This one is nowhere.
+            Asked::New { answer, session } => {
+                self.write(answer).await?;
+                session
+            }
+        };
+        let sentence = format!("❌ {} has not allowed this phone. Ask again in 10 minutes.", machine::name());
+        let note = to_wire::note(&session, to_wire::chunk(Voice::Agent, &sentence));
+        self.write(rpc::notification("session/update", &note)).await
+    }
+
+    async fn write(&mut self, text: String) -> Result<(), Option<Closing>> {
+        let text = Utf8Bytes::from(text);
+        self.shared.inspector.record_out(self.line, std::slice::from_ref(&text));
+        self.pass(Message::Text(text)).await
+    }
+
+    async fn pass(&mut self, message: Message) -> Result<(), Option<Closing>> {
+        let sent = tokio::time::timeout(PING_EVERY, self.socket.send(message)).await;
+        sent.ok().and_then(Result::ok).ok_or(None)
+    }
+}
+
+/// What a frame wants a session for.
+enum Asked {
+    Session(String),
+    New { answer: String, session: String },
+}
+
+fn asked(text: &str) -> Option<Asked> {
+    let (id, method, params) = match rpc::parse(text).ok()? {
+        Incoming::Request { id, method, params } => (Some(id), method, params),
+        Incoming::Notification { method, params } => (None, method, params),
+        Incoming::Response { .. } => return None,
+    };
+    let new = |mut result: Value| {
+        let session = uuid::Uuid::new_v4().to_string();
+        result["session_id"] = session.as_str().into();
+        Some(Asked::New { answer: rpc::response(id.as_ref()?, &result), session })
+    };
+    match from_wire::call(&method, &params).ok()? {
+        Call::NewSession => new(json!({})),
+        Call::Explore { .. } => {
+            new(json!({"plan_id": uuid::Uuid::new_v4().to_string(), "status": "started"}))
+        }
+        call => call.session_id().map(|session| Asked::Session(session.to_owned())),
+    }
+}

@@ -1,0 +1,355 @@
+//! The app waits until a person on this machine has allowed it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod support;
+
+use futures::{SinkExt, StreamExt};
+use openagents_bridge::{Bridge, BridgeConfig, IosDoor, Listener, NetworkConfig};
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use support::{Client, House, echo, shown};
+use tokio::net::TcpSocket;
+use tokio_tungstenite::tungstenite::{self, Message, client::IntoClientRequest};
+
+/// Stands for this machine's address on the network.
+const LAN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+const PHONE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
+const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
+
+struct Desk {
+    _house: House,
+    _home: tempfile::TempDir,
+    bridge: Bridge,
+    desktop: Client,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        Self::with(Some(IosDoor::Ask)).await
+    }
+
+    async fn with(ios: Option<IosDoor>) -> Self {
+        let house = House::new(echo).await;
+        let home = tempfile::tempdir().unwrap();
+        let network = NetworkConfig { lan: None, port: 0, addresses: Some(vec![LAN]), announce: false };
+        let config = BridgeConfig { ios, network, ..support::config(home.path(), &house.workspace) };
+        let bridge = support::start_as(config, echo).await.unwrap();
+        let desktop = support::acp(bridge.address().port(), bridge.token()).await;
+        Self { _house: house, _home: home, bridge, desktop }
+    }
+
+    /// The socket of an app at `address`.
+    async fn knock(&self, address: Ipv4Addr) -> Result<Client, tungstenite::Error> {
+        let door = self.bridge.network().addresses(Listener::App).next().expect("a listener");
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from((address, 0))).unwrap();
+        let stream = socket.connect(door).await.unwrap();
+        Client::over(stream, format!("ws://{door}/").into_client_request().unwrap()).await
+    }
+
+    /// An app that has said `initialize`, and has its answer.
+    async fn phone(&self, address: Ipv4Addr) -> Client {
+        let mut phone = self.knock(address).await.unwrap();
+        let answer = phone.request("initialize", hello()).await;
+        assert_eq!(answer["protocol_version"], "0.2.2");
+        phone
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.desktop.request(&format!("_openagents/devices/{method}"), params).await
+    }
+
+    /// The one request that waits, once there is one that `wanted` likes.
+    async fn request(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let requests = self.ask("list", json!({})).await["requests"].clone();
+            assert!(requests.as_array().unwrap().len() < 2, "{requests}");
+            if wanted(&requests[0]) {
+                return requests[0].clone();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn allow(&mut self) -> Value {
+        let request = self.request(Value::is_object).await;
+        self.ask("allow", json!({"requestId": request["id"]})).await
+    }
+
+    async fn decline(&mut self) {
+        let request = self.request(Value::is_object).await;
+        self.ask("decline", json!({"requestId": request["id"]})).await;
+    }
+
+    async fn refused(&self, address: Ipv4Addr) -> (u16, String) {
+        match self.knock(address).await.map(drop).unwrap_err() {
+            tungstenite::Error::Http(response) => {
+                let said = response.body().clone().unwrap_or_default();
+                (response.status().as_u16(), String::from_utf8(said).unwrap())
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn hello() -> Value {
+    json!({"protocol_version": "0.2.2", "client_info": {"name": "openagents-ios", "title": "OpenAgents iOS"}})
+}
+
+fn prompt(session: &Value, text: &str) -> Value {
+    json!({"session_id": session, "prompt": [{"type": "text", "text": text}]})
+}
+
+fn not_allowed(params: &Value) -> bool {
+    let text = params["update"]["content"]["content"]["text"].as_str().unwrap_or_default();
+    text.starts_with("❌ ") && text.ends_with(" has not allowed this phone. Ask again in 10 minutes.")
+}
+
+/// The next frame, however long it takes: the clock may stand still and jump.
+async fn next(phone: &mut Client) -> Value {
+    loop {
+        match phone.socket.next().await.expect("a frame").unwrap() {
+            Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+            Message::Ping(_) | Message::Pong(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_it_says_is_held_until_it_is_allowed() {
+    let mut desk = Desk::new().await;
+    let mut phone = desk.knock(PHONE).await.unwrap();
+    let answer = phone.request("initialize", hello()).await;
+    // Where the work lies is nothing for a stranger.
+    assert_eq!(answer["_meta"], Value::Null);
+    let session = phone.ask("session/new", json!({})).await;
+    let asked = desk.request(Value::is_object).await;
+    assert_eq!((&asked["kind"], &asked["name"]), (&json!("ios"), &json!("OpenAgents iOS")));
+    assert_eq!((&asked["address"], &asked["sessionId"]), (&json!(PHONE), &Value::Null));
+    let wanted = phone.ask("session/prompt", prompt(&json!("an-old-session"), "where is it?")).await;
+    let asked = desk.request(|request| !request["sessionId"].is_null()).await;
+    assert_eq!(asked["sessionId"], "an-old-session");
+    // Nothing was begun.
+    let sessions = desk.desktop.request("session/list", json!({})).await["sessions"].clone();
+    assert_eq!(sessions, json!([]));
+    let snapshot = desk.allow().await;
+    assert_eq!(snapshot["requests"], json!([]));
+    assert_eq!(snapshot["apps"][0]["address"], json!(PHONE));
+    // In the order in which it was said.
+    assert!(phone.answer(session).await["result"]["session_id"].is_string());
+    assert_eq!(phone.answer(wanted).await["result"]["status"], "started");
+    phone.notes_until("where is it?").await;
+    // It is remembered: the next socket is let in at once, and told all.
+    let mut again = desk.knock(PHONE).await.unwrap();
+    let answer = again.request("initialize", hello()).await;
+    assert!(answer["_meta"]["working_directory"].is_string());
+    again.request("tinyvex/history.recentSessions", json!({})).await;
+    // An address is not an identity: another one has to ask.
+    desk.phone(OTHER).await;
+    assert_eq!(desk.request(Value::is_object).await["address"], json!(OTHER));
+    // What it does is written down.
+    let entries = desk.ask("audit", json!({})).await["entries"].clone();
+    let entry = entries.as_array().unwrap().iter().find(|entry| entry["action"] == "session/prompt");
+    let entry = entry.expect("an entry");
+    assert_eq!((&entry["name"], &entry["address"]), (&json!("OpenAgents iOS"), &json!(PHONE.to_string())));
+    assert!(!entries.to_string().contains("where is it?"));
+}
+
+#[tokio::test]
+async fn one_that_is_declined_is_told_once_and_shut_out() {
+    let mut desk = Desk::new().await;
+    let mut phone = desk.phone(PHONE).await;
+    phone.ask("tinyvex/history.recentSessions", json!({})).await;
+    phone.ask("session/set_mode", json!({"session_id": "mine", "mode_id": "codex"})).await;
+    phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
+    desk.decline().await;
+    let note = phone.note().await;
+    assert!(not_allowed(&note), "{note}");
+    assert_eq!(note["session_id"], "mine");
+    // The socket stays, and says nothing more.
+    phone.ask("session/prompt", prompt(&json!("mine"), "again")).await;
+    phone.ask("session/new", json!({})).await;
+    phone.socket.send(Message::Ping(b"there?"[..].to_vec().into())).await.unwrap();
+    match phone.socket.next().await.unwrap().unwrap() {
+        Message::Pong(bytes) => assert_eq!(&bytes[..], b"there?"),
+        other => panic!("{other:?}"),
+    }
+    let sessions = desk.desktop.request("session/list", json!({})).await["sessions"].clone();
+    assert_eq!(sessions, json!([]));
+    let (status, said) = desk.refused(PHONE).await;
+    assert_eq!(status, 403);
+    assert!(said.contains("has not allowed this phone"), "{said}");
+    desk.phone(OTHER).await;
+    // Ten minutes later it may ask again.
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(601)).await;
+    tokio::time::resume();
+    desk.phone(PHONE).await;
+}
+
+/// The app shows nothing before it has a session.
+#[tokio::test]
+async fn one_that_asked_for_a_new_session_is_told_in_that() {
+    for (method, params) in [("session/new", json!({})), ("orchestrate.explore.start", json!({}))] {
+        let mut desk = Desk::new().await;
+        let mut phone = desk.phone(PHONE).await;
+        let asked = phone.ask(method, params).await;
+        desk.decline().await;
+        let session = phone.answer(asked).await["result"]["session_id"].clone();
+        assert!(session.is_string());
+        let note = phone.note().await;
+        assert!(not_allowed(&note) && note["session_id"] == session, "{note}");
+        let sessions = desk.desktop.request("session/list", json!({})).await["sessions"].clone();
+        assert_eq!(sessions, json!([]), "{method}");
+    }
+}
+
+/// One that asks for a session only later is told then.
+#[tokio::test]
+async fn one_that_asked_for_nothing_is_told_when_it_does() {
+    let mut desk = Desk::new().await;
+    let mut phone = desk.phone(PHONE).await;
+    desk.decline().await;
+    phone.ask("tinyvex/history.recentSessions", json!({})).await;
+    phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
+    assert!(not_allowed(&phone.note().await));
+}
+
+/// Clocks stand still here and jump when nothing else is to be done, so this takes no time.
+#[tokio::test]
+async fn nobody_who_answers_is_a_no() {
+    let mut desk = Desk::new().await;
+    let mut phone = desk.phone(PHONE).await;
+    phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
+    desk.request(|request| !request["sessionId"].is_null()).await;
+    let asked = tokio::time::Instant::now();
+    tokio::time::pause();
+    let note = next(&mut phone).await;
+    let waited = asked.elapsed();
+    tokio::time::resume();
+    assert!(not_allowed(&note["params"]), "{note}");
+    assert!((55..=75).contains(&waited.as_secs()), "{waited:?}");
+    assert_eq!(desk.refused(PHONE).await.0, 403);
+    // Nobody has answered the pings of the desktop.
+    desk.desktop = support::acp(desk.bridge.address().port(), desk.bridge.token()).await;
+    let snapshot = desk.ask("list", json!({})).await;
+    assert_eq!((&snapshot["requests"], &snapshot["apps"]), (&json!([]), &json!([])));
+}
+
+#[tokio::test]
+async fn several_sockets_of_one_address_make_one_request() {
+    let mut desk = Desk::new().await;
+    let mut phones = Vec::new();
+    for _ in 0..3 {
+        phones.push(desk.phone(PHONE).await);
+    }
+    let mut asked = Vec::new();
+    for phone in &mut phones {
+        asked.push(phone.ask("session/new", json!({})).await);
+    }
+    desk.allow().await;
+    for (phone, asked) in phones.iter_mut().zip(asked) {
+        assert!(phone.answer(asked).await["result"]["session_id"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_not_held() {
+    let desk = Desk::new().await;
+    let mut phone = desk.phone(PHONE).await;
+    for _ in 0..100 {
+        // The server may have closed it already.
+        let frame = json!({"jsonrpc": "2.0", "id": 9, "method": "session/new", "params": {}});
+        let _ = phone.socket.feed(Message::text(frame.to_string())).await;
+    }
+    let _ = phone.socket.flush().await;
+    assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 1008);
+    let mut phone = desk.phone(PHONE).await;
+    let long = Message::text("x".repeat((64 << 10) + 1));
+    phone.socket.send(long).await.unwrap();
+    assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 1009);
+    // One address holds no more than its share.
+    let mut seats = Vec::new();
+    for _ in 0..8 {
+        seats.push(desk.phone(PHONE).await);
+    }
+    let mut late = desk.knock(PHONE).await.unwrap();
+    assert_eq!(u16::from(late.closed().await.expect("a reason").code), 1013);
+    desk.phone(OTHER).await;
+    drop(seats);
+}
+
+#[tokio::test]
+async fn one_that_is_removed_is_cut_and_shut_out() {
+    let mut desk = Desk::new().await;
+    let mut phone = desk.phone(PHONE).await;
+    desk.allow().await;
+    phone.request("session/new", json!({})).await;
+    let snapshot = desk.ask("revoke", json!({"address": PHONE})).await;
+    assert_eq!(snapshot["apps"], json!([]));
+    while phone.message().await.is_some() {}
+    assert_eq!(desk.refused(PHONE).await.0, 403);
+}
+
+/// Clocks jump here as well.
+#[tokio::test]
+async fn nobody_is_allowed_for_ever() {
+    let mut desk = Desk::new().await;
+    let mut phone = desk.phone(PHONE).await;
+    desk.allow().await;
+    phone.request("session/new", json!({})).await;
+    tokio::time::pause();
+    // Answers its pings meanwhile.
+    while let Some(Ok(_)) = phone.socket.next().await {}
+    tokio::time::resume();
+    // Nobody has answered the pings of the desktop.
+    desk.desktop = support::acp(desk.bridge.address().port(), desk.bridge.token()).await;
+    let mut phone = desk.phone(PHONE).await;
+    phone.ask("session/new", json!({})).await;
+    desk.request(Value::is_object).await;
+}
+
+#[tokio::test]
+async fn the_most_that_it_may_is_to_prompt() {
+    let mut desk = Desk::new().await;
+    for (scope, may) in [("admin", true), ("view", false)] {
+        let address = if may { PHONE } else { OTHER };
+        let mut phone = desk.phone(address).await;
+        let request = desk.request(Value::is_object).await;
+        desk.ask("allow", json!({"requestId": request["id"], "scope": scope})).await;
+        phone.request("tinyvex/history.recentSessions", json!({})).await;
+        if may {
+            let session = phone.request("session/new", json!({})).await["session_id"].clone();
+            phone.request("session/prompt", prompt(&session, "where is it?")).await;
+            assert_eq!(
+                shown(&phone.notes_until("where is it?").await).last().unwrap(),
+                "agent_message_chunk: where is it?"
+            );
+        } else {
+            let (_, message) = phone.error("session/new", json!({})).await;
+            assert_eq!(message, "This phone may only view; allow more on the desktop.");
+        }
+        // Nothing of the other door is known here.
+        assert_eq!(phone.error("_openagents/devices/list", json!({})).await.0, -32601);
+    }
+}
+
+#[tokio::test]
+async fn a_door_that_is_switched_off_lets_nobody_stay() {
+    let mut desk = Desk::with(None).await;
+    desk.ask("network", json!({"ios": "ask"})).await;
+    let (mut allowed, mut waiting) = (desk.phone(PHONE).await, None);
+    desk.allow().await;
+    allowed.request("session/new", json!({})).await;
+    waiting.replace(desk.phone(OTHER).await);
+    desk.ask("network", json!({"ios": "off"})).await;
+    while allowed.message().await.is_some() {}
+    while waiting.as_mut().unwrap().message().await.is_some() {}
+}
