@@ -216,7 +216,9 @@ async fn a_link_that_is_lost_and_found_is_told() -> Result<()> {
     let session = session(&mut client, &desk).await?;
     prompt(&mut client, &session, "[[say Good morning.]]").await?;
     let mut terminal = PseudoTerminal::start(desk.openagents(&["attach", &session])?)?;
-    let at = terminal.until("Good morning.", 0)?;
+    let at = terminal.until("Good ", 0)?;
+    let at = terminal.until("Good ", at)?;
+    let at = terminal.until("morning.", at)?;
     drop(server);
     let at = terminal.until("offline since ", at)?;
     let at = terminal.until("trying again", at)?;
@@ -226,11 +228,7 @@ async fn a_link_that_is_lost_and_found_is_told() -> Result<()> {
     let mut client = server.connect().await?;
     prompt(&mut client, &session, "[[say And on.]]").await?;
     terminal.until("And on.", at)?;
-    assert_eq!(
-        terminal.screen.matches("Good morning.").count(),
-        3,
-        "in the prompt, in the title, and once said"
-    );
+    assert_eq!(terminal.screen.matches("Good ").count(), 2, "in the prompt, and once said");
     Ok(())
 }
 

@@ -114,7 +114,9 @@ impl Screen {
             (_, Some(error)) => self.beside(&format!("  {BAD}{}{BAD:#}", output::printable(error))),
             (Some("completed"), _) => {
                 let said = output::printable(&words::result(name, &update["rawOutput"]));
-                self.beside(&format!("  {FAINT}{said}{FAINT:#}"));
+                if !said.is_empty() {
+                    self.beside(&format!("  {FAINT}{said}{FAINT:#}"));
+                }
             }
             _ => {}
         }

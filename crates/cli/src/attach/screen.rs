@@ -24,6 +24,8 @@ pub(super) struct Screen {
     shown: HashSet<String>,
     /// Our connections: what was typed here stands here already.
     ours: HashSet<String>,
+    /// What was said last.
+    prompt: String,
     /// A person can answer.
     interactive: bool,
     link: Option<Link>,
@@ -49,6 +51,7 @@ impl Screen {
             approvals: Approvals::default(),
             shown: HashSet::new(),
             ours: HashSet::new(),
+            prompt: String::new(),
             interactive,
             link: None,
             watched: std::io::stderr().is_terminal(),
@@ -100,15 +103,22 @@ impl Screen {
             return self.approval(&meta["approval"]);
         }
         match kind {
-            "user_message_chunk" if self.is_ours(meta) => Ok(()),
             "user_message_chunk" => {
                 let said = output::printable(update["content"]["text"].as_str().unwrap_or_default());
+                self.prompt.clone_from(&said);
+                if self.is_ours(meta) {
+                    return Ok(());
+                }
                 self.heading(&format!("\n{STRONG}› {said}{STRONG:#}"))
             }
             "plan" => self.plan(params),
             "session_info_update" if update["title"].is_string() && !of_a_delegate => {
                 let title = output::printable(update["title"].as_str().unwrap_or_default());
-                self.aside(&format!("{FAINT}{title}{FAINT:#}"))
+                // The beginning of what was said just now says nothing new.
+                match self.prompt.starts_with(title.trim_end_matches('…')) {
+                    true => Ok(()),
+                    false => self.aside(&format!("{FAINT}{title}{FAINT:#}")),
+                }
             }
             "current_mode_update" if !of_a_delegate => {
                 let mode = output::printable(update["currentModeId"].as_str().unwrap_or_default());

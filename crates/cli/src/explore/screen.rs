@@ -6,11 +6,7 @@ use crate::{output, words};
 use anstyle::{AnsiColor, Effects, Style};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
-use std::{
-    collections::HashMap,
-    io::IsTerminal,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, io::IsTerminal, time::Duration};
 
 const OK: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
@@ -26,7 +22,8 @@ struct Row {
     bar: ProgressBar,
     text: String,
     tool: String,
-    begun: Instant,
+    /// In milliseconds since the epoch, as the log has it: what is watched later took no other time.
+    begun: i64,
 }
 
 impl Screen {
@@ -42,8 +39,8 @@ impl Screen {
         let id = update["toolCallId"].as_str().unwrap_or_default();
         match update["sessionUpdate"].as_str() {
             Some("plan") if self.rows.is_empty() => self.lay_out(update)?,
-            Some("tool_call") => self.begin(id, update),
-            Some("tool_call_update") => self.news(id, update)?,
+            Some("tool_call") => self.begin(id, params),
+            Some("tool_call_update") => self.news(id, params)?,
             _ => {}
         }
         Ok(())
@@ -62,7 +59,7 @@ impl Screen {
                     .map_or_else(ProgressBar::hidden, |bars| bars.add(ProgressBar::new_spinner())),
                 text: format!("{number}. {text}"),
                 tool: meta["tool"].as_str().unwrap_or_default().to_owned(),
-                begun: Instant::now(),
+                begun: 0,
             };
             row.bar.set_style(ProgressStyle::with_template("{msg}")?);
             row.bar.set_message(format!("{FAINT}○ {}{FAINT:#}", row.text));
@@ -71,8 +68,8 @@ impl Screen {
         Ok(())
     }
 
-    fn begin(&mut self, id: &str, call: &Value) {
-        let tool = call["title"].as_str().unwrap_or_default();
+    fn begin(&mut self, id: &str, params: &Value) {
+        let tool = params["update"]["title"].as_str().unwrap_or_default();
         let row = self.rows.entry(id.to_owned()).or_insert_with(|| Row {
             bar: self
                 .bars
@@ -80,9 +77,9 @@ impl Screen {
                 .map_or_else(ProgressBar::hidden, |bars| bars.add(ProgressBar::new_spinner())),
             text: tool.to_owned(),
             tool: tool.to_owned(),
-            begun: Instant::now(),
+            begun: 0,
         });
-        row.begun = Instant::now();
+        row.begun = ts(params);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
             row.bar.set_style(style.tick_chars("◐◓◑◒✓"));
         }
@@ -90,8 +87,9 @@ impl Screen {
         row.bar.enable_steady_tick(Duration::from_millis(100));
     }
 
-    fn news(&mut self, id: &str, update: &Value) -> anyhow::Result<()> {
+    fn news(&mut self, id: &str, params: &Value) -> anyhow::Result<()> {
         let Some(row) = self.rows.get(id) else { return Ok(()) };
+        let update = &params["update"];
         let meta = &update["_meta"]["openagents"];
         let (mark, said) = match update["status"].as_str() {
             Some("completed") => {
@@ -114,7 +112,7 @@ impl Screen {
                 return Ok(());
             }
         };
-        let took = row.begun.elapsed().as_millis();
+        let took = (ts(params) - row.begun).max(0);
         let line = format!("{mark} {}  {said}  {FAINT}{took} ms{FAINT:#}", row.text);
         match &self.bars {
             Some(_) => {
@@ -200,4 +198,8 @@ impl Screen {
         }
         Ok(())
     }
+}
+
+fn ts(params: &Value) -> i64 {
+    params["_meta"]["openagents"]["ts"].as_i64().unwrap_or_default()
 }
