@@ -124,7 +124,7 @@ test('a server that falls silent counts as offline, until it answers again', asy
   await tab.live();
   server.freeze();
   // The next pulse, and the wait for its answer.
-  await page.clock.runFor(6_000);
+  await page.clock.runFor(16_000);
   await page.clock.runFor(11_000);
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
   server.thaw();
