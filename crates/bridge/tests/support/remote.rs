@@ -27,7 +27,11 @@ pub async fn exchange(port: u16, request: Request<Body>) -> Response {
     let mut request = request;
     let host = HeaderValue::from_str(&format!("127.0.0.1:{port}")).unwrap();
     request.headers_mut().entry(header::HOST).or_insert(host);
-    timeout(PATIENCE, sender.send_request(request)).await.expect("an answer in time").unwrap().map(Body::new)
+    timeout(3 * PATIENCE, sender.send_request(request))
+        .await
+        .expect("an answer in time")
+        .unwrap()
+        .map(Body::new)
 }
 
 pub async fn text(response: Response) -> String {
