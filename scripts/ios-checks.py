@@ -14,26 +14,29 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 VERSIONS = ("v1", "v2", "v3")
 
-# (scenario, name of the emulator's check) -> why its warning stands.
-ALLOWED: dict[tuple[str, str], str] = {}
+# (mode of the door, name of the emulator's check) -> why its warning stands.
+ALLOWED: dict[tuple[str, str], str] = {
+    ("ask", "working_directory"): "whoever is not allowed yet is told of no folder; the app then shows none",
+}
 
 PROMPT = "What was I doing here?"
 
 
-def scenarios(root: Path) -> dict[str, list[str]]:
-    return {
-        "handshake": [],
-        "explore": ["--root", str(root)],
-        "prompt": ["--text", PROMPT],
-        "cancel": ["--root", str(root)],
-        "history": [],
-        "reconnect": ["--root", str(root)],
-        "flood": ["--cycles", "40", "--parallel", "4"],
-    }
+# Name of a scenario -> its arguments, for a workspace.
+SCENARIOS: dict[str, Callable[[Path], list[str]]] = {
+    "handshake": lambda _: [],
+    "explore": lambda root: ["--root", str(root)],
+    "prompt": lambda _: ["--text", PROMPT],
+    "cancel": lambda root: ["--root", str(root)],
+    "history": lambda _: [],
+    "reconnect": lambda root: ["--root", str(root)],
+    "flood": lambda _: ["--cycles", "40", "--parallel", "4"],
+}
 
 
 def make_workspace(home: Path) -> Path:
@@ -93,6 +96,7 @@ class Server:
 
     def __init__(self, program: str, home: Path, root: Path, ios: str) -> None:
         self.program = program
+        self.ios = ios
         self.knocks = 0
         self.environment = os.environ | {
             "OPENAGENTS_HOME": str(home / "openagents"),
@@ -130,19 +134,17 @@ class Server:
             else:
                 print(line, end="", file=sys.stderr)
 
-    def forget_all(self) -> None:
-        """Whoever was allowed has to knock again."""
-        for app in self.devices("list")["apps"]:
-            self.devices("revoke", app["address"], "--yes")
+    def __enter__(self) -> "Server":
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self.process.terminate()
         self.process.wait(timeout=30)
 
 
-def judge(emulator: str, address: str, version: str, scenario: str, arguments: list[str]) -> tuple[list[str], list[str]]:
+def judge(emulator: str, server: Server, version: str, scenario: str, arguments: list[str]) -> tuple[list[str], list[str]]:
     """Returns what failed, and which warnings are allowed to stand."""
-    host, port = address.rsplit(":", 1)
+    host, port = server.address.rsplit(":", 1)
     command = [sys.executable, emulator, scenario, *arguments, "--host", host, "--port", port, "--version", version]
     done = subprocess.run([*command, "--json", "--warnings-fail"], capture_output=True, text=True, timeout=300)
     try:
@@ -154,44 +156,29 @@ def judge(emulator: str, address: str, version: str, scenario: str, arguments: l
         if check["result"] == "fail":
             failed.append(f"{name}: {check['detail']}")
         elif check["result"] == "warn":
-            reason = ALLOWED.get((scenario, name))
+            reason = ALLOWED.get((server.ios, name))
             (standing if reason else failed).append(f"{name}: {reason or check['detail']}")
     if not report["ok"] and not failed and not standing:
         failed.append(f"not conformant (exit code {done.returncode})")
     return failed, standing
 
 
-def check(emulator: str, program: str, ios: str) -> tuple[int, int]:
-    """Returns how many scenarios passed, and how many did not."""
-    passed = broken = 0
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder).resolve()
-        root = make_workspace(home)
-        server = Server(program, home, root, ios)
-        try:
-            for version in VERSIONS:
-                for scenario, extra in scenarios(root).items():
-                    began, knocks = time.monotonic(), server.knocks
-                    failed, standing = judge(emulator, server.address, version, scenario, extra)
-                    if ios == "ask":
-                        # A handshake alone asks for nothing.
-                        if server.knocks == knocks and scenario != "handshake":
-                            failed.append("nobody was asked to let it in")
-                        server.forget_all()
-                    word = "FAILED" if failed else "ok"
-                    print(f"{ios:5} {version} {scenario:10} {word:6} {time.monotonic() - began:5.1f} s", flush=True)
-                    for note in failed:
-                        print(f"   {note}")
-                    for note in standing:
-                        print(f"   allowed: {note}")
-                    passed += not failed
-                    broken += bool(failed)
-            if server.process.poll() is not None:
-                print(f"the server ended by itself with {server.process.returncode}")
-                broken += 1
-        finally:
-            server.close()
-    return passed, broken
+def check(emulator: str, server: Server, version: str, scenario: str, arguments: list[str]) -> bool:
+    """Runs a scenario, tells what came of it, and returns whether it passed."""
+    began = time.monotonic()
+    failed, standing = judge(emulator, server, version, scenario, arguments)
+    # A handshake alone asks for nothing.
+    if server.ios == "ask" and server.knocks == 0 and scenario != "handshake":
+        failed.append("nobody was asked to let it in")
+    if server.process.poll() is not None:
+        failed.append(f"the server ended by itself with {server.process.returncode}")
+    word = "FAILED" if failed else "ok"
+    print(f"{server.ios:5} {version} {scenario:10} {word:6} {time.monotonic() - began:5.1f} s", flush=True)
+    for note in failed:
+        print(f"   {note}")
+    for note in standing:
+        print(f"   allowed: {note}")
+    return not failed
 
 
 def main() -> int:
@@ -199,10 +186,22 @@ def main() -> int:
     parser.add_argument("--emulator", required=True)
     parser.add_argument("--program", required=True)
     arguments = parser.parse_args()
-    counts = [check(arguments.emulator, arguments.program, ios) for ios in ("allow", "ask")]
-    passed, broken = (sum(count) for count in zip(*counts))
-    print(f"\n{passed} passed, {broken} failed")
-    return 1 if broken else 0
+    runs = [(version, scenario) for version in VERSIONS for scenario in SCENARIOS]
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder).resolve()
+        root = make_workspace(home)
+
+        def run(server: Server, version: str, scenario: str) -> bool:
+            return check(arguments.emulator, server, version, scenario, SCENARIOS[scenario](root))
+
+        with Server(arguments.program, home, root, "allow") as server:
+            passed = [run(server, *scenario) for scenario in runs]
+        # Whoever was allowed is remembered until the server ends: each has to knock.
+        for scenario in runs:
+            with Server(arguments.program, home, root, "ask") as server:
+                passed.append(run(server, *scenario))
+    print(f"\n{passed.count(True)} passed, {passed.count(False)} failed")
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":
