@@ -77,7 +77,7 @@ pub(crate) fn mode(id: &str) -> SessionUpdate {
 
 pub(crate) fn stored(updates: Vec<SessionUpdate>) -> Vec<Arc<Stored>> {
     let number = |(update, seq): (SessionUpdate, u64)| {
-        Arc::new(Stored { seq, ts: seq.cast_signed() * 100, update, frame: Default::default() })
+        Arc::new(Stored { seq, ts: seq.cast_signed() * 100, update, bytes: 0, frame: Default::default() })
     };
     updates.into_iter().zip(1..).map(number).collect()
 }

@@ -157,8 +157,13 @@ fn chunks_come_as_paragraphs() {
 fn a_chunk_with_several_paragraphs_covers_what_it_says() {
     let (mut projection, mut shown) = (Projection::default(), Vec::new());
     let mut push = |projection: &mut Projection, seq: u64, text: &str| {
-        let stored =
-            crate::store::Stored { seq, ts: 0, update: testing::text(text), frame: Default::default() };
+        let stored = crate::store::Stored {
+            seq,
+            ts: 0,
+            update: testing::text(text),
+            bytes: 0,
+            frame: Default::default(),
+        };
         projection.push(&stored, LIVE, &|_| false, &mut shown);
     };
     push(&mut projection, 1, "one ");

@@ -25,14 +25,19 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU32, Ordering},
         mpsc::{Receiver, SyncSender, sync_channel},
     },
 };
 use tokio::sync::Notify;
 
-/// Updates kept in memory: a reader that keeps up never touches the disk.
-const TAIL: usize = 256;
+/// Updates kept in memory: a reader that keeps up, or is a few seconds behind, never touches the disk. Many that are
+/// slow together would read the same from there, each for itself.
+const TAIL: usize = 4_096;
+/// Their bytes at the most, as they are in the store.
+const TAIL_BYTES: usize = 4 << 20;
+
+/// Updates that are read at a time from the store.
+const PAGE: usize = 256;
 
 /// Updates that a model may be reminded of; it holds less than they say.
 const TRANSCRIPT: u64 = 20_000;
@@ -52,8 +57,6 @@ pub(crate) struct Session {
     /// Told of every change.
     pub(super) changes: Arc<Changes>,
     state: Mutex<State>,
-    /// Connections that follow it, as of the last that came.
-    readers: AtomicU32,
     /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
     pub(super) asking: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
@@ -70,6 +73,7 @@ pub(super) struct State {
     seq: u64,
     /// The last updates, without gaps, ending at `seq`.
     tail: VecDeque<Arc<Stored>>,
+    tail_bytes: usize,
     /// Its title is asked for, if not stored yet.
     pub(super) titled: bool,
     pub(super) title: Option<String>,
@@ -112,6 +116,7 @@ impl Session {
         let state = State {
             seq: row.last_seq,
             tail: VecDeque::new(),
+            tail_bytes: 0,
             titled: row.title.is_some(),
             title: row.title,
             mode: row.mode.into(),
@@ -134,7 +139,6 @@ impl Session {
             store,
             changes,
             state: Mutex::new(state),
-            readers: AtomicU32::new(0),
             asking: Default::default(),
             setting_mode: Mutex::default(),
             mirror: Mutex::default(),
@@ -219,9 +223,9 @@ impl Session {
         (changes != known).then(|| (changes, state.pending.all().to_vec()))
     }
 
-    /// Returns how many connections follow it, roughly.
+    /// Returns how many connections are woken by every change.
     pub(crate) fn readers(&self) -> u32 {
-        self.readers.load(Ordering::Relaxed)
+        u32::try_from(self.lock().watchers.len()).unwrap_or(u32::MAX)
     }
 
     /// Wakes `wake` from now on whenever the head changes.
@@ -231,8 +235,6 @@ impl Session {
         if !state.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
             state.watchers.push(Arc::downgrade(wake));
         }
-        let readers = u32::try_from(state.watchers.len()).unwrap_or(u32::MAX);
-        self.readers.store(readers, Ordering::Relaxed);
     }
 
     /// Returns at most `limit` updates after `since`.
@@ -363,7 +365,7 @@ impl Session {
         // In steps as well, for the same reason.
         let mut since = self.head().seq.saturating_sub(TRANSCRIPT).next_multiple_of(TRANSCRIPT / 4);
         while !cancel.is_cancelled() {
-            let page = self.store.updates_after(&self.id, since, TAIL)?;
+            let page = self.store.updates_after(&self.id, since, PAGE)?;
             let Some(last) = page.last() else { break };
             since = last.seq;
             page.iter().for_each(|stored| transcript.push(&stored.update));
@@ -378,16 +380,19 @@ impl Session {
             if row.seq != state.seq + 1 {
                 // Another process wrote to this session as well: the disk knows, the memory does not.
                 state.tail.clear();
+                state.tail_bytes = 0;
             }
             state.seq = row.seq;
             state.pending.push(&row.update);
             if let SessionUpdate::Title(title) = &row.update {
                 state.title = Some(title.title.clone());
             }
+            state.tail_bytes += row.bytes;
             state.tail.push_back(row);
         }
-        while state.tail.len() > TAIL {
-            state.tail.pop_front();
+        while state.tail.len() > TAIL || state.tail_bytes > TAIL_BYTES {
+            let Some(oldest) = state.tail.pop_front() else { break };
+            state.tail_bytes -= oldest.bytes;
         }
         wake_all(&mut state);
     }

@@ -53,6 +53,8 @@ pub struct Stored {
     pub ts: i64,
     /// What happened.
     pub update: SessionUpdate,
+    /// Bytes of it in the store.
+    pub(crate) bytes: usize,
     /// The same as it goes over the wire.
     pub(crate) frame: SharedFrame,
 }

@@ -96,7 +96,13 @@ fn read_update(row: &Row<'_>) -> rusqlite::Result<Arc<Stored>> {
     let update = serde_json::from_str(json).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
     })?;
-    Ok(Arc::new(Stored { seq: row.get(0)?, ts: row.get(1)?, update, frame: Default::default() }))
+    Ok(Arc::new(Stored {
+        seq: row.get(0)?,
+        ts: row.get(1)?,
+        update,
+        bytes: json.len(),
+        frame: Default::default(),
+    }))
 }
 
 #[derive(Debug)]

@@ -297,8 +297,8 @@ fn append(
             }
             _ => {}
         }
-        let (seq, ts, update) = (head.seq, head.ts, update.clone());
-        rows.push(Arc::new(Stored { seq, ts, update, frame: Default::default() }));
+        let (seq, ts, update, bytes) = (head.seq, head.ts, update.clone(), json.len());
+        rows.push(Arc::new(Stored { seq, ts, update, bytes, frame: Default::default() }));
     }
     if !rows.is_empty() {
         transaction
