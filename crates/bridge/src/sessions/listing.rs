@@ -209,7 +209,7 @@ impl ListWatch {
             self.seen = state.number;
         }
         self.next = Instant::now() + EVERY;
-        news.changed.sort_by(|one, other| other.row.last_ts.cmp(&one.row.last_ts));
+        news.changed.sort_by_key(|listed| std::cmp::Reverse(listed.row.last_ts));
         (news != ListNews::default()).then_some(news)
     }
 }

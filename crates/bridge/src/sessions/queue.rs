@@ -30,6 +30,7 @@ pub(super) struct Place {
 
 /// What a session has to do next.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "almost all are turns, and none is kept")]
 pub(super) enum Next {
     /// Run a turn until it ends or the token is cancelled.
     Run(Turn, CancellationToken),

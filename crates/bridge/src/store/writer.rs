@@ -226,7 +226,7 @@ impl Loop {
                 Job::Write { write, .. } => write(&transaction, now).map(|()| Appended::default())?,
                 Job::Delete { ids, .. } => {
                     // Another session may get the same id.
-                    ids.iter().for_each(|id| drop(self.heads.remove(id.as_str())));
+                    self.heads.retain(|id, _| !ids.iter().any(|deleted| **deleted == **id));
                     deleting::delete(&transaction, ids).map(|()| Appended::default())?
                 }
                 Job::Flush { .. } => Appended::default(),
