@@ -67,6 +67,27 @@ pub(super) struct State {
 }
 
 /// A paired device.
+impl State {
+    fn knock(&mut self, address: IpAddr, name: &str, session: Option<String>) -> Option<Knock> {
+        // A person may have answered since it looked at the door. To ask again would cut whoever is in by now.
+        match self.apps.door(address) {
+            AppDoor::Open(_) => return Some(Knock::over(Outcome::Allowed)),
+            AppDoor::Shut => return Some(Knock::over(Outcome::Declined)),
+            AppDoor::Ask => {}
+        }
+        if let Some(waiting) = self.requests.of_app(address, session.as_deref()) {
+            return Some(waiting);
+        }
+        let waiting =
+            self.requests.waiting().iter().filter(|request| request.asking.kind == Kind::Ios).count();
+        if waiting >= apps::KNOCKS {
+            return None;
+        }
+        let asking = Asking { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
+        Some(self.requests.ask(asking, apps::PATIENCE).1)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) row: DeviceRow,
@@ -154,23 +175,11 @@ impl Devices {
     /// when too many are waiting. An app that knocks again waits for the same answer, and may say then which session it
     /// wants; an allowed one finds [`AppDoor::Open`].
     pub(crate) fn knock(&self, address: IpAddr, name: &str, session: Option<String>) -> Option<Knock> {
-        let address = address.to_canonical();
-        let mut state = self.state();
-        if let Some(waiting) = state.requests.of_app(address, session.as_deref()) {
-            drop(state);
+        let waiting = self.state().knock(address.to_canonical(), name, session)?;
+        if waiting.ended().is_none() {
+            self.tidy_after(apps::PATIENCE);
             self.changed();
-            return Some(waiting);
         }
-        let waiting =
-            state.requests.waiting().iter().filter(|request| request.asking.kind == Kind::Ios).count();
-        if waiting >= apps::KNOCKS {
-            return None;
-        }
-        let asking = Asking { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
-        let (_, waiting) = state.requests.ask(asking, apps::PATIENCE);
-        drop(state);
-        self.tidy_after(apps::PATIENCE);
-        self.changed();
         Some(waiting)
     }
 
@@ -294,4 +303,29 @@ pub(super) fn clean_name(name: &str) -> String {
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown: String = shown.chars().take(60).collect();
     if shown.is_empty() { "A device without a name".to_owned() } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It came between the look at the door and the answer, and was asked about: that answer cut everybody who was in.
+    #[test]
+    fn an_app_that_knocks_just_after_it_was_answered_is_not_asked_about_again() {
+        let (phone, other) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([192, 0, 2, 8]));
+        let mut state = State::default();
+        let first = state.knock(phone, "Phone", None).unwrap();
+        assert_eq!((first.ended(), state.requests.waiting().len()), (None, 1));
+        let id = state.requests.waiting()[0].id.clone();
+        state.apps.allow(phone, "Phone", Scope::Prompt);
+        state.requests.end(&id, Outcome::Allowed);
+        state.apps.shut_out(other);
+        for (address, outcome) in [(phone, Outcome::Allowed), (other, Outcome::Declined)] {
+            let late = state.knock(address, "Phone", Some("session".to_owned())).unwrap();
+            assert_eq!(late.ended(), Some(outcome));
+        }
+        assert!(state.requests.waiting().is_empty());
+        let AppDoor::Open(pass) = state.apps.door(phone) else { panic!("it was allowed") };
+        assert!(!pass.is_revoked());
+    }
 }

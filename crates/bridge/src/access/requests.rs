@@ -52,6 +52,11 @@ pub(super) struct Request {
 pub(crate) struct Waiting(watch::Receiver<Option<Outcome>>);
 
 impl Waiting {
+    /// Of what was answered before it was asked.
+    pub(super) fn over(outcome: Outcome) -> Self {
+        Self(watch::channel(Some(outcome)).1)
+    }
+
     /// Resolves when a person has answered, or nobody did in time.
     pub(crate) async fn outcome(&mut self) -> Outcome {
         let ended = self.0.wait_for(Option::is_some).await;
