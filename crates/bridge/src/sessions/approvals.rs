@@ -94,7 +94,7 @@ impl Question {
                         Ok(option_id) => break Ok(option_id),
                         Err(RecvTimeoutError::Timeout)
                             if !cancels.iter().any(|cancel| cancel.is_cancelled()) => {}
-                        Err(_) => break Err(give_up(session, &id, given_up())),
+                        Err(_) => break give_up(session, &id, given_up()),
                     }
                 },
             },
@@ -113,8 +113,13 @@ impl Question {
     }
 }
 
-fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<(), StoreError> {
-    session.decide(ApprovalChange::End { id: id.to_owned(), state }).map(drop)
+/// Waits no longer. An answer that came first counts all the same: everybody has been shown it.
+fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<String, Result<(), StoreError>> {
+    let decided = session.decide(ApprovalChange::End { id: id.to_owned(), state }).map_err(Err)?;
+    match decided.approval.map(|approval| approval.state) {
+        Some(ApprovalState::Answered { option_id, .. }) => Ok(option_id),
+        _ => Err(Ok(())),
+    }
 }
 
 /// Returns the same for the same question, whatever order an agent writes its members in.
@@ -144,6 +149,7 @@ fn sorted(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{NewSession, Store};
 
     fn asks(raw_input: Value) -> ApprovalRequest {
         ApprovalRequest {
@@ -173,6 +179,27 @@ mod tests {
         ] {
             assert_ne!(hash(&different), hash(&asks(json!({"a": 1}))), "{different:?}");
         }
+    }
+
+    #[test]
+    fn an_answer_at_the_last_moment_is_heard() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path()).unwrap();
+        let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
+        store.create_session(new).unwrap();
+        let session = Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Arc::default()));
+        let ask = || {
+            let approval = Question::new(asks(json!({"a": 1})), "codex").approval;
+            let id = approval.id.clone();
+            session.decide(ApprovalChange::Ask { approval, agent_id: "codex".to_owned() }).unwrap();
+            id
+        };
+        let given_up = |id: &str| give_up(&session, id, ApprovalState::Expired);
+        let id = ask();
+        let (option_id, by) = ("allow".to_owned(), "Phone".to_owned());
+        session.decide(ApprovalChange::Answer { id: id.clone(), option_id, by }).unwrap();
+        assert_eq!(given_up(&id), Ok("allow".to_owned()));
+        assert_eq!(given_up(&ask()), Err(Ok(())));
     }
 
     #[test]
