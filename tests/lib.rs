@@ -1,5 +1,9 @@
 //! End-to-end tests over the real binaries, and what they share.
 
+#[cfg(unix)]
+#[path = "support/chaos/mod.rs"]
+pub mod chaos;
+
 #[path = "support/fake_agent/program.rs"]
 pub mod fake_agent;
 

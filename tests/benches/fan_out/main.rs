@@ -1,0 +1,110 @@
+//! `make bench`: one busy session and two hundred readers, and beside it a plain broadcast server with the same readers.
+//!
+//! `OPENAGENTS_BENCH_SMALL=1` measures a few seconds: for trying the bench itself out. The readers and the plain server
+//! are processes of their own, which this program starts from itself.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its table")]
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports, reason = "it reads /proc"))]
+
+mod bridge;
+mod frames;
+mod latencies;
+mod peer;
+mod processes;
+mod readers;
+#[path = "../exploration/table.rs"]
+mod table;
+
+use anyhow::Result;
+use bridge::Bridge;
+use latencies::Latencies;
+use peer::Peer;
+use processes::{Child, Usage};
+use std::time::Duration;
+use table::Table;
+
+/// Readers of the busy session.
+const READERS: usize = 200;
+/// Updates in a second.
+const RATE: u64 = 500;
+/// Updates that a reader has missed.
+const MISSED: u64 = 10_000;
+/// Clients that are there and do nothing.
+const IDLE: usize = 1000;
+const RUNS: usize = 7;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["readers", rest @ ..] => return readers::main(rest),
+        ["peer"] => return peer::main(),
+        // `cargo test` runs bench targets too, with `--test`: there the harness only has to build.
+        arguments if !arguments.contains(&"--bench") => return Ok(()),
+        _ => {}
+    }
+    let small = std::env::var_os("OPENAGENTS_BENCH_SMALL").is_some();
+    let seconds = if small { 4 } else { 20 };
+    let mut table = Table::new(format!("{READERS} readers, {RATE} updates a second, {seconds} s"));
+    let plain = {
+        let mut peer = Peer::start()?;
+        let readers = readers::start(peer.port, None, READERS, RATE * seconds)?;
+        peer.stream(RATE * seconds, RATE)?;
+        watch("plain broadcast", readers, peer.child.pid(), seconds, &mut table)?
+    };
+    let folder = tempfile::tempdir()?;
+    let bridge = Bridge::start(folder.path())?;
+    let session = bridge.session()?;
+    let readers = readers::start(bridge.port(), Some((bridge.token(), &session)), READERS, RATE * seconds)?;
+    bridge.prompt(&session, &format!("stream {} {RATE}", RATE * seconds))?;
+    let ours = watch("bridge", readers, bridge.pid(), seconds, &mut table)?;
+    table.add("bridge beside plain broadcast: p50", "×", vec![ours.p50 / plain.p50], None);
+    table.add("bridge beside plain broadcast: p99", "×", vec![ours.p99 / plain.p99], None);
+    table.add("bridge beside plain broadcast: CPU", "×", vec![ours.cpu / plain.cpu], None);
+    bridge.catch_up(MISSED, RUNS, &mut table)?;
+    bridge.idle(if small { 200 } else { IDLE }, &mut table)?;
+    table.print();
+    Ok(())
+}
+
+/// The figures of one run.
+struct Figures {
+    /// Milliseconds.
+    p50: f64,
+    p99: f64,
+    /// Seconds.
+    cpu: f64,
+}
+
+/// Waits for the end of a run, and looks at the server's memory on the way.
+fn watch(name: &str, readers: Child, server: u32, seconds: u64, table: &mut Table) -> Result<Figures> {
+    let before = Usage::of(server)?;
+    let mut resident = Vec::new();
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(seconds * 250));
+        resident.push(Usage::of(server)?.resident);
+    }
+    let told = readers.told()?;
+    let after = Usage::of(server)?;
+    let latencies: Latencies = serde_json::from_str(&told)?;
+    let cpu = after.cpu - before.cpu;
+    let targets = (name == "bridge").then_some([50.0, 150.0]);
+    eprintln!("{name}: resident after each quarter: {resident:.1?} MB");
+    table.add(format!("{name}: delivery, median"), "ms", vec![latencies.p50], None);
+    table.add(format!("{name}: delivery, p99"), "ms", vec![latencies.p99], targets.map(|[p99, _]| p99));
+    table.add(format!("{name}: delivery, worst"), "ms", vec![latencies.max], None);
+    table.add(format!("{name}: updates missing or out of order"), "", vec![latencies.wrong], Some(0.0));
+    table.add(format!("{name}: CPU of the server"), "s", vec![cpu], None);
+    table.add(format!("{name}: CPU of the readers"), "s", vec![latencies.cpu], None);
+    table.add(format!("{name}: resident memory"), "MB", resident.clone(), None);
+    table.add(
+        format!("{name}: peak memory (VmHWM)"),
+        "MB",
+        vec![after.peak],
+        targets.map(|[_, memory]| memory),
+    );
+    if let [_, middle, .., last] = resident.as_slice() {
+        let most = targets.map(|_| 10.0);
+        table.add(format!("{name}: memory grows after the first half"), "MB", vec![last - middle], most);
+    }
+    Ok(Figures { p50: latencies.p50, p99: latencies.p99, cpu })
+}

@@ -1,0 +1,50 @@
+//! A real bridge whose agent says a great deal, and writes down first what it says.
+//!
+//! `busy-bridge HOME PORT LIFE LEDGER`: the data folder, the port, how often it was started before, and the file that it
+//! writes. It says `{"port", "token_file"}` when it serves, and ends with its standard input.
+
+mod agent;
+mod turn;
+
+use agent::{Busy, BusyAgents};
+use anyhow::{Context as _, Result};
+use openagents_bridge::{Bridge, BridgeConfig, IosDoor, NetworkConfig, Providers};
+use openagents_core::{explore::Explorer, history::HistoryRoots};
+use openagents_e2e::chaos::ledger::Writer;
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let mut argument = |name: &str| arguments.next().with_context(|| format!("{name} is missing"));
+    let home = PathBuf::from(argument("HOME")?);
+    let port: u16 = argument("PORT")?.parse()?;
+    let life: u64 = argument("LIFE")?.parse()?;
+    let ledger = Arc::new(Writer::create(Path::new(&argument("LEDGER")?))?);
+    let config = BridgeConfig {
+        root: home.parent().context("the home has no parent")?.join("workspace"),
+        home,
+        port,
+        ios: Some(IosDoor::Allow),
+        network: NetworkConfig { lan: Some(false), announce: false, ..NetworkConfig::default() },
+        history: HistoryRoots::default(),
+    };
+    let agents = Arc::new(BusyAgents::new(Busy::new(ledger, life)));
+    let bridge = Bridge::start_with(config, |around| Providers {
+        explorer: Arc::new(Explorer::heuristic(around.history)),
+        models: None,
+        agents: Some(agents),
+        foundation: None,
+    })
+    .await?;
+    let begun = serde_json::json!({"port": bridge.address().port(), "token_file": bridge.token_file()});
+    writeln!(std::io::stdout(), "{begun}")?;
+    // Until somebody closes it, or kills us.
+    tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink())).await??;
+    bridge.shutdown().await;
+    Ok(())
+}
