@@ -9,6 +9,8 @@ export interface Backend {
   pickModel?: () => Promise<string | null>;
   /** Hears what a person chose in the shell's menu, and folders that were opened from outside the page. */
   listen?: (commands: Commands) => void;
+  /** Has the system say that somebody waits, unless the page is before a person's eyes. Where it is absent the browser does. */
+  notify?: (title: string, body: string) => void;
   /** The token is that of a paired device. */
   readonly paired?: boolean;
 }

@@ -20,6 +20,11 @@ export class TauriBackend implements Backend {
   pickFolder = (): Promise<string | null> => invoke<string | null>('pick_folder');
   pickModel = (): Promise<string | null> => invoke<string | null>('pick_model');
 
+  notify = (title: string, body: string): void => {
+    // What it is about is on the page all the same.
+    void invoke('notify', { title, body }).catch(() => undefined);
+  };
+
   listen = (commands: Commands): void => {
     void listen<string>('menu', (event) => commands.menu(event.payload));
     void listen<string>('open-folder', (event) => commands.folder(event.payload));
