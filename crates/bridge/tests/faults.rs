@@ -22,9 +22,10 @@ fn fill(home: &Path, is_full: bool) {
 }
 
 async fn stored(client: &mut Client, session: &Value) -> Vec<String> {
-    client.notes.clear();
     let attach = json!({"sessionId": session, "since": 0, "snapshot": false});
     let head = client.request("_openagents/attach", attach).await["seq"].as_u64().unwrap();
+    // What was under way comes before the answer.
+    client.notes.clear();
     let mut notes = Vec::new();
     while notes.len() as u64 != head {
         let note = client.note().await;
