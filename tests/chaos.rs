@@ -89,8 +89,9 @@ async fn what_is_lost_or_comes_twice_or_elsewhere_is_found() -> Result<()> {
     let longest = aftermath.shown.iter().max_by_key(|shown| shown.rows.len()).context("a log")?;
     let session = longest.session.clone();
     let is_text = |item: &Item| matches!(item, Item::Said(Kind::Text, _));
-    let texts = longest.rows.windows(2).filter(|rows| rows.iter().all(|row| row.items.iter().all(is_text)));
-    let row = texts.last().context("two pieces of text")?[0].seq;
+    let mut texts =
+        longest.rows.windows(2).filter(|rows| rows.iter().all(|row| row.items.iter().all(is_text)));
+    let row = texts.next_back().context("two pieces of text")?[0].seq;
     let spoiler = Spoiler::new(&aftermath.bridge)?;
     let clean = judge(&aftermath, read(&aftermath, &session).await?);
     assert!(clean.is_clean(), "{}", tell(&clean));

@@ -6,7 +6,7 @@ use crate::{
     readers::{block_on, follow},
     table::Table,
 };
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::chaos::bridge::BusyBridge;
 use serde_json::{Value, json};
 use std::{
@@ -86,8 +86,13 @@ impl Bridge {
         follow(&mut frames, session, head - missed, snapshot).await?;
         let last = if snapshot { "_openagents/snapshot".to_owned() } else { format!("\"seq\":{head},") };
         let is_last = |text: &[u8]| memchr::memmem::rfind(text, last.as_bytes()).is_some();
-        while !frames.next(is_last).await? {}
-        Ok(asked.elapsed().as_secs_f64() * 1000.0)
+        let mut came = 1;
+        while !frames.next(is_last).await? {
+            came += 1;
+        }
+        let took = asked.elapsed().as_secs_f64() * 1000.0;
+        ensure!(snapshot || came == missed, "{came} of {missed} updates came");
+        Ok(took)
     }
 
     /// Measures what clients cost that follow a session in which nothing happens.

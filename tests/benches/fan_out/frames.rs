@@ -88,7 +88,7 @@ impl Frames {
         let [first, second, rest @ ..] = ready else { return Ok(None) };
         let (length, head) = match (second & 0x7f, rest) {
             (126, [one, two, ..]) => (usize::from(u16::from_be_bytes([*one, *two])), 4),
-            (127, [bytes @ ..]) if bytes.len() >= 8 => {
+            (127, bytes) if bytes.len() >= 8 => {
                 let mut length = [0; 8];
                 length.copy_from_slice(&bytes[..8]);
                 (usize::try_from(u64::from_be_bytes(length))?, 10)

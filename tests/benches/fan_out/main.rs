@@ -62,6 +62,8 @@ fn main() -> Result<()> {
     table.add("bridge beside plain broadcast: CPU", "×", vec![ours.cpu / plain.cpu], None);
     bridge.catch_up(MISSED, RUNS, &mut table)?;
     bridge.idle(if small { 200 } else { IDLE }, &mut table)?;
+    let most = Usage::of(bridge.pid())?.peak;
+    table.add("bridge: peak memory of all of it (VmHWM)", "MB", vec![most], Some(150.0));
     table.print();
     Ok(())
 }

@@ -69,7 +69,7 @@ async fn one(mut frames: Frames, updates: u64) -> (Vec<u32>, u64) {
     let (mut micros, mut next) = (Vec::with_capacity(usize::try_from(updates).unwrap_or_default()), 0);
     let mut wrong = 0;
     while next < updates {
-        let Ok(stamp) = frames.next(|text| stamp(text)).await else {
+        let Ok(stamp) = frames.next(stamp).await else {
             return (micros, wrong + updates - next);
         };
         let Some((said, number)) = stamp else { continue };

@@ -138,7 +138,8 @@ impl AcpClient {
                     match acts.pop_front().map(|(_, act)| act).filter(|_| self.world.is_stormy()) {
                         Some(Act::Stall(time)) => sleep(time).await,
                         Some(Act::Prompt { session, name }) => {
-                            if self.prompt(&mut wire, session, name).await.is_err() {
+                            let sent = self.prompt(&mut wire, session, name).await;
+                            if sent.is_err() {
                                 break soon(&mut self.random);
                             }
                         }

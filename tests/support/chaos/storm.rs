@@ -241,7 +241,7 @@ fn manner(index: u64) -> Manner {
         reads_the_log: index % 3 != 1,
         folds: false,
         // The least that the system allows.
-        receive_buffer: (index % 2 == 0).then_some(2 << 10),
+        receive_buffer: index.is_multiple_of(2).then_some(2 << 10),
     }
 }
 
