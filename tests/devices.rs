@@ -4,6 +4,7 @@
 
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::{
+    http::post,
     pseudo_terminal::PseudoTerminal,
     server::{Client, Server},
     terminal::Desk,
@@ -11,8 +12,7 @@ use openagents_e2e::{
 use serde_json::{Value, json};
 use std::{
     fs::File,
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    io::{BufRead, BufReader},
     process::{Child, ChildStdout, Command, Stdio},
     time::Duration,
 };
@@ -26,24 +26,6 @@ fn start(desk: &Desk, more: &[&str]) -> Result<Server> {
 
 fn port(server: &Server) -> Result<u16> {
     Ok(u16::try_from(server.begun["port"].as_u64().context("port")?)?)
-}
-
-/// Asks as our page in a browser does.
-fn post(port: u16, path: &str, body: &Value) -> Result<(u16, Value)> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(HANGS))?;
-    let (host, body) = (format!("127.0.0.1:{port}"), body.to_string());
-    write!(
-        stream,
-        "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("an answer")?;
-    let status = head.split(' ').nth(1).context("a status")?.parse()?;
-    Ok((status, serde_json::from_str(body).with_context(|| answer.clone())?))
 }
 
 /// `openagents pair --json`.

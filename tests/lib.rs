@@ -10,6 +10,9 @@ pub mod fake_agent;
 #[path = "support/gptoss/mod.rs"]
 pub mod gptoss;
 
+#[path = "support/http.rs"]
+pub mod http;
+
 #[cfg(unix)]
 #[path = "support/llama_server.rs"]
 pub mod llama_server;

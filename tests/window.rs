@@ -215,3 +215,51 @@ async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -
     desktop.shoot("delegate-stopped").await?;
     desktop.close(home.path()).await
 }
+
+#[tokio::test]
+async fn a_phone_is_let_in_and_removed_in_the_window() -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let program = desktop::build()?;
+    let desktop = Desktop::start(&program, home.path(), None).await?;
+    desktop.until("the link", LIVE).await?;
+    let data = home.path().join(desktop::DATA);
+    let mut terminal = Client::beside(&data, "Terminal").await?;
+    let snapshot = terminal.request("_openagents/devices/pair", json!({})).await?;
+    let (port, _) = desktop::bridge(home.path())?;
+    let claim = json!({"code": snapshot["pairing"]["code"], "name": "Pocket phone"});
+    let (_, claimed) = openagents_e2e::http::post(port, "/pair", &claim)?;
+    let compare = claimed["compare"].as_str().unwrap_or("no code");
+    desktop.until("the code to compare", &shows("[data-knock=pair]", compare)).await?;
+    desktop.shoot("device-knocks").await?;
+    let allow = "const button = document.querySelector('[data-knock=pair] button[type=submit]'); \
+        const ready = button?.disabled === false; if (ready) button.click(); return ready";
+    desktop.until("the button that lets it in", allow).await?;
+
+    let (_, paired) =
+        openagents_e2e::http::post(port, "/pair/wait", &json!({"request": claimed["request"]}))?;
+    assert_eq!(paired["state"], "allowed");
+    assert_eq!(paired["scope"], "approve");
+    let token = paired["token"].as_str().unwrap_or_default();
+    let mut phone = Client::with_token(port, token).await?;
+    phone.request("session/list", json!({})).await?;
+
+    let press = |words: &str| {
+        format!(
+            "const found = [...document.querySelectorAll('button')].find((b) => b.innerText.trim() === '{words}'); \
+             found?.click(); return found !== undefined"
+        )
+    };
+    let settings = "const found = document.querySelector('button[aria-label=Settings]'); \
+        found?.click(); return found !== null";
+    desktop.until("the settings", settings).await?;
+    desktop.until("the devices", &press("Devices")).await?;
+    desktop.until("the phone", &shows("main", "Pocket phone")).await?;
+    desktop.shoot("devices").await?;
+    desktop.until("the way to remove it", &press("Remove")).await?;
+    desktop.until("the question", &shows("main", "Remove Pocket phone?")).await?;
+    desktop.shoot("device-removed").await?;
+    desktop.until("the answer", &press("Remove it")).await?;
+    assert!(phone.next().await.is_err(), "the socket of a removed device is cut");
+    assert!(Client::with_token(port, token).await.is_err(), "and its token is worth nothing");
+    desktop.close(home.path()).await
+}

@@ -64,10 +64,7 @@ impl Server {
 
     /// Connects with the token of a device, as an ACP client.
     pub async fn connect_with(&self, token: &str) -> Result<Client> {
-        let port = self.begun["port"].as_u64().context("port")?;
-        let mut client = Client::open(port, Some(token), "/acp").await?;
-        client.request("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}})).await?;
-        Ok(client)
+        Client::with_token(self.begun["port"].as_u64().context("port")?.try_into()?, token).await
     }
 
     /// Connects as the iOS app does, and says nothing yet.
@@ -103,6 +100,13 @@ impl Client {
         let initialize = json!({"protocolVersion": 1, "clientInfo": {"name": name, "version": "1"},
             "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}}});
         client.request("initialize", initialize).await?;
+        Ok(client)
+    }
+
+    /// Connects with the token of a device, as an ACP client.
+    pub async fn with_token(port: u16, token: &str) -> Result<Self> {
+        let mut client = Self::open(port.into(), Some(token), "/acp").await?;
+        client.request("initialize", json!({"protocolVersion": 1, "clientCapabilities": {}})).await?;
         Ok(client)
     }
 
