@@ -15,6 +15,8 @@ export class Watched<Snapshot> {
 
   readonly #link: () => Link;
   readonly #method: string;
+  /** Snapshots that were told. */
+  #told = 0;
 
   /** Requests go to `method` with `/list` and the like behind it. */
   constructor(link: () => Link, method: string) {
@@ -24,8 +26,9 @@ export class Watched<Snapshot> {
 
   /** A connection is up: follow it there. */
   connected(): void {
+    const told = this.#told;
     void this.ask<Snapshot>('list', { watch: true }).then(
-      (snapshot) => this.take(snapshot),
+      (snapshot) => this.#answered(snapshot, told),
       (error: unknown) => {
         this.absent = error instanceof RequestError && error.code === UNKNOWN_METHOD;
         if (!this.absent && this.#link().state.name === 'live') this.#say('', asSentence(sentence(error)));
@@ -33,16 +36,24 @@ export class Watched<Snapshot> {
     );
   }
 
+  /** The bridge tells how everything stands. */
   take(snapshot: Snapshot): void {
+    this.#told += 1;
     this.absent = false;
     this.snapshot = snapshot;
+  }
+
+  /** Answers come a longer way than what is told: one that was overtaken is old. What is newer still is told soon. */
+  #answered(snapshot: Snapshot, told: number): void {
+    if (told === this.#told) this.take(snapshot);
   }
 
   /** Asks for a deed; a refusal is shown at the card. Resolves with whether it was taken. */
   async act(deed: string, params: object, card: string): Promise<boolean> {
     this.dismiss(card);
+    const told = this.#told;
     try {
-      this.take(await this.ask(deed, params));
+      this.#answered(await this.ask(deed, params), told);
       return true;
     } catch (error) {
       this.#say(card, asSentence(sentence(error)));
