@@ -1,8 +1,11 @@
+import { SCOPES, type Scope } from '../connection/devices-wire';
 import type { Address, Backend } from './backend';
 import { parseFragment, sessionFragment } from './fragment';
 
 const TAB = 'openagents.token';
 const DEVICE = 'openagents.device';
+/** Beside either of them. */
+const SCOPE = 'openagents.scope';
 /** Where storage is switched off, to name it is an error already. */
 const local = (): Storage => localStorage;
 const session = (): Storage => sessionStorage;
@@ -26,6 +29,15 @@ export class BrowserBackend implements Backend {
     return this.#token === null && read(local, DEVICE) !== null;
   }
 
+  get scope(): Scope | null {
+    const kept = read(this.#token === null ? local : session, SCOPE);
+    return SCOPES.find((known) => known === kept) ?? null;
+  }
+
+  set scope(scope: Scope | null) {
+    write(this.#token === null ? local : session, SCOPE, scope);
+  }
+
   /** Returns true when the address carried a token. It is gone from the address bar then, as a code is. */
   takeToken(): boolean {
     const { token, pair, session: shown } = parseFragment(location.hash);
@@ -33,6 +45,7 @@ export class BrowserBackend implements Backend {
     if (token !== null) {
       this.#token = token;
       write(session, TAB, token);
+      this.scope = null;
     } else {
       this.#token ??= read(session, TAB);
     }
@@ -44,6 +57,7 @@ export class BrowserBackend implements Backend {
   pairedWith(token: string): void {
     this.#token = null;
     write(session, TAB, null);
+    this.scope = null;
     write(local, DEVICE, token);
     // Where nothing can be kept, the device is paired for this visit.
     if (read(local, DEVICE) !== token) this.#token = token;
@@ -52,6 +66,7 @@ export class BrowserBackend implements Backend {
   /** This device is paired no more. */
   unpaired(): void {
     write(local, DEVICE, null);
+    write(local, SCOPE, null);
   }
 
   address(): Promise<Address> {

@@ -1,5 +1,6 @@
 import { invoke } from '@tauri-apps/api/core';
 import { listen } from '@tauri-apps/api/event';
+import type { Scope } from '../connection/devices-wire';
 import type { Address, Backend, Commands } from './backend';
 
 interface BridgeAddress {
@@ -11,6 +12,8 @@ interface BridgeAddress {
 /** The desktop window: the shell runs the bridge in its own process and tells port and token by one command. */
 export class TauriBackend implements Backend {
   readonly kind = 'tauri';
+  /** The person at this machine. */
+  scope: Scope | null = 'admin';
 
   async address(): Promise<Address> {
     const { port, token, root } = await invoke<BridgeAddress>('bridge_address');

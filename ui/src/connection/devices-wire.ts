@@ -13,6 +13,8 @@ export interface Access {
   scope: Scope;
   /** Null for the person at that machine. */
   device: { id: string; name: string } | null;
+  /** The bridge has said so, now or to this token before. */
+  known: boolean;
 }
 
 /** Params of `_openagents/access`. */

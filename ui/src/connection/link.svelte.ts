@@ -33,8 +33,8 @@ export class Link {
   port = $state<number | null>(null);
   /** The folder that the bridge was started on. */
   root = $state<string | null>(null);
-  /** What this page may do there; a bridge that says nothing of it lets nobody in but the person at its machine. */
-  access = $state.raw<Access>({ connection: null, computer: null, scope: 'admin', device: null });
+  /** What this page may do there: what it was allowed last, until the bridge says it anew. */
+  access = $state.raw<Access>({ connection: null, computer: null, scope: 'view', device: null, known: false });
   transport = $state<TransportName>('websocket');
 
   readonly #backend: Backend;
@@ -57,6 +57,7 @@ export class Link {
   /** `onLive` is told of a folder to explore once: the first time that the link is up. */
   constructor(backend: Backend, firehose: Firehose, onLive: (root: string | null) => void) {
     this.#backend = backend;
+    this.#remembered();
     this.#firehose = firehose;
     this.#onLive = onLive;
     addEventListener('online', () => this.#returned());
@@ -69,6 +70,18 @@ export class Link {
     setInterval(() => {
       if (document.visibilityState === 'visible' && this.state.name === 'live' && performance.now() - this.#heard >= QUIET) this.#ask(SILENCE);
     }, QUIET / 2);
+  }
+
+  /** The bridge says what this page may do. */
+  allowed(change: Partial<Access>): void {
+    this.access = { ...this.access, ...change, known: true };
+    this.#backend.scope = this.access.scope;
+  }
+
+  /** Until the bridge says it anew. */
+  #remembered(): void {
+    const { scope } = this.#backend;
+    this.access = { connection: null, computer: null, scope: scope ?? 'view', device: null, known: scope !== null };
   }
 
   /** Drops what there is and connects now. */
@@ -173,7 +186,8 @@ export class Link {
       if (mine !== this.#try) return;
       const meta = answer._meta?.['openagents'] as ({ root?: string } & Partial<Access>) | undefined;
       this.root = meta?.root ?? null;
-      this.access = { connection: meta?.connection ?? null, computer: meta?.computer ?? null, scope: meta?.scope ?? 'admin', device: meta?.device ?? null };
+      // A bridge that says nothing of it lets nobody in but the person at its machine.
+      this.allowed({ connection: meta?.connection ?? null, computer: meta?.computer ?? null, scope: meta?.scope ?? 'admin', device: meta?.device ?? null });
       this.transport = transport;
       this.#eventsWork = transport === 'events';
       this.#connection = connection;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Backend } from '../backend';
 import type { Firehose } from './delivery';
+import type { Scope } from './devices-wire';
 import { Link, QUIET, SILENCE, SILENCE_ON_RETURN } from './link.svelte';
 
 /** A socket whose other end is the test. */
@@ -53,9 +54,13 @@ const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 const newest = (): Socket => Socket.all.at(-1) as Socket;
 
 let port: number;
+/** What the page was allowed last. */
+let scope: Scope | null;
+let backend: Backend;
 function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): Link {
-  const backend: Backend = {
+  backend = {
     kind,
+    scope: kind === 'tauri' ? 'admin' : scope,
     address: () => Promise.resolve({
       socket: `ws://127.0.0.1:${port}/acp`,
       ...(kind === 'browser' ? { events: `http://127.0.0.1:${port}/acp` } : {}),
@@ -97,6 +102,7 @@ beforeEach(() => {
   vi.stubGlobal('fetch', (_url: string, init: RequestInit) => (http === null ? Promise.reject(new TypeError('no route')) : Promise.resolve(http(init.method ?? 'GET'))));
   Socket.all = [];
   port = 1;
+  scope = null;
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -273,4 +279,19 @@ test('the window never falls back', async () => {
   const link = linked('tauri');
   await unopened();
   expect([link.state.name, link.transport]).toEqual(['offline', 'websocket']);
+});
+
+test('a page may view until the bridge says more, and may do what it was allowed last after that', async () => {
+  const first = linked();
+  expect([first.access.scope, first.access.known]).toEqual(['view', false]);
+  await settled();
+  newest().opens();
+  await settled();
+  await newest().answers('initialize', { protocolVersion: 1, _meta: { openagents: { scope: 'approve' } } });
+  expect([first.access.scope, backend.scope]).toEqual(['approve', 'approve']);
+  first.allowed({ scope: 'prompt' });
+  expect(backend.scope).toBe('prompt');
+  scope = 'prompt';
+  expect(linked().access).toMatchObject({ scope: 'prompt', known: true });
+  expect(linked('tauri').access).toMatchObject({ scope: 'admin', known: true });
 });

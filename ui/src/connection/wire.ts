@@ -8,6 +8,7 @@ export type { SessionInfo, SessionUpdate };
 export const METHODS = {
   explore: '_openagents/explore',
   attach: '_openagents/attach',
+  detach: '_openagents/detach',
   update: '_openagents/update',
   workspaces: '_openagents/workspaces',
   markdown: '_openagents/markdown',
@@ -93,6 +94,8 @@ export interface SnapshotParams {
 export interface QueueParams {
   sessionId: string;
   queued: QueuedPrompt[];
+  /** A turn is at work. */
+  running?: boolean;
 }
 
 /** Params of `_openagents/sessions`: what changed in the list. */
@@ -138,6 +141,8 @@ export interface Frame {
 /** `_meta.openagents` of a row of `session/list`. */
 export interface SessionMeta {
   running?: boolean;
+  /** How many questions wait in it. */
+  waiting?: number;
 }
 
 /** `_meta.openagents` of a plan entry. */

@@ -47,6 +47,11 @@ export class Offline {
     await this.#shelf.forget(ids);
   }
 
+  /** Forgets what is not among these: it was deleted while this page was away. */
+  keepOnly(ids: ReadonlySet<string>): Promise<void> {
+    return this.#shelf.keepOnly(ids);
+  }
+
   #keepOpen(): void {
     const session = this.#sessions.open;
     if (session === null || this.#link.state.name !== 'live' || !session.caughtUp || session.seenAt !== null) return;
@@ -93,5 +98,5 @@ export class Offline {
 }
 
 function listed({ id, title, cwd, updatedAt }: KeptItem): Sessions['items'][number] {
-  return { id, title: title ?? 'Exploration', cwd, updatedAt, running: false };
+  return { id, title: title ?? 'Exploration', cwd, updatedAt, running: false, waiting: 0 };
 }

@@ -72,6 +72,13 @@ export class Shelf {
     });
   }
 
+  /** Forgets all but the sessions with these ids. */
+  async keepOnly(ids: ReadonlySet<string>): Promise<void> {
+    const kept = await this.#use([], (db) => db.getAllKeys('items'));
+    const gone = kept.filter((id) => !ids.has(id));
+    if (gone.length > 0) await this.forget(gone);
+  }
+
   async #use<T>(otherwise: T, act: (db: IDBPDatabase<Schema>) => Promise<T>): Promise<T> {
     try {
       this.#opened ??= openDB<Schema>('openagents', 1, {

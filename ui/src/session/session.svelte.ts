@@ -148,9 +148,9 @@ export class Session {
     this.#publish();
   }
 
-  queued(queue: readonly QueuedPrompt[]): void {
-    // One that left the queue runs, or another one does behind which it waited.
-    if (queue.length < this.queue.length) this.#fold.working = true;
+  /** `running`: a turn is at work. Where that is not said, one that left the queue runs, or another one does behind which it waited. */
+  queued(queue: readonly QueuedPrompt[], running = this.#fold.working || queue.length < this.queue.length): void {
+    this.#fold.working = running;
     this.queue = queue;
     this.#publish();
   }
@@ -181,11 +181,6 @@ export class Session {
       return;
     }
     if (!answer.running) this.activity = null;
-    if (answer.seq < this.#fold.seq) {
-      // The log is shorter than what this page has seen: another data folder. Begin again.
-      this.#fold = emptyFold();
-      this.#log.clear();
-    }
     this.#publish();
   }
 

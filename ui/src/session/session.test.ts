@@ -199,6 +199,36 @@ describe('a prompt in the log', () => {
   });
 });
 
+test('Working ends with the turn: the queue says so, though the list said it while a prompt waited', () => {
+  const one = session();
+  const sent = one.sending('one');
+  one.queued([{ id: 'q', text: 'two', by: 'Phone' }], true);
+  one.take(numbered([asked('one'), said('done', { ended: true })]));
+  one.ended(sent);
+  one.rests();
+  one.queued([], false);
+  expect(one.working).toBe(false);
+  one.queued([], true);
+  expect(one.working).toBe(true);
+});
+
+test('an answer to an attach that is older than what came meanwhile takes nothing away', () => {
+  const one = session(asked('one'), said('two'));
+  one.attaching();
+  one.take(numbered([said('three')], 3));
+  one.attached({ sessionId: 's', seq: 2, running: true });
+  expect([one.seq, one.rows.length, one.update(1)?.seq]).toEqual([3, 2, 1]);
+});
+
+test('a log that is shorter than what was seen comes as a snapshot, and takes its place', () => {
+  const one = session(asked('one'), said('two'), said('three'));
+  expect(one.attaching()).toBe(3);
+  one.attached({ sessionId: 's', seq: 1, running: false, snapshot: { seq: 1 } });
+  one.take([folded(1, asked('other'))]);
+  one.snapshotEnded(1);
+  expect([one.seq, one.rows.length, one.caughtUp, one.rows[0]]).toMatchObject([1, 1, true, { text: 'other' }]);
+});
+
 test('a session whose model says what it does is at work, until it says that it is done', () => {
   const one = session(asked('x'), said('This'));
   one.doing({ state: 'generating', tokens: 3, tokensPerSecond: 9 });

@@ -1,4 +1,4 @@
-import type { ListSessionsResponse, NewSessionResponse } from '@agentclientprotocol/sdk';
+import { RequestError, type ListSessionsResponse, type NewSessionResponse } from '@agentclientprotocol/sdk';
 import type { Approval } from '../connection/agents-wire';
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/sentence';
@@ -26,6 +26,8 @@ export interface SessionItem {
   cwd: string;
   updatedAt: number;
   running: boolean;
+  /** How many questions wait in it. */
+  waiting: number;
 }
 
 /** A question of an agent, in the session that it is asked in. */
@@ -42,6 +44,16 @@ export interface Starting {
   stopped: boolean;
 }
 
+/** What keeps sessions to be read without a link. */
+export interface Keeper {
+  /** They are there no more. */
+  forget(ids: readonly string[]): unknown;
+  /** All that there are. */
+  keepOnly(ids: ReadonlySet<string>): unknown;
+}
+
+/** The code of an error about a session that is not there. */
+const NO_SESSION = -32002;
 /** Pages of `session/list` that the sidebar shows. */
 const PAGES = 5;
 /** Sessions whose logs stay in memory after another one is opened. */
@@ -58,6 +70,7 @@ export class Sessions {
   problem = $state<string | null>(null);
 
   readonly #link: () => Link;
+  readonly #keeper: () => Keeper | null;
   readonly #known = new Map<string, Session>();
   /** The same, to be drawn. */
   #followed = $state.raw<readonly Session[]>([]);
@@ -66,8 +79,9 @@ export class Sessions {
   /** What is told of the list while it is read. */
   #told: { items: Map<string, SessionItem>; removed: Set<string> } | null = null;
 
-  constructor(link: () => Link) {
+  constructor(link: () => Link, keeper: () => Keeper | null = () => null) {
     this.#link = link;
+    this.#keeper = keeper;
   }
 
   /** Everything that agents wait for, in the sessions that this page follows, oldest first. */
@@ -91,7 +105,8 @@ export class Sessions {
 
   /** How many questions wait in a session. */
   waitingIn(id: string): number {
-    return this.#followed.find((session) => session.id === id)?.waiting.length ?? 0;
+    const followed = this.#followed.find((session) => session.id === id && session.caughtUp && session.updates > 0);
+    return followed?.waiting.length ?? this.items.find((known) => known.id === id)?.waiting ?? 0;
   }
 
   /** A connection is up: catch up with what is shown, and with what runs behind it. */
@@ -127,8 +142,8 @@ export class Sessions {
     this.#known.get(sessionId)?.snapshotEnded(seq);
   }
 
-  queued({ sessionId, queued }: QueueParams): void {
-    this.#known.get(sessionId)?.queued(queued);
+  queued({ sessionId, queued, running }: QueueParams): void {
+    this.#known.get(sessionId)?.queued(queued, running);
   }
 
   /** The bridge says what changed in the list. */
@@ -151,7 +166,8 @@ export class Sessions {
     }
     this.items = [...items.values()];
     for (const id of removed) this.#forget(id);
-    this.#followRunning();
+    this.#keeper()?.forget(removed);
+    this.#followBusy();
   }
 
   /** Deletes a session for everybody; rejects with the reason when it stays. */
@@ -159,6 +175,7 @@ export class Sessions {
     await this.#link().request('session/delete', { sessionId: id });
     this.items = this.items.filter((known) => known.id !== id);
     this.#forget(id);
+    this.#keeper()?.forget([id]);
   }
 
   /** Takes a prompt of whomever out of the queue. */
@@ -180,11 +197,13 @@ export class Sessions {
     }
   }
 
-  /** What runs may ask something, and is followed for that, whatever is on the screen. */
-  #followRunning(): void {
-    for (const { id, running, cwd, title } of this.items.filter((known) => known.running).slice(0, KEPT)) {
+  /** What asks something is followed, whatever is on the screen; and what runs, which may ask next. */
+  #followBusy(): void {
+    const asking = this.items.filter((known) => known.waiting > 0);
+    const running = this.items.filter((known) => known.running && known.waiting === 0).slice(0, KEPT);
+    for (const { id, cwd, title } of [...asking, ...running]) {
       const session = this.#known.get(id) ?? this.#keep(new Session(id));
-      if (!running || session.attachedOn === this.#connection) continue;
+      if (session.attachedOn === this.#connection) continue;
       session.cwd = cwd;
       session.title ??= title;
       void this.#attach(session);
@@ -333,9 +352,10 @@ export class Sessions {
     const items = new Map(found.filter(({ id }) => !told.removed.has(id)).map((known) => [known.id, known]));
     for (const known of told.items.values()) items.set(known.id, known);
     this.#told = null;
+    if (!cursor) this.#keeper()?.keepOnly(new Set(items.keys()));
     this.items = [...items.values()];
     this.listed = true;
-    this.#followRunning();
+    this.#followBusy();
     const open = this.open;
     const shown = items.get(open?.id ?? '');
     if (open !== null && shown !== undefined) {
@@ -352,33 +372,53 @@ export class Sessions {
       const answer = await this.#link().request<AttachResult>(METHODS.attach, { sessionId: session.id, since });
       session.problem = null;
       session.attached(answer);
-      if (answer.seq < since && !answer.snapshot) await this.#link().request(METHODS.attach, { sessionId: session.id, since: 0 });
     } catch (error) {
       session.caughtUp = true;
-      if (this.#link().state.name === 'live') session.unknown(sentence(error));
+      if (this.#link().state.name !== 'live') return;
+      if (error instanceof RequestError && error.code === NO_SESSION) this.#deleted(session);
+      session.unknown(sentence(error));
     } finally {
       session.attachingNow = false;
     }
   }
 
+  /** It was deleted while this page was away: what was kept of it is nobody's to read. */
+  #deleted(session: Session): void {
+    this.#keeper()?.forget([session.id]);
+    this.items = this.items.filter((known) => known.id !== session.id);
+    if (session.updates > 0) this.#forget(session.id);
+  }
+
   #keep(session: Session): Session {
     this.#known.set(session.id, session);
+    const busy = new Set(this.items.filter((known) => known.running || known.waiting > 0).map((known) => known.id));
     for (const [id, old] of this.#known) {
       if (this.#known.size <= KEPT) break;
-      if (old !== this.open && old !== session && old.idle) this.#known.delete(id);
+      if (old === this.open || old === session || !old.idle || old.attachingNow || busy.has(id)) continue;
+      this.#known.delete(id);
+      if (old.attachedOn === this.#connection) this.#detach(id);
     }
     this.#followed = [...this.#known.values()];
     return session;
   }
+
+  /** What is not kept need not be told. A bridge that does not know of this tells it, and it is passed over. */
+  #detach(sessionId: string): void {
+    void this.#link()
+      .request(METHODS.detach, { sessionId })
+      .catch(() => undefined);
+  }
 }
 
 function item(info: SessionInfo): SessionItem {
+  const { running = false, waiting = 0 } = openagents<SessionMeta>(info._meta);
   const time = info.updatedAt ? Date.parse(info.updatedAt) : Number.NaN;
   return {
     id: info.sessionId,
     title: info.title || 'Exploration',
     cwd: info.cwd,
     updatedAt: Number.isNaN(time) ? 0 : time,
-    running: openagents<SessionMeta>(info._meta).running ?? false,
+    running,
+    waiting,
   };
 }

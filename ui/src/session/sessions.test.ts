@@ -1,0 +1,80 @@
+import { RequestError } from '@agentclientprotocol/sdk';
+import { expect, test, vi } from 'vitest';
+import type { Link } from '../connection/link.svelte';
+import type { SessionInfo } from '../connection/wire';
+import { Sessions } from './sessions.svelte';
+
+interface Asked {
+  method: string;
+  params: { sessionId?: string };
+  answer: (result: unknown) => void;
+  refuse: (error: Error) => void;
+}
+
+/** A list on a link whose other end is the test. */
+function listed(): { sessions: Sessions; asked: Asked[]; kept: { forget: ReturnType<typeof vi.fn>; keepOnly: ReturnType<typeof vi.fn> } } {
+  const asked: Asked[] = [];
+  const request = (method: string, params: object): Promise<unknown> => new Promise((answer, refuse) => asked.push({ method, params, answer, refuse }));
+  const link = { state: { name: 'live' }, request, notify: () => undefined } as unknown as Link;
+  const kept = { forget: vi.fn(), keepOnly: vi.fn() };
+  return { sessions: new Sessions(() => link, () => kept), asked, kept };
+}
+
+const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
+const row = (sessionId: string, meta: object = {}): SessionInfo => ({ sessionId, cwd: '/w', title: sessionId, _meta: { openagents: meta } });
+const named = (asked: readonly Asked[], method: string): (string | undefined)[] => asked.filter((one) => one.method === method).map(({ params }) => params.sessionId);
+
+test('what waits for an approval is followed first, however much of it there is, and all the more than what only runs', () => {
+  const { sessions, asked } = listed();
+  const running = Array.from({ length: 12 }, (_, at) => row(`runs-${at}`, { running: true }));
+  const waiting = Array.from({ length: 10 }, (_, at) => row(`waits-${at}`, { running: true, waiting: 1 }));
+  sessions.changed({ sessions: [...running, ...waiting, row('rests')], removed: [] });
+  const attached = named(asked, '_openagents/attach');
+  expect(attached.slice(0, 10)).toEqual(waiting.map(({ sessionId }) => sessionId));
+  expect(attached.slice(10)).toEqual(running.slice(0, 8).map(({ sessionId }) => sessionId));
+});
+
+test('a session whose attach is on its way, or that runs, is not let go; one that rests is, and the bridge is told', async () => {
+  const { sessions, asked } = listed();
+  sessions.changed({ sessions: Array.from({ length: 8 }, (_, at) => row(`s${at}`, { running: true })), removed: [] });
+  sessions.changed({ sessions: [row('asks', { running: true, waiting: 1 })], removed: [] });
+  await settled();
+  expect(named(asked, '_openagents/detach')).toEqual([]);
+  for (const one of asked) one.answer({ sessionId: one.params.sessionId, seq: 0, running: true });
+  await settled();
+  sessions.show('open');
+  expect(named(asked, '_openagents/detach')).toEqual([]);
+  sessions.changed({ sessions: [row('s0'), row('s1'), row('s2')], removed: [] });
+  sessions.show('other');
+  await settled();
+  expect(named(asked, '_openagents/detach')).toEqual(['s0', 's1', 's2']);
+});
+
+test('a question counts in the list before its session is here', () => {
+  const { sessions } = listed();
+  sessions.changed({ sessions: [row('s', { running: true, waiting: 2 })], removed: [] });
+  expect(sessions.waitingIn('s')).toBe(2);
+});
+
+test('a session that was deleted while this page was away is not kept: by the whole list, and by its attach', async () => {
+  const { sessions, asked, kept } = listed();
+  sessions.connected();
+  asked[0]?.answer({ sessions: [row('here')] });
+  await settled();
+  expect(kept.keepOnly.mock.calls).toEqual([[new Set(['here'])]]);
+  sessions.show('gone');
+  asked.at(-1)?.refuse(new RequestError(-32002, 'There is no session gone.'));
+  await settled();
+  expect(kept.forget.mock.calls).toEqual([[['gone']]]);
+  expect(sessions.open?.problem).toBe('There is no session gone.');
+});
+
+test('a list that is not whole says nothing of what is not in it', async () => {
+  const { sessions, asked, kept } = listed();
+  sessions.connected();
+  for (let page = 0; page < 5; page += 1) {
+    asked[page]?.answer({ sessions: [row(`s${page}`)], nextCursor: `${page}` });
+    await settled();
+  }
+  expect([sessions.items.length, kept.keepOnly.mock.calls.length]).toEqual([5, 0]);
+});
