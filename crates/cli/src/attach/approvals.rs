@@ -14,6 +14,9 @@ const STATED: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
     pending: Vec<Value>,
+    /// What the numbers that were shown stand for, from 1 on: an approval and one of its options. None is used twice, so a
+    /// number that was typed for one question never answers another.
+    numbers: Vec<(Value, Value)>,
 }
 
 impl Approvals {
@@ -50,22 +53,32 @@ impl Approvals {
         &self.pending
     }
 
-    /// Returns the params that answer the first one by the number of an option; `None` where nothing waits.
+    /// Returns the question of an approval, with its options by number.
+    pub(super) fn put(&mut self, approval: &Value) -> Vec<String> {
+        let mut lines = question(approval);
+        for option in options(approval) {
+            self.numbers.push((approval["id"].clone(), option["id"].clone()));
+            lines.push(format!("  {}  {}", self.numbers.len(), said(option, "name")));
+        }
+        lines
+    }
+
+    /// Returns the params that answer a question by the number of an option; `None` where a number is no answer.
     pub(super) fn answer(&self, session_id: &str, number: usize) -> Option<Result<Value, String>> {
-        let approval = self.pending.first()?;
-        let options = options(approval);
-        let option = number.checked_sub(1).and_then(|at| options.get(at));
-        Some(match option {
-            Some(option) => {
-                Ok(json!({"sessionId": session_id, "approvalId": approval["id"], "optionId": option["id"]}))
-            }
-            None => Err(format!("type a number from 1 to {}", options.len())),
+        let Some((approval, option)) = number.checked_sub(1).and_then(|at| self.numbers.get(at)) else {
+            let asks = !self.numbers.is_empty() && !self.pending.is_empty();
+            return asks.then(|| Err("type one of the numbers that are shown".to_owned()));
+        };
+        let waits = self.pending.iter().any(|known| known["id"] == *approval);
+        Some(match waits {
+            true => Ok(json!({"sessionId": session_id, "approvalId": approval, "optionId": option})),
+            false => Err(format!("nobody waits for {number} any more")),
         })
     }
 }
 
-/// The question, with its options by number.
-pub(super) fn question(approval: &Value) -> Vec<String> {
+/// What is asked, and what would be run.
+fn question(approval: &Value) -> Vec<String> {
     let mut lines =
         vec![format!("{ASKS}{} asks:{ASKS:#} {}", said(approval, "agent"), said(approval, "title"))];
     let command = &approval["command"];
@@ -82,8 +95,6 @@ pub(super) fn question(approval: &Value) -> Vec<String> {
         let stated = output::printable(&approval["rawInput"].to_string());
         lines.push(format!("  {FAINT}{}{FAINT:#}", output::first_words(&stated, STATED)));
     }
-    let numbered = (1..).zip(options(approval));
-    lines.extend(numbered.map(|(number, option)| format!("  {number}  {}", said(option, "name"))));
     lines
 }
 
@@ -115,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_question_says_what_would_be_run() {
-        let lines = question(&pending("1")).join("\n");
+        let lines = Approvals::default().put(&pending("1")).join("\n");
         insta::assert_snapshot!(anstream::adapter::strip_str(&lines).to_string(), @"
         Codex [2J asks: Run `rm -rf build`
           /bin/rm -rf build
@@ -133,21 +144,28 @@ mod tests {
     }
 
     #[test]
-    fn a_number_answers_the_first_that_waits() {
+    fn a_number_answers_its_own_question_and_no_other() {
         let mut approvals = Approvals::default();
         assert_eq!(approvals.answer("s", 1), None);
         approvals.replace(&json!([pending("1"), approval("0", json!({"state": "expired"}))]));
+        assert_eq!(approvals.answer("s", 1), None, "it was not shown yet");
         assert_eq!(approvals.hear(&pending("2")), None);
         assert_eq!(approvals.hear(&pending("1")), None, "what was told already");
-        let expected = json!({"sessionId": "s", "approvalId": "1", "optionId": "r"});
-        assert_eq!(approvals.answer("s", 2), Some(Ok(expected)));
-        for number in [0, 3] {
-            assert_eq!(approvals.answer("s", number), Some(Err("type a number from 1 to 2".to_owned())));
+        approvals.put(&pending("1"));
+        let second = approvals.put(&pending("2"));
+        assert_eq!(second.last().unwrap(), "  4  Reject");
+        let expected = |id: &str| Some(Ok(json!({"sessionId": "s", "approvalId": id, "optionId": "r"})));
+        assert_eq!(approvals.answer("s", 2), expected("1"));
+        for number in [0, 5] {
+            let told = Some(Err("type one of the numbers that are shown".to_owned()));
+            assert_eq!(approvals.answer("s", number), told);
         }
         let answered = json!({"state": "answered", "optionId": "a", "by": "Pixel 9", "at": 1});
         let told = approvals.hear(&approval("1", answered)).unwrap();
         assert_eq!(told, "Run `rm -rf build`: Allow once, answered on Pixel 9");
         assert_eq!(approvals.pending(), [pending("2")]);
+        assert_eq!(approvals.answer("s", 2), Some(Err("nobody waits for 2 any more".to_owned())));
+        assert_eq!(approvals.answer("s", 4), expected("2"));
         let gone = approvals.hear(&approval("2", json!({"state": "withdrawn"}))).unwrap();
         assert_eq!(gone, "Run `rm -rf build`: the agent that asked is gone");
         assert!(approvals.pending().is_empty());

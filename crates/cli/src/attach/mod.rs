@@ -55,6 +55,9 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
             biased;
             () = signals.next() => break,
             heard = news.recv() => match heard {
+                Some(News::Beside(method, params)) if is_deleted(&session_id, &method, &params) => {
+                    anyhow::bail!("this session was deleted")
+                }
                 Some(heard) => client.hear(heard)?,
                 // By itself only when the bridge does not have the session.
                 None => {
@@ -76,6 +79,11 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
         screen.end()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_deleted(session_id: &str, method: &str, params: &Value) -> bool {
+    let removed = params["removed"].as_array();
+    method == "_openagents/sessions" && removed.is_some_and(|ids| ids.iter().any(|id| id == session_id))
 }
 
 /// Returns the id of the session that is meant: by the beginning of its id, or the one that changed last.

@@ -1,9 +1,6 @@
 //! A session in a terminal: explorations as `explore` shows them, turns as `agent` does, and between them who said what.
 
-use super::{
-    approvals::{Approvals, question},
-    link::Link,
-};
+use super::{approvals::Approvals, link::Link};
 use crate::{agent, explore, output};
 use anstyle::{AnsiColor, Effects, Style};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -225,7 +222,7 @@ impl Screen {
             self.approvals.pending().iter().filter(|row| !self.shown.contains(&id(row))).cloned().collect();
         for approval in new {
             self.shown.insert(id(&approval));
-            for line in question(&approval) {
+            for line in self.approvals.put(&approval) {
                 self.heading(&line)?;
             }
             if self.interactive {
