@@ -1,6 +1,6 @@
 import { SCOPES, type Scope } from '../connection/devices-wire';
 import type { Address, Backend } from './backend';
-import { parseFragment, sessionFragment } from './fragment';
+import { type Fragment, parseFragment, sessionFragment } from './fragment';
 
 const TAB = 'openagents.token';
 const DEVICE = 'openagents.device';
@@ -10,14 +10,19 @@ const SCOPE = 'openagents.scope';
 const local = (): Storage => localStorage;
 const session = (): Storage => sessionStorage;
 
+/** What a QR code says to a device that is to be paired. */
+export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
+  code: string | null;
+}
+
 /**
  * A page in a browser. A token that came in the fragment is kept for as long as the tab lives; the token of a paired
  * device for as long as the device is paired.
  */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';
-  /** The pairing code of the address that was opened here. */
-  code: string | null = null;
+  /** What the address that was opened here held for pairing. */
+  offer: Offer = { code: null, fingerprint: null, addresses: [] };
   #token: string | null = null;
 
   constructor() {
@@ -40,8 +45,8 @@ export class BrowserBackend implements Backend {
 
   /** Returns true when the address carried a token. It is gone from the address bar then, as a code is. */
   takeToken(): boolean {
-    const { token, pair, session: shown } = parseFragment(location.hash);
-    if (pair !== null) this.code = pair;
+    const { token, pair, session: shown, fingerprint, addresses } = parseFragment(location.hash);
+    if (pair !== null) this.offer = { code: pair, fingerprint, addresses };
     if (token !== null) {
       this.#token = token;
       write(session, TAB, token);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseFragment, sessionFragment } from './fragment';
+import { pairingFragment, parseFragment, sessionFragment } from './fragment';
 
-const NOTHING = { token: null, pair: null, session: null };
+const NOTHING = { token: null, pair: null, session: null, fingerprint: null, addresses: [] };
 
 test.each([
   ['', NOTHING],
@@ -11,6 +11,11 @@ test.each([
   ['#token=a-b_c&session=s%201', { ...NOTHING, token: 'a-b_c', session: 's 1' }],
   ['#session=x', { ...NOTHING, session: 'x' }],
   ['#pair=K7QX-2M9P', { ...NOTHING, pair: 'K7QX-2M9P' }],
+  [
+    '#pair=K7QX-2M9P&fingerprint=abCD&addresses=mac.local:9443,192.168.1.5:9443,[fe80::1]:9443',
+    { ...NOTHING, pair: 'K7QX-2M9P', fingerprint: 'ABCD', addresses: ['https://mac.local:9443', 'https://192.168.1.5:9443', 'https://[fe80::1]:9443'] },
+  ],
+  ['#fingerprint=xyz&addresses=a@b,c/d,%3Cscript%3E,', NOTHING],
 ])('%s', (hash, expected) => {
   expect(parseFragment(hash)).toEqual(expected);
 });
@@ -18,4 +23,10 @@ test.each([
 test('a session survives the way through the address bar', () => {
   expect(parseFragment(sessionFragment('a&b=c')).session).toBe('a&b=c');
   expect(sessionFragment(null)).toBe('');
+});
+
+test('what the QR code holds goes on to another address of the same computer', () => {
+  const held = { pair: 'K7QX-2M9P', fingerprint: 'ABCD', addresses: ['https://mac.local:9443', 'https://10.0.0.2:9443'] };
+  expect(parseFragment(pairingFragment(held))).toMatchObject(held);
+  expect(pairingFragment({ pair: 'K7QX-2M9P', fingerprint: null, addresses: [] })).toBe('#pair=K7QX-2M9P');
 });

@@ -76,8 +76,8 @@ export function day(time: number): string {
   return new Date(time).toLocaleDateString(undefined, { day: 'numeric', month: 'long', year: 'numeric' });
 }
 
-/** Pairs of a fingerprint in groups that an eye can compare. */
+/** Pairs of a fingerprint, with or without colons, in groups that an eye can compare. */
 export function fingerprintGroups(fingerprint: string): string[] {
-  const pairs = fingerprint.split(':');
+  const pairs = fingerprint.match(/[^:]{1,2}/g) ?? [];
   return Array.from({ length: Math.ceil(pairs.length / 4) }, (_, at) => pairs.slice(at * 4, at * 4 + 4).join(':'));
 }

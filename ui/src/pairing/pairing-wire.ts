@@ -53,8 +53,9 @@ async function post<Answer>(path: string, body: object, signal: AbortSignal): Pr
       cache: 'no-store',
       signal: ends.signal,
     });
+    // An answer that breaks off has not arrived, as one that never began.
+    if (response.ok) return (await response.json()) as Answer;
     const answer: unknown = await response.json().catch(() => null);
-    if (response.ok && answer !== null) return answer as Answer;
     const { code = '', message = '', retryAfterMs = 0 } = (answer ?? {}) as { code?: string; message?: string; retryAfterMs?: number };
     throw new Refusal(code || `http_${response.status}`, message, retryAfterMs);
   } finally {

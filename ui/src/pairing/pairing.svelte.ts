@@ -1,4 +1,6 @@
 import { pause } from '../connection/backoff';
+import type { Offer } from '../backend/browser';
+import { pairingFragment } from '../backend/fragment';
 import { asSentence } from '../connection/sentence';
 import { codeTyped } from './code';
 import { claim, outcome, Refusal, type Claim } from './pairing-wire';
@@ -14,6 +16,10 @@ export class Pairing {
   code = $state('');
   /** The address that was opened held a code. */
   given = $state(false);
+  /** The certificate that this device is to trust, as the QR code has it. */
+  fingerprint = $state<string | null>(null);
+  /** Where else the same page is, for a device that does not reach this one. */
+  elsewhere = $state.raw<readonly { address: string; url: string }[]>([]);
   /** What is compared and waited for; null while the form is filled in. */
   claimed = $state.raw<Claim | null>(null);
   sending = $state(false);
@@ -33,10 +39,15 @@ export class Pairing {
   }
 
   /** Begins with the code of an address, or goes on with what this tab waited for when it was loaded again. */
-  begin(code: string | null): void {
+  begin({ code, fingerprint, addresses }: Offer): void {
     if (code !== null) {
       this.code = codeTyped(code);
       this.given = true;
+      this.fingerprint = fingerprint;
+      const all = [...new Set([location.origin, ...addresses])].filter((address) => address.startsWith('https:'));
+      this.elsewhere = addresses
+        .filter((address) => address !== location.origin)
+        .map((address) => ({ address, url: `${address}/${pairingFragment({ pair: code, fingerprint, addresses: all.filter((other) => other !== address) })}` }));
     }
     const kept = stored();
     if (kept !== null && this.claimed === null) this.#wait(kept);
@@ -46,12 +57,14 @@ export class Pairing {
     if (this.sending) return;
     this.sending = true;
     this.problem = null;
+    this.away = false;
     try {
       const claimed = await claim(codeTyped(this.code), name, new AbortController().signal);
       store(claimed);
       this.#wait(claimed);
     } catch (error) {
       this.problem = refusedWords(error);
+      this.away = !(error instanceof Refusal);
       if (error instanceof Refusal && error.code === 'slow_down') this.notBefore = Date.now() + error.retryAfterMs;
     }
     this.sending = false;
@@ -76,7 +89,8 @@ export class Pairing {
     const { signal } = waiting;
     addEventListener('offline', () => (this.away = true), { signal });
     addEventListener('online', () => this.#again?.(), { signal });
-    // What a phone asked before it slept is answered by nobody.
+    // What a phone asked before it slept may have been answered into nothing: whatever came of it is said again.
+    addEventListener('pageshow', () => this.#again?.(), { signal });
     document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && this.#again?.(), { signal });
     void this.#hear(claimed, signal);
   }
