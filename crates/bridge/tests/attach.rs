@@ -216,3 +216,49 @@ async fn who_watches_the_list_hears_of_what_others_do() {
     let theirs = watcher.notes_until("theirs").await.pop().unwrap();
     assert_eq!(theirs["removed"], json!([]));
 }
+
+#[tokio::test]
+async fn a_session_that_is_left_is_followed_no_more() {
+    let house = House::new(echo).await;
+    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    other.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    assert_eq!(other.request("_openagents/detach", json!({"sessionId": session})).await, json!({}));
+    client.request("session/prompt", prompt(&session, "Unheard")).await;
+    other.request("session/list", json!({})).await;
+    assert!(other.notes.is_empty(), "{:?}", other.notes);
+}
+
+#[tokio::test]
+async fn of_too_many_sessions_the_one_not_asked_for_the_longest_is_left() {
+    let house = House::new(echo).await;
+    let mut client = house.acp().await;
+    let mut sessions = Vec::new();
+    for _ in 0..64 {
+        let new = client.request("session/new", json!({"cwd": house.workspace})).await;
+        sessions.push(new["sessionId"].clone());
+    }
+    client.request("session/prompt", prompt(&sessions[0], "Still here")).await;
+    client.notes.clear();
+    client.request("session/new", json!({"cwd": house.workspace})).await;
+    client.request("session/list", json!({})).await;
+    let told: Vec<_> =
+        client.notes.iter().map(|note| (&note["method"], &note["params"]["sessionId"])).collect();
+    assert_eq!(told, [(&json!("_openagents/detached"), &sessions[1])]);
+}
+
+/// The app chooses the ids of its sessions.
+#[tokio::test]
+async fn a_session_that_was_deleted_and_comes_again_is_followed_again() {
+    let house = House::new(echo).await;
+    let (mut client, mut phone) = (house.acp().await, house.phone().await);
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    client.request("session/prompt", prompt(&session, "one")).await;
+    let mut other = house.acp().await;
+    other.request("session/delete", json!({"sessionId": session})).await;
+    client.notes_until("removed").await;
+    phone.request("session/set_mode", json!({"session_id": session, "mode_id": "default_mode"})).await;
+    let asked = client.ask("session/prompt", prompt(&session, "two")).await;
+    client.notes_until("user_message_chunk").await;
+    client.answer(asked).await;
+}

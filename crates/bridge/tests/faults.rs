@@ -4,11 +4,11 @@
 
 mod support;
 
-use openagents_bridge::store::DATABASE_FILE;
+use openagents_bridge::store::{DATABASE_FILE, NewSession, Store};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::Path;
-use support::{Client, House, echo, prompt, seq, shown, text};
+use support::{Client, House, agents, echo, prompt, seq, shown, text};
 
 /// The disk of a test that is full when it says so.
 fn fill(home: &Path, is_full: bool) {
@@ -112,4 +112,68 @@ async fn a_database_that_another_program_holds_is_named() {
         ["user_message_chunk: two", "session_info_update: two", "agent_message_chunk: two"],
         "the one that was refused is not there"
     );
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_read_does_not_take_the_others_along() {
+    let house = House::new(echo).await;
+    let home = house.home.path().to_owned();
+    let damage = move || {
+        let store = Store::open(&home).unwrap();
+        let new = NewSession { id: "bad".to_owned(), cwd: "/demo".into(), mode: "default_mode".to_owned() };
+        store.create_session(new).unwrap();
+        store.append("bad", vec![text("one"), text("two"), text("three")]).unwrap();
+        let database = Connection::open(home.join(DATABASE_FILE)).unwrap();
+        database.execute("UPDATE events SET update_json = 'x' WHERE seq = 2", []).unwrap();
+    };
+    tokio::task::spawn_blocking(damage).await.unwrap();
+    let mut client = house.acp().await;
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    // One by one, and as what it comes to.
+    for since in [0, 99] {
+        let attach = json!({"sessionId": "bad", "since": since});
+        assert_eq!(client.request("_openagents/attach", attach).await["seq"], 3);
+        let told = client.notes_until("store_failed").await.pop().unwrap();
+        assert!(shown(&[told])[0].contains("This session cannot be read"));
+    }
+    assert_eq!(client.request("session/prompt", prompt(&session, "on")).await["stopReason"], "end_turn");
+    assert_eq!(stored(&mut client, &session).await.last().unwrap(), "agent_message_chunk: on");
+}
+
+#[tokio::test]
+async fn who_comes_after_a_session_has_stopped_is_told_too() {
+    let house = House::new(echo).await;
+    let (mut client, mut late) = (house.acp().await, house.acp().await);
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    client.request("session/prompt", prompt(&session, "one")).await;
+    fill(house.home.path(), true);
+    client.error("session/prompt", prompt(&session, "two")).await;
+    late.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    let told = late.notes_until("store_failed").await;
+    assert_eq!(told.len(), 4, "all that is stored, and once that it has stopped");
+    assert!(shown(&told)[3].contains("This session has stopped"));
+}
+
+#[tokio::test]
+async fn a_mode_that_cannot_be_stored_is_not_set() {
+    let (house, _troupe) = agents::house(vec![agents::ScriptedAgent::new("codex", |_, host, cancel| {
+        agents::until_cancelled(host, cancel)
+    })])
+    .await;
+    let (mut client, mut phone) = (house.acp().await, house.phone().await);
+    let session = agents::session_in(&mut client, &house, "default_mode").await;
+    fill(house.home.path(), true);
+    let set = json!({"sessionId": session, "modeId": "codex"});
+    let (code, message) = client.error("session/set_mode", set.clone()).await;
+    assert_eq!((code, message.as_str()), (-32603, "the session store failed: no room"));
+    let mode = |attached: Value| attached["mode"].clone();
+    let attach = json!({"sessionId": session, "since": 0});
+    assert_eq!(mode(client.request("_openagents/attach", attach.clone()).await), "default_mode");
+    let theirs = json!({"session_id": session, "mode_id": "codex"});
+    assert_eq!(phone.error("session/set_mode", theirs.clone()).await.0, -32603);
+    phone.notes_until("This session has stopped").await;
+    fill(house.home.path(), false);
+    client.request("session/set_mode", set).await;
+    phone.request("session/set_mode", theirs).await;
+    assert_eq!(mode(client.request("_openagents/attach", attach).await), "codex");
 }

@@ -28,6 +28,7 @@ async fn everybody_sees_what_waits_and_may_take_it_back() {
             break attached;
         }
     };
+    other.queues.clear();
     let queue = attached["queue"].as_array().unwrap().clone();
     let names =
         |queue: &[Value]| queue.iter().map(|q| q["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
@@ -58,9 +59,31 @@ async fn everybody_sees_what_waits_and_may_take_it_back() {
         ["agent_message_chunk: cancelled", "agent_message_chunk: Cancelled before it began."]
     );
     other.request("session/list", json!({})).await;
-    let queues: Vec<_> = other.queues.iter().map(|told| names(told["queued"].as_array().unwrap())).collect();
-    let expected: [&[&str]; 3] = [&["second", "third"], &["third"], &[]];
-    assert_eq!(queues, expected);
+    let told = |told: &Value| (names(told["queued"].as_array().unwrap()), told["running"] == true);
+    let queues: Vec<_> = other.queues.iter().map(told).collect();
+    assert!(queues.contains(&(vec!["third".to_owned()], true)), "{queues:?}");
+    while other.queues.last().unwrap()["running"] == true {
+        other.request("session/list", json!({})).await;
+    }
+    assert_eq!(told(other.queues.last().unwrap()), (vec![], false));
+}
+
+#[tokio::test]
+async fn who_follows_a_session_hears_when_a_turn_begins_and_ends() {
+    let house = House::new(until_cancelled).await;
+    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let attach = json!({"sessionId": session, "since": 0});
+    assert_eq!(other.request("_openagents/attach", attach).await["running"], false);
+    let asked = client.ask("session/prompt", prompt(&session, "first")).await;
+    for running in [true, false] {
+        while other.queues.last().is_none_or(|told| told["running"] != running) {
+            other.request("session/list", json!({})).await;
+        }
+        client.notify("session/cancel", json!({"sessionId": session})).await;
+    }
+    client.answer(asked).await;
+    assert_eq!(other.queues.last().unwrap(), &json!({"sessionId": session, "queued": [], "running": false}));
 }
 
 /// The log says so, and so does a bridge that begins with it.
@@ -72,10 +95,10 @@ async fn what_was_taken_back_is_not_answered_after_a_restart() {
     client.ask("session/prompt", prompt(&session, "first")).await;
     client.notes_until("waiting").await;
     client.ask("session/prompt", prompt(&session, "second")).await;
-    while client.queues.is_empty() {
+    while client.queues.last().is_none_or(|told| told["queued"] == json!([])) {
         client.request("session/list", json!({})).await;
     }
-    let id = client.queues[0]["queued"][0]["id"].clone();
+    let id = client.queues.last().unwrap()["queued"][0]["id"].clone();
     client.request("_openagents/queue/remove", json!({"sessionId": session, "id": id})).await;
     let House { home, workspace, bridge, _folders } = house;
     bridge.shutdown().await;

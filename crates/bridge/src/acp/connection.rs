@@ -13,7 +13,7 @@ use crate::{
     limits::ACP_FRAME,
     outbox::{Dialect, Out, Projected},
     rpc::{self, Incoming},
-    sessions::{Folded, ListNews, Queued, Session},
+    sessions::{Folded, ListNews, Session, Waits},
     shared::Shared,
     store::Stored,
     transport::{Closing, Socket},
@@ -104,6 +104,7 @@ struct Acp {
 
 impl Dialect for Acp {
     const IN_PAGES: bool = true;
+    const FOLLOWS: usize = 64;
 
     fn scope(&self) -> Scope {
         self.pass.scope()
@@ -146,14 +147,21 @@ impl Dialect for Acp {
         Some(rpc::notification("_openagents/snapshot", &json!({"sessionId": session.id(), "seq": seq})))
     }
 
-    fn queue(&mut self, session: &Session, queued: &[Queued]) -> Option<String> {
-        let params = json!({"sessionId": session.id(), "queued": queued});
+    fn queue(&mut self, session: &Session, waits: &Waits) -> Option<String> {
+        let params = json!({"sessionId": session.id(), "queued": waits.queued, "running": waits.running});
         Some(rpc::notification("_openagents/queue", &params))
+    }
+
+    fn left(&mut self, session: &Session) -> Option<String> {
+        Some(rpc::notification("_openagents/detached", &json!({"sessionId": session.id()})))
     }
 
     fn sessions(&mut self, news: &ListNews) -> Option<String> {
         let rows: Vec<_> = news.changed.iter().map(to_wire::session_row).collect();
-        let params = json!({"sessions": rows, "removed": news.removed});
+        let mut params = json!({"sessions": rows, "removed": news.removed});
+        if news.reset {
+            params["reset"] = true.into();
+        }
         Some(rpc::notification("_openagents/sessions", &params))
     }
 

@@ -31,6 +31,7 @@ pub(crate) enum Call {
     SetMode(SetSessionModeRequest),
     Explore(Explore),
     Attach(Attach),
+    Detach(Detach),
     RemoveQueued(RemoveQueued),
     Update(Update),
     Markdown(Markdown),
@@ -75,6 +76,13 @@ pub(crate) struct Attach {
     /// Where the log is long, what it comes to may be sent instead.
     #[serde(default)]
     pub(crate) snapshot: Option<bool>,
+}
+
+/// Params of `_openagents/detach`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Detach {
+    pub(crate) session_id: String,
 }
 
 /// Params of `_openagents/queue/remove`.
@@ -132,6 +140,7 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(read(params)?))),
     ("_openagents/explore", Scope::Prompt, |params| Ok(Call::Explore(read(params)?))),
     ("_openagents/attach", Scope::View, |params| Ok(Call::Attach(read(params)?))),
+    ("_openagents/detach", Scope::View, |params| Ok(Call::Detach(read(params)?))),
     ("_openagents/queue/remove", Scope::Prompt, |params| Ok(Call::RemoveQueued(read(params)?))),
     ("_openagents/update", Scope::View, |params| Ok(Call::Update(read(params)?))),
     ("_openagents/markdown", Scope::View, |params| Ok(Call::Markdown(read(params)?))),

@@ -2,6 +2,7 @@
 
 use super::{
     approvals::{Answer as Answered, Requests},
+    following::Following,
     from_wire::{self, Call},
     requests, to_wire,
 };
@@ -13,26 +14,22 @@ use crate::{
     inspect::Line,
     markdown,
     models::ModelsDesk,
-    outbox::{From, Out, Outbox},
+    outbox::{Out, Outbox},
     rpc::{self, Id},
-    sessions::{By, ListWatch, Session, Ticket, TurnEnd, TurnRequest, beside},
+    sessions::{By, ListWatch, Session, Ticket, TurnEnd, TurnRequest},
     shared::Shared,
 };
 use agent_client_protocol_schema::v1::{
-    CloseSessionResponse, DeleteSessionResponse, InitializeRequest, LoadSessionRequest, LoadSessionResponse,
-    NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse, ResumeSessionResponse,
-    SessionModeState, SetSessionModeRequest, StopReason,
+    DeleteSessionResponse, InitializeRequest, NewSessionRequest, NewSessionResponse, PromptRequest,
+    PromptResponse, SessionModeState, SetSessionModeRequest, StopReason,
 };
 use openagents_core::update::RunState;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 /// A longer prompt is a file, and belongs into the workspace.
 const PROMPT_BYTES: usize = 1 << 20;
-
-/// A log is long that has more updates: what it comes to is sent instead of what a client has missed of it.
-const LONG: u64 = 2_000;
 
 /// The answer to what an agent asks for.
 const ANSWER: &str = "_openagents/approvals/answer";
@@ -40,21 +37,20 @@ const ANSWER: &str = "_openagents/approvals/answer";
 /// What the methods about devices begin with.
 const DEVICES: &str = "_openagents/devices/";
 
-/// The sessions that a connection follows, and the way to its client.
+/// Who calls, and the way to them.
 pub(super) struct Methods {
     shared: Arc<Shared>,
     line: Arc<Line>,
     outbox: Outbox,
     requests: Arc<Requests>,
     visit: Arc<Visit>,
-    follows: HashSet<Arc<str>>,
 }
 
 /// What is sent for a call, in this order.
-enum Answer {
+pub(super) enum Answer {
     Now(Value),
     /// Then the updates of a session from somewhere on.
-    AndFollow(Value, Arc<Session>, From),
+    AndFollow(Value, Following),
     /// After the updates of a session up to a number.
     After(Value, Arc<Session>, u64),
     /// When a turn is over.
@@ -77,7 +73,7 @@ impl Methods {
         requests: Arc<Requests>,
         visit: Arc<Visit>,
     ) -> Self {
-        Self { shared, line, outbox, requests, visit, follows: HashSet::new() }
+        Self { shared, line, outbox, requests, visit }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -143,13 +139,11 @@ impl Methods {
         };
         match answer {
             Ok(Answer::Now(result)) => self.send(Out::Text(rpc::response(&id, &result))).await,
-            Ok(Answer::AndFollow(result, session, from)) => {
-                self.follow(session, from, Some(rpc::response(&id, &result))).await;
+            Ok(Answer::AndFollow(result, following)) => {
+                self.answer_and_follow(rpc::response(&id, &result), following).await;
             }
             Ok(Answer::After(result, session, seq)) => {
-                let from = if seq > LONG { From::Folded(seq) } else { From::Update(0) };
-                self.follow(session.clone(), from, None).await;
-                self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
+                self.answer_after(rpc::response(&id, &result), session, seq).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
             Ok(Answer::AndWatch(result, feed)) => {
@@ -171,7 +165,7 @@ impl Methods {
         }
     }
 
-    async fn run(&mut self, call: Call) -> Result<Answer, Fault> {
+    async fn run(&self, call: Call) -> Result<Answer, Fault> {
         let hub = &self.shared.hub;
         match call {
             Call::Initialize(request) => Ok(self.initialize(&request)),
@@ -186,24 +180,11 @@ impl Methods {
                 })
             }
             Call::LoadSession(request) => self.load(request).await,
-            Call::ResumeSession(request) => {
-                let session = self.session(&request.session_id.0).await?;
-                let seq = session.head().seq;
-                let response = ResumeSessionResponse::new().modes(self.modes(&session));
-                Ok(Answer::AndFollow(wire(&response), session, From::Update(seq)))
-            }
-            Call::CloseSession(request) => {
-                let session = self.session(&request.session_id.0).await?;
-                session.cancel();
-                hub.close(&session);
-                self.follows.remove(session.id());
-                self.send(Out::Leave(session)).await;
-                Ok(Answer::Now(wire(&CloseSessionResponse::new())))
-            }
+            Call::ResumeSession(request) => self.resume(request).await,
+            Call::CloseSession(request) => self.close(request).await,
             Call::DeleteSession(request) => {
                 let session = self.session(&request.session_id.0).await?;
                 hub.delete(&session).await?;
-                self.follows.remove(session.id());
                 Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
             }
             Call::Prompt(request) => self.prompt(request).await,
@@ -214,6 +195,7 @@ impl Methods {
             Call::SetMode(request) => self.set_mode(request).await,
             Call::Explore(request) => self.explore(request).await,
             Call::Attach(request) => self.attach(request).await,
+            Call::Detach(request) => self.detach(&request.session_id).await,
             Call::RemoveQueued(request) => {
                 let session = self.session(&request.session_id).await?;
                 Ok(Answer::Now(json!({"removed": session.remove(&request.id).await?})))
@@ -291,16 +273,10 @@ impl Methods {
         };
         let session = self.shared.hub.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
-        Ok(Answer::AndFollow(result, session, From::Update(0)))
+        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 
-    async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
-        let session = self.session(&request.session_id.0).await?;
-        let seq = session.head().seq;
-        Ok(Answer::After(wire(&LoadSessionResponse::new().modes(self.modes(&session))), session, seq))
-    }
-
-    async fn prompt(&mut self, request: PromptRequest) -> Result<Answer, Fault> {
+    async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
         let said = from_wire::said(&request.prompt);
         if said.text.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
@@ -309,10 +285,8 @@ impl Methods {
             return Err(Fault::invalid_params(format!("A prompt may have {PROMPT_BYTES} bytes at most.")));
         }
         let session = self.session(&request.session_id.0).await?;
-        if !self.follows.contains(session.id()) {
-            let since = session.head().seq;
-            self.follow(session.clone(), From::Update(since), None).await;
-        }
+        let since = session.head().seq;
+        self.send(Out::Join { session: session.clone(), since }).await;
         let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let by = self.by(from_wire::prompt_id(ours));
         let turn = self.shared.hub.prompt(&session, session.cwd(), said, by);
@@ -363,7 +337,7 @@ impl Methods {
         self.shared.models.clone().ok_or_else(Fault::no_local_model)
     }
 
-    fn modes(&self, session: &Session) -> SessionModeState {
+    pub(super) fn modes(&self, session: &Session) -> SessionModeState {
         to_wire::modes(&session.mode(), &self.shared.hub.modes())
     }
 
@@ -377,12 +351,12 @@ impl Methods {
             return Err(Fault::invalid_params(message));
         }
         if *session.mode() != *wanted {
-            beside(move || session.set_mode(&wanted)).await;
+            session.set_mode(&wanted).await?;
         }
         Ok(Answer::Now(json!({})))
     }
 
-    async fn explore(&mut self, request: from_wire::Explore) -> Result<Answer, Fault> {
+    async fn explore(&self, request: from_wire::Explore) -> Result<Answer, Fault> {
         let hub = &self.shared.hub;
         let root = match self.visit.pass.scope() {
             Scope::Admin => hub.open_workspace(&request.root).await?,
@@ -393,42 +367,11 @@ impl Methods {
         let turn = turn.asked_by(&self.line.client());
         let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
         hub.submit(&session, turn).await?;
-        Ok(Answer::AndFollow(result, session, From::Update(0)))
-    }
-
-    async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
-        let found = self.shared.hub.find(id).await?;
-        found.ok_or_else(|| Fault::not_found(format!("There is no session {}.", crate::prune::head(id, 128))))
-    }
-
-    /// A client that has missed much, or that knows more than there is, gets what the log comes to.
-    async fn attach(&self, request: from_wire::Attach) -> Result<Answer, Fault> {
-        let from_wire::Attach { session_id, since, snapshot } = request;
-        let session = self.session(&session_id).await?;
-        let head = session.head();
-        let is_far = since > head.seq || head.seq - since > LONG;
-        let is_folded = is_far && snapshot != Some(false);
-        let result = json!({
-            "sessionId": session.id(),
-            "seq": head.seq,
-            "running": head.running,
-            "mode": *session.mode(),
-            "title": session.title(),
-            "approvals": session.approvals(),
-            "queue": session.queue().1,
-            "snapshot": is_folded.then(|| json!({"seq": head.seq, "since": since})),
-        });
-        let from = if is_folded { From::Folded(head.seq) } else { From::Update(since.min(head.seq)) };
-        Ok(Answer::AndFollow(result, session, from))
+        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 
     fn by(&self, prompt_id: Option<String>) -> By {
         By { connection: self.line.id.to_string(), client: self.line.client().to_string(), prompt_id }
-    }
-
-    async fn follow(&mut self, session: Arc<Session>, from: From, answer: Option<String>) {
-        self.follows.insert(session.id().clone());
-        self.send(Out::Follow { session, from, answer }).await;
     }
 
     /// The client goes on asking while the turn runs.
@@ -468,6 +411,6 @@ fn stop_reason(end: &TurnEnd) -> StopReason {
     }
 }
 
-fn wire(value: &impl Serialize) -> Value {
+pub(super) fn wire(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

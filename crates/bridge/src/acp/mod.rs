@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod connection;
 mod devices;
+mod following;
 mod from_wire;
 mod methods;
 mod models;

@@ -346,8 +346,13 @@ pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
 /// Returns a row of `session/list`.
 pub(crate) fn session_row(listed: &Listed) -> SessionInfo {
     let row = &listed.row;
-    let mut ours =
-        json!({"seq": row.last_seq, "running": listed.running, "lastTs": row.last_ts, "mode": row.mode});
+    let mut ours = json!({
+        "seq": row.last_seq,
+        "running": listed.running,
+        "waiting": listed.waiting,
+        "lastTs": row.last_ts,
+        "mode": row.mode,
+    });
     if let Some(parent) = &row.parent {
         ours["parentSessionId"] = parent.session_id.as_str().into();
         ours["parentCallId"] = parent.call_id.as_str().into();

@@ -206,6 +206,8 @@ impl Ios {
 
 impl Dialect for Ios {
     const IN_PAGES: bool = false;
+    /// Those that it has named, and the one that it is just naming: the door leaves the oldest itself.
+    const FOLLOWS: usize = NAMED + 1;
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
         let sessions = &mut self.sessions;

@@ -124,7 +124,7 @@ impl Methods {
             Call::SetMode { session_id, mode } => {
                 let session_id = session_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
                 let session = self.open(&session_id).await?;
-                self.set_mode(&session, mode).await;
+                self.set_mode(&session, mode).await?;
                 Ok(json!({}))
             }
             Call::Prompt { session_id, text } => {
@@ -161,7 +161,7 @@ impl Methods {
         let Naming::First { instead_of } = self.phone.name(session) else { return };
         let since = session.head().seq;
         let from = From::Update(since);
-        self.send(Out::Follow { session: session.clone(), from, answer: None }).await;
+        self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
         if let Some(oldest) = instead_of {
             self.told.remove(oldest.id());
             self.send(Out::Leave(oldest)).await;
@@ -174,25 +174,29 @@ impl Methods {
         if let Ok(Some(session)) = self.shared.hub.find(&place.session_id).await {
             self.phone.resume(&session, place.own);
             let from = From::Update(place.written);
-            self.send(Out::Follow { session, from, answer: None }).await;
+            self.send(Out::Follow { session, from, queue: None, answer: None }).await;
         }
     }
 
-    async fn set_mode(&mut self, session: &Arc<Session>, mode: String) {
+    async fn set_mode(&mut self, session: &Arc<Session>, mode: String) -> Result<(), Fault> {
         self.phone.set_modes();
         // The app knows few modes. One that it was told instead of the real one comes back before every prompt; that is
         // no wish to leave the real one.
         let real = session.mode();
         if *real != *mode && to_wire::known_mode(&real) == mode {
-            return;
+            return Ok(());
         }
         let told = self.told.insert(session.id().clone(), mode.clone());
         // The last generation of the app sets the same mode before every prompt. Another client may have set another
         // one since.
         if told.as_ref() != Some(&mode) || *session.mode() != *mode {
-            let session = session.clone();
-            beside(move || session.set_mode(&mode)).await;
+            let stored = session.set_mode(&mode).await;
+            if stored.is_err() {
+                self.told.remove(session.id());
+            }
+            stored?;
         }
+        Ok(())
     }
 
     async fn prompt(&self, id: &Id, session: &Arc<Session>, text: String) -> Result<(), Fault> {

@@ -2,7 +2,7 @@
 
 use crate::{
     access::Scope,
-    sessions::{Folded, ListNews, Queued, Session},
+    sessions::{Folded, ListNews, Session, Waits},
     store::Stored,
 };
 use openagents_core::{approval::Approval, model::Activity};
@@ -14,6 +14,9 @@ pub(crate) trait Dialect: Send {
     /// A page is written as one: it counts as sent when all of it is. Where a client cannot say what it has seen, each
     /// frame counts for itself.
     const IN_PAGES: bool;
+
+    /// Sessions that a connection follows at the most.
+    const FOLLOWS: usize;
 
     /// Turns a page of updates into frames. `behind` says how many updates there are in all, this page included.
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected>;
@@ -40,8 +43,13 @@ pub(crate) trait Dialect: Send {
         None
     }
 
-    /// Says which turns wait, if this door shows that.
-    fn queue(&mut self, _session: &Session, _queued: &[Queued]) -> Option<String> {
+    /// Says whether a turn runs and which ones wait, if this door shows that.
+    fn queue(&mut self, _session: &Session, _waits: &Waits) -> Option<String> {
+        None
+    }
+
+    /// Says that a session is followed no more because there are too many, if this door shows that.
+    fn left(&mut self, _session: &Session) -> Option<String> {
         None
     }
 

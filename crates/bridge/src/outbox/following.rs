@@ -47,24 +47,47 @@ impl Follow {
 }
 
 impl<D: Dialect> Pump<D> {
-    pub(super) fn follow(&mut self, session: Arc<Session>, from: From) {
+    /// `queue` is the change of the queue that the client was told of. Where there are too many sessions, the one that
+    /// was not asked for the longest is left.
+    pub(super) async fn follow(
+        &mut self,
+        session: Arc<Session>,
+        from: From,
+        queue: Option<u64>,
+    ) -> Result<(), End> {
         session.watch(&self.wake);
-        let told = session.head().failure.map_or(0, |failure| failure.number);
         // What is going on is told to whoever comes in the middle of it; that nothing is goes without saying.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
-        let (changes, queued) = session.queue();
-        let queue = queued.is_empty().then_some(changes);
+        let waits = session.queue();
+        let queue = (!waits.running).then(|| queue.unwrap_or(waits.changes));
         let (read, folding) = match from {
             From::Update(since) => (since, None),
             From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
         };
-        let (written, rested, approvals) = (read, false, 0);
+        // That it has stopped is told to those as well who come later.
+        let (written, rested, told, approvals) = (read, false, 0, 0);
         let follow = Follow { session, written, read, folding, rested, told, activity, approvals, queue };
-        match self.follows.iter_mut().find(|known| Arc::ptr_eq(&known.session, &follow.session)) {
-            Some(known) => *known = follow,
-            None => self.follows.push(follow),
+        self.follows.retain(|known| !Arc::ptr_eq(&known.session, &follow.session));
+        self.follows.push(follow);
+        if self.follows.len() <= D::FOLLOWS {
+            return Ok(());
         }
+        let left = self.follows.remove(0);
+        match self.sender.dialect.left(&left.session) {
+            Some(text) => self.write(text).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Follows a session from `since` on, unless it is followed already.
+    pub(super) async fn join(&mut self, session: Arc<Session>, since: u64) -> Result<(), End> {
+        let known = self.follows.iter().position(|known| Arc::ptr_eq(&known.session, &session));
+        match known.map(|index| self.follows.remove(index)) {
+            Some(known) => self.follows.push(known),
+            None => self.follow(session, From::Update(since), None).await?,
+        }
+        Ok(())
     }
 
     pub(super) async fn advance(&mut self, index: usize) -> Result<bool, End> {
@@ -75,7 +98,10 @@ impl<D: Dialect> Pump<D> {
         let (session, read, told) = (follow.session.clone(), follow.read, follow.told);
         let head = session.head();
         if head.seq > read {
-            let page = session.read_after(read, PAGE).await.map_err(|error| Some(unreadable(&error)))?;
+            let page = match session.read_after(read, PAGE).await {
+                Ok(page) => page,
+                Err(error) => return self.give_up(index, &error).await,
+            };
             let Some(last) = page.last().map(|update| update.seq) else { return Ok(false) };
             let frames = self.sender.dialect.project(&session, &page, head.seq - read);
             self.write_all(index, frames).await?;
@@ -88,12 +114,12 @@ impl<D: Dialect> Pump<D> {
         }
         let changes = session.queue_changes();
         if follow.queue != Some(changes) {
-            let (changes, queued) = session.queue();
-            if let Some(text) = self.sender.dialect.queue(&session, &queued) {
+            let waits = session.queue();
+            if let Some(text) = self.sender.dialect.queue(&session, &waits) {
                 self.write(text).await?;
             }
             if let Some(follow) = self.follows.get_mut(index) {
-                follow.queue = Some(changes);
+                follow.queue = Some(waits.changes);
             }
             return Ok(true);
         }
@@ -135,6 +161,18 @@ impl<D: Dialect> Pump<D> {
         Ok(false)
     }
 
+    /// Follows a session no more that cannot be read. The others go on.
+    async fn give_up(&mut self, index: usize, error: &StoreError) -> Result<bool, End> {
+        if *error == StoreError::Closed {
+            return Err(Some(unreadable(error)));
+        }
+        let Follow { session, .. } = self.follows.remove(index);
+        tracing::error!(%error, session = %session.id(), "a session cannot be read");
+        let text = self.sender.dialect.failed(&session, &format!("This session cannot be read: {error}."));
+        self.write(text).await?;
+        Ok(true)
+    }
+
     /// Follows deleted sessions no more. Who watches the list hears of it there.
     pub(super) async fn end_deleted(&mut self) -> Result<(), End> {
         let gone = |follow: &mut Follow| follow.session.is_deleted();
@@ -159,7 +197,10 @@ impl<D: Dialect> Pump<D> {
         let (session, until) = (follow.session.clone(), follow.read);
         let read = move || (folding.next(), folding);
         let (page, folding) = beside(read).await.ok_or_else(|| Some(unreadable(&StoreError::Closed)))?;
-        let page = page.map_err(|error| Some(unreadable(&error)))?;
+        let page = match page {
+            Ok(page) => page,
+            Err(error) => return self.give_up(index, &error).await,
+        };
         if page.is_empty() {
             if let Some(text) = self.sender.dialect.fold_ends(&session, until) {
                 self.write(text).await?;

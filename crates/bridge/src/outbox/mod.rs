@@ -52,7 +52,10 @@ pub(crate) enum Out {
     /// A response that the inspector does not show, because it is about the inspector.
     Unrecorded(String),
     /// A response, and from there on the updates of the session; what was under way of it is over before the response.
-    Follow { session: Arc<Session>, from: From, answer: Option<String> },
+    /// `queue` is the change of its queue that the response tells of.
+    Follow { session: Arc<Session>, from: From, queue: Option<u64>, answer: Option<String> },
+    /// The updates of a session after `since`, unless it is followed already.
+    Join { session: Arc<Session>, since: u64 },
     /// A response that comes after update `seq` of the session.
     After { session: Arc<Session>, seq: u64, text: String },
     /// From here on, every frame of every connection after number `since`.
@@ -197,13 +200,14 @@ impl<D: Dialect> Pump<D> {
         match order {
             Out::Text(text) => self.write(text).await,
             Out::Unrecorded(text) => self.send(text.into()).await,
-            Out::Follow { session, from, answer } => {
-                self.follow(session, from);
+            Out::Follow { session, from, queue, answer } => {
+                self.follow(session, from, queue).await?;
                 match answer {
                     Some(text) => self.write(text).await,
                     None => Ok(()),
                 }
             }
+            Out::Join { session, since } => self.join(session, since).await,
             Out::After { session, seq, text } => {
                 self.waiting.push((session, seq, text));
                 self.answer().await

@@ -2,9 +2,9 @@
 
 use super::{
     beside,
-    queue::Next,
+    queue::{Next, Waits},
     session::{Session, wake_all},
-    turn::{Queued, Turn, TurnEnd},
+    turn::{Turn, TurnEnd},
 };
 use crate::{error::Fault, store::StoreError};
 use openagents_core::{
@@ -101,13 +101,12 @@ impl Session {
         running
     }
 
-    /// Returns the turns that wait, in their order, with a number that grows with every change.
-    pub(crate) fn queue(&self) -> (u64, Vec<Queued>) {
-        let state = self.lock();
-        (state.queue.changes(), state.queue.waiting())
+    /// Returns whether a turn runs, and which ones wait.
+    pub(crate) fn queue(&self) -> Waits {
+        self.lock().queue.waits()
     }
 
-    /// Returns a number that grows with every change of the turns that wait.
+    /// Returns a number that grows with every change of what runs and waits.
     pub(crate) fn queue_changes(&self) -> u64 {
         self.lock().queue.changes()
     }

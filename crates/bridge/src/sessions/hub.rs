@@ -204,8 +204,10 @@ impl Hub {
 
     /// Returns a row with what only the living know.
     pub(super) fn listed(&self, row: SessionRow) -> Listed {
-        let running = self.live(&row.id).is_some_and(|session| session.head().running);
-        Listed { running, row }
+        let live = self.live(&row.id);
+        let running = live.as_ref().is_some_and(|session| session.head().running);
+        let waiting = live.map_or(0, |session| session.approvals().len());
+        Listed { running, waiting, row }
     }
 
     pub(super) fn live(&self, id: &str) -> Option<Arc<Session>> {

@@ -5,7 +5,7 @@
 use super::{hub::Hub, session::Wake};
 use crate::store::{SessionRow, now_ms};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -21,12 +21,16 @@ const EVERY: Duration = Duration::from_millis(250);
 const ELSEWHERE: Duration = Duration::from_secs(1);
 /// So far back, in milliseconds: their clock is ours, but may be set back.
 const BACK_MS: i64 = 5_000;
+/// Changed sessions that are remembered; who has not heard of more is told to read the list anew.
+const KEPT: usize = 4_096;
 
 /// A session in a list, with what only the living know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) row: SessionRow,
     pub(crate) running: bool,
+    /// Approvals that somebody waits for in it, those of its delegates included.
+    pub(crate) waiting: usize,
 }
 
 /// The changes of a list, as long as anybody watches.
@@ -44,6 +48,10 @@ struct State {
     number: u64,
     /// By session: the number of its last change, and its row; `None` when it is gone.
     rows: HashMap<Arc<str>, (u64, Option<Listed>)>,
+    /// The same sessions by those numbers.
+    order: BTreeMap<u64, Arc<str>>,
+    /// The last change that is not remembered.
+    forgotten: u64,
     /// Sessions that have to be looked at.
     touched: HashSet<Arc<str>>,
     watchers: Vec<Weak<Notify>>,
@@ -74,6 +82,27 @@ pub(crate) struct ListWatch {
 pub(crate) struct ListNews {
     pub(crate) changed: Vec<Listed>,
     pub(crate) removed: Vec<Arc<str>>,
+    /// More has changed than is remembered.
+    pub(crate) reset: bool,
+}
+
+impl State {
+    fn enter(&mut self, id: Arc<str>, row: Option<Listed>) {
+        self.number += 1;
+        if let Some((before, _)) = self.rows.insert(id.clone(), (self.number, row)) {
+            self.order.remove(&before);
+        }
+        self.order.insert(self.number, id);
+        while self.order.len() > KEPT {
+            let Some((number, oldest)) = self.order.pop_first() else { break };
+            self.rows.remove(&oldest);
+            self.forgotten = number;
+        }
+    }
+
+    fn tell(&mut self) {
+        self.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+    }
 }
 
 impl Changes {
@@ -90,8 +119,10 @@ impl Changes {
     /// Sessions are gone.
     pub(super) fn remove(&self, ids: &[String]) {
         if self.is_watched() {
-            let news = ids.iter().map(|id| (id.as_str().into(), None)).collect();
-            self.take(news);
+            let mut state = self.lock();
+            // A change in any case: what was read before is older.
+            ids.iter().for_each(|id| state.enter(id.as_str().into(), None));
+            state.tell();
         }
     }
 
@@ -99,19 +130,23 @@ impl Changes {
         Arc::strong_count(&self.interest) > 1
     }
 
-    fn take(&self, rows: Vec<(Arc<str>, Option<Listed>)>) {
+    /// Takes rows that were read after change `read`.
+    fn take(&self, rows: Vec<Listed>, read: u64) {
         let mut state = self.lock();
         let before = state.number;
-        for (id, row) in rows {
-            if state.rows.get(&id).is_some_and(|(_, known)| *known == row) {
-                continue;
+        for listed in rows {
+            let is_old = |(number, known): &(u64, Option<Listed>)| match known {
+                Some(known) => *known == listed,
+                // Deleted while it was read.
+                None => *number > read,
+            };
+            let id: Arc<str> = listed.row.id.as_str().into();
+            if !state.rows.get(&id).is_some_and(is_old) {
+                state.enter(id, Some(listed));
             }
-            state.number += 1;
-            let number = state.number;
-            state.rows.insert(id, (number, row));
         }
         if state.number != before {
-            state.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+            state.tell();
         }
     }
 
@@ -135,7 +170,7 @@ impl Hub {
     }
 
     /// Returns rows of sessions, as far as they are to be listed.
-    async fn rows(&self, touched: Vec<Arc<str>>, since: i64) -> Vec<(Arc<str>, Option<Listed>)> {
+    async fn rows(&self, touched: Vec<Arc<str>>, since: i64) -> Vec<Listed> {
         let rows = self.read(move |store| {
             let mut rows = store.changed_since(since)?;
             for id in touched {
@@ -147,8 +182,7 @@ impl Hub {
             tracing::warn!(%fault, "the list of sessions cannot be read");
             Vec::new()
         });
-        let listed = |row: SessionRow| (row.id.as_str().into(), Some(self.listed(row)));
-        rows.into_iter().map(listed).collect()
+        rows.into_iter().map(|row| self.listed(row)).collect()
     }
 }
 
@@ -159,20 +193,20 @@ async fn look(hub: Weak<Hub>, changes: Arc<Changes>) {
         // What was told meanwhile is found all the same.
         let _ = timeout(ELSEWHERE, changes.nudge.notified()).await;
         let Some(hub) = hub.upgrade() else { return };
-        let touched: Vec<_> = {
+        let (touched, read): (Vec<_>, _) = {
             let mut state = changes.lock();
             if !changes.is_watched() || hub.stopping().is_cancelled() {
-                (state.is_looked_at, state.rows, state.touched) = Default::default();
+                (state.is_looked_at, state.rows, state.order, state.touched) = Default::default();
                 return;
             }
-            state.touched.drain().collect()
+            (state.touched.drain().collect(), state.number)
         };
         let now = now_ms();
         let since = looked.min(now).saturating_sub(BACK_MS);
         looked = now;
         let rows = hub.rows(touched, since).await;
         drop(hub);
-        changes.take(rows);
+        changes.take(rows, read);
         sleep(EVERY).await;
     }
 }
@@ -198,12 +232,15 @@ impl ListWatch {
         let mut news = ListNews::default();
         {
             let state = self.changes.lock();
-            for (id, (number, row)) in &state.rows {
-                match row {
-                    _ if *number <= self.seen => {}
-                    None => news.removed.push(id.clone()),
-                    Some(listed) if self.wanted.wants(&listed.row) => news.changed.push(listed.clone()),
-                    Some(_) => {}
+            news.reset = self.seen < state.forgotten;
+            let unseen = if news.reset { state.number } else { self.seen };
+            for (_, id) in state.order.range(unseen.saturating_add(1)..) {
+                match state.rows.get(id) {
+                    Some((_, None)) => news.removed.push(id.clone()),
+                    Some((_, Some(listed))) if self.wanted.wants(&listed.row) => {
+                        news.changed.push(listed.clone());
+                    }
+                    _ => {}
                 }
             }
             self.seen = state.number;
@@ -217,5 +254,63 @@ impl ListWatch {
 impl Wanted {
     fn wants(&self, row: &SessionRow) -> bool {
         (self.children || row.parent.is_none()) && self.cwd.as_ref().is_none_or(|cwd| *cwd == row.cwd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{NewSession, Store};
+
+    fn listed(id: &str) -> Listed {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path()).unwrap();
+        let new = NewSession { id: id.to_owned(), cwd: "/demo".into(), mode: "codex".to_owned() };
+        store.create_session(new).unwrap();
+        Listed { row: store.session(id).unwrap().unwrap(), running: false, waiting: 0 }
+    }
+
+    fn watch(changes: &Arc<Changes>) -> ListWatch {
+        let (seen, interest) = (changes.lock().number, changes.interest.clone());
+        let wanted = Wanted::default();
+        ListWatch { changes: changes.clone(), wanted, seen, next: Instant::now(), _interest: interest }
+    }
+
+    fn news(watch: &mut ListWatch) -> Option<ListNews> {
+        watch.next = Instant::now();
+        watch.news()
+    }
+
+    #[test]
+    fn a_session_that_is_deleted_while_its_row_is_read_does_not_come_back() {
+        let changes = Arc::<Changes>::default();
+        let mut watch = watch(&changes);
+        let row = listed("s");
+        for _ in 0..2 {
+            let read = changes.lock().number;
+            changes.remove(&["s".to_owned()]);
+            changes.take(vec![row.clone()], read);
+            let told = news(&mut watch).unwrap();
+            assert_eq!((told.removed, told.changed), (vec!["s".into()], vec![]));
+        }
+        // One that has the same id later is another one.
+        let read = changes.lock().number;
+        changes.take(vec![row.clone()], read);
+        assert_eq!(news(&mut watch).unwrap().changed, [row]);
+    }
+
+    #[test]
+    fn who_has_not_heard_of_more_than_is_kept_reads_the_list_anew() {
+        let changes = Arc::<Changes>::default();
+        let (mut late, mut later) = (watch(&changes), watch(&changes));
+        let ids: Vec<String> = (0..=KEPT).map(|n| n.to_string()).collect();
+        changes.remove(&ids[..KEPT]);
+        assert_eq!(news(&mut late).unwrap().removed.len(), KEPT);
+        changes.remove(&ids[KEPT..]);
+        assert_eq!(news(&mut late).unwrap().removed, [Arc::from(ids[KEPT].as_str())]);
+        assert_eq!(news(&mut later), Some(ListNews { reset: true, ..ListNews::default() }));
+        assert_eq!(news(&mut later), None);
+        let state = changes.lock();
+        assert_eq!((state.rows.len(), state.order.len()), (KEPT, KEPT));
     }
 }

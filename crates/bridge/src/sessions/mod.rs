@@ -28,9 +28,10 @@ pub(crate) use folding::{Folded, Folding, StoredLog};
 pub(crate) use hub::Hub;
 pub(crate) use listing::{ListNews, ListWatch, Listed, Wanted};
 pub(crate) use modes::{DEFAULT_MODE, Mode};
+pub(crate) use queue::Waits;
 pub use running::Explore;
 pub(crate) use session::{Session, Wake};
-pub(crate) use turn::{By, Queued, Said, Ticket, TurnEnd, TurnRequest};
+pub(crate) use turn::{By, Said, Ticket, TurnEnd, TurnRequest};
 
 /// Runs blocking work beside the event loop. `None` when it panicked or the runtime is going down.
 pub(crate) async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {

@@ -18,8 +18,18 @@ pub(super) struct Queue {
     dropped: Vec<Turn>,
     /// How often somebody has cancelled.
     cancels: u64,
-    /// How often those that wait have changed.
+    /// How often has changed whether a turn runs, and which ones wait.
     changes: u64,
+}
+
+/// Whether a turn runs, and which ones wait behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// Grows with every change.
+    pub(crate) changes: u64,
+    pub(crate) running: bool,
+    /// In their order.
+    pub(crate) queued: Vec<Queued>,
 }
 
 /// The place of a turn in the queue from the moment its prompt is shown: whoever sees it may cancel it.
@@ -43,14 +53,15 @@ impl Queue {
         self.running.is_some()
     }
 
-    /// Returns a number that grows with every change of those that wait.
+    /// Returns a number that grows with every change of what runs and waits.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns what is shown of those that wait, in their order.
-    pub(super) fn waiting(&self) -> Vec<Queued> {
-        self.waiting.iter().map(|turn| turn.queued.clone()).collect()
+    /// Returns what is shown of it.
+    pub(super) fn waits(&self) -> Waits {
+        let queued = self.waiting.iter().map(|turn| turn.queued.clone()).collect();
+        Waits { changes: self.changes, running: self.is_running(), queued }
     }
 
     /// Takes out one that waits.
@@ -86,6 +97,7 @@ impl Queue {
             token.cancel();
         }
         self.running = Some(token.clone());
+        self.changes += 1;
         Some(Next::Run(turn, token))
     }
 
@@ -96,7 +108,7 @@ impl Queue {
             return Some(Next::Drop(std::mem::take(&mut self.dropped)));
         }
         let next = self.waiting.pop_front().map(|turn| (turn, stopping.child_token()));
-        self.changes += u64::from(next.is_some());
+        self.changes += u64::from(next.is_some() || self.running.is_some());
         self.running = next.as_ref().map(|(_, token)| token.clone());
         next.map(|(turn, token)| Next::Run(turn, token))
     }
@@ -148,7 +160,8 @@ mod tests {
             let place = queue.admit().unwrap();
             queue.enqueue(turn, place, &stopping);
         }
-        let waiting = |queue: &Queue| queue.waiting().into_iter().map(|turn| turn.id).collect::<Vec<_>>();
+        let waiting =
+            |queue: &Queue| queue.waits().queued.into_iter().map(|turn| turn.id).collect::<Vec<_>>();
         assert_eq!(waiting(&queue), ids[1..]);
         let before = queue.changes();
         assert!(queue.remove(&ids[0]).is_none(), "it runs");
@@ -158,5 +171,17 @@ mod tests {
         assert_eq!((waiting(&queue), queue.changes()), (vec![ids[1].clone(), ids[3].clone()], before + 1));
         assert!(matches!(queue.next(&stopping), Some(Next::Run(turn, _)) if turn.queued.id == ids[1]));
         assert_eq!((waiting(&queue), queue.changes()), (vec![ids[3].clone()], before + 2));
+    }
+
+    #[test]
+    fn whether_a_turn_runs_is_a_change_too() {
+        let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
+        let shown = |queue: &Queue| (queue.changes(), queue.waits().running);
+        assert_eq!(shown(&queue), (0, false));
+        let place = queue.admit().unwrap();
+        queue.enqueue(turn(), place, &stopping);
+        assert_eq!(shown(&queue), (1, true));
+        queue.next(&stopping);
+        assert_eq!(shown(&queue), (2, false));
     }
 }

@@ -10,6 +10,7 @@ use super::{
     unfinished::Unfinished,
 };
 use crate::{
+    error::Fault,
     policy::Policy,
     store::{ApprovalChange, Decided, Parent, SessionRow, Store, StoreError, Stored},
 };
@@ -189,12 +190,21 @@ impl Session {
         self.lock().mode.clone()
     }
 
-    /// Sets who answers from the next prompt on. Blocks while the store is behind.
-    pub(crate) fn set_mode(self: &Arc<Self>, mode: &str) {
+    /// Sets who answers from the next prompt on. It is stored when this returns; otherwise nothing has changed.
+    pub(crate) async fn set_mode(self: &Arc<Self>, mode: &str) -> Result<(), Fault> {
+        let (session, mode) = (self.clone(), mode.to_owned());
+        Ok(beside(move || session.store_mode(&mode)).await.unwrap_or(Err(StoreError::Closed))?)
+    }
+
+    fn store_mode(self: &Arc<Self>, mode: &str) -> Result<(), StoreError> {
         let _order = self.setting_mode.lock().unwrap_or_else(PoisonError::into_inner);
         // At once, not when it is stored: the next prompt may be here before that.
-        self.lock().mode = mode.into();
-        self.append(vec![SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() })]);
+        let before = std::mem::replace(&mut self.lock().mode, mode.into());
+        let (done, stored) = sync_channel(1);
+        let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
+        // There is room for the one answer.
+        self.append_then(vec![change], move |result| drop(done.try_send(result)));
+        stored.recv().unwrap_or(Err(StoreError::Closed)).inspect_err(|_| self.lock().mode = before)
     }
 
     /// Returns what the running turn is doing, and a number that grows with every change.
@@ -255,12 +265,29 @@ impl Session {
 
     /// Queues updates for the log; readers see them once they are on disk. Blocks while the store is behind.
     pub(crate) fn append(self: &Arc<Self>, updates: Vec<SessionUpdate>) {
+        self.append_then(updates, drop);
+    }
+
+    /// `done` is told how it went, unless the store is closed.
+    fn append_then(
+        self: &Arc<Self>,
+        updates: Vec<SessionUpdate>,
+        done: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) {
         let mut mirror = self.mirror();
         let copy = mirror.as_mut().map(|mirror| mirror.copy(&updates));
         let session = self.clone();
-        let queued = self.store.append_then(self.id.clone(), updates, move |appended| match appended {
-            Ok(appended) => session.publish(appended.rows),
-            Err(error) => session.fail(&error),
+        let queued = self.store.append_then(self.id.clone(), updates, move |appended| {
+            done(match appended {
+                Ok(appended) => {
+                    session.publish(appended.rows);
+                    Ok(())
+                }
+                Err(error) => {
+                    session.fail(&error);
+                    Err(error)
+                }
+            });
         });
         if let Err(error) = queued {
             self.fail(&error);
@@ -374,7 +401,6 @@ impl Session {
     }
 
     fn publish(&self, rows: Vec<Arc<Stored>>) {
-        self.changes.touch(&self.id);
         let mut state = self.lock();
         for row in rows {
             if row.seq != state.seq + 1 {
@@ -395,6 +421,9 @@ impl Session {
             state.tail_bytes -= oldest.bytes;
         }
         wake_all(&mut state);
+        drop(state);
+        // Last: whoever looks finds all of it.
+        self.changes.touch(&self.id);
     }
 
     fn fail(&self, error: &StoreError) {
