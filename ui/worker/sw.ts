@@ -55,13 +55,24 @@ async function forget(): Promise<void> {
 /** The page as the bridge has it now; the one that is kept where no bridge answers. */
 async function newest(request: Request): Promise<Response> {
   try {
-    const response = await fetch(request, { signal: AbortSignal.timeout(PATIENCE) });
+    const response = await begun(request);
     // A proxy before a bridge that is gone answers for it.
     if (response.status < 500) return response;
   } catch {
     // There is no network, or no bridge.
   }
   return kept(new Request(START));
+}
+
+/** What the bridge answers, if it begins to in time; a slow network may take longer for the rest. */
+async function begun(request: Request): Promise<Response> {
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), PATIENCE);
+  try {
+    return await fetch(request, { signal: patience.signal });
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function kept(request: Request): Promise<Response> {

@@ -17,6 +17,16 @@ test('of a long session the end is kept, and the log begins anew', () => {
   expect([kept.cut, kept.fold.seq, kept.fold.title, kept.fold.rows.map((row) => row.key)]).toEqual([true, 0, 'T', ['u1', 'u2']]);
 });
 
+test('each row is measured once', () => {
+  const long = fold('one', 'two');
+  let measured = 0;
+  const counted = { ...long.rows[0], toJSON: () => (measured += 1) } as unknown as Fold['rows'][number];
+  const first = { ...long, rows: [counted] };
+  keepable(first);
+  keepable({ ...first, rows: [counted, ...long.rows] });
+  expect(measured).toBe(1);
+});
+
 test.each([
   ['twenty are kept', Array.from({ length: 22 }, (_, at) => ({ id: `${at}`, bytes: 1 })), ['20', '21']],
   ['five megabytes are kept', Array.from({ length: 4 }, (_, at) => ({ id: `${at}`, bytes: 2_000_000 })), ['2', '3']],

@@ -1,14 +1,27 @@
 import { emptyFold, type Fold } from '../session/fold';
+import type { Row } from '../timeline/rows';
 
 /** What one session may hold: with more, only its end is kept. In characters of JSON. */
 export const MOST_OF_ONE = 1_000_000;
+
+/** Rows are replaced when they change, so each is measured once. */
+const sizes = new WeakMap<Row, number>();
+
+function sizeOf(row: Row): number {
+  let size = sizes.get(row);
+  if (size === undefined) {
+    size = JSON.stringify(row).length;
+    sizes.set(row, size);
+  }
+  return size;
+}
 
 /** What is kept of a session: all of it where that is not too much, else its last rows. */
 export function keepable(fold: Readonly<Fold>, most = MOST_OF_ONE): { fold: Fold; bytes: number; cut: boolean } {
   let bytes = 0;
   let from = fold.rows.length;
   while (from > 0) {
-    const size = JSON.stringify(fold.rows[from - 1]).length;
+    const size = sizeOf(fold.rows[from - 1] as Row);
     if (bytes + size > most) break;
     bytes += size;
     from -= 1;

@@ -4,8 +4,12 @@ import type { Sessions } from '../session/sessions.svelte';
 import { keepable } from './cut';
 import { Shelf, type KeptItem } from './shelf';
 
-/** A running session is written no more often than this; a link that is looked for longer than this counts as none. In milliseconds. */
+/**
+ * A session is written no more often than this, at rest and while it runs; a link that is looked for longer than this
+ * counts as none. In milliseconds.
+ */
 const PAUSE = 2_000;
+const PAUSE_RUNNING = 10_000;
 const PATIENCE = 1_500;
 
 /** Keeps the sessions that a person has looked at, and shows them while there is no link. */
@@ -13,7 +17,7 @@ export class Offline {
   readonly #link: Link;
   readonly #sessions: Sessions;
   readonly #shelf = new Shelf();
-  #due: { session: Session; timer: ReturnType<typeof setTimeout> } | null = null;
+  #due: { session: Session; running: boolean; timer: ReturnType<typeof setTimeout> } | null = null;
 
   constructor(link: Link, sessions: Sessions) {
     this.#link = link;
@@ -57,9 +61,15 @@ export class Offline {
     if (session === null || this.#link.state.name !== 'live' || !session.caughtUp || session.seenAt !== null) return;
     // Read so that this runs again with every change.
     if (session.updates === 0 && session.rows.length === 0) return;
-    if (this.#due?.session === session) return;
-    void this.#write();
-    this.#due = { session, timer: setTimeout(() => void this.#write(), PAUSE) };
+    const running = session.working;
+    if (this.#due?.session === session) {
+      if (running || !this.#due.running) return;
+      // What the turn came to is not put off as long as what it is at.
+      clearTimeout(this.#due.timer);
+    } else {
+      void this.#write();
+    }
+    this.#due = { session, running, timer: setTimeout(() => void this.#write(), running ? PAUSE_RUNNING : PAUSE) };
   }
 
   async #write(): Promise<void> {

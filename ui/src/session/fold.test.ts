@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Approval } from '../connection/agents-wire';
 import type { SessionUpdate, Summary, Update } from '../connection/wire';
 import { findRow, type Row, type ToolRow } from '../timeline/rows';
-import { apply, emptyFold, settle, type Fold } from './fold';
+import { apply, applyFolded, emptyFold, publish, settle, type Fold } from './fold';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
 const said = (value: string, meta: object = {}): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), _meta: { openagents: meta } });
@@ -36,6 +36,7 @@ function numbered(updates: SessionUpdate[], from = 1): Update[] {
 function folded(...updates: SessionUpdate[]): Fold {
   const fold = emptyFold();
   for (const update of numbered(updates)) apply(fold, update);
+  publish(fold);
   return fold;
 }
 
@@ -273,6 +274,7 @@ describe('delegates', () => {
     const all = numbered([call('d', 'delegate.run'), ...updates]);
     all.slice(1).forEach((update) => (update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } }));
     for (const update of all) apply(fold, update);
+    publish(fold);
     return fold;
   }
 
@@ -292,7 +294,21 @@ describe('delegates', () => {
   test('end with the turn that set them to work', () => {
     const fold = delegating(call('c'));
     settle(fold);
+    publish(fold);
     expect(only(fold)).toMatchObject({ state: 'unfinished', delegate: { rows: [{ state: 'unfinished' }] } });
+  });
+
+  test('are copied once for many updates, not for each', () => {
+    const fold = delegating(said('one'));
+    const before = (only(fold) as ToolRow).delegate?.rows;
+    const more = numbered([said('two', { ended: true }), call('c'), news('c', 'completed')], 3);
+    for (const update of more) {
+      update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } };
+      apply(fold, update);
+      expect((only(fold) as ToolRow).delegate?.rows).toBe(before);
+    }
+    publish(fold);
+    expect((only(fold) as ToolRow).delegate?.rows).toMatchObject([{ text: 'onetwo' }, { callId: 'c', state: 'done' }]);
   });
 
   test('may be heard of before their call', () => {
@@ -300,6 +316,7 @@ describe('delegates', () => {
     const [update] = numbered([said('hello')]) as [Update];
     update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } };
     apply(fold, update);
+    publish(fold);
     expect(only(fold)).toMatchObject({ kind: 'tool', callId: 'd', delegate: { rows: [{ text: 'hello' }] } });
   });
 });
@@ -324,6 +341,18 @@ describe('thoughts', () => {
   test('last until something else follows', () => {
     expect(folded(thinks('a'), thinks('b'), said('c')).rows[0]).toMatchObject({ kind: 'thought', text: 'ab', ts: 1010, endedAt: 1030 });
     expect(folded(thinks('a')).rows[0]).not.toHaveProperty('endedAt');
+  });
+
+  test('are the same in a folded log: news of a call stands between two of them, and is folded where the call began', () => {
+    const whole = folded(call('c'), thinks('a'), thinks('b'), news('c', 'completed'), thinks('c'), said('d'));
+    const short = emptyFold();
+    const [announced, a, c, d] = numbered([{ ...call('c'), status: 'completed' } as SessionUpdate, thinks('ab'), thinks('c'), said('d')]);
+    for (const [update, seq] of [[announced, 4], [a, 3], [c, 5], [d, 6]] as [Update, number][]) {
+      applyFolded(short, { ...update, seq, params: { ...update.params, _meta: { openagents: { seq, folded: true } } } });
+    }
+    const shown = ({ rows }: Fold): unknown[] => rows.map((row) => (row.kind === 'tool' ? [row.kind, row.state] : [row.kind, row.text, row.kind === 'thought' && row.endedAt !== undefined]));
+    expect(shown(short)).toEqual(shown(whole));
+    expect(shown(whole)).toEqual([['tool', 'done'], ['thought', 'ab', true], ['thought', 'c', true], ['message', 'd', false]]);
   });
 
   test('are over when their turn is', () => {

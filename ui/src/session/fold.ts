@@ -16,7 +16,10 @@ export interface Asked {
   approval: Approval;
 }
 
-/** What a session looks like after a part of its log. Grown in place by `apply`; rows are replaced, never changed, but for the list of their entries. */
+/**
+ * What a session looks like after a part of its log. Grown in place by `apply`; rows are replaced, never changed, but for
+ * the list of their entries. Rows of delegates are shown by `publish`.
+ */
 export interface Fold {
   rows: Row[];
   plan: PlanView | null;
@@ -36,6 +39,8 @@ export interface Fold {
   asked: Map<string, Asked>;
   /** What each delegate does, by the call that set it to work. */
   delegates: Map<string, Fold>;
+  /** Calls whose delegates have done something since `publish`. */
+  touched: Set<string>;
   /** The session of a delegate; null for the session itself. */
   delegate: string | null;
   /** Begins the key of every row, so that rows of delegates are told apart. */
@@ -55,6 +60,7 @@ export function emptyFold(): Fold {
     open: new Set(),
     asked: new Map(),
     delegates: new Map(),
+    touched: new Set(),
     delegate: null,
     prefix: '',
   };
@@ -90,14 +96,26 @@ export function settle(fold: Fold): void {
   fold.working = false;
   fold.open.clear();
   if (fold.plan !== null) fold.plan = stilled(fold.plan);
-  fold.delegates.forEach(settle);
+  for (const [callId, child] of fold.delegates) {
+    settle(child);
+    fold.touched.add(callId);
+  }
   fold.rows = fold.rows.map((row) => {
     if (row.kind === 'thought') return { ...row, endedAt: row.endedAt ?? row.ts };
     if (row.kind !== 'tool') return row;
-    const child = fold.delegates.get(row.callId);
-    const settled = child === undefined || row.delegate === undefined ? row : { ...row, delegate: { ...row.delegate, rows: child.rows.slice() } };
-    return row.state === 'pending' || row.state === 'running' ? { ...settled, state: 'unfinished' } : settled;
+    return row.state === 'pending' || row.state === 'running' ? { ...row, state: 'unfinished' } : row;
   });
+}
+
+/** Shows what delegates have done. Called once for many updates: it copies the list of their rows. */
+export function publish(fold: Fold): void {
+  for (const callId of fold.touched) {
+    const [index, child] = [fold.calls.get(callId), fold.delegates.get(callId)];
+    const row = index === undefined ? undefined : fold.rows[index];
+    if (index === undefined || child === undefined || child.delegate === null || row?.kind !== 'tool') continue;
+    fold.rows[index] = { ...row, delegate: { sessionId: child.delegate, rows: child.rows.slice(), mode: child.mode } };
+  }
+  fold.touched.clear();
 }
 
 /** What a delegate does belongs to the row of the call that set it to work. */
@@ -113,7 +131,7 @@ function delegated(fold: Fold, callId: string, sessionId: string, at: Update): v
   child.delegate = sessionId;
   child.updates += 1;
   take(child, at.params.update, at);
-  fold.rows[index] = { ...row, delegate: { sessionId, rows: child.rows.slice(), mode: child.mode } };
+  fold.touched.add(callId);
 }
 
 function take(fold: Fold, body: SessionUpdate, at: Update): void {
@@ -137,6 +155,8 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
       endThought(fold, at);
       return message(fold, body, at);
     case 'agent_thought_chunk':
+      // One that is folded is whole: what stood between two of them may be folded elsewhere.
+      if (at.params._meta?.openagents?.folded === true) endThought(fold, at);
       return thought(fold, body, at);
     case 'session_info_update':
       fold.title = body.title ?? fold.title;

@@ -4,7 +4,7 @@ import { openagents, type Activity, type AttachResult, type PromptMeta, type Upd
 import { EXPLORER_MODE } from '../agents/modes';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from '../timeline/rows';
-import { apply, emptyFold, settle, type Asked, type Fold } from './fold';
+import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
 import { beginSnapshot, endSnapshot, takeFolded, type Snapshot } from './snapshot';
 
 /** A prompt that this page has sent and that its bridge has not answered. */
@@ -293,6 +293,7 @@ export class Session {
       settle(fold);
       if (this.#sent.length === 0) this.waitingSince = null;
     }
+    publish(fold);
     this.rows = fold.rows.slice();
     this.plan = fold.plan;
     this.waiting = [...fold.asked.values()].filter(({ approval }) => approval.state === 'pending');
