@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Tab } from './browser.mjs';
+import { approval, call, Played } from './played.mjs';
 import { browser, server } from './stage.mjs';
 
 async function installed() {
@@ -61,5 +62,59 @@ test('a page that is older than the one that is served says so', async () => {
   await reload.click();
   await tab.live();
   await reload.waitFor({ state: 'detached' });
+  await tab.close();
+});
+
+test('an approval that waits while nobody looks is notified, opens its session by a click, and is withdrawn with its answer', async () => {
+  const tab = await Tab.open(browser, { size: 'phone', workers: 'allow', permissions: ['notifications'] });
+  const { page } = tab;
+  const played = await Played.on(page);
+  await page.goto(server.address);
+  await tab.live();
+  await page.waitForFunction(() => navigator.serviceWorker.controller?.state === 'activated');
+  await tab.explore();
+  await tab.atRest();
+  played.follow(page);
+  const looks = (state) =>
+    page.evaluate((state) => {
+      Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, state);
+  const shows = (expected) =>
+    page.waitForFunction(async (expected) => {
+      const registration = await navigator.serviceWorker.ready;
+      const shown = await registration.getNotifications();
+      return JSON.stringify(shown.map(({ tag, title, body }) => [tag, title, body])) === JSON.stringify(expected);
+    }, expected);
+  const told = [['approval-run', 'Codex is waiting', 'Run cargo test']];
+
+  // One that an earlier page showed, and that waits no more.
+  await page.evaluate(async () => (await navigator.serviceWorker.ready).showNotification('Codex is waiting', { tag: 'approval-old', data: { sessionId: 'old' } }));
+  await looks('hidden');
+  await shows([]);
+
+  played.update(call('run', { name: 'shell', title: 'cargo test', kind: 'execute' }));
+  played.update(approval('run', {}));
+  await shows(told);
+
+  // The page that is clicked to is told which session: nobody can press a notification of a browser without a screen.
+  await page.evaluate(() => (location.hash = ''));
+  const [worker] = tab.context.serviceWorkers();
+  await worker.evaluate(async () => {
+    const [notification] = await self.registration.getNotifications();
+    const click = new NotificationEvent('notificationclick', { notification });
+    // One that no person caused may not put off the worker's end, nor bring a window to the front.
+    click.waitUntil = (shown) => void shown.catch(() => undefined);
+    self.dispatchEvent(click);
+  });
+  await page.waitForFunction((hash) => location.hash === hash, `#session=${encodeURIComponent(played.session)}`);
+  await shows([]);
+
+  // Seen, it is taken back; out of sight again it is told again, and answered it is over.
+  await looks('visible');
+  await looks('hidden');
+  await shows(told);
+  played.update(approval('run', { state: 'answered', optionId: 'allow', by: 'Desktop', at: Date.now() }));
+  await shows([]);
   await tab.close();
 });

@@ -2,6 +2,7 @@ import './connection/no-eval';
 import { mount } from 'svelte';
 import App from './App.svelte';
 import { sessionFragment } from './backend/fragment';
+import { beginNotifications } from './install/notifications';
 import { registerWorker } from './install/worker';
 import './theme/tokens.css';
 import './theme/base.css';
@@ -9,6 +10,7 @@ import './theme/base.css';
 const target = document.getElementById('app');
 if (target === null) throw new Error('index.html has no #app');
 
+beginNotifications();
 registerWorker((sessionId) => (location.hash = sessionFragment(sessionId)));
 
 export default mount(App, { target });

@@ -17,6 +17,15 @@ export function notificationState(): NotificationState {
   return Notification.permission === 'default' ? 'ask' : Notification.permission;
 }
 
+/** Says how that stands now and whenever it changes: a worker may take the page over long after it is drawn. Returns what ends it. */
+export function watchNotifications(told: (state: NotificationState) => void): () => void {
+  const tell = (): void => told(notificationState());
+  tell();
+  if (!('serviceWorker' in navigator)) return () => undefined;
+  navigator.serviceWorker.addEventListener('controllerchange', tell);
+  return () => navigator.serviceWorker.removeEventListener('controllerchange', tell);
+}
+
 /** Has to be called from a person's press of a button. */
 export async function askForNotifications(): Promise<NotificationState> {
   if (notificationState() === 'ask') await Notification.requestPermission();
@@ -26,12 +35,25 @@ export async function askForNotifications(): Promise<NotificationState> {
 /** Told of and not answered. */
 const waiting = new Map<string, WaitingApproval>();
 
-document.addEventListener('visibilitychange', () => {
-  for (const approval of waiting.values()) {
-    if (document.visibilityState === 'visible') takeBack(approval.id);
-    else show(approval);
-  }
-});
+/** Follows the page from now on. */
+export function beginNotifications(): void {
+  const catchUp = (): void => {
+    if (document.visibilityState !== 'visible') waiting.forEach(show);
+    sweep();
+  };
+  document.addEventListener('visibilitychange', catchUp);
+  if ('serviceWorker' in navigator) navigator.serviceWorker.addEventListener('controllerchange', catchUp);
+  sweep();
+}
+
+/** Takes back what tells of nothing any more, by whatever page it was shown: that one may have been ended before it could. */
+function sweep(): void {
+  reach(async (registration) => {
+    for (const notification of await registration.getNotifications()) {
+      if (document.visibilityState === 'visible' || !waiting.has(notification.tag)) notification.close();
+    }
+  });
+}
 
 /** Tells of an approval that waits, as soon as the page is out of sight. Told of again, it replaces its notification. */
 export function notifyApproval(approval: WaitingApproval): void {
