@@ -261,3 +261,27 @@ test('decisions are listed in the debug panel, with their reasons', async () => 
   await page.getByText('You asked Codex to do it.').waitFor({ state: 'detached' });
   await tab.close();
 });
+
+test('a person who scrolls up slowly while rows come in is not pulled down, and comes back by the button', async () => {
+  const { tab, page, played } = await stage();
+  const more = (n) => played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
+  played.update(asked('Look'));
+  for (let n = 0; n < 40; n += 1) more(n);
+  await page.getByText("'needle 39'").waitFor();
+  const rest = () => page.locator('.timeline .scroll').evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight);
+  assert.ok((await rest()) < 4, 'the newest row is in sight');
+  await page.locator('.timeline .scroll').hover();
+  for (let n = 40; n < 70; n += 1) {
+    await page.mouse.wheel(0, -12);
+    more(n);
+    await page.evaluate(() => new Promise((after) => requestAnimationFrame(() => requestAnimationFrame(after))));
+  }
+  await page.getByRole('button', { name: 'Latest' }).waitFor();
+  assert.ok((await rest()) > 300, 'what is read stays where it is');
+  await page.getByRole('button', { name: 'Latest' }).click();
+  await page.getByText("'needle 69'").waitFor();
+  more(70);
+  await page.getByText("'needle 70'").waitFor();
+  assert.ok((await rest()) < 4, 'the newest row is followed again');
+  await tab.close();
+});
