@@ -4,7 +4,7 @@
 use crate::{
     access::Pass,
     error::BridgeError,
-    http::Caller,
+    http::{Caller, Listener},
     limits::{Refusal, one_address},
     shared::Shared,
 };
@@ -69,10 +69,15 @@ impl Token {
     }
 }
 
-/// Returns what a request may do by the token that it carries: the one for local use, or a device's.
-pub(crate) fn pass(shared: &Shared, headers: &HeaderMap) -> Option<Arc<Pass>> {
+/// Returns what a request may do by the token that it carries: a device's, or the one for local use, which is good for
+/// what comes from this machine itself and for nothing that a proxy or the network brings.
+pub(crate) fn pass(shared: &Shared, caller: &Caller, headers: &HeaderMap) -> Option<Arc<Pass>> {
     let token = token(headers)?;
-    if shared.token.is(token) { Some(shared.devices.local()) } else { shared.devices.admit(token) }
+    if shared.token.is(token) {
+        let is_here = caller.listener == Listener::Loopback && !shared.hosts.is_proxied(headers);
+        return is_here.then(|| shared.devices.local());
+    }
+    shared.devices.admit(token)
 }
 
 /// A new token: 64 hexadecimal digits.
@@ -146,8 +151,13 @@ pub(crate) async fn hold_back(shared: &Shared, caller: &Caller) -> Option<Refusa
 
 /// Slows down those who guess. Only failures wait; a valid token is never delayed.
 #[derive(Debug, Default)]
-pub(crate) struct BackOff {
-    failures: Mutex<HashMap<IpAddr, (u32, Instant)>>,
+pub(crate) struct BackOff(Mutex<Failures>);
+
+#[derive(Debug, Default)]
+struct Failures {
+    of: HashMap<IpAddr, (u32, Instant)>,
+    /// When those that are over were taken out last.
+    swept: Option<Instant>,
 }
 
 /// The first failure waits this long, each further one twice as long.
@@ -155,18 +165,26 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(5);
 /// After so much quiet an address starts afresh.
 const FORGET: Duration = Duration::from_secs(60);
-/// Addresses that are remembered.
+/// Addresses that are remembered; when there are more, the others wait longest.
 const ADDRESSES: usize = 1024;
+/// How often room is looked for when there is none.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 impl BackOff {
     /// Counts a failure of `address` and returns how long its answer has to wait.
     pub(crate) fn failed(&self, address: IpAddr) -> Duration {
-        let now = Instant::now();
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= ADDRESSES {
-            failures.retain(|_, (_, last)| now.duration_since(*last) < FORGET);
+        let (now, address) = (Instant::now(), one_address(address));
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.of.len() >= ADDRESSES && !failures.of.contains_key(&address) {
+            if failures.swept.is_none_or(|swept| now.duration_since(swept) >= SWEEP_EVERY) {
+                failures.swept = Some(now);
+                failures.of.retain(|_, (_, last)| now.duration_since(*last) < FORGET);
+            }
+            if failures.of.len() >= ADDRESSES {
+                return MAX_DELAY;
+            }
         }
-        let (count, last) = failures.entry(one_address(address)).or_insert((0, now));
+        let (count, last) = failures.of.entry(address).or_insert((0, now));
         if now.duration_since(*last) >= FORGET {
             *count = 0;
         }
@@ -240,5 +258,20 @@ mod tests {
         assert_eq!(back_off.failed(IpAddr::from([127, 0, 0, 2])), FIRST_DELAY);
         tokio::time::advance(FORGET).await;
         assert_eq!(back_off.failed(address), FIRST_DELAY);
+    }
+
+    /// The map grew beyond its bound, and every failure went through all of it.
+    #[tokio::test(start_paused = true)]
+    async fn failures_of_many_addresses_do_not_fill_the_memory() {
+        let back_off = BackOff::default();
+        let address = |n: u32| IpAddr::from((0x0A00_0000 + n).to_be_bytes());
+        for n in 0..ADDRESSES as u32 {
+            assert_eq!(back_off.failed(address(n)), FIRST_DELAY);
+        }
+        assert_eq!(back_off.failed(address(1 << 20)), MAX_DELAY);
+        assert_eq!(back_off.failed(address(0)), FIRST_DELAY * 2);
+        assert_eq!(back_off.0.lock().unwrap().of.len(), ADDRESSES);
+        tokio::time::advance(FORGET).await;
+        assert_eq!(back_off.failed(address(1 << 20)), FIRST_DELAY);
     }
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 use axum::http::{HeaderMap, HeaderValue, header};
 use std::{
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
@@ -69,9 +69,12 @@ impl Hosts {
         if self.is_ours(headers, listener, port) { Verdict::Welcome } else { Verdict::WrongOrigin }
     }
 
-    /// Returns whether a private network's proxy brought the request: it is not from this machine, though its socket is.
+    /// Returns whether a proxy brought the request, that of a private network for example: it is not from this machine,
+    /// though its socket is.
     pub(crate) fn is_proxied(&self, headers: &HeaderMap) -> bool {
-        self.asked(headers, Listener::Loopback).is_some_and(|(kind, _)| kind == Kind::Private)
+        let is_private =
+            self.asked(headers, Listener::Loopback).is_some_and(|(kind, _)| kind == Kind::Private);
+        is_private || headers.keys().any(|name| is_of_proxy(name.as_str()))
     }
 
     fn is_ours(&self, headers: &HeaderMap, listener: Listener, port: u16) -> bool {
@@ -131,6 +134,21 @@ enum Kind {
     Loopback,
     Network,
     Private,
+}
+
+/// Returns whether a header is one that proxies write, and nobody else.
+fn is_of_proxy(name: &str) -> bool {
+    name.starts_with("x-forwarded-")
+        || matches!(name, "forwarded" | "via" | "x-real-ip" | "cf-connecting-ip" | "true-client-ip")
+}
+
+/// Returns the address that the nearest proxy says it forwards for. Anybody can write that: it is shown, and tells those
+/// apart who fail, and nobody is trusted for it.
+pub(crate) fn forwarded_for(headers: &HeaderMap) -> Option<IpAddr> {
+    let last = headers.get_all("x-forwarded-for").into_iter().next_back()?.to_str().ok()?;
+    let last = last.rsplit(',').next()?.trim();
+    let address = last.parse().or_else(|_| last.parse().map(|socket: SocketAddr| socket.ip()));
+    address.ok().map(|address| address.to_canonical())
 }
 
 /// Returns whether any page, ours included, sent the request.
@@ -333,5 +351,43 @@ mod tests {
     fn a_tunnel_keeps_its_port() {
         let tunnel = headers(&[(header::HOST, "localhost:8000"), (header::ORIGIN, "http://localhost:8000")]);
         assert_eq!(hosts().origin(&tunnel, Listener::Loopback, 9099), Verdict::Welcome);
+    }
+
+    /// A proxy that writes another `Host` made everybody somebody at this machine.
+    #[test]
+    fn a_proxy_that_rewrites_the_host_is_one_still() {
+        for name in
+            ["forwarded", "x-forwarded-for", "X-Forwarded-Proto", "via", "x-real-ip", "cf-connecting-ip"]
+        {
+            let mut headers = headers(&[(header::HOST, "127.0.0.1:9099")]);
+            headers
+                .insert(header::HeaderName::try_from(name).unwrap(), HeaderValue::from_static("203.0.113.9"));
+            assert!(hosts().is_proxied(&headers), "{name}");
+        }
+    }
+
+    #[test]
+    fn whom_a_proxy_forwards_for() {
+        for (values, expected) in [
+            (&[][..], None),
+            (&["203.0.113.9"], Some("203.0.113.9")),
+            // The last one was written by the proxy that is nearest, the others by whoever liked to.
+            (&["10.0.0.1, 203.0.113.9"], Some("203.0.113.9")),
+            (&["10.0.0.1", "203.0.113.9:51234"], Some("203.0.113.9")),
+            (&["::ffff:203.0.113.9"], Some("203.0.113.9")),
+            (&["[2001:db8::1]:7"], Some("2001:db8::1")),
+            (&["203.0.113.9, unknown"], None),
+            (&[""], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("x-forwarded-for", HeaderValue::from_str(value).unwrap());
+            }
+            assert_eq!(
+                forwarded_for(&headers),
+                expected.map(|address| address.parse().unwrap()),
+                "{values:?}"
+            );
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderValue, Method, StatusCode, Version, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::any,
@@ -38,6 +38,7 @@ pub enum Listener {
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) listener: Listener,
+    /// Whom a proxy says it forwards for, where one does.
     pub(crate) address: IpAddr,
     pub(crate) stranger: Stranger,
     /// Cancelled when its listener is closed: its sockets end.
@@ -76,6 +77,13 @@ async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, nex
     {
         request.headers_mut().insert(header::HOST, host);
     }
+    if listener(&request) == Listener::Loopback
+        && shared.hosts.is_proxied(request.headers())
+        && let Some(address) = guard::forwarded_for(request.headers())
+        && let Some(caller) = request.extensions_mut().get_mut::<Caller>()
+    {
+        caller.address = address;
+    }
     let (mut response, host) = match shared.hosts.host(request.headers(), listener(&request)) {
         Verdict::Welcome => {
             let host = request.headers().get(header::HOST).cloned();
@@ -104,7 +112,7 @@ async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     if !websocket::is_upgrade(request.headers()) {
         return nothing().await;
     }
-    // The app is no page, and behind no proxy: whoever has an Origin, or comes from a private network, is something else.
+    // The app is no page, and behind no proxy: whoever has an Origin, or comes through one, is something else.
     if guard::is_page(request.headers()) || shared.hosts.is_proxied(request.headers()) {
         return refuse(StatusCode::FORBIDDEN, "This door is for the OpenAgents iOS app, not for web pages.");
     }
@@ -132,10 +140,12 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     if shared.hosts.origin(request.headers(), caller.listener, shared.port) != Verdict::Welcome {
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
     }
-    let Some(pass) = auth::pass(&shared, request.headers()) else {
+    let Some(pass) = auth::pass(&shared, &caller, request.headers()) else {
         return refuse_token(shared, request, caller).await;
     };
-    caller.stranger.leave();
+    if !shared.limits.befriend(&caller.stranger, &pass) {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
+    }
     transport::answer(shared, request, caller, pass).await
 }
 
@@ -204,4 +214,11 @@ fn no_caller() -> Response {
 
 fn refuse(status: StatusCode, sentence: &str) -> Response {
     (status, format!("{sentence}\n")).into_response()
+}
+
+/// Returns whether a request says that its body is JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }

@@ -1,17 +1,18 @@
 //! How much a stranger, an address, a device or everybody together may take.
 
-use crate::access::Who;
+use crate::{
+    access::{Pass, Who},
+    http::Listener,
+};
+use futures::future::select_all;
 use std::{
     collections::{HashMap, VecDeque},
     hash::Hash,
     net::{IpAddr, Ipv6Addr},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Frames of an iOS client that has not said `initialize` yet.
@@ -26,6 +27,8 @@ pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
 const TOTAL: usize = 2048;
 /// Connections of one device, or iOS connections of one address.
 const PER_DEVICE: usize = 64;
+/// Sockets of one device: those of its connections, and those of requests between them.
+const SOCKETS_PER_DEVICE: usize = 2 * PER_DEVICE;
 /// Connections of one address that have not authenticated.
 const STRANGERS_PER_ADDRESS: usize = 16;
 /// Connections that have not authenticated, in all.
@@ -36,19 +39,24 @@ const REFUSALS: usize = 64;
 const REFUSALS_PER_ADDRESS: usize = 16;
 /// Sockets in all. Those that have just been cut, or are being told why, still have theirs.
 const SOCKETS: usize = TOTAL + 2 * (STRANGERS + REFUSALS);
+/// Those of them that the network never gets: the person at this machine comes in whatever happens there.
+const RESERVED: usize = 128;
 /// How long a connection may stay a stranger.
 pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(5);
 /// How long one that was sent away may stay on: the longest refusal takes five seconds.
 const SENT_AWAY: Duration = Duration::from_secs(7);
+/// How long a connection stays on to read that its device was removed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Returns what counts as one address: a network that is given out as a whole, or one address of the old kind.
+/// Returns what counts as one address. A global IPv6 network is given out as a whole; addresses that reach no further than
+/// the own network belong to one computer each.
 pub(crate) fn one_address(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(address) => {
+        IpAddr::V6(address) if !address.is_unique_local() && !address.is_unicast_link_local() => {
             let [a, b, c, d, ..] = address.segments();
             IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
         }
-        v4 => v4,
+        one => one,
     }
 }
 
@@ -64,7 +72,11 @@ pub(crate) fn raise_file_handles() {
 #[derive(Debug)]
 pub(crate) struct Limits {
     sockets: Arc<Semaphore>,
+    sockets_of_network: Arc<Semaphore>,
+    sockets_of: Arc<Counts<Who>>,
+    /// Those at this machine, and those on the network, take no place from each other.
     strangers: Arc<Strangers>,
+    strangers_of_network: Arc<Strangers>,
     refusals: Arc<Semaphore>,
     refusals_of: Arc<Counts<IpAddr>>,
     total: Arc<Semaphore>,
@@ -75,7 +87,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             sockets: Arc::new(Semaphore::new(SOCKETS)),
+            sockets_of_network: Arc::new(Semaphore::new(SOCKETS - RESERVED)),
+            sockets_of: Arc::default(),
             strangers: Arc::default(),
+            strangers_of_network: Arc::default(),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
             refusals_of: Arc::default(),
             total: Arc::new(Semaphore::new(TOTAL)),
@@ -126,9 +141,17 @@ impl<K: Hash + Eq> Drop for Counted<K> {
     }
 }
 
-/// Those who have not authenticated, oldest first, each with its address.
+/// Those who have not authenticated, oldest first.
 #[derive(Debug, Default)]
-struct Strangers(Mutex<VecDeque<(IpAddr, CancellationToken)>>);
+struct Strangers(Mutex<VecDeque<Waiting>>);
+
+#[derive(Debug)]
+struct Waiting {
+    address: IpAddr,
+    evicted: CancellationToken,
+    /// It waits for a person, and makes room for nobody.
+    is_guest: bool,
+}
 
 impl Strangers {
     /// Takes one in. When all places of its address are taken, the oldest one of that address is cut at once; when all
@@ -137,32 +160,36 @@ impl Strangers {
     fn welcome(&self, address: IpAddr) -> CancellationToken {
         let evicted = CancellationToken::new();
         let mut waiting = self.lock();
-        let held = |address: IpAddr| waiting.iter().filter(|(of, _)| *of == address).count();
+        let strangers = || waiting.iter().filter(|stranger| !stranger.is_guest);
+        let held = |address: IpAddr| strangers().filter(|stranger| stranger.address == address).count();
         let crowd = if held(address) >= STRANGERS_PER_ADDRESS {
             Some(address)
-        } else if waiting.len() >= STRANGERS {
-            waiting.iter().map(|(of, _)| *of).max_by_key(|of| held(*of))
+        } else if strangers().count() >= STRANGERS {
+            strangers().map(|stranger| stranger.address).max_by_key(|of| held(*of))
         } else {
             None
         };
-        if let Some(oldest) = crowd.and_then(|crowd| waiting.iter().position(|(of, _)| *of == crowd))
-            && let Some((_, oldest)) = waiting.remove(oldest)
+        let is_of = |stranger: &Waiting| !stranger.is_guest && Some(stranger.address) == crowd;
+        if let Some(oldest) = waiting.iter().position(is_of)
+            && let Some(oldest) = waiting.remove(oldest)
         {
-            oldest.cancel();
+            oldest.evicted.cancel();
         }
-        waiting.push_back((address, evicted.clone()));
+        waiting.push_back(Waiting { address, evicted: evicted.clone(), is_guest: false });
         evicted
     }
 
     fn forget(&self, evicted: &CancellationToken) {
-        self.lock().retain(|(_, known)| known != evicted);
+        self.lock().retain(|stranger| stranger.evicted != *evicted);
     }
 
-    fn has(&self, evicted: &CancellationToken) -> bool {
-        self.lock().iter().any(|(_, known)| known == evicted)
+    fn set_guest(&self, evicted: &CancellationToken, is_guest: bool) {
+        if let Some(stranger) = self.lock().iter_mut().find(|stranger| stranger.evicted == *evicted) {
+            stranger.is_guest = is_guest;
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(IpAddr, CancellationToken)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -175,8 +202,8 @@ pub(crate) struct Stranger(Arc<Seat>);
 struct Seat {
     strangers: Arc<Strangers>,
     evicted: CancellationToken,
-    is_friend: AtomicBool,
-    _socket: OwnedSemaphorePermit,
+    standing: watch::Sender<Standing>,
+    _sockets: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
 }
 
 impl Drop for Seat {
@@ -185,29 +212,126 @@ impl Drop for Seat {
     }
 }
 
+/// What is known of a connection.
+#[derive(Debug, Default)]
+struct Standing {
+    /// Those who have authenticated on it: one, except behind a proxy.
+    friends: Vec<Friend>,
+    /// It has authenticated, and is counted elsewhere.
+    is_welcome: bool,
+    is_sent_away: bool,
+    /// It goes on after an answer.
+    has_more: bool,
+    /// Requests that wait for a person.
+    guests: usize,
+}
+
+#[derive(Debug)]
+struct Friend {
+    who: Who,
+    revoked: CancellationToken,
+    /// `None` for this machine.
+    _counted: Option<Counted<Who>>,
+}
+
+/// Why a connection may stay, and until when.
+enum Stay {
+    Stranger,
+    SentAway,
+    /// As long as nothing changes.
+    Welcome,
+    /// Until one of them is removed.
+    Friends(Vec<CancellationToken>),
+}
+
+impl Standing {
+    fn stay(&self) -> Stay {
+        if !self.friends.is_empty() {
+            Stay::Friends(self.friends.iter().map(|friend| friend.revoked.clone()).collect())
+        } else if self.is_welcome || self.guests > 0 {
+            Stay::Welcome
+        } else if self.is_sent_away {
+            Stay::SentAway
+        } else {
+            Stay::Stranger
+        }
+    }
+}
+
 impl Stranger {
-    /// Gives the place back: the connection has authenticated.
+    /// Gives the place back: the connection has authenticated, and is counted elsewhere for as long as it lasts.
     pub(crate) fn leave(&self) {
-        self.0.is_friend.store(true, Ordering::Relaxed);
+        self.0.standing.send_modify(|standing| standing.is_welcome = true);
         self.0.strangers.forget(&self.0.evicted);
     }
 
-    /// Gives the place back: the connection is being told why it has to go, and may stay for that.
+    /// Says that the connection goes on after an answer: a refusal does not end it, so it keeps its place.
+    pub(crate) fn has_more_requests(&self) {
+        self.0.standing.send_modify(|standing| standing.has_more = true);
+    }
+
+    /// The connection is being told why it has to go. One that ends with that gives its place back, and may stay for it.
     pub(crate) fn send_away(&self) {
+        if self.0.standing.borrow().has_more {
+            return;
+        }
+        self.0.standing.send_modify(|standing| standing.is_sent_away = true);
         self.0.strangers.forget(&self.0.evicted);
     }
 
-    /// Resolves when the connection has to go: it has been a stranger for too long, makes room, or has been told to.
+    /// Lets the connection stay while one of its requests waits for a person.
+    pub(crate) fn be_guest(&self) -> Guest {
+        self.0.strangers.set_guest(&self.0.evicted, true);
+        self.0.standing.send_modify(|standing| standing.guests += 1);
+        Guest(self.0.clone())
+    }
+
+    /// Returns whether it has to go at once, for somebody who took its place.
+    pub(crate) fn makes_room(&self) -> bool {
+        self.0.evicted.is_cancelled()
+    }
+
+    /// Resolves when the connection has to go: it has been a stranger for too long, makes room, has been told to, or
+    /// belongs to a device that was removed.
     pub(crate) async fn overstayed(&self) {
-        let Seat { strangers, evicted, is_friend, .. } = &*self.0;
-        let in_time = tokio::time::timeout(STRANGER_TIME, evicted.cancelled()).await.is_err();
-        if in_time && !strangers.has(evicted) {
-            if !is_friend.load(Ordering::Relaxed) {
-                tokio::time::sleep(SENT_AWAY).await;
+        let mut standing = self.0.standing.subscribe();
+        loop {
+            let stay = standing.borrow_and_update().stay();
+            let over = async {
+                match stay {
+                    Stay::Stranger => {
+                        let _ = tokio::time::timeout(STRANGER_TIME, self.0.evicted.cancelled()).await;
+                    }
+                    Stay::SentAway => tokio::time::sleep(SENT_AWAY).await,
+                    Stay::Welcome => std::future::pending().await,
+                    Stay::Friends(revoked) => {
+                        select_all(revoked.iter().map(|revoked| Box::pin(revoked.cancelled()))).await;
+                        tokio::time::sleep(LAST_WORDS).await;
+                    }
+                }
+            };
+            tokio::select! {
+                () = over => return,
+                // The sender is ours.
+                _ = standing.changed() => {}
             }
-            if is_friend.load(Ordering::Relaxed) {
-                std::future::pending::<()>().await;
-            }
+        }
+    }
+}
+
+/// A request that waits for a person.
+#[derive(Debug)]
+pub(crate) struct Guest(Arc<Seat>);
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut is_last = false;
+        self.0.standing.send_modify(|standing| {
+            standing.guests -= 1;
+            is_last = standing.guests == 0;
+        });
+        if is_last {
+            self.0.strangers.set_guest(&self.0.evicted, false);
         }
     }
 }
@@ -228,16 +352,41 @@ pub(crate) struct Refusal {
 
 impl Limits {
     /// Takes a place for a socket of `address` that was just accepted. `None` when there are too many of all kinds.
-    pub(crate) fn stranger(&self, address: IpAddr) -> Option<Stranger> {
+    pub(crate) fn stranger(&self, address: IpAddr, listener: Listener) -> Option<Stranger> {
+        let (strangers, of_network) = match listener {
+            Listener::Loopback => (&self.strangers, None),
+            Listener::Web | Listener::App => {
+                let of_network = self.sockets_of_network.clone().try_acquire_owned().ok()?;
+                (&self.strangers_of_network, Some(of_network))
+            }
+        };
         let socket = self.sockets.clone().try_acquire_owned().ok()?;
-        let strangers = self.strangers.clone();
         let evicted = strangers.welcome(one_address(address));
         Some(Stranger(Arc::new(Seat {
-            strangers,
+            strangers: strangers.clone(),
             evicted,
-            is_friend: AtomicBool::new(false),
-            _socket: socket,
+            standing: watch::Sender::default(),
+            _sockets: (socket, of_network),
         })))
+    }
+
+    /// Lets a connection stay that authenticated with `pass`, until that is revoked. `false` when its device has too many
+    /// already.
+    pub(crate) fn befriend(&self, stranger: &Stranger, pass: &Pass) -> bool {
+        if stranger.0.standing.borrow().friends.iter().any(|friend| friend.who == pass.who) {
+            return true;
+        }
+        let counted = match &pass.who {
+            Who::Local => None,
+            who => match self.sockets_of.take(who.clone(), SOCKETS_PER_DEVICE) {
+                Some(counted) => Some(counted),
+                None => return false,
+            },
+        };
+        let friend = Friend { who: pass.who.clone(), revoked: pass.revoked.clone(), _counted: counted };
+        stranger.0.standing.send_modify(|standing| standing.friends.push(friend));
+        stranger.0.strangers.forget(&stranger.0.evicted);
+        true
     }
 
     /// Takes a place for a refusal that has to wait.
@@ -307,7 +456,9 @@ mod tests {
             ("::ffff:192.168.1.9", "192.168.1.9"),
             ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
             ("2001:db8:1:2::", "2001:db8:1:2::"),
-            ("fe80::1", "fe80::"),
+            // On the own network each is a computer.
+            ("fe80::1", "fe80::1"),
+            ("fd12:3:4:5::6", "fd12:3:4:5::6"),
         ] {
             let address: IpAddr = address.parse().unwrap();
             assert_eq!(one_address(address).to_string(), expected, "{address}");
@@ -318,54 +469,54 @@ mod tests {
     async fn a_crowd_at_one_address_does_no_harm_to_others() {
         let limits = Limits::default();
         let (crowd, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let quiet = limits.stranger(other).unwrap();
+        let quiet = limits.stranger(other, Listener::Web).unwrap();
         // Each one that is cut has gone before the next one comes.
         let mut kept = VecDeque::new();
         for _ in 0..10_000 {
-            kept.push_back(limits.stranger(crowd).unwrap());
+            kept.push_back(limits.stranger(crowd, Listener::Web).unwrap());
             if kept.len() > STRANGERS_PER_ADDRESS {
                 kept.pop_front().unwrap().overstayed().await;
             }
         }
-        assert!(quiet.0.strangers.has(&quiet.0.evicted));
+        assert!(!quiet.makes_room());
         // A crowd at many addresses takes from the one that has most.
         let many: Vec<_> = (0..300u16)
-            .filter_map(|n| limits.stranger(Ipv6Addr::new(1, 2, 3, n, 0, 0, 0, 0).into()))
+            .filter_map(|n| limits.stranger(Ipv6Addr::new(1, 2, 3, n, 0, 0, 0, 0).into(), Listener::Web))
             .collect();
-        assert_eq!((many.len(), limits.strangers.lock().len()), (300, STRANGERS));
-        assert!(!kept[0].0.strangers.has(&kept[0].0.evicted));
+        assert_eq!((many.len(), limits.strangers_of_network.lock().len()), (300, STRANGERS));
+        assert!(kept[0].makes_room());
     }
 
     #[tokio::test(start_paused = true)]
     async fn idle_strangers_never_make_a_friend_wait() {
         let limits = Limits::default();
-        let idle: Vec<Stranger> = (0..120).filter_map(|_| limits.stranger(HERE)).collect();
-        let friend = limits.stranger(HERE).unwrap();
-        assert!(friend.0.strangers.has(&friend.0.evicted));
+        let idle: Vec<Stranger> = (0..120).filter_map(|_| limits.stranger(HERE, Listener::Web)).collect();
+        let friend = limits.stranger(HERE, Listener::Web).unwrap();
+        assert!(!friend.makes_room());
         for stranger in &idle[..120 - STRANGERS_PER_ADDRESS + 1] {
             stranger.overstayed().await;
         }
-        assert_eq!(limits.strangers.lock().len(), STRANGERS_PER_ADDRESS);
+        assert_eq!(limits.strangers_of_network.lock().len(), STRANGERS_PER_ADDRESS);
         drop(idle);
-        assert_eq!(limits.strangers.lock().len(), 1);
+        assert_eq!(limits.strangers_of_network.lock().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_friend_may_stay() {
         let limits = Limits::default();
-        let friend = limits.stranger(HERE).unwrap();
+        let friend = limits.stranger(HERE, Listener::Web).unwrap();
         friend.leave();
-        let crowd: Vec<_> = std::iter::from_fn(|| limits.stranger(HERE)).collect();
+        let crowd: Vec<_> = std::iter::from_fn(|| limits.stranger(HERE, Listener::Web)).collect();
         let stayed = tokio::time::timeout(STRANGER_TIME * 10, friend.overstayed()).await;
         assert!(stayed.is_err());
         crowd.last().unwrap().overstayed().await;
     }
 
-    /// A connection of many requests, one of which was refused, would else stay for ever.
     #[tokio::test(start_paused = true)]
     async fn who_was_sent_away_goes_unless_it_turns_out_to_be_a_friend() {
         let limits = Limits::default();
-        let (stranger, friend) = (limits.stranger(HERE).unwrap(), limits.stranger(HERE).unwrap());
+        let come = || limits.stranger(HERE, Listener::Web).unwrap();
+        let (stranger, friend) = (come(), come());
         stranger.send_away();
         friend.send_away();
         friend.leave();
@@ -373,15 +524,82 @@ mod tests {
         assert!(tokio::time::timeout(STRANGER_TIME * 10, friend.overstayed()).await.is_err());
     }
 
+    /// A refused request freed the place of a connection that went on for many seconds.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_of_many_requests_keeps_its_place_when_one_is_refused() {
+        let limits = Limits::default();
+        let stranger = limits.stranger(HERE, Listener::Web).unwrap();
+        stranger.has_more_requests();
+        stranger.send_away();
+        assert_eq!(limits.strangers_of_network.lock().len(), 1);
+        let begun = tokio::time::Instant::now();
+        stranger.overstayed().await;
+        assert_eq!(begun.elapsed(), STRANGER_TIME);
+        drop(stranger);
+        assert!(limits.strangers_of_network.lock().is_empty());
+    }
+
+    /// A poll made a connection a friend for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_guest_is_a_stranger_again_after_its_poll() {
+        let limits = Limits::default();
+        let come = || limits.stranger(HERE, Listener::Web).unwrap();
+        let (one, two) = (come(), come());
+        let (guest, second) = (one.be_guest(), one.be_guest());
+        let crowd: Vec<_> = (0..100).map(|_| come()).collect();
+        assert!(!one.makes_room() && two.makes_room());
+        assert!(tokio::time::timeout(STRANGER_TIME * 10, one.overstayed()).await.is_err());
+        drop(guest);
+        assert!(tokio::time::timeout(STRANGER_TIME * 10, one.overstayed()).await.is_err());
+        drop(second);
+        let begun = tokio::time::Instant::now();
+        one.overstayed().await;
+        assert_eq!(begun.elapsed(), STRANGER_TIME);
+        let _next = come();
+        assert!(one.makes_room());
+        drop(crowd);
+    }
+
+    /// Any token made any number of connections friends, which outlived the device.
+    #[tokio::test(start_paused = true)]
+    async fn the_sockets_of_a_device_are_counted_and_end_with_it() {
+        let limits = Limits::default();
+        let pass = |id: &str| Pass::new(Who::Device(id.into()), crate::access::Scope::View, id);
+        let (phone, tablet) = (pass("phone"), pass("tablet"));
+        let come = || limits.stranger(HERE, Listener::Web).unwrap();
+        let sockets: Vec<_> = (0..SOCKETS_PER_DEVICE).map(|_| come()).collect();
+        assert!(sockets.iter().all(|socket| limits.befriend(socket, &phone)));
+        assert!(limits.befriend(&sockets[0], &phone), "counted once");
+        let (one_more, other) = (come(), come());
+        assert!(!limits.befriend(&one_more, &phone) && limits.befriend(&other, &tablet));
+        assert!(tokio::time::timeout(STRANGER_TIME * 10, sockets[0].overstayed()).await.is_err());
+        phone.revoked.cancel();
+        sockets[0].overstayed().await;
+        assert!(tokio::time::timeout(STRANGER_TIME * 10, other.overstayed()).await.is_err());
+        drop(sockets);
+        assert!(limits.befriend(&one_more, &phone));
+    }
+
+    #[test]
+    fn a_crowd_on_the_network_takes_no_place_of_this_machine() {
+        let limits = Limits::default();
+        let own = limits.stranger(HERE, Listener::Loopback).unwrap();
+        let address = |n: u16| IpAddr::from((0x0A00_0000 + u32::from(n)).to_be_bytes());
+        let crowd: Vec<_> = (0..1_000).map(|n| limits.stranger(address(n), Listener::Web)).collect();
+        assert!(!own.makes_room() && crowd.iter().flatten().any(Stranger::makes_room));
+    }
+
     #[test]
     fn every_socket_counts_until_it_is_gone() {
         let limits = Limits::default();
-        let all: Vec<Stranger> = std::iter::from_fn(|| limits.stranger(HERE)).collect();
-        assert_eq!(all.len(), SOCKETS);
+        let all: Vec<Stranger> = std::iter::from_fn(|| limits.stranger(HERE, Listener::Web)).collect();
+        assert_eq!(all.len(), SOCKETS - RESERVED);
         all.iter().for_each(Stranger::leave);
-        assert!(limits.stranger(HERE).is_none());
+        assert!(limits.stranger(HERE, Listener::App).is_none());
+        let local: Vec<_> = std::iter::from_fn(|| limits.stranger(HERE, Listener::Loopback)).collect();
+        assert_eq!(local.len(), RESERVED, "the network leaves some to this machine");
         drop(all);
-        assert!(limits.stranger(HERE).is_some());
+        assert!(limits.stranger(HERE, Listener::Web).is_some());
     }
 
     #[test]

@@ -96,7 +96,9 @@ async fn the_open_door_of_the_app_is_not_open_to_a_private_network() {
     assert_eq!(refused(with(request(port, "/"), "host", name)).await, 403);
     assert!(Client::connect(request(port, "/")).await.is_ok());
     assert_eq!(refused(upgrade()).await, 401);
-    let token = format!("Bearer {}", house.bridge.token());
+    let local = format!("Bearer {}", house.bridge.token());
+    assert_eq!(refused(with(upgrade(), "authorization", &local)).await, 401, "it is for this machine");
+    let token = format!("Bearer {}", pair(&house, &mut desk, "Phone", "view").await.token);
     assert!(Client::connect(with(upgrade(), "authorization", &token)).await.is_ok());
     let plain = with(upgrade(), "origin", &format!("http://{name}"));
     assert_eq!(refused(with(plain, "authorization", &token)).await, 403);
@@ -105,6 +107,29 @@ async fn the_open_door_of_the_app_is_not_open_to_a_private_network() {
     }
     desk.request("_openagents/devices/network", json!({"names": []})).await;
     assert_eq!(refused(with(upgrade(), "authorization", &token)).await, 403);
+}
+
+/// Behind a proxy that names this machine in `Host`, everybody was somebody at it.
+#[tokio::test]
+async fn what_a_proxy_brings_to_the_loopback_listener() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let local = bearer(&house, house.bridge.token());
+    assert!(Client::connect(local).await.is_ok());
+    for name in ["x-forwarded-for", "x-forwarded-proto", "x-real-ip", "forwarded", "via", "cf-connecting-ip"]
+    {
+        let brought = |request| with(request, name, "203.0.113.9");
+        assert_eq!(refused(brought(bearer(&house, house.bridge.token()))).await, 401, "{name}");
+        assert_eq!(refused(brought(request(house.port(), "/"))).await, 403, "{name}");
+        assert!(Client::connect(brought(bearer(&house, &paired.token))).await.is_ok(), "{name}");
+    }
+    // Shown where it is, as far as the proxy knows; guesses are counted there.
+    let brought = with(bearer(&house, &paired.token), "x-forwarded-for", "10.0.0.1, 203.0.113.9");
+    let mut phone = Client::connect(brought).await.unwrap();
+    phone.request("session/list", json!({})).await;
+    let shown = desk.request("_openagents/devices/list", json!({})).await;
+    assert_eq!(shown["devices"][0]["address"], "203.0.113.9");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use std::{
     path::Path,
     sync::Arc,
 };
-use support::{Client, House, config, echo, refused, with};
+use support::{Client, House, config, echo, pairing, refused, with};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -87,6 +87,12 @@ impl Lan {
 
     async fn acp(&self, request: Request<()>) -> Result<Client, tungstenite::Error> {
         Client::over(self.tls().await, request).await
+    }
+
+    /// The token of a device that may do all.
+    async fn device(&self) -> String {
+        let mut desktop = self.desktop().await;
+        pairing::pair_at(self.bridge.address().port(), &mut desktop, "Phone", "admin").await.token
     }
 
     /// The person at this machine.
@@ -176,13 +182,15 @@ async fn who_is_not_trusted() {
 #[tokio::test]
 async fn acp_over_tls() {
     let lan = Lan::new().await;
-    let token = lan.bridge.token().to_owned();
+    let token = lan.device().await;
     let mut client = lan.acp(lan.upgrade(&token)).await.unwrap();
     client.request("initialize", json!({"protocolVersion": 1})).await;
     client.request("session/list", json!({})).await;
     let web = lan.at(Listener::Web);
     let refused = async |request| status(lan.acp(request).await.map(drop).unwrap_err());
     assert_eq!(refused(lan.upgrade("wrong")).await, 401);
+    // The token for local use never leaves this machine.
+    assert_eq!(refused(lan.upgrade(lan.bridge.token())).await, 401);
     for host in ["example.com:9443", "192.168.7.7:9443", "127.0.0.1:9443", "localhost"] {
         assert_eq!(refused(with(lan.upgrade(&token), "host", host)).await, 403, "{host}");
     }
@@ -210,7 +218,7 @@ async fn the_encrypted_port_speaks_nothing_else() {
         stream.write_all(start).await.unwrap();
         silent.push(stream);
     }
-    lan.acp(lan.upgrade(lan.bridge.token())).await.unwrap();
+    lan.acp(lan.upgrade(&lan.device().await)).await.unwrap();
     for mut stream in silent {
         // Cut, or told by an alert that it was no TLS.
         let mut rest = Vec::new();
@@ -259,7 +267,7 @@ async fn the_network_is_switched_while_it_runs() {
     let on = network(&mut desktop, json!({"lan": true, "ios": "ask"})).await;
     assert_eq!((&on["lan"], &on["ios"], &on["fixed"]), (&json!(true), &json!("ask"), &json!(false)));
     assert_eq!(kinds(&lan), [Listener::Loopback, Listener::Web, Listener::App]);
-    let mut remote = lan.acp(lan.upgrade(lan.bridge.token())).await.unwrap();
+    let mut remote = lan.acp(lan.upgrade(&lan.device().await)).await.unwrap();
     remote.request("initialize", json!({"protocolVersion": 1})).await;
     let (web, app) = (lan.at(Listener::Web), lan.at(Listener::App));
     let off = network(&mut desktop, json!({"lan": false})).await;
@@ -356,5 +364,5 @@ async fn a_damaged_authority_is_told() {
     let problem = bridge.network().problem.clone().unwrap();
     assert!(problem.ends_with("Phones that had installed it must install it again."), "{problem}");
     let lan = Lan { house, home, bridge };
-    lan.acp(lan.upgrade(lan.bridge.token())).await.unwrap();
+    lan.acp(lan.upgrade(&lan.device().await)).await.unwrap();
 }

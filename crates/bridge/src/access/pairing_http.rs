@@ -1,12 +1,18 @@
 //! The two requests of a device that has no token yet: it sends the code, then waits for a person.
 
 use super::{Outcome, audit::Actor, commands::ClaimError, pairing::Refusal};
-use crate::{auth, guard::Verdict, http::Caller, machine, shared::Shared};
+use crate::{
+    auth,
+    guard::Verdict,
+    http::{Caller, is_json},
+    machine,
+    shared::Shared,
+};
 use axum::{
     Json, Router,
     body::to_bytes,
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -89,14 +95,17 @@ async fn wait(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         let _held = auth::hold_back(&shared, &caller).await;
         return over("expired", "This request is over; send the code again.".to_owned());
     };
-    let Some(_poll) = shared.devices.poll() else {
-        let answer = json!({"code": "slow_down", "message": "Too many wait just now.", "retryAfterMs": 1000});
-        return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
-    };
-    // No stranger any more, for as long as it waits.
-    caller.stranger.leave();
-    if tokio::time::timeout(POLL, waiting.outcome()).await.is_err() {
-        return answer_with(StatusCode::OK, json!({"state": "waiting"}));
+    // What is over is told at once, and is no reason to stay.
+    if waiting.ended().is_none() {
+        let Some(_poll) = shared.devices.poll() else {
+            let answer =
+                json!({"code": "slow_down", "message": "Too many wait just now.", "retryAfterMs": 1000});
+            return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
+        };
+        let _guest = caller.stranger.be_guest();
+        if tokio::time::timeout(POLL, waiting.outcome()).await.is_err() {
+            return answer_with(StatusCode::OK, json!({"state": "waiting"}));
+        }
     }
     match shared.devices.fetch(&request) {
         Some((Outcome::Allowed, Some(grant))) => {
@@ -137,12 +146,6 @@ async fn read<T: DeserializeOwned>(shared: &Shared, request: Request) -> Result<
         refuse(StatusCode::BAD_REQUEST, "invalid", &format!("The body is not right: {error}."))
     })?;
     Ok((caller, wanted))
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next());
-    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 fn over(state: &str, message: String) -> Response {

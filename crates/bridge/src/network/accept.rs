@@ -59,7 +59,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, shared: Arc<Shared
         };
         match accepted {
             Ok((stream, address)) => {
-                let Some(stranger) = shared.limits.stranger(address.ip()) else {
+                let Some(stranger) = shared.limits.stranger(address.ip(), gate.kind) else {
                     tracing::warn!("there are too many connections; one was cut");
                     continue;
                 };
@@ -131,6 +131,7 @@ impl Connection {
 
     /// Many requests; when none of them showed who it is, it has to go as well.
     async fn http2(self, stream: TlsStream<TcpStream>) {
+        self.stranger.has_more_requests();
         let tasks = Tasks { tracker: self.shared.connections.clone(), closing: self.gate.closing.clone() };
         let connection = hyper::server::conn::http2::Builder::new(tasks)
             .timer(TokioTimer::new())
@@ -151,6 +152,9 @@ impl Connection {
                 return;
             }
             () = self.stranger.overstayed() => {}
+        }
+        if self.stranger.makes_room() {
+            return;
         }
         connection.as_mut().graceful_shutdown();
         let _ = tokio::time::timeout(LAST_ANSWERS, connection).await;

@@ -17,7 +17,7 @@ use crate::{
     acp::{self, Opening},
     auth::{self, SUBPROTOCOL},
     error::Fault,
-    http::Caller,
+    http::{Caller, is_json},
     inspect::Line,
     limits::ACP_FRAME,
     rpc::{self, Incoming, Malformed},
@@ -298,11 +298,6 @@ async fn read<'a>(
     };
     let _ = timeout(DRAIN_TIME, draining).await;
     Err(too_long())
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = header_text(headers, &header::CONTENT_TYPE).and_then(|kind| kind.split(';').next());
-    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON))
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {

@@ -78,7 +78,11 @@ pub struct Paired {
 
 /// Pairs a device from the code to the token.
 pub async fn pair(house: &House, desk: &mut Client, name: &str, scope: &str) -> Paired {
-    let port = house.port();
+    pair_at(house.port(), desk, name, scope).await
+}
+
+/// Pairs a device with the bridge at `port`.
+pub async fn pair_at(port: u16, desk: &mut Client, name: &str, scope: &str) -> Paired {
     let code = code(desk).await;
     let claim = claim(port, &code, name).await;
     let request = seen(desk, &claim["compare"]).await;
