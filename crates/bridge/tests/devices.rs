@@ -10,9 +10,10 @@ use support::{
     Client, House, acp,
     agents::{self, ScriptedAgent, asks_to_edit, others_client, ours_client, session_in},
     echo,
-    pairing::{Paired, claim, code, pair, post, seen},
-    prompt, refused, request, start, with,
+    pairing::{Paired, claim, code, connect_from, pair, post, posting, seen},
+    prompt, refused, request, start, until_cancelled, with,
 };
+use tokio::io::AsyncWriteExt;
 
 async fn devices(desk: &mut Client) -> Value {
     desk.request("_openagents/devices/list", json!({})).await
@@ -63,9 +64,7 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     assert_eq!(answer["device"]["name"], "Phone");
     let token = answer["token"].as_str().unwrap();
 
-    // Handed out once, allowed once.
-    let again = post(port, "/pair/wait", &json!({"request": claim["request"]})).await;
-    assert_eq!((again.0, &again.1["state"], &again.1["token"]), (200, &json!("expired"), &Value::Null));
+    // Allowed once.
     let over = error(&mut desk, "_openagents/devices/allow", allowed).await;
     assert_eq!(over["message"], "This request is over; the device may ask again.");
 
@@ -73,6 +72,9 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     assert_eq!((&before["lastSeen"], &before["connections"]), (&Value::Null, &json!(0)));
     let bearer = with(support::request(port, "/acp"), "authorization", &format!("Bearer {token}"));
     let mut phone = Client::connect(bearer).await.unwrap();
+    // Whoever has come in has its token: it is handed out no more.
+    let again = post(port, "/pair/wait", &json!({"request": claim["request"]})).await;
+    assert_eq!((again.0, &again.1["state"], &again.1["token"]), (200, &json!("expired"), &Value::Null));
     let ours =
         phone.request("initialize", json!({"protocolVersion": 1})).await["_meta"]["openagents"].clone();
     assert_eq!((&ours["scope"], &ours["device"]), (&json!("approve"), &answer["device"]));
@@ -219,6 +221,29 @@ async fn a_phone_that_is_reloaded_while_it_waits_goes_on_waiting() {
     assert_eq!(answer["state"], "allowed");
 }
 
+/// The only answer with the token was sent to a phone that slept.
+#[tokio::test]
+async fn a_token_that_did_not_arrive_is_handed_out_again() {
+    let house = House::new(echo).await;
+    let (port, mut desk) = (house.port(), house.acp().await);
+    let code = code(&mut desk).await;
+    let claim = claim(port, &code, "Phone").await;
+    let request = seen(&mut desk, &claim["compare"]).await;
+    let body = json!({"request": claim["request"]});
+    let mut asleep = connect_from([127, 0, 0, 1].into(), port).await;
+    asleep.write_all(posting(port, "/pair/wait", &body).as_bytes()).await.unwrap();
+    desk.request("_openagents/devices/allow", json!({"requestId": request["id"]})).await;
+    asleep.readable().await.unwrap();
+    drop(asleep);
+    let (first, second) = (post(port, "/pair/wait", &body).await.1, post(port, "/pair/wait", &body).await.1);
+    assert_eq!((&first["state"], &first), (&json!("allowed"), &second));
+    wait(Duration::from_secs(61)).await;
+    // It has asked: it may have its token, and stays.
+    let shown = devices(&mut house.acp().await).await;
+    assert_eq!(shown["devices"][0]["id"], first["device"]["id"]);
+    assert_eq!(post(port, "/pair/wait", &body).await.1["state"], "expired");
+}
+
 #[tokio::test]
 async fn a_device_that_never_fetches_its_token_is_forgotten() {
     let house = House::new(echo).await;
@@ -255,6 +280,65 @@ async fn a_removed_device_is_cut_at_once() {
     other.request("session/list", json!({})).await;
     let unknown = error(&mut desk, "_openagents/devices/revoke", json!({"id": lost.id})).await;
     assert_eq!(unknown["message"], "There is no such device.");
+}
+
+/// It was not shown any more, and its token would have been good after a restart.
+#[tokio::test]
+async fn a_removal_that_was_not_stored_can_be_repeated() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let mut phone = paired.connect(&house).await;
+    let file = std::fs::read_dir(house.home.path()).unwrap().map(|file| file.unwrap().path());
+    let file = file.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "sqlite")).unwrap();
+    let store = rusqlite::Connection::open(file).unwrap();
+    let full =
+        "CREATE TRIGGER full BEFORE DELETE ON devices BEGIN SELECT RAISE(ABORT, 'the disk is full'); END";
+    store.execute_batch(full).unwrap();
+    let told = error(&mut desk, "_openagents/devices/revoke", json!({"id": paired.id})).await;
+    assert!(told["message"].as_str().unwrap().contains("remove it again"), "{told}");
+    // It is cut, and still there for the person.
+    assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
+    let bearer = || with(request(house.port(), "/acp"), "authorization", &format!("Bearer {}", paired.token));
+    assert_eq!(refused(bearer()).await, 401);
+    assert_eq!(devices(&mut desk).await["devices"][0]["id"], paired.id);
+    store.execute_batch("DROP TRIGGER full").unwrap();
+    let after = desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
+    assert_eq!(after["devices"], json!([]));
+}
+
+/// Sixty calls a minute washed away everything else that was written down.
+#[tokio::test]
+async fn refused_calls_of_a_device_are_counted() {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let mut phone = pair(&house, &mut desk, "Phone", "view").await.connect(&house).await;
+    for _ in 0..20 {
+        error(&mut phone, "session/new", json!({"cwd": house.workspace})).await;
+    }
+    let refused = async |action: &str| {
+        let mut desk = house.acp().await;
+        let done = audit(&mut desk).await;
+        let told = done.iter().filter(|entry| entry["action"] == action);
+        told.map(|entry| entry["detail"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(refused("session/new").await, ["refused"]);
+    wait(Duration::from_secs(61)).await;
+    while refused("session/new").await != ["refused", "19 more within a minute"] {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// It answered in the name of nobody when it had not said `initialize`.
+#[tokio::test]
+async fn a_device_that_does_not_introduce_itself_has_its_name() {
+    let house = House::new(until_cancelled).await;
+    let mut desk = house.acp().await;
+    let mut phone = pair(&house, &mut desk, "Anna", "prompt").await.connect(&house).await;
+    let session = phone.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    phone.ask("session/prompt", prompt(&session, "hello")).await;
+    desk.request("_openagents/attach", json!({"sessionId": session})).await;
+    desk.notes_until(r#""client":"Anna""#).await;
 }
 
 #[tokio::test]

@@ -1,8 +1,7 @@
 //! iOS apps, which have no token: a person allows them by their address, which is no identity, so never for long.
 
-use super::{Pass, Scope, Waiting, Who};
+use super::{Pass, Scope, Waiting, Who, deadline::Deadline};
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
-use tokio::time::Instant;
 
 /// How long an address stays allowed at most.
 pub(super) const ALLOWED: Duration = Duration::from_secs(12 * 60 * 60);
@@ -33,25 +32,23 @@ pub(crate) type Knock = Waiting;
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) pass: Arc<Pass>,
-    /// Milliseconds since the epoch, both.
+    /// Milliseconds since the epoch.
     pub(super) allowed_at: i64,
-    pub(super) until: i64,
-    deadline: Instant,
+    pub(super) until: Deadline,
 }
 
 /// What is remembered of addresses.
 #[derive(Debug, Default)]
 pub(super) struct Apps {
     allowed: HashMap<IpAddr, App>,
-    shut_out: HashMap<IpAddr, Instant>,
+    shut_out: HashMap<IpAddr, Deadline>,
 }
 
 impl Apps {
     pub(super) fn door(&self, address: IpAddr) -> AppDoor {
-        let now = Instant::now();
         match (self.allowed.get(&address), self.shut_out.get(&address)) {
-            (Some(app), _) if app.deadline > now => AppDoor::Open(app.pass.clone()),
-            (_, Some(until)) if *until > now => AppDoor::Shut,
+            (Some(app), _) if !app.until.is_over() => AppDoor::Open(app.pass.clone()),
+            (_, Some(until)) if !until.is_over() => AppDoor::Shut,
             _ => AppDoor::Ask,
         }
     }
@@ -59,21 +56,19 @@ impl Apps {
     pub(super) fn allow(&mut self, address: IpAddr, name: &str, scope: Scope) {
         self.shut_out.remove(&address);
         let allowed_at = crate::store::now_ms();
-        let until = allowed_at.saturating_add(i64::try_from(ALLOWED.as_millis()).unwrap_or(i64::MAX));
         let pass = Pass::new(Who::App(address), scope, name);
-        let app = App { pass, allowed_at, until, deadline: Instant::now() + ALLOWED };
+        let app = App { pass, allowed_at, until: Deadline::after(ALLOWED) };
         if let Some(before) = self.allowed.insert(address, app) {
             before.pass.revoked.cancel();
         }
     }
 
     pub(super) fn shut_out(&mut self, address: IpAddr) {
-        let now = Instant::now();
         if self.shut_out.len() >= REMEMBERED {
-            self.shut_out.retain(|_, until| *until > now);
+            self.shut_out.retain(|_, until| !until.is_over());
         }
         if self.shut_out.len() < REMEMBERED {
-            self.shut_out.insert(address, now + SHUT_OUT);
+            self.shut_out.insert(address, Deadline::after(SHUT_OUT));
         }
     }
 
@@ -86,9 +81,9 @@ impl Apps {
     }
 
     /// Cuts those whose time is over; they may ask again.
-    pub(super) fn expire(&mut self, now: Instant) {
+    pub(super) fn expire(&mut self) {
         self.allowed.retain(|_, app| {
-            let stays = app.deadline > now;
+            let stays = !app.until.is_over();
             if !stays {
                 app.pass.revoked.cancel();
             }

@@ -13,10 +13,12 @@ use std::{
 /// Rows of one page.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
-/// Refusals of an address are counted for so long and told together.
+/// Refusals of one kind are counted for so long and told together.
 const SUMMARY: Duration = Duration::from_secs(60);
-/// Addresses that are told one by one in that time.
-const ADDRESSES: usize = 16;
+/// What is told one by one in that time: addresses, and methods of devices.
+const TOLD: usize = 64;
+/// Somebody was not let in.
+const ENTRY: &str = "access.refused";
 /// Characters of a detail.
 const DETAIL: usize = 200;
 
@@ -36,8 +38,31 @@ pub(super) struct Refusals(Mutex<Counted>);
 #[derive(Debug, Default)]
 struct Counted {
     /// Those after the first.
-    more: HashMap<IpAddr, u32>,
+    more: HashMap<Refused, u32>,
     others: u32,
+}
+
+/// What is counted together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Refused {
+    /// Somebody at an address was not let in.
+    Entry(IpAddr),
+    /// A device asked for what it may not do.
+    Call { device: Option<String>, name: String, address: IpAddr, method: String },
+}
+
+impl Refused {
+    fn deed(&self, detail: String) -> Deed {
+        match self {
+            Self::Entry(address) => {
+                Deed { address: address.to_string(), action: ENTRY.to_owned(), detail, ..Deed::default() }
+            }
+            Self::Call { device, name, address, method } => {
+                let actor = Actor { device: device.clone(), name: name.clone(), address: *address };
+                deed(&actor, method, &detail)
+            }
+        }
+    }
 }
 
 impl Devices {
@@ -62,18 +87,35 @@ impl Devices {
 
     /// Writes down that somebody at `address` was not let in; what comes soon after is counted.
     pub(crate) fn refused(&self, address: IpAddr, what: &'static str) {
-        let one = one_address(address);
+        if self.count(Refused::Entry(one_address(address))) {
+            let what = what.to_owned();
+            let deed = Refused::Entry(address.to_canonical()).deed(what);
+            self.write(move |store| store.record_deed(deed));
+        }
+    }
+
+    /// Writes down that somebody may not call a method; what comes soon after is counted.
+    pub(crate) async fn refused_call(&self, actor: &Actor, method: &str) {
+        let Actor { device, name, address } = actor.clone();
+        let method = crate::prune::head(method, DETAIL).to_owned();
+        if self.count(Refused::Call { device, name, address, method: method.clone() }) {
+            self.record(actor, &method, "refused").await;
+        }
+    }
+
+    /// Counts a refusal. Returns whether it is the first one of its kind within a minute, and told at once.
+    fn count(&self, refused: Refused) -> bool {
         let (is_first, begins) = {
             let mut counted = self.refusals.0.lock().unwrap_or_else(PoisonError::into_inner);
             let begins = counted.more.is_empty();
-            let has_room = counted.more.len() < ADDRESSES;
-            match counted.more.get_mut(&one) {
+            let has_room = counted.more.len() < TOLD;
+            match counted.more.get_mut(&refused) {
                 Some(more) => {
                     *more = more.saturating_add(1);
                     (false, false)
                 }
                 None if has_room => {
-                    counted.more.insert(one, 0);
+                    counted.more.insert(refused, 0);
                     (true, begins)
                 }
                 None => {
@@ -82,28 +124,22 @@ impl Devices {
                 }
             }
         };
-        if is_first {
-            self.write_refusal(address.to_string(), what.to_owned());
-        }
         if begins {
             self.later(SUMMARY, Self::summarise_refusals);
         }
+        is_first
     }
 
     fn summarise_refusals(&self) {
         let counted = std::mem::take(&mut *self.refusals.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for (address, more) in counted.more.into_iter().filter(|(_, more)| *more > 0) {
-            self.write_refusal(address.to_string(), format!("{more} more within a minute"));
-        }
+        let several = counted.more.into_iter().filter(|(_, more)| *more > 0);
+        let mut deeds: Vec<Deed> =
+            several.map(|(refused, more)| refused.deed(format!("{more} more within a minute"))).collect();
         if counted.others > 0 {
-            let detail = format!("{} more within a minute, at other addresses", counted.others);
-            self.write_refusal(String::new(), detail);
+            let detail = format!("{} more within a minute, elsewhere", counted.others);
+            deeds.push(Deed { action: ENTRY.to_owned(), detail, ..Deed::default() });
         }
-    }
-
-    fn write_refusal(&self, address: String, detail: String) {
-        let deed = Deed { address, action: "access.refused".to_owned(), detail, ..Deed::default() };
-        self.write(move |store| store.record_deed(deed));
+        self.write(move |store| deeds.into_iter().try_for_each(|deed| store.record_deed(deed)));
     }
 
     /// Returns a page of what was done, newest first, as it goes over the wire.

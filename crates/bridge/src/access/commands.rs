@@ -4,7 +4,7 @@ use super::{
     Asking, Devices, Kind, Outcome, Pass, Scope,
     apps::ALLOWED,
     audit::Actor,
-    code::{Code, compare_code},
+    code::Code,
     desk::{Device, clean_name, token_hash},
     pairing::{FETCH, Grant, PATIENCE, Refusal},
 };
@@ -13,7 +13,7 @@ use crate::{
     error::Fault,
     network::Switch,
     sessions::beside,
-    store::{Deed, DeviceRow, Store, StoreError, now_ms},
+    store::{DeviceRow, Store, StoreError, now_ms},
 };
 use serde_json::Value;
 use std::{net::IpAddr, sync::Arc};
@@ -87,6 +87,12 @@ impl From<AccessError> for Fault {
 impl Devices {
     /// Does what a person asked for, writes it down, and returns how everything stands then.
     pub(crate) async fn command(&self, command: Command, actor: &Actor) -> Result<Value, Fault> {
+        // Whoever is removed is cut before anything has to be waited for.
+        match &command {
+            Command::Revoke { id } => self.cut(id)?,
+            Command::RevokeApp { address } => self.cut_app(*address),
+            _ => {}
+        }
         let _one_after_the_other = self.changing.lock().await;
         let (action, detail) = match command {
             Command::Offer => {
@@ -124,6 +130,7 @@ impl Devices {
 
     /// Removes the device itself, because it asks for that.
     pub(crate) async fn leave(&self, id: &str, actor: &Actor) -> Result<(), Fault> {
+        self.cut(id)?;
         let _one_after_the_other = self.changing.lock().await;
         let name = self.revoke(id).await?;
         self.changed();
@@ -203,14 +210,14 @@ impl Devices {
             return Err(AccessError::Over);
         }
         let request = request.to_owned();
-        self.later(FETCH, move |devices| devices.forget_unfetched(&request));
+        self.later(FETCH, move |devices| devices.end_grant(&request));
         Ok(())
     }
 
-    /// A device that never fetched its token has none: nobody could ever come in with it.
-    fn forget_unfetched(&self, request: &str) {
+    /// A device that never asked for its token has none: nobody could ever come in with it.
+    fn end_grant(&self, request: &str) {
         let mut state = self.state();
-        let Some(id) = state.pairing.unfetched(request) else { return };
+        let Some(id) = state.pairing.end_grant(request) else { return };
         state.devices.retain(|device| device.row.id != id);
         drop(state);
         self.write(move |store| store.remove_device(&id));
@@ -263,12 +270,28 @@ impl Devices {
         Ok(format!("{}: {}", pass.name(), scope.as_str()))
     }
 
-    /// Cuts every connection of a device at once, and forgets it.
+    /// Cuts every connection of a device at once.
+    fn cut(&self, id: &str) -> Result<(), AccessError> {
+        self.pass_of(id)?.revoked.cancel();
+        Ok(())
+    }
+
+    fn cut_app(&self, address: IpAddr) {
+        let state = self.state();
+        let allowed = state.apps.allowed();
+        let app = allowed.iter().find(|(of, _)| *of == address.to_canonical());
+        app.iter().for_each(|(_, app)| app.pass.revoked.cancel());
+    }
+
+    /// Forgets a device that was cut. Until that is stored it is shown, and can be removed again: its token would be good
+    /// after a restart.
     async fn revoke(&self, id: &str) -> Result<String, AccessError> {
         let pass = self.pass_of(id)?;
-        pass.revoked.cancel();
         let device = id.to_owned();
-        self.stored(move |store| store.remove_device(&device)).await.map_err(AccessError::RevokedForNow)?;
+        if let Err(error) = self.stored(move |store| store.remove_device(&device)).await {
+            self.changed();
+            return Err(AccessError::RevokedForNow(error));
+        }
         self.state().devices.retain(|device| device.row.id != id);
         Ok(pass.name())
     }
@@ -300,72 +323,6 @@ impl Devices {
     ) -> Result<(), StoreError> {
         let store = self.store.clone();
         beside(move || write(&store)).await.unwrap_or(Err(StoreError::Closed))
-    }
-
-    /// Lets a device that knows the code wait for a person. Returns the secret that it asks with, the digits that both
-    /// screens show, and when its time is over in milliseconds since the epoch.
-    pub(super) fn claim(
-        &self,
-        code: &str,
-        name: &str,
-        address: IpAddr,
-    ) -> Result<(String, String, i64), ClaimError> {
-        let secret = auth::new_token()?;
-        let mut state = self.state();
-        let was_shown = state.pairing.current().is_some();
-        let judged = state.pairing.judge(code, address);
-        if was_shown && state.pairing.current().is_none() {
-            drop(state);
-            self.withdrawn(address);
-            return Err(ClaimError::Refused(Refusal::Wrong));
-        }
-        let number = judged.map_err(ClaimError::Refused)?;
-        state.pairing.has_room().map_err(ClaimError::Refused)?;
-        let compare = loop {
-            let compare = compare_code()?;
-            let taken = |asking: &Asking| asking.compare.as_deref() == Some(&compare);
-            if !state.requests.waiting().iter().any(|request| taken(&request.asking)) {
-                break compare;
-            }
-        };
-        let asking = Asking {
-            kind: Kind::Pair,
-            name: clean_name(name),
-            address,
-            compare: Some(compare.clone()),
-            session: None,
-        };
-        let (id, waiting) = state.requests.ask(asking, PATIENCE);
-        let expires_at = state.requests.get(&id).map_or(0, |request| request.expires_at);
-        state.pairing.claim(number, &secret, id, waiting);
-        drop(state);
-        self.tidy_after(PATIENCE);
-        self.changed();
-        Ok((secret, compare, expires_at))
-    }
-}
-
-impl Devices {
-    /// Tells the desktop that its code is worth nothing any more: too many have guessed.
-    fn withdrawn(&self, address: IpAddr) {
-        let detail = "too many wrong codes".to_owned();
-        let (address, action) = (address.to_string(), "pair.withdrawn".to_owned());
-        let deed = Deed { address, action, detail, ..Deed::default() };
-        self.write(move |store| store.record_deed(deed));
-        self.changed();
-    }
-}
-
-/// Why a device may not wait.
-#[derive(Debug)]
-pub(super) enum ClaimError {
-    Refused(Refusal),
-    Random(getrandom::Error),
-}
-
-impl From<getrandom::Error> for ClaimError {
-    fn from(error: getrandom::Error) -> Self {
-        Self::Random(error)
     }
 }
 

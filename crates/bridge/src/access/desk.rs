@@ -4,6 +4,7 @@ use super::{
     AppDoor, Asking, Kind, Knock, Pass, Scope, Visit, Who,
     apps::{self, Apps},
     audit::Refusals,
+    deadline::Deadline,
     pairing::{Grant, Pairing},
     requests::{Outcome, Requests, Waiting},
 };
@@ -66,7 +67,6 @@ pub(super) struct State {
     pub(super) apps: Apps,
 }
 
-/// A paired device.
 impl State {
     fn knock(&mut self, address: IpAddr, name: &str, session: Option<String>) -> Option<Knock> {
         // A person may have answered since it looked at the door. To ask again would cut whoever is in by now.
@@ -88,6 +88,7 @@ impl State {
     }
 }
 
+/// A paired device.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) row: DeviceRow,
@@ -154,11 +155,15 @@ impl Devices {
     /// Returns what the device with this token comes in with.
     pub(crate) fn admit(&self, token: &str) -> Option<Arc<Pass>> {
         let hash = token_hash(token);
-        let state = self.state();
+        let mut state = self.state();
         // All of them, so that the time says nothing.
         let is_its = |device: &&Device| bool::from(device.row.token_hash.ct_eq(&hash));
         let found = state.devices.iter().filter(is_its).fold(None, |_, device| Some(device))?;
-        (!found.pass.is_revoked()).then(|| found.pass.clone())
+        let pass = (!found.pass.is_revoked()).then(|| found.pass.clone())?;
+        if let Who::Device(id) = &pass.who {
+            state.pairing.came_in(id);
+        }
+        Some(pass)
     }
 
     /// Notes a connection that was let in.
@@ -188,7 +193,7 @@ impl Devices {
         self.state().pairing.waits(secret)
     }
 
-    /// Returns how that ended, and its token the first time.
+    /// Returns how that ended, and its token until it has come in.
     pub(super) fn fetch(&self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
         self.state().pairing.fetch(secret)
     }
@@ -260,9 +265,9 @@ impl Devices {
 
     /// Does something after a while, unless the bridge has ended.
     pub(super) fn later(&self, wait: Duration, then: impl FnOnce(&Self) + Send + 'static) {
-        let me = self.me.clone();
+        let (me, deadline) = (self.me.clone(), Deadline::after(wait));
         tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
+            deadline.passed().await;
             if let Some(devices) = me.upgrade() {
                 then(&devices);
             }
@@ -275,14 +280,13 @@ impl Devices {
     }
 
     fn tidy(&self) {
-        let now = Instant::now();
         let mut state = self.state();
-        for request in state.requests.expire(now) {
+        for request in state.requests.expire() {
             if request.asking.kind == Kind::Ios {
                 state.apps.shut_out(request.asking.address);
             }
         }
-        state.apps.expire(now);
+        state.apps.expire();
         drop(state);
         self.changed();
     }
@@ -299,15 +303,41 @@ pub(super) fn token_hash(token: &str) -> [u8; 32] {
 
 /// Returns a name that fits into a line.
 pub(super) fn clean_name(name: &str) -> String {
-    let shown: String = name.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    let seen = name.chars().filter(|sign| !is_unseen(*sign));
+    let shown: String = seen.map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown: String = shown.chars().take(60).collect();
     if shown.is_empty() { "A device without a name".to_owned() } else { shown }
 }
 
+/// Returns whether a sign shows nothing itself, or turns around what is near: a name made of such could look like another.
+/// Those of Unicode's category Cf, and the fillers.
+fn is_unseen(sign: char) -> bool {
+    matches!(sign,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
+        | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_hide_nothing_and_turn_nothing_around() {
+        for (name, expected) in [
+            ("  Anna's\nphone ", "Anna's phone"),
+            ("Anna\u{202e}enohp", "Annaenohp"),
+            ("An\u{200b}na\u{feff}", "Anna"),
+            ("\u{2066}Anna\u{2069}", "Anna"),
+            ("\u{200b}\u{3164}", "A device without a name"),
+            ("Телефон Анны 📱", "Телефон Анны 📱"),
+        ] {
+            assert_eq!(clean_name(name), expected, "{name:?}");
+        }
+    }
 
     /// It came between the look at the door and the answer, and was asked about: that answer cut everybody who was in.
     #[test]

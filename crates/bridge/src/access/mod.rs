@@ -2,8 +2,10 @@
 
 mod apps;
 mod audit;
+mod claims;
 mod code;
 mod commands;
+mod deadline;
 mod desk;
 mod pairing;
 mod pairing_http;

@@ -3,8 +3,8 @@
 //! A person sees the code on the desktop. A device that sends it gets a request of its own, and both screens show the same
 //! six digits; when the person allows the request the device has a token, and the code is used up.
 
-use super::{Outcome, Scope, Waiting, code::Code};
-use crate::{limits::one_address, store::now_ms};
+use super::{Outcome, Scope, Waiting, code::Code, deadline::Deadline};
+use crate::limits::one_address;
 use sha2::{Digest, Sha256};
 use std::{
     collections::{HashMap, VecDeque},
@@ -44,7 +44,7 @@ pub(super) enum Refusal {
     SlowDown(Duration),
 }
 
-/// What a device is let in with, handed out once.
+/// What a device is let in with, handed out until it has come in.
 #[derive(Clone)]
 pub(super) struct Grant {
     pub(super) token: String,
@@ -63,10 +63,10 @@ impl std::fmt::Debug for Grant {
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) code: Code,
-    /// Milliseconds since the epoch.
-    pub(super) expires_at: i64,
+    pub(super) expires: Deadline,
+    /// Its QR code, and the address in it.
+    pub(super) drawn: Option<(String, String)>,
     number: u64,
-    deadline: Instant,
     wrong: u32,
 }
 
@@ -80,6 +80,8 @@ struct Claim {
     number: u64,
     waiting: Waiting,
     grant: Option<Grant>,
+    /// Its token was handed out, though it may not have arrived.
+    is_fetched: bool,
 }
 
 #[derive(Debug, Default)]
@@ -97,14 +99,18 @@ impl Pairing {
     pub(super) fn offer(&mut self, code: Code) {
         self.withdraw(Refusal::Expired);
         self.number += 1;
-        let deadline = Instant::now() + PATIENCE;
-        let expires_at = now_ms().saturating_add(i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX));
-        self.offer = Some(Offer { code, expires_at, number: self.number, deadline, wrong: 0 });
+        let expires = Deadline::after(PATIENCE);
+        self.offer = Some(Offer { code, expires, drawn: None, number: self.number, wrong: 0 });
     }
 
     /// Returns the code that is good now.
     pub(super) fn current(&self) -> Option<&Offer> {
-        self.offer.as_ref().filter(|offer| offer.deadline > Instant::now())
+        self.offer.as_ref().filter(|offer| !offer.expires.is_over())
+    }
+
+    /// Returns it, to be shown.
+    pub(super) fn shown(&mut self) -> Option<&mut Offer> {
+        self.offer.as_mut().filter(|offer| !offer.expires.is_over())
     }
 
     /// Ends the code; whoever sends it from now on is told why.
@@ -119,7 +125,7 @@ impl Pairing {
     pub(super) fn judge(&mut self, text: &str, address: IpAddr) -> Result<u64, Refusal> {
         let (now, address) = (Instant::now(), one_address(address));
         self.may_guess(address, now)?;
-        if self.offer.as_ref().is_some_and(|offer| offer.deadline <= now) {
+        if self.offer.as_ref().is_some_and(|offer| offer.expires.is_over()) {
             self.withdraw(Refusal::Expired);
         }
         let code = Code::read(text);
@@ -174,7 +180,14 @@ impl Pairing {
         {
             self.claims.remove(over);
         }
-        self.claims.push_back(Claim { secret: hash(secret), request, number, waiting, grant: None });
+        self.claims.push_back(Claim {
+            secret: hash(secret),
+            request,
+            number,
+            waiting,
+            grant: None,
+            is_fetched: false,
+        });
     }
 
     /// Returns the requests that wait for the same code as `request`, and whether that code is shown still.
@@ -202,10 +215,16 @@ impl Pairing {
         }
     }
 
-    /// Returns the device whose token was not fetched.
-    pub(super) fn unfetched(&mut self, request: &str) -> Option<String> {
+    /// Hands no token out any more for this request, and returns its device when that never asked for it.
+    pub(super) fn end_grant(&mut self, request: &str) -> Option<String> {
         let claim = self.claims.iter_mut().find(|claim| claim.request == request)?;
-        claim.grant.take().map(|grant| grant.device)
+        claim.grant.take().filter(|_| !claim.is_fetched).map(|grant| grant.device)
+    }
+
+    /// Notes that a device has come in: it has its token.
+    pub(super) fn came_in(&mut self, device: &str) {
+        let its = |claim: &&mut Claim| claim.grant.as_ref().is_some_and(|grant| grant.device == device);
+        self.claims.iter_mut().filter(its).for_each(|claim| claim.grant = None);
     }
 
     /// Returns what the device with this secret waits for.
@@ -215,11 +234,14 @@ impl Pairing {
         self.claims.iter().filter(is_its).fold(None, |_, claim| Some(claim.waiting.clone()))
     }
 
-    /// Returns how the request of the device with this secret ended, and its token the first time.
+    /// Returns how the request of the device with this secret ended, and its token until it has come in: an answer may
+    /// be lost.
     pub(super) fn fetch(&mut self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
         let secret = hash(secret);
         let claim = self.claims.iter_mut().find(|claim| bool::from(claim.secret.ct_eq(&secret)))?;
-        Some((claim.waiting.ended()?, claim.grant.take()))
+        let outcome = claim.waiting.ended()?;
+        claim.is_fetched |= claim.grant.is_some();
+        Some((outcome, claim.grant.clone()))
     }
 }
 
@@ -314,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn three_may_wait_and_one_gets_its_token_once() {
+    async fn three_may_wait_and_one_gets_its_token_until_it_comes_in() {
         use crate::access::requests::{Asking, Kind, Requests};
         let (mut pairing, mut requests) = (offered().0, Requests::default());
         let claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
@@ -337,9 +359,13 @@ mod tests {
         requests.end(&ids[0], Outcome::Allowed);
         requests.end(&ids[1], Outcome::Declined);
         assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
+        pairing.came_in("other");
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
+        pairing.came_in("d");
         assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, None))));
         assert!(matches!(pairing.fetch("b"), Some((Outcome::Declined, None))));
-        assert_eq!(pairing.unfetched(&ids[0]), None);
+        assert_eq!(pairing.end_grant(&ids[0]), None);
         // Those that are over make room.
         for n in 0..100 {
             let id = claim(&mut pairing, &mut requests, &n.to_string());

@@ -1,6 +1,6 @@
 //! The two requests of a device that has no token yet: it sends the code, then waits for a person.
 
-use super::{Outcome, audit::Actor, commands::ClaimError, pairing::Refusal};
+use super::{Outcome, audit::Actor, claims::ClaimError, pairing::Refusal};
 use crate::{
     auth,
     guard::Verdict,

@@ -1,8 +1,9 @@
 //! What only a person can allow, and those who wait for it.
 
+use super::deadline::Deadline;
 use crate::store::now_ms;
 use std::{net::IpAddr, time::Duration};
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +41,9 @@ pub(crate) struct Asking {
 pub(super) struct Request {
     pub(super) id: String,
     pub(super) asking: Asking,
-    /// Milliseconds since the epoch, both.
+    /// Milliseconds since the epoch.
     pub(super) asked_at: i64,
-    pub(super) expires_at: i64,
-    deadline: Instant,
+    pub(super) expires: Deadline,
     outcome: watch::Sender<Option<Outcome>>,
 }
 
@@ -78,9 +78,8 @@ impl Requests {
     pub(super) fn ask(&mut self, asking: Asking, patience: Duration) -> (String, Waiting) {
         let (outcome, end) = watch::channel(None);
         let (id, asked_at) = (uuid::Uuid::new_v4().to_string(), now_ms());
-        let expires_at = asked_at.saturating_add(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
-        let deadline = Instant::now() + patience;
-        self.0.push(Request { id: id.clone(), asking, asked_at, expires_at, deadline, outcome });
+        let expires = Deadline::after(patience);
+        self.0.push(Request { id: id.clone(), asking, asked_at, expires, outcome });
         (id, Waiting(end))
     }
 
@@ -88,8 +87,9 @@ impl Requests {
         &self.0
     }
 
+    /// Returns one that still waits.
     pub(super) fn get(&self, id: &str) -> Option<&Request> {
-        self.0.iter().find(|request| request.id == id)
+        self.0.iter().find(|request| request.id == id && !request.expires.is_over())
     }
 
     /// Returns the end of an app's request that waits already, and notes the session that it wants.
@@ -112,11 +112,11 @@ impl Requests {
     }
 
     /// Ends those whose time is over.
-    pub(super) fn expire(&mut self, now: Instant) -> Vec<Request> {
+    pub(super) fn expire(&mut self) -> Vec<Request> {
         let over: Vec<String> = self
             .0
             .iter()
-            .filter(|request| request.deadline <= now)
+            .filter(|request| request.expires.is_over())
             .map(|request| request.id.clone())
             .collect();
         over.iter().filter_map(|id| self.end(id, Outcome::Expired)).collect()

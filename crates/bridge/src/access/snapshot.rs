@@ -15,8 +15,8 @@ impl Devices {
     /// Returns how everything stands, as it goes over the wire.
     pub(super) fn snapshot(&self) -> Value {
         let network = self.network.state();
-        let state = self.state();
-        let pairing = state.pairing.current().map(|offer| pairing(offer, &network));
+        let mut state = self.state();
+        let pairing = state.pairing.shown().map(|offer| pairing(offer, &network));
         let mut shown = serde_json::to_value(&*network).unwrap_or_default();
         if let Some(members) = shown.as_object_mut() {
             let names: Vec<&String> = network.hosts.iter().filter(|name| !name.ends_with(".local")).collect();
@@ -25,9 +25,9 @@ impl Devices {
                 members.insert("problem".to_owned(), UNREACHABLE.into());
             }
         }
-        let app = |(address, app): &(IpAddr, &super::apps::App)| json!({"address": address, "allowedAt": app.allowed_at, "until": app.until});
+        let app = |(address, app): &(IpAddr, &super::apps::App)| json!({"address": address, "allowedAt": app.allowed_at, "until": app.until.at});
         json!({
-            "devices": state.devices.iter().filter(|device| !device.pass.is_revoked()).map(device).collect::<Vec<_>>(),
+            "devices": state.devices.iter().map(device).collect::<Vec<_>>(),
             "requests": state.requests.waiting().iter().map(request).collect::<Vec<_>>(),
             "pairing": pairing,
             "apps": state.apps.allowed().iter().map(app).collect::<Vec<_>>(),
@@ -58,12 +58,12 @@ fn request(request: &Request) -> Value {
         "address": asking.address,
         "compare": asking.compare,
         "askedAt": request.asked_at,
-        "expiresAt": request.expires_at,
+        "expiresAt": request.expires.at,
         "sessionId": asking.session,
     })
 }
 
-fn pairing(offer: &Offer, network: &NetworkState) -> Value {
+fn pairing(offer: &mut Offer, network: &NetworkState) -> Value {
     let code = offer.code.shown();
     let mut addresses = network.pages();
     if addresses.is_empty() {
@@ -71,18 +71,25 @@ fn pairing(offer: &Offer, network: &NetworkState) -> Value {
             network.addresses(Listener::Loopback).map(|address| format!("http://{address}")).collect();
     }
     let url = url(&code, &addresses, network.fingerprint.as_deref());
-    let qr = QrCode::new(&url).map(|qr| {
-        let drawn = qr.render::<svg::Color<'_>>().min_dimensions(QR, QR).build();
-        drawn.find("<svg").map_or(String::new(), |start| drawn[start..].to_owned())
-    });
+    let (_, qr) = match offer.drawn.take() {
+        Some(drawn) if drawn.0 == url => offer.drawn.insert(drawn),
+        _ => offer.drawn.insert((url.clone(), draw(&url))),
+    };
     json!({
         "code": code,
-        "expiresAt": offer.expires_at,
+        "expiresAt": offer.expires.at,
         "addresses": addresses,
         "fingerprint": network.fingerprint,
         "url": url,
-        "qr": qr.unwrap_or_default(),
+        "qr": qr,
     })
+}
+
+/// Draws a QR code as SVG.
+fn draw(url: &str) -> String {
+    let drawn = QrCode::new(url).map(|qr| qr.render::<svg::Color<'_>>().min_dimensions(QR, QR).build());
+    let drawn = drawn.unwrap_or_default();
+    drawn.find("<svg").map_or(String::new(), |start| drawn[start..].to_owned())
 }
 
 /// Returns the address that a phone opens. What comes after `#` is sent to nobody.

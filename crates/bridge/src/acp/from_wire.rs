@@ -224,7 +224,8 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
     params
 }
 
-/// Returns what a client allows in the session that it creates.
+/// Returns what a client allows in the session that it creates. Only an admin is asked; the sessions of others have the
+/// default.
 pub(super) fn policy(ours: Option<&Value>) -> Policy {
     let policy = ours.and_then(|ours| ours.get("policy")).cloned();
     policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default()

@@ -73,6 +73,10 @@ impl Methods {
         requests: Arc<Requests>,
         visit: Arc<Visit>,
     ) -> Self {
+        if matches!(visit.pass.who, Who::Device(_)) {
+            // Others know it by the name that a person gave it, whether it introduces itself or not.
+            line.introduce(&visit.pass.name());
+        }
         Self { shared, line, outbox, requests, visit }
     }
 
@@ -248,11 +252,8 @@ impl Methods {
     }
 
     fn initialize(&self, request: &InitializeRequest) -> Answer {
-        let pass = &self.visit.pass;
-        if matches!(pass.who, Who::Device(_)) {
-            // Others know it by the name that a person gave it.
-            self.line.introduce(&pass.name());
-        } else if let Some(client) = &request.client_info {
+        let is_device = matches!(self.visit.pass.who, Who::Device(_));
+        if let Some(client) = request.client_info.as_ref().filter(|_| !is_device) {
             self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
         let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
@@ -271,6 +272,8 @@ impl Methods {
             }
             _ => self.shared.hub.admit(&request.cwd).await?,
         };
+        // What may leave this machine, only an admin decides.
+        let ours = ours.filter(|_| self.visit.pass.scope() == Scope::Admin);
         let session = self.shared.hub.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
@@ -315,9 +318,12 @@ impl Methods {
         if self.visit.pass.who == Who::Local || (may && is_told) {
             return Ok(());
         }
-        let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
-        let detail = if may { session } else { "refused" };
-        self.shared.devices.record(&self.actor(), method, detail).await;
+        if may {
+            let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+            self.shared.devices.record(&self.actor(), method, session).await;
+        } else {
+            self.shared.devices.refused_call(&self.actor(), method).await;
+        }
         Ok(())
     }
 

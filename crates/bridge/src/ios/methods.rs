@@ -92,8 +92,11 @@ impl Methods {
         if let Some(action) = call.action() {
             let Visitor { pass, line, address, .. } = &self.visitor;
             let actor = self.shared.devices.actor(&pass.who, &line.client(), *address);
-            let detail = if refused { "refused" } else { call.session_id().unwrap_or_default() };
-            self.shared.devices.record(&actor, action, detail).await;
+            if refused {
+                self.shared.devices.refused_call(&actor, action).await;
+            } else {
+                self.shared.devices.record(&actor, action, call.session_id().unwrap_or_default()).await;
+            }
         }
         if refused {
             return Err(Fault::busy("This phone may only view; allow more on the desktop."));

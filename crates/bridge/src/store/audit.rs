@@ -1,10 +1,17 @@
 //! What was done from afar, and what was decided about it: the newest of it.
 
 use super::{Store, StoreError};
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
-/// Rows that are kept.
+/// Rows that are kept: of what was decided about devices, apps and the network, and of everything else. So nobody who
+/// calls much washes away how it came in.
 const KEPT: i64 = 10_000;
+/// Rows that may be too many until the oldest are taken out.
+const SLACK: i64 = 100;
+
+/// What was decided.
+const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
+    OR action LIKE 'network.%')";
 
 /// Something that was done, and by whom. Never holds a token, a code, or the text of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,9 +46,9 @@ impl Store {
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 )?
                 .execute(params![now, deed.device, deed.name, deed.address, deed.action, deed.detail])?;
-            transaction
-                .prepare_cached("DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?1")?
-                .execute([KEPT])?;
+            if transaction.last_insert_rowid() % SLACK == 0 {
+                prune(transaction, KEPT)?;
+            }
             Ok(())
         })
     }
@@ -63,33 +70,41 @@ impl Store {
     }
 }
 
+fn prune(transaction: &Transaction<'_>, kept: i64) -> rusqlite::Result<()> {
+    for of in [DECIDED.to_owned(), format!("NOT {DECIDED}")] {
+        let newest = format!("SELECT id FROM audit WHERE {of} ORDER BY id DESC LIMIT 1 OFFSET ?1");
+        let delete = format!("DELETE FROM audit WHERE {of} AND id <= ({newest})");
+        transaction.prepare_cached(&delete)?.execute([kept])?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A device that called much made everybody forget how it came in.
     #[test]
-    fn the_newest_deeds_are_kept() {
+    fn calls_do_not_wash_away_what_was_decided() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path()).unwrap();
-        let deed = |n: i64| Deed { action: format!("deed {n}"), ..Deed::default() };
-        for n in 1..=3 {
-            store.record_deed(deed(n)).unwrap();
+        let record = |action: &str| {
+            store.record_deed(Deed { action: action.to_owned(), ..Deed::default() }).unwrap();
+        };
+        record("pair.allowed");
+        record("device.renamed");
+        for _ in 0..5 {
+            record("session/prompt");
         }
-        store
-            .write(|transaction, _| transaction.execute("UPDATE audit SET id = id + 9998", []).map(drop))
-            .unwrap();
-        store.record_deed(deed(4)).unwrap();
-        let ids = |rows: Vec<AuditRow>| rows.iter().map(|row| row.id).collect::<Vec<_>>();
-        let kept = store.deeds(10, None).unwrap();
-        assert_eq!((kept[0].deed.action.as_str(), kept[0].ts > 0), ("deed 4", true));
-        assert_eq!(ids(kept), [10_002, 10_001, 10_000, 9_999]);
-        store
-            .write(|transaction, _| {
-                transaction.execute("UPDATE audit SET id = 2 WHERE id = 9999", []).map(drop)
-            })
-            .unwrap();
-        store.record_deed(deed(5)).unwrap();
-        assert_eq!(ids(store.deeds(2, Some(10_003)).unwrap()), [10_002, 10_001]);
-        assert_eq!(ids(store.deeds(10, Some(10_001)).unwrap()), [10_000]);
+        record("app.allowed");
+        store.write(|transaction, _| prune(transaction, 2)).unwrap();
+        let shown =
+            |rows: Vec<AuditRow>| rows.into_iter().map(|row| (row.id, row.deed.action)).collect::<Vec<_>>();
+        let row = |id, action: &str| (id, action.to_owned());
+        let kept = [row(8, "app.allowed"), row(7, "session/prompt"), row(6, "session/prompt")];
+        let all = shown(store.deeds(10, None).unwrap());
+        assert_eq!(all, [&kept[..], &[row(2, "device.renamed")]].concat());
+        assert_eq!(shown(store.deeds(2, Some(8)).unwrap()), kept[1..]);
+        assert!(store.deeds(1, None).unwrap()[0].ts > 0);
     }
 }
