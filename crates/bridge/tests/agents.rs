@@ -12,6 +12,7 @@ use std::sync::{
 use support::{
     Client,
     agents::{self, ScriptedAgent, ours_client, session_in},
+    pairing::pair,
     prompt, shown,
 };
 
@@ -216,6 +217,19 @@ async fn a_session_can_allow_agents_elsewhere() {
         client.request("session/prompt", prompt(&session, "Write a parser for the log format")).await;
         assert_eq!(troupe.agents[0].requests.lock().unwrap().len(), asked);
     }
+}
+
+/// A device that may prompt allowed itself what only the person at this machine may.
+#[tokio::test]
+async fn a_device_allows_itself_no_agents_elsewhere() {
+    let (house, troupe) = agents::house(vec![echoes()]).await;
+    let mut desk = ours_client(&house, "Window").await;
+    let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
+    let policy = json!({"allow_external_llms": true});
+    let params = json!({"cwd": house.workspace, "_meta": {"openagents": {"policy": policy}}});
+    let session = phone.request("session/new", params).await["sessionId"].clone();
+    phone.request("session/prompt", prompt(&session, "Write a parser for the log format")).await;
+    assert!(troupe.agents[0].requests.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
