@@ -1,5 +1,14 @@
 import type { Approval } from '../connection/agents-wire';
 
+/** A change of a file: texts before and after; `before` is null for a new one. */
+export interface Change {
+  path: string;
+  before: string | null;
+  after: string;
+  /** A text was cut: this is not all of it. */
+  truncated: boolean;
+}
+
 /** What an agent asks, and where. */
 export interface Question {
   approval: Approval;
@@ -9,4 +18,6 @@ export interface Question {
   shownIn: string;
   title: string;
   workspace: string;
+  /** What it would change in files, where the agent says so. */
+  changes: readonly Change[];
 }

@@ -1,5 +1,3 @@
-import type { Scope } from '../connection/devices-wire';
-
 /** What the page needs from the program that shows it. Everything else goes over the link to the bridge. */
 export interface Backend {
   readonly kind: 'tauri' | 'browser';
@@ -14,7 +12,7 @@ export interface Backend {
   /** Has the system say that somebody waits, unless the page is before a person's eyes. Where it is absent the browser does. */
   notify?: (title: string, body: string) => void;
   /** What the bridge last let this page do; null before it has ever said so with this token. */
-  scope: Scope | null;
+  scope: string | null;
   /** The token is that of a paired device. */
   readonly paired?: boolean;
 }

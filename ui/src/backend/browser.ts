@@ -1,4 +1,3 @@
-import { SCOPES, type Scope } from '../connection/devices-wire';
 import type { Address, Backend } from './backend';
 import { type Fragment, parseFragment, sessionFragment } from './fragment';
 
@@ -34,12 +33,11 @@ export class BrowserBackend implements Backend {
     return this.#token === null && read(local, DEVICE) !== null;
   }
 
-  get scope(): Scope | null {
-    const kept = read(this.#token === null ? local : session, SCOPE);
-    return SCOPES.find((known) => known === kept) ?? null;
+  get scope(): string | null {
+    return read(this.#token === null ? local : session, SCOPE);
   }
 
-  set scope(scope: Scope | null) {
+  set scope(scope: string | null) {
     write(this.#token === null ? local : session, SCOPE, scope);
   }
 

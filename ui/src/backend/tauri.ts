@@ -1,6 +1,5 @@
 import { invoke } from '@tauri-apps/api/core';
 import { listen } from '@tauri-apps/api/event';
-import type { Scope } from '../connection/devices-wire';
 import type { Address, Backend, Commands } from './backend';
 
 interface BridgeAddress {
@@ -13,7 +12,7 @@ interface BridgeAddress {
 export class TauriBackend implements Backend {
   readonly kind = 'tauri';
   /** The person at this machine. */
-  scope: Scope | null = 'admin';
+  scope: string | null = 'admin';
 
   async address(): Promise<Address> {
     const { port, token, root } = await invoke<BridgeAddress>('bridge_address');

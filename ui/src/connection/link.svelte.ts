@@ -2,7 +2,7 @@ import { client, PROTOCOL_VERSION, type ClientConnection, type InitializeRespons
 import type { Address, Backend } from '../backend';
 import { pause } from './backoff';
 import type { Firehose } from './delivery';
-import type { Access } from './devices-wire';
+import { SCOPES, type Access } from './devices-wire';
 import { openEvents } from './event-stream';
 import { openSocket } from './socket-stream';
 import { CLOSE, type Transport, type TransportName } from './transport';
@@ -80,8 +80,8 @@ export class Link {
 
   /** Until the bridge says it anew. */
   #remembered(): void {
-    const { scope } = this.#backend;
-    this.access = { connection: null, computer: null, scope: scope ?? 'view', device: null, known: scope !== null };
+    const scope = SCOPES.find((known) => known === this.#backend.scope);
+    this.access = { connection: null, computer: null, scope: scope ?? 'view', device: null, known: scope !== undefined };
   }
 
   /** Drops what there is and connects now. */

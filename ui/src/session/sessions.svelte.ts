@@ -16,6 +16,7 @@ import {
   type Update,
 } from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/modes';
+import type { ToolRow } from '../timeline/rows';
 import type { Asked } from './fold';
 import { Session } from './session.svelte';
 
@@ -99,6 +100,16 @@ export class Sessions {
     for (const session of this.#followed) {
       const found = session.approval(id);
       if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** The row of the call that a question is about. */
+  asks(id: string): ToolRow | undefined {
+    for (const session of this.#followed) {
+      const asked = session.waiting.find(({ approval }) => approval.id === id);
+      const row = asked === undefined ? undefined : session.row(asked.key);
+      if (row?.kind === 'tool') return row;
     }
     return undefined;
   }

@@ -1,0 +1,36 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { pressed } from './shortcuts';
+
+afterEach(() => vi.unstubAllGlobals());
+
+/** What a key does, and whether the browser still does its own. */
+function press(key: string, more: object = {}, dialog = false, able = true): [string[], boolean] {
+  const done: string[] = [];
+  let own = true;
+  vi.stubGlobal('document', { querySelector: () => (dialog ? {} : null) });
+  const note = (deed: string) => () => done.push(deed) > 0 && able;
+  const event = { key, code: '', target: { tagName: 'DIV' }, preventDefault: () => (own = false), ...more } as unknown as KeyboardEvent;
+  pressed(event, { debug: note('debug'), settings: note('settings'), search: note('search'), back: note('back'), write: note('write') });
+  return [done, own];
+}
+
+test('Escape in a dialog closes that alone', () => {
+  expect(press('Escape')).toEqual([['back'], true]);
+  expect(press('Escape', {}, true)).toEqual([[], true]);
+  expect(press('Escape', { isComposing: true })).toEqual([[], true]);
+});
+
+test.each([
+  ['∂', { code: 'KeyD', altKey: true, metaKey: true }, [['debug'], false]],
+  [',', { ctrlKey: true }, [['settings'], false]],
+  ['f', { code: 'KeyF', ctrlKey: true }, [['search'], false]],
+  ['/', {}, [['write'], false]],
+  ['/', { target: { tagName: 'TEXTAREA' } }, [[], true]],
+  ['d', {}, [[], true]],
+])('%s', (key, more, expected) => {
+  expect(press(key, more)).toEqual(expected);
+});
+
+test('a search of the page that has nothing to search in is the browser’s', () => {
+  expect(press('f', { code: 'KeyF', ctrlKey: true }, false, false)).toEqual([['search'], true]);
+});
