@@ -29,6 +29,16 @@ const keeps = ({ page }, expected) =>
     return count === expected;
   }, expected);
 
+/** All of the session is kept, and its turn is over. */
+const keepsAll = ({ page }, updates) =>
+  page.waitForFunction(async (updates) => {
+    const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+    const db = await done(indexedDB.open('openagents'));
+    const folds = await done(db.transaction('folds').objectStore('folds').getAll());
+    db.close();
+    return folds.some((fold) => fold.updates === updates && !fold.working && fold.rows.some((row) => row.summary !== undefined));
+  }, updates);
+
 test('a phone without a network opens the page, shows the session it saw last, and goes on when it is back', async () => {
   const tab = await stage.phone({ workers: 'allow' });
   tab.expected.push(BROKEN);
@@ -37,8 +47,7 @@ test('a phone without a network opens the page, shows the session it saw last, a
   await tab.explore();
   const updates = await updatesOf(tab);
   await keeps(tab, 1);
-  // Past the pause in which a session is not written again.
-  await page.waitForTimeout(2_500);
+  await keepsAll(tab, Number.parseInt(updates));
   await stage.server.stop();
   await page.reload();
   await page.getByText(/^Offline: as of \d\d:\d\d$/).waitFor();
