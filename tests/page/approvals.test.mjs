@@ -33,6 +33,7 @@ test('a file is edited after an approval that is given on a phone, whatever it s
   await pending(one.page).waitFor();
   await one.page.locator('[data-diff="notes.md"]').getByText('made by fake-agent').waitFor();
   await sheet(two.page).getByText('Fake asks').waitFor();
+  await sheet(two.page).locator('[data-diff="notes.md"]').getByText('made by fake-agent').waitFor();
   assert.match(await two.page.title(), /^\(1\) /);
   assert.equal(await written('notes.md'), null);
   for (const size of [{ width: 360, height: 640 }, SIZES.phone.viewport]) {
