@@ -11,7 +11,7 @@ use crate::{
     connection::{self, Door, Lifeline, Manner},
     inspect::Line,
     limits::ACP_FRAME,
-    outbox::{Dialect, Out, Projected},
+    outbox::{Dialect, HeldBack, Out, Projected},
     rpc::{self, Incoming},
     sessions::{Folded, ListNews, Session, Waits},
     shared::Shared,
@@ -116,7 +116,7 @@ impl Dialect for Acp {
                 let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
                 rpc::notification("session/update", &params)
             });
-            Projected { text, covers: stored.seq }
+            Projected { text, covers: stored.seq, part: 0 }
         };
         page.iter().map(frame).collect()
     }
@@ -125,7 +125,7 @@ impl Dialect for Acp {
         Vec::new()
     }
 
-    fn held_back(&self, _session: &Session) -> Option<u64> {
+    fn held_back(&self, _session: &Session) -> Option<HeldBack> {
         None
     }
 

@@ -18,7 +18,7 @@ use crate::{
     inspect::Line,
     limits::{IOS_FRAME, STRANGER_FRAME, Stranger},
     machine,
-    outbox::{Dialect, Out, Outbox, PAGE, Projected},
+    outbox::{Dialect, HeldBack, Out, Outbox, PAGE, Projected},
     rpc::{self, Incoming},
     sessions::Session,
     shared::Shared,
@@ -90,7 +90,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
     };
     let Some((socket, Allowed { pass, held })) = entered else { return };
     let phone = Arc::new(Phone::new(&line));
-    let live = shared.resumes.join(caller.address, phone.clone());
+    let live = shared.resumes.join(caller.address, pass.clone(), phone.clone());
     // Dropped last: whoever waits for the end finds the place.
     let _ended = live.end();
     let greeted = !held.is_empty();
@@ -126,10 +126,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
         () = cutting => None,
     };
     if let Some(Ended { follows, polite: false }) = ended
-        && let Some(session) = phone.last_named()
-        && let Some(follow) = follows.iter().find(|follow| Arc::ptr_eq(&follow.session, &session))
+        && let Some(place) = phone.place(&follows)
     {
-        let place = Place { session_id: session.id().clone(), written: follow.written, own: phone.own() };
         shared.resumes.put(&live, place);
     }
 }
@@ -211,17 +209,18 @@ impl Dialect for Ios {
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
         let sessions = &mut self.sessions;
-        let (own, view, fold_to) = self.phone.with(|state| {
+        let (own, view, fold_to, seen) = self.phone.with(|state| {
             if sessions.len() > NAMED {
                 sessions.retain(|id, _| state.named.iter().any(|named| named.id() == id));
             }
             let view = View { modes: state.sets_modes, progress: true };
             let fold_to = state.fold_to.as_ref().filter(|(id, _)| id == session.id()).map(|(_, seq)| *seq);
-            (state.own.clone(), view, fold_to)
+            let seen = state.taken.as_ref().filter(|place| place.session_id == *session.id());
+            (state.own.clone(), view, fold_to, seen.map(Place::seen))
         });
         let old_news = page.first().zip(fold_to).is_some_and(|(first, to)| first.seq <= to);
         let is_own = |id: &str| own.iter().any(|known| **known == *id);
-        let projection = self.sessions.entry(session.id().clone()).or_default();
+        let projection = self.sessions.entry(session.id().clone()).or_insert_with(|| Projection::after(seen));
         let mut shown = Vec::new();
         let mut push = |stored: &Arc<Stored>| projection.push(stored, view, &is_own, &mut shown);
         if old_news || behind > BEHIND {
@@ -240,7 +239,7 @@ impl Dialect for Ios {
         frames(session, shown)
     }
 
-    fn held_back(&self, session: &Session) -> Option<u64> {
+    fn held_back(&self, session: &Session) -> Option<HeldBack> {
         self.sessions.get(session.id()).and_then(Projection::held_back)
     }
 
@@ -268,6 +267,7 @@ fn frames(session: &Session, shown: Vec<Shown>) -> Vec<Projected> {
     let frame = |shown: Shown| Projected {
         text: rpc::notification("session/update", &to_wire::note(session.id(), shown.update)).into(),
         covers: shown.covers,
+        part: shown.part,
     };
     shown.into_iter().map(frame).collect()
 }

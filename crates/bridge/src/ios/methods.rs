@@ -174,10 +174,15 @@ impl Methods {
     /// After a broken connection its address goes on with the session that it named last.
     async fn resume(&mut self) {
         let Some(place) = self.shared.resumes.take_over(&self.live).await else { return };
-        if let Ok(Some(session)) = self.shared.hub.find(&place.session_id).await {
-            self.phone.resume(&session, place.own);
-            let from = From::Update(place.written);
-            self.send(Out::Follow { session, from, queue: None, answer: None }).await;
+        match self.shared.hub.find(&place.session_id).await {
+            Ok(Some(session)) => {
+                self.phone.resume(&session, place.own);
+                let from = From::Update(place.written);
+                self.send(Out::Follow { session, from, queue: None, answer: None }).await;
+            }
+            Ok(None) => self.phone.forget(),
+            // The next connection tries again.
+            Err(_) => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! What both halves of a connection of the app know: who it is, and what it has named.
 
-use crate::{inspect::Line, sessions::Session};
+use super::resume::Place;
+use crate::{inspect::Line, outbox::Follow, sessions::Session};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
@@ -28,12 +29,15 @@ pub(super) struct State {
     pub(super) sets_modes: bool,
     /// Of this session, everything up to this number is news from before the connection.
     pub(super) fold_to: Option<(Arc<str>, u64)>,
+    /// Where an earlier connection of the same phone was.
+    pub(super) taken: Option<Place>,
 }
 
 impl Phone {
     pub(super) fn new(line: &Line) -> Self {
         let own = vec![line.id.clone()];
-        Self(Mutex::new(State { own, named: VecDeque::new(), sets_modes: false, fold_to: None }))
+        let named = VecDeque::new();
+        Self(Mutex::new(State { own, named, sets_modes: false, fold_to: None, taken: None }))
     }
 
     pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
@@ -45,8 +49,39 @@ impl Phone {
         self.with(|state| state.own.first().cloned().unwrap_or_else(|| "".into()))
     }
 
-    pub(super) fn own(&self) -> Vec<Arc<str>> {
-        self.with(|state| state.own.clone())
+    /// Remembers where an earlier connection of the same phone was.
+    pub(super) fn take(&self, place: Place) {
+        self.with(|state| state.taken = Some(place));
+    }
+
+    /// There is nothing any more where it was.
+    pub(super) fn forget(&self) {
+        self.with(|state| state.taken = None);
+    }
+
+    /// Returns whether it would leave a place.
+    pub(super) fn has_place(&self) -> bool {
+        self.with(|state| state.taken.is_some() || !state.named.is_empty())
+    }
+
+    /// Returns where the connection was when it broke: in the session that it named last of those that it followed. What
+    /// was taken over from an earlier one and not followed yet is left for the next one.
+    pub(super) fn place(&self, follows: &[Follow]) -> Option<Place> {
+        self.with(|state| {
+            let (own, taken) = (&state.own, state.taken.as_ref());
+            let place = |session: &Arc<Session>| {
+                let before = taken.filter(|taken| taken.session_id == *session.id());
+                let Some(follow) = follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)) else {
+                    return before.cloned();
+                };
+                let (written, mut part) = (follow.written, follow.part);
+                if let Some(before) = before.filter(|before| before.written == written) {
+                    part = part.max(before.part);
+                }
+                Some(Place { session_id: session.id().clone(), written, part, own: own.clone() })
+            };
+            state.named.iter().rev().find_map(place).or_else(|| taken.cloned())
+        })
     }
 
     /// Remembers that a session was named. Returns the one that it is no longer to follow, when there are too many.
@@ -61,10 +96,6 @@ impl Phone {
             let too_many = state.named.len() > NAMED;
             Naming::First { instead_of: too_many.then(|| state.named.pop_front()).flatten() }
         })
-    }
-
-    pub(super) fn last_named(&self) -> Option<Arc<Session>> {
-        self.with(|state| state.named.back().cloned())
     }
 
     pub(super) fn set_modes(&self) {

@@ -4,7 +4,7 @@
 //! plans only when a step begins or all are done, progress rarely and only where it is shown.
 
 use super::to_wire::{self, Voice};
-use crate::store::Stored;
+use crate::{outbox::HeldBack, store::Stored};
 use openagents_core::{
     approval::ApprovalState,
     update::{
@@ -34,6 +34,8 @@ pub(super) struct View {
 pub(super) struct Shown {
     pub(super) update: Value,
     pub(super) covers: u64,
+    /// Bytes of the text of the next one that it shows as well.
+    pub(super) part: usize,
 }
 
 /// The memory that is needed between two updates of one session.
@@ -44,6 +46,8 @@ pub(super) struct Projection {
     /// A plan between two steps: the next one says it all.
     held_plan: Option<(u64, Value)>,
     last_plan: Option<Value>,
+    /// What the reader has seen before of an update's text.
+    seen: Option<HeldBack>,
 }
 
 /// Chunks that came together.
@@ -54,6 +58,8 @@ struct Text {
     text: String,
     /// The first update of ours that is not shown in full.
     from: u64,
+    /// Bytes of that one which are shown.
+    part: usize,
     last: u64,
 }
 
@@ -65,9 +71,14 @@ struct Call {
 }
 
 impl Projection {
-    /// Returns the first update that is held back as text.
-    pub(super) fn held_back(&self) -> Option<u64> {
-        self.text.as_ref().map(|text| text.from)
+    /// Goes on where an earlier connection of the same reader broke.
+    pub(super) fn after(seen: Option<HeldBack>) -> Self {
+        Self { seen, ..Self::default() }
+    }
+
+    /// Returns what is held back as text.
+    pub(super) fn held_back(&self) -> Option<HeldBack> {
+        self.text.as_ref().map(|text| HeldBack { seq: text.from, part: text.part })
     }
 
     /// Takes the next update of the log. `is_own` knows the connections of the reader.
@@ -148,13 +159,13 @@ impl Projection {
     pub(super) fn rest(&mut self, out: &mut Vec<Shown>) {
         self.flush_text(out);
         if let Some((seq, plan)) = self.held_plan.take() {
-            out.push(Shown { update: plan, covers: seq });
+            out.push(Shown { update: plan, covers: seq, part: 0 });
         }
     }
 
     fn show(&mut self, update: Value, seq: u64, out: &mut Vec<Shown>) {
         self.flush_text(out);
-        out.push(Shown { update, covers: seq });
+        out.push(Shown { update, covers: seq, part: 0 });
     }
 
     fn plan(&mut self, snapshot: &PlanSnapshot, seq: u64, out: &mut Vec<Shown>) {
@@ -199,6 +210,10 @@ impl Projection {
     }
 
     fn say(&mut self, voice: Voice, id: Option<&str>, text: &str, seq: u64, out: &mut Vec<Shown>) {
+        let whole = text.len();
+        let seen = self.seen.take_if(|seen| seen.seq <= seq).filter(|seen| seen.seq == seq);
+        let part = seen.map_or(0, |seen| seen.part);
+        let text = text.get(part..).unwrap_or_default();
         if self.text.as_ref().is_some_and(|known| known.voice != voice || known.message_id.as_deref() != id) {
             self.flush_text(out);
         }
@@ -207,6 +222,7 @@ impl Projection {
             message_id: id.map(str::to_owned),
             text: String::new(),
             from: seq,
+            part,
             last: seq,
         });
         known.text.push_str(text);
@@ -216,9 +232,12 @@ impl Projection {
             let ready = std::mem::replace(&mut known.text, rest);
             // What is left began in this very update.
             known.from = seq;
-            let done = if known.text.is_empty() { seq } else { seq.saturating_sub(1) };
-            let finished = known.text.is_empty();
-            emit(voice, &ready, done, out);
+            known.part = whole.saturating_sub(known.text.len());
+            let (done, part, finished) = match known.text.len() {
+                0 => (seq, 0, true),
+                _ => (seq.saturating_sub(1), known.part, false),
+            };
+            emit(voice, &ready, (done, part), out);
             if finished {
                 self.text = None;
             }
@@ -227,16 +246,16 @@ impl Projection {
 
     fn flush_text(&mut self, out: &mut Vec<Shown>) {
         if let Some(text) = self.text.take() {
-            emit(text.voice, &text.text, text.last, out);
+            emit(text.voice, &text.text, (text.last, 0), out);
         }
     }
 }
 
-fn emit(voice: Voice, text: &str, covers: u64, out: &mut Vec<Shown>) {
+fn emit(voice: Voice, text: &str, (covers, part): (u64, usize), out: &mut Vec<Shown>) {
     // Every piece becomes a paragraph of its own in the app.
     let text = text.trim_matches('\n');
     if !text.trim().is_empty() {
-        out.push(Shown { update: to_wire::chunk(voice, text), covers });
+        out.push(Shown { update: to_wire::chunk(voice, text), covers, part });
     }
 }
 

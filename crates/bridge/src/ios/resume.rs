@@ -5,14 +5,15 @@
 
 use super::phone::Phone;
 use crate::{
+    access::Pass,
     connection::Lifeline,
-    outbox::{Out, Outbox},
+    outbox::{HeldBack, Out, Outbox},
 };
 use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -35,8 +36,17 @@ pub(super) struct Place {
     pub(super) session_id: Arc<str>,
     /// The last update that was fully written to the old socket.
     pub(super) written: u64,
+    /// Bytes of the text of the next one that were written as well.
+    pub(super) part: usize,
     /// The connections that this phone had: their prompts are its own.
     pub(super) own: Vec<Arc<str>>,
+}
+
+impl Place {
+    /// Returns what was written of the update after the last one.
+    pub(super) fn seen(&self) -> HeldBack {
+        HeldBack { seq: self.written + 1, part: self.part }
+    }
 }
 
 /// A connection that has not ended.
@@ -45,6 +55,7 @@ pub(super) struct Live {
     address: IpAddr,
     /// Grows from connection to connection.
     number: u64,
+    pass: Arc<Pass>,
     phone: Arc<Phone>,
     pub(super) lifeline: Arc<Lifeline>,
     outbox: OnceLock<Outbox>,
@@ -75,6 +86,7 @@ struct Left {
     since: Instant,
     /// Of the connection.
     number: u64,
+    pass: Arc<Pass>,
     place: Place,
 }
 
@@ -88,35 +100,42 @@ pub(crate) struct Resumes {
 
 impl Resumes {
     /// Counts a new connection.
-    pub(super) fn join(&self, address: IpAddr, phone: Arc<Phone>) -> Arc<Live> {
+    pub(super) fn join(&self, address: IpAddr, pass: Arc<Pass>, phone: Arc<Phone>) -> Arc<Live> {
+        // Numbers grow in the order of the list.
+        let mut all = self.live();
         let live = Arc::new(Live {
             address,
             number: self.number.fetch_add(1, Ordering::Relaxed),
+            pass,
             phone,
             lifeline: Arc::default(),
             outbox: OnceLock::new(),
             ended: CancellationToken::new(),
         });
-        let mut all = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&live));
         live
     }
 
-    /// Remembers where a connection was, unless a later one of its address has left a place already.
+    /// Remembers where a connection was, unless a later one of its address has left a place already, or a person has shut
+    /// it out.
     pub(super) fn put(&self, live: &Live, place: Place) {
-        let (address, number) = (live.address, live.number);
+        let (address, number, pass) = (live.address, live.number, live.pass.clone());
+        if pass.is_revoked() {
+            return;
+        }
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if left.len() >= ADDRESSES {
             left.retain(|_, known| known.since.elapsed() < KEEP);
         }
         let is_late = left.get(&address).is_some_and(|known| known.number > number);
         if left.len() < ADDRESSES && !is_late {
-            left.insert(address, Left { since: Instant::now(), number, place });
+            left.insert(address, Left { since: Instant::now(), number, pass, place });
         }
     }
 
-    /// Takes the place where the address was. Connections of it that show no sign of life are ended first.
+    /// Takes the place where the address was. Connections of it that show no sign of life are ended first. `None` for all
+    /// but the newest connection: an earlier one may be given up by its phone already.
     pub(super) async fn take_over(&self, newcomer: &Live) -> Option<Place> {
         let asked = self.before(newcomer).into_iter().map(async |old| (old.answers().await, old));
         let silent = futures::future::join_all(asked).await.into_iter().filter(|(alive, _)| !alive);
@@ -125,41 +144,66 @@ impl Resumes {
             timeout(END, old.ended.cancelled()).await
         });
         futures::future::join_all(ends).await;
-        self.take(newcomer.address)
+        self.take(newcomer)
     }
 
     /// Earlier connections of the same address that would leave a place.
     fn before(&self, newcomer: &Live) -> Vec<Arc<Live>> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live();
         let is_before = |old: &Arc<Live>| old.address == newcomer.address && old.number < newcomer.number;
-        let named = |old: &Arc<Live>| old.phone.last_named().is_some();
-        live.iter().filter_map(Weak::upgrade).filter(|old| is_before(old) && named(old)).collect()
+        live.iter().filter_map(Weak::upgrade).filter(|old| is_before(old) && old.phone.has_place()).collect()
     }
 
-    fn take(&self, address: IpAddr) -> Option<Place> {
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&address)?;
-        (left.since.elapsed() < KEEP).then_some(left.place)
+    /// Taken, it is the phone's before anybody can come later: who does finds it there.
+    fn take(&self, newcomer: &Live) -> Option<Place> {
+        let live = self.live();
+        let is_later =
+            |known: &Arc<Live>| known.address == newcomer.address && known.number > newcomer.number;
+        if live.iter().filter_map(Weak::upgrade).any(|known| is_later(&known) && !known.ended.is_cancelled())
+        {
+            return None;
+        }
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&newcomer.address)?;
+        let place = (left.since.elapsed() < KEEP && !left.pass.is_revoked()).then_some(left.place)?;
+        newcomer.phone.take(place.clone());
+        Some(place)
+    }
+
+    fn live(&self) -> MutexGuard<'_, Vec<Weak<Live>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inspect::Line;
+    use crate::{
+        access::{Scope, Who},
+        inspect::Line,
+    };
+
+    const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7));
+
+    fn join_with(resumes: &Resumes, pass: &Arc<Pass>) -> Arc<Live> {
+        resumes.join(ADDRESS, pass.clone(), Arc::new(Phone::new(&Line::new("ios"))))
+    }
 
     fn join(resumes: &Resumes) -> Arc<Live> {
-        resumes.join(IpAddr::from([10, 0, 0, 7]), Arc::new(Phone::new(&Line::new("ios"))))
+        join_with(resumes, &Pass::local())
+    }
+
+    fn place(session: &str) -> Place {
+        Place { session_id: session.into(), written: 3, part: 1, own: vec!["c".into()] }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_place_is_taken_once_and_not_for_ever() {
         let resumes = Resumes::default();
         let (old, new) = (join(&resumes), join(&resumes));
-        let place = Place { session_id: "s".into(), written: 3, own: vec!["c".into()] };
-        resumes.put(&old, place.clone());
-        assert_eq!(resumes.take_over(&new).await, Some(place.clone()));
+        resumes.put(&old, place("s"));
+        assert_eq!(resumes.take_over(&new).await, Some(place("s")));
         assert_eq!(resumes.take_over(&new).await, None);
-        resumes.put(&old, place);
+        resumes.put(&old, place("s"));
         tokio::time::advance(KEEP).await;
         assert_eq!(resumes.take_over(&new).await, None);
     }
@@ -168,9 +212,56 @@ mod tests {
     async fn a_late_place_does_not_replace_a_newer_one() {
         let resumes = Resumes::default();
         let (old, new, next) = (join(&resumes), join(&resumes), join(&resumes));
-        let place = |session: &str| Place { session_id: session.into(), written: 0, own: vec![] };
         resumes.put(&new, place("new"));
         resumes.put(&old, place("old"));
         assert_eq!(resumes.take_over(&next).await, Some(place("new")));
+    }
+
+    /// The one that its phone had given up was faster, and the other one heard nothing any more.
+    #[tokio::test(start_paused = true)]
+    async fn of_two_that_come_back_together_the_newer_one_goes_on() {
+        let resumes = Resumes::default();
+        let (dead, given_up, newest) = (join(&resumes), join(&resumes), join(&resumes));
+        // It has a place to leave, and ends when it is told to.
+        dead.phone.take(place("s"));
+        let ending = async {
+            dead.lifeline.cut.cancelled().await;
+            resumes.put(&dead, dead.phone.place(&[]).unwrap());
+            drop(dead.end());
+        };
+        let taking = async { tokio::join!(resumes.take_over(&given_up), resumes.take_over(&newest)) };
+        let ((), taken) = tokio::join!(ending, taking);
+        assert_eq!(taken, (None, Some(place("s"))));
+    }
+
+    /// It was in nobody's hands between the taking and the first page.
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_not_lost_with_the_one_that_took_it() {
+        let resumes = Resumes::default();
+        let (old, dies) = (join(&resumes), join(&resumes));
+        resumes.put(&old, place("s"));
+        assert!(resumes.take_over(&dies).await.is_some());
+        let next = join(&resumes);
+        let ending = async {
+            dies.lifeline.cut.cancelled().await;
+            resumes.put(&dies, dies.phone.place(&[]).unwrap());
+            drop(dies.end());
+        };
+        let ((), taken) = tokio::join!(ending, resumes.take_over(&next));
+        assert_eq!(taken, Some(place("s")));
+    }
+
+    #[tokio::test]
+    async fn who_was_removed_leaves_no_place() {
+        let resumes = Resumes::default();
+        let pass = || Pass::new(Who::App(ADDRESS), Scope::Prompt, "");
+        let (before, after) = (pass(), pass());
+        let late = join_with(&resumes, &before);
+        before.revoked.cancel();
+        resumes.put(&late, place("s"));
+        assert_eq!(resumes.take_over(&join(&resumes)).await, None);
+        resumes.put(&join_with(&resumes, &after), place("s"));
+        after.revoked.cancel();
+        assert_eq!(resumes.take_over(&join(&resumes)).await, None);
     }
 }

@@ -5,7 +5,7 @@ use super::{
     projection::{Projection, Shown, View},
     to_wire,
 };
-use crate::{prune, testing};
+use crate::{outbox::HeldBack, prune, testing};
 use openagents_core::update::{AgentMessage, EntryStatus::*, RunState, SessionUpdate};
 use serde_json::{Value, json};
 
@@ -168,12 +168,39 @@ fn a_chunk_with_several_paragraphs_covers_what_it_says() {
     };
     push(&mut projection, 1, "one ");
     push(&mut projection, 2, "two");
-    assert_eq!(projection.held_back(), Some(1));
+    assert_eq!(projection.held_back(), Some(HeldBack { seq: 1, part: 0 }));
     push(&mut projection, 3, "\n\nthree");
-    assert_eq!(projection.held_back(), Some(3));
+    assert_eq!(projection.held_back(), Some(HeldBack { seq: 3, part: 2 }));
     push(&mut projection, 4, "\n\n");
     assert_eq!(projection.held_back(), None);
-    assert_eq!(shown.iter().map(|shown| shown.covers).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(shown.iter().map(|shown| (shown.covers, shown.part)).collect::<Vec<_>>(), [(2, 2), (4, 0)]);
+}
+
+/// The whole update came again when the connection broke between its paragraphs.
+#[test]
+fn a_break_between_two_paragraphs_of_an_update_repeats_none() {
+    let log = testing::stored(vec![
+        testing::text("zero, "),
+        testing::text("one\n\ntwo\n\nthree"),
+        testing::text(" and four"),
+    ]);
+    let read = |seen: Option<HeldBack>| {
+        let (mut projection, mut shown) = (Projection::after(seen), Vec::new());
+        let since = seen.map_or(0, |seen| seen.seq - 1);
+        let rest: Vec<_> = log.iter().filter(|stored| stored.seq > since).collect();
+        rest.iter().for_each(|stored| projection.push(stored, LIVE, &|_| false, &mut shown));
+        let held_back = projection.held_back();
+        projection.rest(&mut shown);
+        (shown, held_back)
+    };
+    let (all, held_back) = read(None);
+    assert_eq!(texts(&all), ["zero, one\n\ntwo", "three and four"]);
+    let broken = HeldBack { seq: all[0].covers + 1, part: all[0].part };
+    assert_eq!(Some(broken), held_back);
+    let (rest, held_back) = read(Some(broken));
+    assert_eq!(texts(&rest), ["three and four"]);
+    // It may break again before anything of that is sent.
+    assert_eq!(held_back, Some(broken));
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub(crate) trait Dialect: Send {
     /// Returns what was held back, now that the session rests.
     fn rest(&mut self, session: &Session) -> Vec<Projected>;
 
-    /// Returns the first update that is held back.
-    fn held_back(&self, session: &Session) -> Option<u64>;
+    /// Returns what is held back.
+    fn held_back(&self, session: &Session) -> Option<HeldBack>;
 
     /// Says what a session is doing, if this door shows that.
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String>;
@@ -70,4 +70,13 @@ pub(crate) trait Dialect: Send {
 pub(crate) struct Projected {
     pub(crate) text: Utf8Bytes,
     pub(crate) covers: u64,
+    /// Bytes of the text of the update after that which the client has seen as well.
+    pub(crate) part: usize,
+}
+
+/// The first update that is not shown in full, and how many bytes of its text are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldBack {
+    pub(crate) seq: u64,
+    pub(crate) part: usize,
 }

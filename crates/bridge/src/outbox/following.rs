@@ -26,6 +26,8 @@ pub(crate) struct Follow {
     pub(crate) session: Arc<Session>,
     /// The last update that the client has certainly been sent.
     pub(crate) written: u64,
+    /// Bytes of the text of the update after that which it has been sent as well.
+    pub(crate) part: usize,
     read: u64,
     /// What is sent before the updates after `read`.
     folding: Option<Box<Folding<StoredLog>>>,
@@ -66,8 +68,9 @@ impl<D: Dialect> Pump<D> {
             From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
         };
         // That it has stopped is told to those as well who come later.
-        let (written, rested, told, approvals) = (read, false, 0, 0);
-        let follow = Follow { session, written, read, folding, rested, told, activity, approvals, queue };
+        let (written, part, rested, told, approvals) = (read, 0, false, 0, 0);
+        let follow =
+            Follow { session, written, part, read, folding, rested, told, activity, approvals, queue };
         self.follows.retain(|known| !Arc::ptr_eq(&known.session, &follow.session));
         self.follows.push(follow);
         if self.follows.len() <= D::FOLLOWS {
@@ -108,7 +111,8 @@ impl<D: Dialect> Pump<D> {
             let held_back = self.sender.dialect.held_back(&session);
             if let Some(follow) = self.follows.get_mut(index) {
                 (follow.read, follow.rested) = (last, false);
-                follow.written = held_back.map_or(last, |first| first.saturating_sub(1));
+                (follow.written, follow.part) =
+                    held_back.map_or((last, 0), |held| (held.seq.saturating_sub(1), held.part));
             }
             return Ok(true);
         }
@@ -154,7 +158,7 @@ impl<D: Dialect> Pump<D> {
         }
         if let Some(follow) = self.follows.get_mut(index) {
             if rests {
-                (follow.rested, follow.written) = (true, read);
+                (follow.rested, follow.written, follow.part) = (true, read, 0);
             }
             follow.told = failure.map_or(told, |failure| failure.number);
         }
@@ -220,7 +224,7 @@ impl<D: Dialect> Pump<D> {
         for page in frames.chunks(step) {
             self.write_page(page.iter().map(|frame| frame.text.clone()).collect()).await?;
             if let (Some(follow), Some(last)) = (self.follows.get_mut(index), page.last()) {
-                follow.written = last.covers;
+                (follow.written, follow.part) = (last.covers, last.part);
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ mod dialect;
 mod following;
 mod writing;
 
-pub(crate) use dialect::{Dialect, Projected};
+pub(crate) use dialect::{Dialect, HeldBack, Projected};
 pub(crate) use following::{Follow, From, PAGE};
 
 use crate::{
