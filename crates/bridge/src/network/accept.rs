@@ -133,6 +133,7 @@ impl Connection {
     async fn http2(self, stream: TlsStream<TcpStream>) {
         self.stranger.has_more_requests();
         let tasks = Tasks { tracker: self.shared.connections.clone(), closing: self.gate.closing.clone() };
+        let cut = CancellationToken::new();
         let connection = hyper::server::conn::http2::Builder::new(tasks)
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
@@ -142,7 +143,7 @@ impl Connection {
             .max_header_list_size(16 << 10)
             .keep_alive_interval(PING)
             .keep_alive_timeout(PING)
-            .serve_connection(TokioIo::new(stream), self.service(&CancellationToken::new()));
+            .serve_connection(TokioIo::new(stream), self.service(&cut));
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             result = &mut connection => {
@@ -152,6 +153,8 @@ impl Connection {
                 return;
             }
             () = self.stranger.overstayed() => {}
+            // Its reader takes nothing: what it is being sent would never end.
+            () = cut.cancelled() => return,
         }
         if self.stranger.makes_room() {
             return;

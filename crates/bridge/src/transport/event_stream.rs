@@ -27,6 +27,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Frames that wait for the reader of a stream.
 const WAITING: usize = 8;
+/// Frames that wait for all readers of a connection, and their bytes.
+const BUDGET: usize = 64;
+const BUDGET_BYTES: usize = 4 << 20;
 /// How long a connection lives while nobody reads its stream.
 pub(super) const LOST: Duration = Duration::from_secs(60);
 /// How long a session's frames wait for its own stream, before they go on the connection's.
@@ -64,6 +67,9 @@ pub(super) struct Streams {
 struct State {
     connection: Mailbox,
     sessions: HashMap<Box<str>, Mailbox>,
+    /// Frames that wait in all of them, and their bytes.
+    waiting: usize,
+    bytes: usize,
     /// The sessions of requests that have no answer yet, by the request's id as it was written.
     routes: HashMap<Box<str>, Box<str>>,
     /// Everything goes on the connection's stream.
@@ -82,7 +88,8 @@ struct State {
 /// What waits for the reader of one stream.
 #[derive(Debug)]
 struct Mailbox {
-    frames: VecDeque<Utf8Bytes>,
+    /// Each with what it is about: on the connection's stream, that may be a session.
+    frames: VecDeque<(Target, Utf8Bytes)>,
     reader: Option<Waker>,
     /// Since when nobody reads; `None` while somebody does.
     left: Option<Instant>,
@@ -142,6 +149,30 @@ impl State {
         self.wake_writer();
     }
 
+    /// What went on the connection's stream meanwhile, and was not read, comes first on the session's own.
+    fn part(&mut self, session: &str) {
+        let frames = std::mem::take(&mut self.connection.frames);
+        let (mut its, others): (VecDeque<_>, VecDeque<_>) =
+            frames.into_iter().partition(|(about, _)| about.as_deref() == Some(session));
+        self.connection.frames = others;
+        if let Some(known) = self.sessions.get_mut(session) {
+            its.append(&mut known.frames);
+            known.frames = its;
+        }
+        self.wake_writer();
+    }
+
+    /// Returns whether a frame of so many bytes may wait. A larger one than all may have waits alone.
+    fn can_afford(&self, bytes: usize) -> bool {
+        self.waiting == 0 || (self.waiting < BUDGET && self.bytes + bytes <= BUDGET_BYTES)
+    }
+
+    /// Returns whether a reader that is there leaves something lying.
+    fn is_kept_waiting(&self) -> bool {
+        let keeps = |mailbox: &Mailbox| mailbox.left.is_none() && !mailbox.frames.is_empty();
+        keeps(&self.connection) || self.sessions.values().any(keeps)
+    }
+
     fn wake_writer(&mut self) {
         if let Some(writer) = self.writer.take() {
             writer.wake();
@@ -156,6 +187,8 @@ impl Streams {
         let state = State {
             connection: Mailbox::new(),
             sessions: HashMap::new(),
+            waiting: 0,
+            bytes: 0,
             routes: HashMap::new(),
             one,
             initialize: Some((initialize.into(), sender)),
@@ -212,20 +245,23 @@ impl Streams {
             return true;
         }
         let session = target.as_deref().filter(|session| state.goes_on_its_own(session));
+        let can_afford = state.can_afford(frame.len());
         let mailbox = state.mailbox(session);
-        let (has_room, is_read) = (mailbox.frames.len() < WAITING, mailbox.left.is_none());
+        let has_room = can_afford && mailbox.frames.len() < WAITING;
         if has_room {
-            let begins = mailbox.frames.is_empty() && !is_read;
-            mailbox.frames.push_back(frame.clone());
+            let begins = mailbox.frames.is_empty() && mailbox.left.is_some();
+            mailbox.frames.push_back((target.clone(), frame.clone()));
             mailbox.wake();
             if begins && session.is_some() {
                 mailbox.left = Some(Instant::now());
                 self.changed.notify_one();
             }
+            state.waiting += 1;
+            state.bytes += frame.len();
             state.stuck = None;
         } else {
             state.writer = Some(context.waker().clone());
-            if is_read {
+            if state.is_kept_waiting() {
                 state.stuck.get_or_insert_with(Instant::now);
             }
         }
@@ -257,6 +293,9 @@ impl Streams {
             return Err(Refusal::Taken);
         }
         (mailbox.left, mailbox.joined, mailbox.cut) = (None, false, cut);
+        if let Some(session) = &session {
+            state.part(session);
+        }
         drop(state);
         self.changed.notify_one();
         Ok(Reader { streams: self.clone(), session, said_last_word: false })
@@ -278,8 +317,9 @@ impl Streams {
     /// Ends the exchanges of readers that are still there.
     pub(super) fn cut(&self) {
         let state = self.state();
-        state.connection.cut.cancel();
-        state.sessions.values().for_each(|known| known.cut.cancel());
+        // One that has left may share its connection with others that are served well.
+        let all = std::iter::once(&state.connection).chain(state.sessions.values());
+        all.filter(|known| known.left.is_none()).for_each(|known| known.cut.cancel());
     }
 
     /// Returns whether somebody reads.
@@ -349,7 +389,9 @@ impl Stream for Reader {
         let streams = self.streams.clone();
         let mut state = streams.state();
         let mailbox = state.mailbox(self.session.as_deref());
-        if let Some(frame) = mailbox.frames.pop_front() {
+        if let Some((_, frame)) = mailbox.frames.pop_front() {
+            state.waiting -= 1;
+            state.bytes -= frame.len();
             state.stuck = None;
             state.wake_writer();
             return Poll::Ready(Some(Ok(Event::default().data(frame))));
@@ -359,11 +401,16 @@ impl Stream for Reader {
             return Poll::Pending;
         }
         let last_word = state.last_word.as_ref().filter(|_| !self.said_last_word);
-        let event =
-            last_word.map(|word| Event::default().comment(format!("closed {} {}", word.code, word.reason)));
+        let event = last_word.map(|word| Event::default().comment(comment(word)));
         self.said_last_word = true;
         Poll::Ready(event.map(Ok))
     }
+}
+
+/// A comment has one line: a broken one would end the task that writes it.
+fn comment(word: &Closing) -> String {
+    let reason: String = word.reason.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    format!("closed {} {reason}", word.code)
 }
 
 impl Drop for Reader {
@@ -530,5 +577,69 @@ mod tests {
         assert!(put(&streams, &update("c", 0)));
         streams.expect("9", "c");
         assert_eq!(take(&mut reader), 1);
+    }
+
+    fn all(reader: &mut Reader) -> Vec<Event> {
+        std::iter::from_fn(|| reader.next().now_or_never().flatten()).map(|event| event.unwrap()).collect()
+    }
+
+    /// Mailboxes that nobody reads were joined to one, full as they were.
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_for_all_streams_of_a_connection_is_not_much() {
+        let streams = streams();
+        let mut reader = open(&streams, None).unwrap();
+        let fill = || -> usize {
+            (0..100)
+                .flat_map(|s| (0..WAITING).map(move |n| (s, n)))
+                .filter(|(s, n)| put(&streams, &update(&s.to_string(), *n)))
+                .count()
+        };
+        assert_eq!(fill(), BUDGET);
+        assert!(tokio::time::timeout(OWN_STREAM, streams.watch()).await.is_err());
+        assert_eq!((fill(), take(&mut reader)), (0, BUDGET));
+        // By bytes as well; one that is longer than all may be waits alone.
+        let long = Utf8Bytes::from(format!("{{\"id\":1,\"result\":\"{}\"}}", "x".repeat(BUDGET_BYTES / 2)));
+        let longest = Utf8Bytes::from("x".repeat(2 * BUDGET_BYTES));
+        assert!(put(&streams, &long) && !put(&streams, &long) && !put(&streams, &longest));
+        assert_eq!(take(&mut reader), 1);
+        assert!(put(&streams, &longest) && !put(&streams, &response("1")));
+        assert_eq!(take(&mut reader), 1);
+        assert!(put(&streams, &response("1")));
+    }
+
+    /// They stayed on the connection's stream, while later ones were read on the session's.
+    #[tokio::test]
+    async fn the_frames_of_a_session_stay_in_order_when_its_stream_is_opened_late() {
+        let streams = streams();
+        let mut connection = open(&streams, None).unwrap();
+        streams.expect("1", "a");
+        for frame in [update("a", 1), response("1"), update("b", 1), update("a", 2)] {
+            assert!(put(&streams, &frame));
+        }
+        let mut own = open(&streams, Some("a")).unwrap();
+        assert!(put(&streams, &update("a", 3)));
+        let expected = [1, 2, 3].map(|n| format!("{:?}", Event::default().data(update("a", n))));
+        assert_eq!(all(&mut own).iter().map(|event| format!("{event:?}")).collect::<Vec<_>>(), expected);
+        assert_eq!(take(&mut connection), 1);
+    }
+
+    #[tokio::test]
+    async fn a_last_word_of_several_lines_ends_the_stream() {
+        let streams = streams();
+        let mut reader = open(&streams, None).unwrap();
+        streams.end(Some(&Closing { code: 1011, reason: "one\ntwo\r\nthree\0".to_owned() }));
+        assert_eq!(take(&mut reader), 1);
+        assert!(matches!(reader.next().now_or_never(), Some(None)));
+    }
+
+    /// With HTTP/2 a connection of another client may be the same.
+    #[tokio::test]
+    async fn only_readers_that_are_still_there_are_cut() {
+        let streams = streams();
+        let (left, stays) = (CancellationToken::new(), CancellationToken::new());
+        drop(streams.read(None, left.clone()).unwrap());
+        let _reader = streams.read(Some("a".into()), stays.clone()).unwrap();
+        streams.cut();
+        assert_eq!((left.is_cancelled(), stays.is_cancelled()), (false, true));
     }
 }
