@@ -7,6 +7,7 @@ use axum::{
     body::Body,
     http::{Request, StatusCode},
 };
+use futures::StreamExt;
 use openagents_core::agent::CODEX;
 use serde_json::{Value, json};
 use support::{
@@ -344,7 +345,11 @@ async fn a_stream_that_ends_says_why() {
 async fn a_body_that_never_ends_is_waited_for_by_nobody_else() {
     let house = House::new(echo).await;
     let remote = Remote::connect(&house).await;
-    let never = || Body::from_stream(futures::stream::pending::<Result<axum::body::Bytes, std::io::Error>>());
+    let never = || {
+        let begun =
+            futures::stream::iter([Ok::<_, std::io::Error>(axum::body::Bytes::from(vec![b' '; 65 << 10]))]);
+        Body::from_stream(begun.chain(futures::stream::pending()))
+    };
     // Who has no token is answered before its body.
     let stranger = knock("POST", "wrong").header("content-type", "application/json").body(never()).unwrap();
     assert_eq!(exchange(house.port(), stranger).await.status(), 401);
@@ -354,10 +359,13 @@ async fn a_body_that_never_ends_is_waited_for_by_nobody_else() {
             tokio::spawn(exchange(house.port(), request.unwrap()))
         })
         .collect();
-    let (mut other, mut remote) = (Remote::connect(&house).await, remote);
-    for client in [&mut other, &mut remote] {
+    let mut desktop = house.acp().await;
+    let (token, _) = pair(&house, &mut desktop, "prompt").await;
+    let (mut other, mut remote) = (Remote::connect_as(&house, &token).await, remote);
+    // A long frame of another device, and a short one of the same.
+    for (client, bytes) in [(&mut other, 1 << 20), (&mut remote, 1 << 10)] {
         let mut events = client.open(None).await;
-        let id = client.ask("session/list", json!({})).await;
+        let id = client.ask("session/list", json!({"_meta": {"padding": "x".repeat(bytes)}})).await;
         events.answer(id).await;
     }
     slow.iter().for_each(tokio::task::JoinHandle::abort);

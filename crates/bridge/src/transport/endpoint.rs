@@ -37,7 +37,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::{sync::Arc, time::Duration};
 use tokio::{
-    sync::SemaphorePermit,
+    sync::Semaphore,
     time::{Instant, timeout, timeout_at},
 };
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -132,7 +132,7 @@ async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc
         true => Some(known(shared, &parts.headers, &pass)?),
         false => None,
     };
-    let (text, _place) = read(&shared.remotes, &parts.headers, body).await?;
+    let text = read(&shared.remotes.long_bodies(&pass.who), &parts.headers, body).await?;
     let message = rpc::parse(&text).map_err(|malformed| unreadable(&malformed))?;
     let Some(connection) = connection else {
         return match message {
@@ -152,6 +152,11 @@ async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc
         Incoming::Notification { method, params } => drop(session_of(method, params, named)?),
         Incoming::Response { .. } => {}
     }
+    // Few wait with much in their hands, however slow the connection is.
+    let _place = match text.len() > LONG_BODY {
+        true => Some(connection.long_frame().ok_or_else(too_fast)?),
+        false => None,
+    };
     match connection.post(text).await {
         true => Ok(StatusCode::ACCEPTED.into_response()),
         false => Err(unknown()),
@@ -248,15 +253,8 @@ fn session_of<'a>(
     }
 }
 
-/// A long body keeps its place until the frame has gone on.
-type Place<'a> = Option<SemaphorePermit<'a>>;
-
-/// Reads a body to its end.
-async fn read<'a>(
-    remotes: &'a Remotes,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<(Utf8Bytes, Place<'a>), Box<Response>> {
+/// Reads a body to its end. A long one takes a place meanwhile.
+async fn read(places: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
     let too_late = || refuse(StatusCode::REQUEST_TIMEOUT, "The body took too long.");
     let too_long =
         || refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A frame may have {ACP_FRAME} bytes at most."));
@@ -271,7 +269,7 @@ async fn read<'a>(
         match timeout_at(deadline, chunks.next()).await {
             Ok(Some(Ok(chunk))) if bytes.len() + chunk.len() <= ACP_FRAME => {
                 if place.is_none() && bytes.len() + chunk.len() > LONG_BODY {
-                    let free = timeout_at(deadline, remotes.long_bodies.acquire()).await;
+                    let free = timeout_at(deadline, places.acquire()).await;
                     place = free.map_err(|_| too_late())?.ok();
                 }
                 bytes.extend_from_slice(&chunk);
@@ -280,8 +278,7 @@ async fn read<'a>(
             Ok(Some(Err(_))) => return Err(refuse(StatusCode::BAD_REQUEST, "The body broke off.")),
             Ok(None) => {
                 let no_text = || Malformed { id: None, fault: Fault::parse("The frame is not UTF-8 text.") };
-                let text = Utf8Bytes::try_from(bytes).map_err(|_| unreadable(&no_text()))?;
-                return Ok((text, place));
+                return Utf8Bytes::try_from(bytes).map_err(|_| unreadable(&no_text()));
             }
             Err(_) => return Err(too_late()),
         }
@@ -326,6 +323,13 @@ fn no_place() -> Box<Response> {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.")
 }
 
+fn too_fast() -> Box<Response> {
+    refuse(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Too many long frames wait for their turn; post this one again later.",
+    )
+}
+
 fn no_connection() -> Box<Response> {
     refuse(StatusCode::BAD_REQUEST, "Acp-Connection-Id is missing; a connection begins with initialize.")
 }
@@ -350,7 +354,7 @@ mod tests {
         });
         let begun = Instant::now();
         let refusal =
-            read(&Remotes::default(), &HeaderMap::new(), Body::from_stream(drop_by_drop)).await.unwrap_err();
+            read(&Semaphore::new(1), &HeaderMap::new(), Body::from_stream(drop_by_drop)).await.unwrap_err();
         assert_eq!((refusal.status(), begun.elapsed()), (StatusCode::REQUEST_TIMEOUT, BODY_TIME));
     }
 

@@ -11,33 +11,29 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
 /// Frames that were posted and not read yet; the next request waits.
 const POSTED: usize = 1;
-/// Long bodies that are read at the same time; the rest of them wait.
-const LONG_BODIES: usize = 16;
+/// Long bodies that are read of one device at the same time; the rest of them wait.
+const LONG_BODIES: usize = 2;
+/// Long frames of a connection that were read and wait for their turn; more are refused.
+const LONG_FRAMES: usize = 4;
 /// How long readers have to take what waits for them when a connection has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The remote connections of a bridge, by their id.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Remotes {
     connections: Mutex<HashMap<Arc<str>, Arc<Connection>>>,
-    /// Places for long bodies that are being read.
-    pub(super) long_bodies: Semaphore,
-}
-
-impl Default for Remotes {
-    fn default() -> Self {
-        Self { connections: Mutex::default(), long_bodies: Semaphore::new(LONG_BODIES) }
-    }
+    /// Places for long bodies that are being read, where there are any.
+    long_bodies: Mutex<HashMap<Who, Weak<Semaphore>>>,
 }
 
 /// What the requests of a client find.
@@ -47,9 +43,23 @@ pub(super) struct Connection {
     posted: mpsc::Sender<Utf8Bytes>,
     streams: Arc<Streams>,
     cut: CancellationToken,
+    /// Places for long frames that wait for their turn.
+    long_frames: Semaphore,
 }
 
 impl Remotes {
+    /// Returns the places for the long bodies of one device: nobody waits for somebody else.
+    pub(super) fn long_bodies(&self, who: &Who) -> Arc<Semaphore> {
+        let mut all = self.long_bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(who).and_then(Weak::upgrade) {
+            return known;
+        }
+        all.retain(|_, known| known.strong_count() > 0);
+        let places = Arc::new(Semaphore::new(LONG_BODIES));
+        all.insert(who.clone(), Arc::downgrade(&places));
+        places
+    }
+
     /// Finds a connection; nobody finds one of somebody else.
     pub(super) fn find(&self, id: &str, pass: &Pass) -> Option<Arc<Connection>> {
         self.lock().get(id).filter(|connection| connection.who == pass.who).cloned()
@@ -70,7 +80,13 @@ impl Remotes {
         let _ = posted.try_send(frame);
         let (id, cut) = (opening.line.id.clone(), opening.cut.clone());
         let who = opening.visit.pass.who.clone();
-        let connection = Connection { who, posted, streams: streams.clone(), cut: cut.clone() };
+        let connection = Connection {
+            who,
+            posted,
+            streams: streams.clone(),
+            cut: cut.clone(),
+            long_frames: Semaphore::new(LONG_FRAMES),
+        };
         shared.remotes.lock().insert(id.clone(), Arc::new(connection));
         let (line, shared) = (opening.line.clone(), shared.clone());
         let connections = shared.connections.clone();
@@ -107,6 +123,11 @@ impl Connection {
             taken = self.posted.send(frame) => taken.is_ok(),
             () = self.cut.cancelled() => false,
         }
+    }
+
+    /// Takes a place for a long frame that has to wait for its turn. `None` when too many do.
+    pub(super) fn long_frame(&self) -> Option<SemaphorePermit<'_>> {
+        self.long_frames.try_acquire().ok()
     }
 
     /// Remembers where the answer to a request about a session belongs.
