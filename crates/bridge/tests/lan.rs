@@ -16,6 +16,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
@@ -154,6 +155,10 @@ async fn the_page_over_tls() {
     let certificate = get("/ca.pem").await;
     assert_eq!(certificate.headers()["content-type"], "application/x-pem-file");
     assert_eq!(certificate.bytes().await.unwrap(), lan.authority());
+    // It is what a phone shows of the certificate that it installs.
+    let der = CertificateDer::from_pem_slice(&lan.authority()).unwrap();
+    let print: Vec<String> = Sha256::digest(&der).iter().map(|byte| format!("{byte:02X}")).collect();
+    assert_eq!(lan.bridge.network().fingerprint, Some(print.join(":")));
     let profile = get("/ca.mobileconfig").await;
     assert_eq!(profile.headers()["content-type"], "application/x-apple-aspen-config");
     assert!(profile.text().await.unwrap().contains("com.apple.security.root"));

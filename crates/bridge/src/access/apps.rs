@@ -1,6 +1,6 @@
 //! iOS apps, which have no token: a person allows them by their address, which is no identity, so never for long.
 
-use super::{Pass, Scope, Waiting, Who, deadline::Deadline};
+use super::{Devices, Pass, Scope, Waiting, Who, deadline::Deadline};
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 /// How long an address stays allowed at most.
@@ -80,6 +80,13 @@ impl Apps {
         Some(app)
     }
 
+    /// Cuts all of them; they may ask again. Returns whether there was any.
+    fn end(&mut self) -> bool {
+        let ended = std::mem::take(&mut self.allowed);
+        ended.values().for_each(|app| app.pass.revoked.cancel());
+        !ended.is_empty()
+    }
+
     /// Cuts those whose time is over; they may ask again.
     pub(super) fn expire(&mut self) {
         self.allowed.retain(|_, app| {
@@ -96,5 +103,32 @@ impl Apps {
         let mut apps: Vec<_> = self.allowed.iter().map(|(address, app)| (*address, app)).collect();
         apps.sort_by_key(|(address, app)| (app.allowed_at, *address));
         apps
+    }
+}
+
+impl Devices {
+    /// Ends what was allowed to addresses: they may be somebody else's by now.
+    pub(crate) fn end_apps(&self) {
+        let ended = self.state().apps.end();
+        if ended {
+            tracing::info!("the network has changed: iOS apps have to be allowed again");
+            self.changed();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_allowed_in_one_network_is_not_in_another() {
+        let (mut apps, phone) = (Apps::default(), IpAddr::from([192, 168, 1, 7]));
+        assert!(!apps.end());
+        apps.allow(phone, "Phone", Scope::Prompt);
+        let AppDoor::Open(pass) = apps.door(phone) else { panic!("it was allowed") };
+        assert!(apps.end() && pass.is_revoked());
+        // It is not shut out: a person is asked again.
+        assert!(matches!(apps.door(phone), AppDoor::Ask));
     }
 }

@@ -22,11 +22,12 @@ use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use std::{
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::time::{Instant, interval_at};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
+use tokio_util::sync::CancellationToken;
 
 /// Frames that are held of one phone, and their bytes.
 const HELD: usize = 64;
@@ -40,36 +41,58 @@ const SESSION: usize = 100;
 const PING_EVERY: Duration = Duration::from_secs(20);
 const MISSES: u32 = 2;
 
-/// Who waits.
+/// Who waits, the longest first.
 #[derive(Debug, Default)]
-pub(crate) struct Porch(Mutex<Vec<IpAddr>>);
+pub(crate) struct Porch(Mutex<Vec<Taken>>);
+
+#[derive(Debug)]
+struct Taken {
+    address: IpAddr,
+    /// Nobody allowed it: it waits for nothing any more.
+    refused: bool,
+    /// Cancelled when somebody else needs the place.
+    evicted: CancellationToken,
+}
 
 /// A place on the porch, until it is dropped.
 #[derive(Debug)]
 struct Seat<'a> {
     porch: &'a Porch,
-    address: IpAddr,
+    evicted: CancellationToken,
 }
 
 impl Porch {
+    /// Where all places are taken, the one that was refused and is there for longest makes room.
     fn seat(&self, address: IpAddr) -> Option<Seat<'_>> {
         let address = one_address(address);
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let its = taken.iter().filter(|known| **known == address).count();
+        let mut taken = self.lock();
+        let its = taken.iter().filter(|known| known.address == address).count();
+        let gives_way =
+            |known: &Taken| known.refused && (its < SEATS_PER_ADDRESS || known.address == address);
         if taken.len() >= SEATS || its >= SEATS_PER_ADDRESS {
-            return None;
+            let place = taken.iter().position(gives_way)?;
+            taken.remove(place).evicted.cancel();
         }
-        taken.push(address);
-        Some(Seat { porch: self, address })
+        let evicted = CancellationToken::new();
+        taken.push(Taken { address, refused: false, evicted: evicted.clone() });
+        Some(Seat { porch: self, evicted })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat<'_> {
+    fn refuse(&self) {
+        let mut taken = self.porch.lock();
+        taken.iter_mut().filter(|known| known.evicted == self.evicted).for_each(|known| known.refused = true);
     }
 }
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        let mut taken = self.porch.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = taken.iter().position(|known| *known == self.address) {
-            taken.swap_remove(place);
-        }
+        self.porch.lock().retain(|known| known.evicted != self.evicted);
     }
 }
 
@@ -89,12 +112,12 @@ pub(super) async fn wait(
     caller: &Caller,
 ) -> Result<Allowed, Option<Closing>> {
     let seat = shared.porch.seat(caller.address);
-    let _seat =
-        seat.ok_or(Some(Closing { code: 1013, reason: "Too many phones are waiting.".to_owned() }))?;
+    let seat = seat.ok_or_else(|| Some(too_many()))?;
     let mut waiting = Waiting {
         shared,
         socket,
         line,
+        seat: &seat,
         address: caller.address,
         held: Vec::new(),
         bytes: 0,
@@ -130,6 +153,7 @@ pub(super) async fn wait(
                 }
                 waiting.refuse().await?;
             }
+            () = seat.evicted.cancelled() => return Err(Some(too_many())),
             _ = pings.tick() => {
                 misses += 1;
                 if misses > MISSES {
@@ -145,6 +169,7 @@ struct Waiting<'a> {
     shared: &'a Shared,
     socket: &'a mut Socket,
     line: &'a Line,
+    seat: &'a Seat<'a>,
     address: IpAddr,
     held: Vec<Utf8Bytes>,
     bytes: usize,
@@ -213,6 +238,7 @@ impl Waiting<'_> {
     /// Nobody allowed it: says so in the session that it asked for last, and forgets what it said.
     async fn refuse(&mut self) -> Result<(), Option<Closing>> {
         self.refused = true;
+        self.seat.refuse();
         let held = std::mem::take(&mut self.held);
         tracing::info!(address = %self.address, "an iOS app was not allowed");
         for text in held.iter().rev() {
@@ -250,6 +276,10 @@ impl Waiting<'_> {
     }
 }
 
+fn too_many() -> Closing {
+    Closing { code: 1013, reason: "Too many phones are waiting.".to_owned() }
+}
+
 /// What a frame wants a session for.
 enum Asked {
     Session(String),
@@ -273,5 +303,38 @@ fn asked(text: &str) -> Option<Asked> {
             new(json!({"plan_id": uuid::Uuid::new_v4().to_string(), "status": "started"}))
         }
         call => call.session_id().map(|session| Asked::Session(session.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phone(n: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, n])
+    }
+
+    /// Their sockets stay, and nobody else could wait any more.
+    #[test]
+    fn who_was_refused_makes_room_for_who_waits() {
+        let porch = Porch::default();
+        let mut of_one: Vec<_> = (0..SEATS_PER_ADDRESS).map(|_| porch.seat(phone(0)).unwrap()).collect();
+        assert!(porch.seat(phone(0)).is_none());
+        let others: Vec<_> =
+            (SEATS_PER_ADDRESS..SEATS).map(|n| porch.seat(phone(n as u8)).unwrap()).collect();
+        assert!(porch.seat(phone(200)).is_none());
+        // Only its own at an address that has its share.
+        others[0].refuse();
+        assert!(porch.seat(phone(0)).is_none());
+        of_one[2].refuse();
+        of_one[5].refuse();
+        let again = porch.seat(phone(0)).unwrap();
+        assert!(of_one[2].evicted.is_cancelled() && !of_one[5].evicted.is_cancelled());
+        let next = porch.seat(phone(200)).unwrap();
+        assert!(of_one[5].evicted.is_cancelled() && !others[0].evicted.is_cancelled());
+        assert!(!again.evicted.is_cancelled() && !next.evicted.is_cancelled());
+        of_one.clear();
+        drop((others, again, next));
+        assert!(porch.lock().is_empty());
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{
     files::{self, Found},
-    leaf::{Leaf, Names},
+    leaf::{Leaf, Names, fingerprint},
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -39,6 +39,8 @@ pub(crate) enum AuthorityError {
     Read { path: PathBuf, reason: String },
     #[error("cannot write the certificate file {}: {reason}", path.display())]
     Write { path: PathBuf, reason: String },
+    #[error("by the clock of this computer its certificate authority has expired")]
+    Expired,
     #[error("cannot make a certificate: {0}")]
     Make(String),
 }
@@ -159,6 +161,9 @@ impl Authority {
         let (pem, new_key) = self.sign(names, now)?;
         let leaf = Leaf::parse(&pem, &new_key, &self.certificate);
         let leaf = leaf.ok_or_else(|| AuthorityError::Make("it cannot be read again".to_owned()))?;
+        if !leaf.lasts(now) {
+            return Err(AuthorityError::Expired);
+        }
         files::write(&key, &new_key)?;
         files::write(&certificate, &pem)?;
         Ok(leaf)
@@ -196,6 +201,11 @@ impl Authority {
     /// Returns the certificate for installing.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
+    }
+
+    /// Returns the SHA-256 of the certificate as phones show it before they install it: `AB:CD:…`.
+    pub(crate) fn fingerprint(&self) -> String {
+        fingerprint(&self.certificate)
     }
 
     pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
@@ -389,6 +399,22 @@ mod tests {
         assert_eq!(notice, None);
         assert!(authority.too_early(UNIX_EPOCH).is_some());
         assert!(authority.leaf(&names(&[]), UNIX_EPOCH).unwrap().does(&names(&[]), UNIX_EPOCH));
+    }
+
+    /// A certificate was made every few seconds, each as short as the one before.
+    #[test]
+    fn a_clock_years_ahead_makes_no_certificate_that_ends_before_it_begins() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (authority, _) = open(home.path(), now);
+        authority.leaf(&names(&[]), now).unwrap();
+        let kept = fs::read(file(home.path(), "leaf.pem")).unwrap();
+        let ahead = now + AUTHORITY_LIFE;
+        assert!(matches!(authority.leaf(&names(&[]), ahead), Err(AuthorityError::Expired)));
+        assert_eq!(fs::read(file(home.path(), "leaf.pem")).unwrap(), kept);
+        // Whoever opens it again gets a new one.
+        let (authority, notice) = open(home.path(), ahead);
+        assert!(notice.is_some() && authority.leaf(&names(&[]), ahead).unwrap().does(&names(&[]), ahead));
     }
 
     static FILES: LazyLock<(CertificateDer<'static>, Vec<String>)> = LazyLock::new(|| {

@@ -58,7 +58,12 @@ impl Leaf {
 
     /// Returns whether it is good for `names` now and for a while.
     pub(crate) fn does(&self, names: &Names, now: SystemTime) -> bool {
-        self.names.contain(names) && self.begins <= seconds(now) && seconds(now + LEAST) <= self.ends
+        self.names.contain(names) && self.lasts(now)
+    }
+
+    /// Returns whether it is good now and for a while.
+    pub(super) fn lasts(&self, now: SystemTime) -> bool {
+        self.begins <= seconds(now) && seconds(now + LEAST) <= self.ends
     }
 
     /// Returns its end in milliseconds since the epoch.
@@ -66,7 +71,8 @@ impl Leaf {
         self.ends.saturating_mul(1000)
     }
 
-    /// Returns the SHA-256 of the certificate as people compare it: `AB:CD:…`.
+    /// Returns the SHA-256 of the certificate.
+    #[cfg(test)]
     pub(crate) fn fingerprint(&self) -> String {
         fingerprint(&self.certificate)
     }

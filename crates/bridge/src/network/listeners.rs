@@ -46,6 +46,8 @@ pub(crate) struct Listeners {
     /// Why there is no certificate, and since when.
     failed: Option<(String, Instant)>,
     announcer: Announcer,
+    /// Where the iOS app was served last.
+    apps: BTreeSet<IpAddr>,
 }
 
 struct Open {
@@ -74,6 +76,7 @@ impl Listeners {
             notice: None,
             failed: None,
             announcer: Announcer::default(),
+            apps: BTreeSet::new(),
         }
     }
 
@@ -121,9 +124,12 @@ impl Listeners {
             wanted.extend(addresses.iter().map(|address| (Listener::Web, *address)));
         }
         if switches.ios == IosDoor::Ask {
-            wanted.extend(addresses.iter().map(|address| (Listener::App, *address)));
+            // The app knows no other addresses.
+            let v4 = addresses.iter().filter(|address| address.is_ipv4());
+            wanted.extend(v4.map(|address| (Listener::App, *address)));
         }
         self.close(&wanted).await;
+        self.end_apps_elsewhere(&wanted);
         for (kind, address) in wanted {
             problems.extend(self.bind(kind, address).await);
         }
@@ -182,9 +188,10 @@ impl Listeners {
             tracing::warn!("{notice}");
             self.notice = Some(notice);
         }
+        // Its own days may be over: it is looked at anew the next time.
+        let leaf = leaf.inspect_err(|_| self.authority = None)?;
         self.authority = Some(authority.clone());
         *self.network.authority.lock().unwrap_or_else(PoisonError::into_inner) = Some(authority);
-        let leaf = leaf?;
         let config = leaf.server_config().map_err(|error| AuthorityError::Make(error.to_string()))?;
         *self.network.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(config);
         self.leaf = Some(leaf);
@@ -200,6 +207,19 @@ impl Listeners {
                 open.gate.close();
                 let _ = open.task.await;
             }
+        }
+    }
+
+    /// In another network, another phone has the address that was allowed. None at all is no other network: it is soon
+    /// there again.
+    fn end_apps_elsewhere(&mut self, wanted: &BTreeSet<(Listener, IpAddr)>) {
+        let is_app = |(kind, _): &&(Listener, IpAddr)| *kind == Listener::App;
+        let apps: BTreeSet<IpAddr> = wanted.iter().filter(is_app).map(|(_, address)| *address).collect();
+        if apps.is_empty() || apps == self.apps {
+            return;
+        }
+        if !std::mem::replace(&mut self.apps, apps).is_empty() {
+            self.shared.devices.end_apps();
         }
     }
 
@@ -243,7 +263,7 @@ impl Listeners {
             ios: switches.ios,
             computer: machine::name().to_owned(),
             listeners: std::iter::once(loopback).chain(open).collect(),
-            fingerprint: leaf.map(Leaf::fingerprint),
+            fingerprint: leaf.and(self.authority.as_ref()).map(|authority| authority.fingerprint()),
             certificate_until: leaf.map(Leaf::until),
             problem: None,
             fixed: switches.is_fixed(),

@@ -26,7 +26,7 @@ pub struct NetworkState {
     pub computer: String,
     /// The ports that are open.
     pub listeners: Vec<OpenListener>,
-    /// SHA-256 of the certificate: `AB:CD:…`.
+    /// SHA-256 of the authority's certificate, which phones install: `AB:CD:…`.
     pub fingerprint: Option<String>,
     /// When the certificate ends, in milliseconds since the epoch. It is renewed before.
     pub certificate_until: Option<i64>,
