@@ -1,6 +1,6 @@
 //! Reads on in the sessions that a connection follows.
 
-use super::{Dialect, End, Projected, Pump};
+use super::{Dialect, End, Projected, Pump, Waiting};
 use crate::{
     sessions::{Folding, ListNews, Session, StoredLog, beside},
     store::StoreError,
@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 /// Updates that are read at a time.
 pub(crate) const PAGE: usize = 64;
+
+/// Their bytes, as they are in the store; one alone may have more.
+const PAGE_BYTES: usize = 256 << 10;
 
 /// Where a client begins to read a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +104,7 @@ impl<D: Dialect> Pump<D> {
         let (session, read, told) = (follow.session.clone(), follow.read, follow.told);
         let head = session.head();
         if head.seq > read {
-            let page = match session.read_after(read, PAGE).await {
+            let page = match session.read_after(read, PAGE, PAGE_BYTES).await {
                 Ok(page) => page,
                 Err(error) => return self.give_up(index, &error).await,
             };
@@ -233,15 +236,15 @@ impl<D: Dialect> Pump<D> {
     /// Sends the responses whose time has come, in the order of their requests.
     pub(super) async fn answer(&mut self) -> Result<(), End> {
         let mut index = 0;
-        while let Some((session, seq, _)) = self.waiting.get(index) {
+        while let Some(Waiting { session, seq, .. }) = self.waiting.get(index) {
             let read =
                 self.follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)).map(Follow::reached);
             if read.is_some_and(|read| read < *seq) {
                 index += 1;
                 continue;
             }
-            let (_, _, text) = self.waiting.remove(index);
-            self.write(text).await?;
+            let answer = self.waiting.remove(index);
+            self.write(answer.text).await?;
         }
         Ok(())
     }

@@ -7,10 +7,12 @@
 
 mod dialect;
 mod following;
+mod orders;
 mod writing;
 
 pub(crate) use dialect::{Dialect, HeldBack, Projected};
 pub(crate) use following::{Follow, From, PAGE};
+pub(crate) use orders::{Orders, Outbox, queue};
 
 use crate::{
     access::Scope,
@@ -21,6 +23,7 @@ use crate::{
     transport::{Closing, Socket},
 };
 use futures::stream::SplitSink;
+use orders::Order;
 use serde_json::Value;
 use std::{
     convert::Infallible,
@@ -28,15 +31,13 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::mpsc,
+    sync::OwnedSemaphorePermit,
     time::{Instant, sleep_until},
 };
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 use writing::{PING_EVERY, Pulse};
 
-/// Answers that wait; a client that asks faster than it reads is not read from.
-const ANSWERS: usize = 64;
 /// So many readers of a session are woken for every update. More share out the work: each more of them waits a little
 /// longer between two looks, up to [`LONGEST_PAUSE`], and then takes all that has come meanwhile.
 const READERS: u32 = 16;
@@ -72,9 +73,6 @@ pub(crate) enum Out {
     Close(Closing),
 }
 
-/// The end of the queue that handlers hold.
-pub(crate) type Outbox = mpsc::Sender<Out>;
-
 /// Everything that the sending half works with.
 pub(crate) struct Sender<D> {
     pub(crate) sink: SplitSink<Socket, Message>,
@@ -99,17 +97,12 @@ pub(crate) struct Remains {
     pub(crate) closing: Option<Closing>,
 }
 
-/// Makes the queue of a connection.
-pub(crate) fn queue() -> (Outbox, mpsc::Receiver<Out>) {
-    mpsc::channel(ANSWERS)
-}
-
 /// Why sending stops: with a last word, or because the socket is over.
 type End = Option<Closing>;
 
 impl<D: Dialect> Sender<D> {
     /// Sends until the connection ends.
-    pub(crate) async fn run(self, mut orders: mpsc::Receiver<Out>) -> Remains {
+    pub(crate) async fn run(self, mut orders: Orders) -> Remains {
         let mut pump = Pump {
             sender: self,
             wake: Wake::default(),
@@ -131,12 +124,20 @@ impl<D: Dialect> Sender<D> {
     }
 }
 
+/// A response that waits for update `seq` of a session.
+struct Waiting {
+    session: Arc<Session>,
+    seq: u64,
+    text: String,
+    /// Kept until it is sent.
+    _room: Option<OwnedSemaphorePermit>,
+}
+
 struct Pump<D> {
     sender: Sender<D>,
     wake: Wake,
     follows: Vec<Follow>,
-    /// Responses that wait for an update of a session.
-    waiting: Vec<(Arc<Session>, u64, String)>,
+    waiting: Vec<Waiting>,
     inspected: Option<u64>,
     watches: Vec<Watch>,
     list: Option<ListWatch>,
@@ -150,10 +151,10 @@ struct Pump<D> {
 
 impl<D: Dialect> Pump<D> {
     /// Nothing is dropped halfway: every branch of the waiting either takes an order or only wakes up.
-    async fn run(&mut self, orders: &mut mpsc::Receiver<Out>) -> Result<Infallible, End> {
+    async fn run(&mut self, orders: &mut Orders) -> Result<Infallible, End> {
         let (closing, hangup) = (self.sender.closing.clone(), self.sender.hangup.clone());
         loop {
-            while let Ok(order) = orders.try_recv() {
+            while let Some(order) = orders.try_recv() {
                 self.obey(order).await?;
             }
             if hangup.is_cancelled() {
@@ -196,8 +197,8 @@ impl<D: Dialect> Pump<D> {
         sleep_until(self.looked + pause).await;
     }
 
-    async fn obey(&mut self, order: Out) -> Result<(), End> {
-        match order {
+    async fn obey(&mut self, Order { out, room }: Order) -> Result<(), End> {
+        match out {
             Out::Text(text) => self.write(text).await,
             Out::Unrecorded(text) => self.send(text.into()).await,
             Out::Follow { session, from, queue, answer } => {
@@ -209,7 +210,7 @@ impl<D: Dialect> Pump<D> {
             }
             Out::Join { session, since } => self.join(session, since).await,
             Out::After { session, seq, text } => {
-                self.waiting.push((session, seq, text));
+                self.waiting.push(Waiting { session, seq, text, _room: room });
                 self.answer().await
             }
             Out::Inspect { since } => {

@@ -7,10 +7,14 @@ use std::sync::Arc;
 impl Hub {
     /// Deletes a session and those of its delegates, unless one of them is at work.
     pub(crate) async fn delete(&self, session: &Arc<Session>) -> Result<(), Fault> {
-        // Nobody finds one of them in the store meanwhile.
-        let _loading = self.loading().lock().await;
         let id = session.id().clone();
-        let family = self.read(move |store| store.family(&id)).await?;
+        let mut family = self.read(move |store| store.family(&id)).await?;
+        family.sort();
+        // Nobody finds one of them in the store meanwhile.
+        let mut loading = Vec::new();
+        for id in &family {
+            loading.push(self.loading().begin(id).await);
+        }
         let live: Vec<_> = family.iter().filter_map(|id| self.live(id)).collect();
         let mut retired: Vec<Arc<Session>> = Vec::new();
         for session in &live {

@@ -4,6 +4,7 @@ use super::{
     DEFAULT_MODE, beside, choosing,
     known::{Known, Recent},
     listing::{Changes, Listed},
+    loading::Loading,
     modes::{self, Mode},
     queue::Next,
     running::{self, Runner, Words},
@@ -59,8 +60,8 @@ pub(crate) struct Hub {
     root: PathBuf,
     /// Weak: a session without readers and without a turn costs nothing.
     live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
-    /// Held while a session is loaded: what was left open in it is closed once.
-    loading: tokio::sync::Mutex<()>,
+    /// What was left open in a session is closed once.
+    loading: Loading,
     changes: Arc<Changes>,
     turns: TaskTracker,
     stopping: CancellationToken,
@@ -170,7 +171,7 @@ impl Hub {
         if let Some(session) = self.live(id) {
             return Ok(Some(session));
         }
-        let _loading = self.loading.lock().await;
+        let _loading = self.loading.begin(id).await;
         // Another connection may have been faster.
         if let Some(session) = self.live(id) {
             return Ok(Some(session));
@@ -186,8 +187,8 @@ impl Hub {
         Ok(Some(session))
     }
 
-    /// Held by whoever loads a session.
-    pub(super) fn loading(&self) -> &tokio::sync::Mutex<()> {
+    /// Returns what is loaded or deleted now.
+    pub(super) fn loading(&self) -> &Loading {
         &self.loading
     }
 

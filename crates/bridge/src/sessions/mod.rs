@@ -15,6 +15,7 @@ mod hosting;
 mod hub;
 mod known;
 mod listing;
+mod loading;
 mod mirror;
 mod modes;
 mod pending;

@@ -247,8 +247,13 @@ impl Session {
         }
     }
 
-    /// Returns at most `limit` updates after `since`.
-    pub(crate) async fn read_after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError> {
+    /// Returns at most `limit` updates after `since`, no more once they have so many bytes.
+    pub(crate) async fn read_after(
+        &self,
+        since: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
         {
             let state = self.lock();
             if since >= state.seq {
@@ -256,11 +261,17 @@ impl Session {
             }
             if let Some(first) = state.tail.front().filter(|first| first.seq <= since + 1) {
                 let skip = usize::try_from(since + 1 - first.seq).unwrap_or(usize::MAX);
-                return Ok(state.tail.iter().skip(skip).take(limit).cloned().collect());
+                let mut taken = 0;
+                let fits = |update: &&Arc<Stored>| {
+                    let fits = taken < bytes;
+                    taken += update.bytes;
+                    fits
+                };
+                return Ok(state.tail.iter().skip(skip).take(limit).take_while(fits).cloned().collect());
             }
         }
         let (store, id) = (self.store.clone(), self.id.clone());
-        beside(move || store.updates_after(&id, since, limit)).await.unwrap_or(Err(StoreError::Closed))
+        beside(move || store.page_after(&id, since, limit, bytes)).await.unwrap_or(Err(StoreError::Closed))
     }
 
     /// Queues updates for the log; readers see them once they are on disk. Blocks while the store is behind.

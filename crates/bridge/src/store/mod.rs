@@ -221,7 +221,18 @@ impl Store {
         since: u64,
         limit: usize,
     ) -> Result<Vec<Arc<Stored>>, StoreError> {
-        self.readers.with(|reader| reader.updates_after(session_id, since, limit))
+        self.page_after(session_id, since, limit, usize::MAX)
+    }
+
+    /// Reads as [`Store::updates_after`], no more once they have so many bytes.
+    pub(crate) fn page_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.readers.with(|reader| reader.page_after(session_id, since, limit, bytes))
     }
 
     /// Reads as [`Store::updates_after`], without tool calls and what came of them: they are most of a log's bytes.

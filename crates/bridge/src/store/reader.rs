@@ -116,17 +116,27 @@ impl Reader {
         Ok(Self(connection))
     }
 
-    pub(super) fn updates_after(
+    pub(super) fn page_after(
         &self,
         session_id: &str,
         since: u64,
         limit: usize,
+        bytes: usize,
     ) -> rusqlite::Result<Vec<Arc<Stored>>> {
         let since = i64::try_from(since).unwrap_or(i64::MAX);
         let mut statement = self.0.prepare_cached(
             "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
         )?;
-        statement.query_map(params![session_id, since, limit], read_update)?.collect()
+        let (mut page, mut taken) = (Vec::new(), 0);
+        for update in statement.query_map(params![session_id, since, limit], read_update)? {
+            let update = update?;
+            taken += update.bytes;
+            page.push(update);
+            if taken >= bytes {
+                break;
+            }
+        }
+        Ok(page)
     }
 
     pub(super) fn messages_after(

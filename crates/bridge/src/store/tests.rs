@@ -685,3 +685,12 @@ fn a_deleted_session_is_gone_with_its_delegates_and_its_id_begins_anew() {
     session(&store, "s");
     assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
 }
+
+#[test]
+fn a_page_ends_at_so_many_bytes_and_has_one_update_at_least() {
+    let (_home, store) = store();
+    session(&store, "s");
+    store.append("s", vec![text(&"x".repeat(1000)); 10]).unwrap();
+    let page = |since, bytes| store.page_after("s", since, 5, bytes).unwrap().len();
+    assert_eq!([page(0, 1), page(0, 2_500), page(8, 2_500), page(0, usize::MAX)], [1, 3, 2, 5]);
+}

@@ -117,6 +117,18 @@ pub(super) fn subject(update: &SessionUpdate) -> Option<Subject> {
     }
 }
 
+/// Returns whether a thought does not go on after an update.
+pub(super) fn ends_thought(update: &SessionUpdate) -> bool {
+    match update {
+        SessionUpdate::UserMessage(_) => !is_mark(update),
+        SessionUpdate::AgentMessage(_)
+        | SessionUpdate::ToolCall(_)
+        | SessionUpdate::ToolCallUpdate(_)
+        | SessionUpdate::Approval(_) => true,
+        _ => false,
+    }
+}
+
 /// Returns whether an update says nothing but that a prompt was taken back.
 pub(super) fn is_mark(update: &SessionUpdate) -> bool {
     matches!(update, SessionUpdate::UserMessage(message) if message.removed && message.text.is_empty())

@@ -13,10 +13,14 @@ mod tests;
 use crate::store::{Store, StoreError, Stored};
 use index::{Index, Mention, Scope, Subject};
 use openagents_core::update::{SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate, UserMessage};
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-/// Updates that are read at a time.
+/// Updates that are read at a time, and their bytes; one alone may have more.
 const PAGE: usize = 256;
+const PAGE_BYTES: usize = 256 << 10;
 
 /// What is left of one or more updates.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +59,7 @@ pub(crate) struct StoredLog {
 
 impl Log for StoredLog {
     fn after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError> {
-        self.store.updates_after(&self.session_id, since, limit)
+        self.store.page_after(&self.session_id, since, limit, PAGE_BYTES)
     }
 }
 
@@ -71,12 +75,17 @@ pub(crate) struct Folding<L> {
     index: Option<Index>,
     /// Text that may go on.
     open: Option<Folded>,
+    /// Whose last word was a thought.
+    thinking: HashSet<Scope>,
+    /// The last word on each approval that was given out.
+    approvals: HashMap<(Scope, Subject), u64>,
 }
 
 impl<L: Log> Folding<L> {
     /// Folds a log up to `until`.
     pub(crate) fn new(log: L, until: u64) -> Self {
-        Self { log, until, read: 0, index: None, open: None }
+        let (thinking, approvals) = Default::default();
+        Self { log, until, read: 0, index: None, open: None, thinking, approvals }
     }
 
     /// Returns what comes next, oldest first; nothing when that was all. Blocks.
@@ -123,11 +132,15 @@ impl<L: Log> Folding<L> {
         let (scope, update) = index::scoped(&stored.update);
         let next = match index::subject(update) {
             Some(subject) => {
+                let key = (scope.clone(), subject);
                 // Given out already, where it appeared first.
-                let Some(mention) = index.0.remove(&(scope.clone(), subject.clone())) else {
-                    return Ok(());
+                let Some(mention) = index.0.remove(&key) else {
+                    return self.end_thought(&key, stored, page, out);
                 };
-                match subject {
+                if let Subject::Approval(_) = key.1 {
+                    self.approvals.insert(key.clone(), mention.last);
+                }
+                match key.1 {
                     Subject::Call(_) => self.call(stored, page, &scope, &mention)?,
                     Subject::Prompt(_) => Some(prompt(stored, &scope, &mention)),
                     _ => self.find(mention.last, page)?.map(|last| folded(&last)),
@@ -137,12 +150,45 @@ impl<L: Log> Folding<L> {
             None => Some(folded(stored)),
         };
         let Some(next) = next else { return Ok(()) };
+        match index::scoped(&next.update).1 {
+            SessionUpdate::AgentThought(_) => drop(self.thinking.insert(scope)),
+            update if index::ends_thought(update) => drop(self.thinking.remove(&scope)),
+            _ => {}
+        }
         if let Some(open) = &mut self.open
             && joining::join(open, &next)
         {
             return Ok(());
         }
         out.extend(self.open.replace(next));
+        Ok(())
+    }
+
+    /// An update that was given out earlier has ended a thought here: what says nothing new does that for it.
+    fn end_thought(
+        &mut self,
+        key: &(Scope, Subject),
+        stored: &Arc<Stored>,
+        page: &[Arc<Stored>],
+        out: &mut Vec<Folded>,
+    ) -> Result<(), StoreError> {
+        let (scope, subject) = key;
+        if !self.thinking.contains(scope) {
+            return Ok(());
+        }
+        let update = match subject {
+            Subject::Call(id) => Some(index::wrap(scope, SessionUpdate::ToolCallUpdate(no_news(id)))),
+            Subject::Approval(_) => match self.approvals.get(key) {
+                Some(last) => self.find(*last, page)?.map(|last| last.update.clone()),
+                None => None,
+            },
+            _ => None,
+        };
+        if let Some(update) = update {
+            self.thinking.remove(scope);
+            out.extend(self.open.take());
+            out.push(Folded { update, ..folded(stored) });
+        }
         Ok(())
     }
 
@@ -166,12 +212,7 @@ impl<L: Log> Folding<L> {
         let mut numbers: Vec<u64> = mention.details.into_iter().chain([mention.status]).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let mut news = ToolCallUpdate {
-            call_id: call_id(first).to_owned(),
-            status: ToolCallStatus::Unchanged,
-            late: mention.late,
-            details: ToolCallDetails::default(),
-        };
+        let mut news = ToolCallUpdate { late: mention.late, ..no_news(call_id(first)) };
         for seq in numbers.into_iter().filter(|seq| *seq > 0) {
             let found = self.find(seq, page)?;
             if let Some(SessionUpdate::ToolCallUpdate(update)) =
@@ -196,6 +237,15 @@ impl<L: Log> Folding<L> {
         let says_nothing = news.status == ToolCallStatus::Unchanged && !news.late && news.details.is_empty();
         let news = (!says_nothing).then_some(News { update: news, status_seq: mention.status });
         Ok(Some(Folded { news, ..ends(call.update.clone()) }))
+    }
+}
+
+fn no_news(call_id: &str) -> ToolCallUpdate {
+    ToolCallUpdate {
+        call_id: call_id.to_owned(),
+        status: ToolCallStatus::Unchanged,
+        late: false,
+        details: ToolCallDetails::default(),
     }
 }
 

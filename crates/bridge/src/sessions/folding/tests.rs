@@ -37,7 +37,8 @@ fn updates(folded: Vec<Folded>) -> Vec<SessionUpdate> {
 enum Row {
     Prompt(UserMessage),
     Said(AgentMessage),
-    Thought(AgentThought),
+    /// With whether something else has come since.
+    Thought(AgentThought, bool),
     Call(String),
     Other(SessionUpdate),
 }
@@ -69,6 +70,11 @@ impl Client {
     fn apply(&mut self, update: &SessionUpdate) {
         let (scope, update) = index::scoped(update);
         let rows = self.rows.entry(scope.clone()).or_default();
+        if index::ends_thought(update)
+            && let Some(Row::Thought(_, ended)) = rows.last_mut()
+        {
+            *ended = true;
+        }
         let mut last = |name: &str| {
             self.last.insert((scope.clone(), name.to_owned()), update.clone());
         };
@@ -96,12 +102,12 @@ impl Client {
                 _ => rows.push(Row::Said(message.clone())),
             },
             SessionUpdate::AgentThought(thought) => match rows.last_mut() {
-                Some(Row::Thought(known))
+                Some(Row::Thought(known, false))
                     if (&known.message_id, known.late) == (&thought.message_id, thought.late) =>
                 {
                     known.text.push_str(&thought.text);
                 }
-                _ => rows.push(Row::Thought(thought.clone())),
+                _ => rows.push(Row::Thought(thought.clone(), false)),
             },
             SessionUpdate::Plan(_) => last("plan"),
             SessionUpdate::Title(_) => last("title"),
@@ -266,4 +272,30 @@ fn what_comes_after_the_end_does_not_count() {
     let status = page[0].news.as_ref().map(|news| &news.update.status);
     assert!(matches!(status, Some(ToolCallStatus::Started { .. })));
     assert!(folding.next().unwrap().is_empty());
+}
+
+#[test]
+fn a_thought_that_an_update_of_an_earlier_call_has_ended_stays_two() {
+    let thought = |text: &str| {
+        SessionUpdate::AgentThought(AgentThought { text: text.to_owned(), message_id: None, late: false })
+    };
+    let log = testing::stored(vec![
+        testing::call("a", "x"),
+        thought("one "),
+        thought("and "),
+        testing::started("a", 0.5),
+        testing::mode("codex"),
+        thought("two"),
+        testing::failed("a"),
+    ]);
+    let short = updates(fold(&log));
+    let texts: Vec<_> = short
+        .iter()
+        .filter_map(|update| match update {
+            SessionUpdate::AgentThought(thought) => Some(thought.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["one and ", "two"]);
+    assert_eq!(Client::after(&short), Client::after(log.iter().map(|stored| &stored.update)));
 }

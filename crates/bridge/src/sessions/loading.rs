@@ -1,0 +1,51 @@
+//! One at a time loads or deletes a session; others are not held up.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+use tokio::sync::OwnedMutexGuard;
+
+type Lock = tokio::sync::Mutex<()>;
+
+/// The sessions that somebody loads or deletes.
+#[derive(Debug, Default)]
+pub(super) struct Loading(Mutex<HashMap<Arc<str>, Weak<Lock>>>);
+
+impl Loading {
+    /// Waits until nobody else loads or deletes a session. Whoever takes several takes them in the order of their ids.
+    pub(super) async fn begin(&self, id: &str) -> OwnedMutexGuard<()> {
+        self.lock_of(id).lock_owned().await
+    }
+
+    fn lock_of(&self, id: &str) -> Arc<Lock> {
+        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = locks.get(id).and_then(Weak::upgrade) {
+            return known;
+        }
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        let lock = Arc::<Lock>::default();
+        locks.insert(id.into(), Arc::downgrade(&lock));
+        lock
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::poll;
+    use std::pin::pin;
+
+    #[tokio::test]
+    async fn a_session_that_loads_slowly_holds_up_no_other() {
+        let loading = Loading::default();
+        let slow = loading.begin("slow").await;
+        drop(loading.begin("other").await);
+        let mut again = pin!(loading.begin("slow"));
+        assert!(poll!(&mut again).is_pending());
+        drop(slow);
+        drop(again.await);
+        drop(loading.begin("third").await);
+        assert_eq!(loading.0.lock().unwrap().len(), 1);
+    }
+}
