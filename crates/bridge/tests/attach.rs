@@ -6,6 +6,7 @@ use openagents_bridge::store::{NewSession, Store};
 use openagents_core::update::RunState;
 use serde_json::{Value, json};
 use support::{Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
+use tokio_tungstenite::tungstenite::Message;
 
 /// More than is sent one by one to somebody who comes late.
 const MANY: usize = 2_500;
@@ -261,4 +262,62 @@ async fn a_session_that_was_deleted_and_comes_again_is_followed_again() {
     let asked = client.ask("session/prompt", prompt(&session, "two")).await;
     client.notes_until("user_message_chunk").await;
     client.answer(asked).await;
+}
+
+/// Says 12 MiB: more than any socket keeps.
+fn speech(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
+    (0..192).for_each(|_| emit(text(&"x".repeat(64 << 10))));
+    emit(last("the end"));
+    RunState::Complete
+}
+
+#[tokio::test]
+async fn who_takes_nothing_is_told_where_to_attach_again_and_loses_nothing() {
+    let house = House::new(|request, _, emit| speech(request, emit)).await;
+    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let wire = tokio::net::TcpSocket::new_v4().unwrap();
+    wire.set_recv_buffer_size(4 << 10).unwrap();
+    let wire = wire.connect(([127, 0, 0, 1], house.port()).into()).await.unwrap();
+    let token = format!("Bearer {}", house.bridge.token());
+    let request = support::with(support::request(house.port(), "/acp"), "authorization", &token);
+    let mut slow = Client::over(wire, request).await.unwrap();
+    slow.request("initialize", json!({"protocolVersion": 1})).await;
+    for reader in [&mut slow, &mut other] {
+        reader.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+    }
+    client.ask("session/prompt", prompt(&session, "Speak")).await;
+    other.notes_until("the end").await;
+    // It is written to until nothing goes in any more.
+    for _ in 0..20 {
+        other.request("session/list", json!({})).await;
+    }
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(31)).await;
+    tokio::time::resume();
+    let mut seen = 0;
+    let close = loop {
+        match slow.message().await {
+            Some(Message::Close(Some(close))) => break close,
+            Some(Message::Text(text)) => {
+                let frame: Value = serde_json::from_str(&text).unwrap();
+                if frame["method"] == "session/update" {
+                    assert_eq!(seq(&frame["params"]), seen + 1);
+                    seen += 1;
+                }
+            }
+            other => panic!("not closed with a reason: {other:?}"),
+        }
+    };
+    assert_eq!(u16::from(close.code), 4408);
+    let number = close.reason.strip_prefix("Attach again from update ").unwrap().strip_suffix('.').unwrap();
+    let number: u64 = number.parse().unwrap();
+    assert!(number <= seen, "{number} of {seen}");
+    let mut again = house.acp().await;
+    let attach = json!({"sessionId": session, "since": number, "snapshot": false});
+    let head = again.request("_openagents/attach", attach).await["seq"].as_u64().unwrap();
+    assert!(seen < head, "it had not seen all of it");
+    for expected in number + 1..=head {
+        assert_eq!(seq(&again.note().await), expected);
+    }
 }

@@ -76,10 +76,14 @@ async fn idle_sockets_do_not_hold_up_a_valid_client() {
     for _ in 0..120 {
         idle.push(TcpStream::connect((Ipv4Addr::LOCALHOST, house.port())).await.unwrap());
     }
-    let came = std::time::Instant::now();
     let mut client = house.acp().await;
     client.request("session/list", json!({})).await;
-    assert!(came.elapsed() < std::time::Duration::from_secs(3), "{:?}", came.elapsed());
+    assert!(idle.iter().any(waits), "it came before their time was over");
+}
+
+/// Nothing was said to it, and it is not closed.
+fn waits(socket: &TcpStream) -> bool {
+    socket.try_read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
 /// Each refusal waits longer than the one before, but not all of them wait.
@@ -99,10 +103,9 @@ async fn wrong_tokens_do_not_pile_up() {
         guesses.push(stream);
         tokio::task::yield_now().await;
     }
-    let came = std::time::Instant::now();
     let mut client = house.acp().await;
     client.request("session/list", json!({})).await;
-    assert!(came.elapsed() < std::time::Duration::from_secs(3), "{:?}", came.elapsed());
+    assert!(guesses.iter().any(waits), "it came before the guesses were answered");
     // All but a few of those above the limit of 64 have their answers already.
     let mut told = 0;
     for mut stream in guesses.into_iter().skip(64) {
