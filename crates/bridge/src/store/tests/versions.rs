@@ -1,4 +1,5 @@
 use super::*;
+use openagents_core::model::SettingsStore;
 use rusqlite::Connection;
 
 #[test]
