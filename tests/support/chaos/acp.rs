@@ -276,7 +276,9 @@ impl AcpClient {
 
     /// Answers a question, perhaps.
     fn consider(&mut self, session: &str, approval: &Value) {
-        if !self.manner.reads_the_log || self.random.u8(0..3) == 0 {
+        // What it reads of old questions now is over; an answer would set the agent to work again.
+        let is_last = self.world.phase.borrow().is_last();
+        if is_last || !self.manner.reads_the_log || self.random.u8(0..3) == 0 {
             return;
         }
         let option = self.choice();
