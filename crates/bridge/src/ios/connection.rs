@@ -125,10 +125,14 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
         () = caller.stranger.overstayed() => None,
         () = cutting => None,
     };
-    if let Some(Ended { follows, polite: false }) = ended
-        && let Some(place) = phone.place(&follows)
-    {
-        shared.resumes.put(&live, place);
+    match ended {
+        Some(Ended { follows, polite: false }) => {
+            if let Some(place) = phone.place(&follows) {
+                shared.resumes.put(&live, place);
+            }
+        }
+        Some(Ended { polite: true, .. }) if phone.has_place() => shared.resumes.forget(&live),
+        _ => {}
     }
 }
 

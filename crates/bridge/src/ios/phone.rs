@@ -64,6 +64,14 @@ impl Phone {
         self.with(|state| state.taken.is_some() || !state.named.is_empty())
     }
 
+    /// Returns whether it gets updates of a session.
+    pub(super) fn shows(&self, session_id: &str) -> bool {
+        self.with(|state| {
+            state.taken.as_ref().is_some_and(|taken| *taken.session_id == *session_id)
+                || state.named.iter().any(|named| **named.id() == *session_id)
+        })
+    }
+
     /// Returns where the connection was when it broke: in the session that it named last of those that it followed. What
     /// was taken over from an earlier one and not followed yet is left for the next one.
     pub(super) fn place(&self, follows: &[Follow]) -> Option<Place> {

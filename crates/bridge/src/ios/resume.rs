@@ -87,7 +87,8 @@ struct Left {
     /// Of the connection.
     number: u64,
     pass: Arc<Pass>,
-    place: Place,
+    /// `None`: it was taken, or the phone has said good-bye and begins afresh. An earlier connection may still end.
+    place: Option<Place>,
 }
 
 /// Places by address, and who may still leave one.
@@ -117,9 +118,23 @@ impl Resumes {
         live
     }
 
-    /// Remembers where a connection was, unless a later one of its address has left a place already, or a person has shut
-    /// it out.
+    /// Remembers where a connection was, unless a later one of its address has been shown more already, or a person has
+    /// shut it out.
     pub(super) fn put(&self, live: &Live, place: Place) {
+        let all = self.live();
+        let is_later = |new: &Arc<Live>| new.address == live.address && new.number > live.number;
+        let shows = |new: Arc<Live>| is_later(&new) && new.phone.shows(&place.session_id);
+        if !all.iter().filter_map(Weak::upgrade).any(shows) {
+            self.leave(live, Some(place));
+        }
+    }
+
+    /// Forgets where a phone was that has said good-bye.
+    pub(super) fn forget(&self, live: &Live) {
+        self.leave(live, None);
+    }
+
+    fn leave(&self, live: &Live, place: Option<Place>) {
         let (address, number, pass) = (live.address, live.number, live.pass.clone());
         if pass.is_revoked() {
             return;
@@ -163,8 +178,9 @@ impl Resumes {
         {
             return None;
         }
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner).remove(&newcomer.address)?;
-        let place = (left.since.elapsed() < KEEP && !left.pass.is_revoked()).then_some(left.place)?;
+        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = all.get_mut(&newcomer.address)?;
+        let place = left.place.take().filter(|_| left.since.elapsed() < KEEP && !left.pass.is_revoked())?;
         newcomer.phone.take(place.clone());
         Some(place)
     }
@@ -215,6 +231,28 @@ mod tests {
         resumes.put(&new, place("new"));
         resumes.put(&old, place("old"));
         assert_eq!(resumes.take_over(&next).await, Some(place("new")));
+    }
+
+    /// A connection that is found dead late does not bring back what later ones have shown.
+    #[tokio::test(start_paused = true)]
+    async fn a_late_place_is_worth_nothing() {
+        // The later one has said good-bye.
+        let resumes = Resumes::default();
+        let [first, second, third, fourth] = [(); 4].map(|()| join(&resumes));
+        resumes.forget(&second);
+        resumes.put(&first, place("s"));
+        assert_eq!(resumes.take(&fourth), None);
+        // What it left was taken.
+        resumes.put(&third, place("s"));
+        assert_eq!(resumes.take(&fourth), Some(place("s")));
+        let fifth = join(&resumes);
+        resumes.put(&second, place("another"));
+        assert_eq!(resumes.take(&fifth), None);
+        // It is still there, and shows the same session.
+        resumes.put(&third, place("s"));
+        assert_eq!(resumes.take(&fifth), None);
+        resumes.put(&third, place("another"));
+        assert_eq!(resumes.take(&fifth), Some(place("another")));
     }
 
     /// The one that its phone had given up was faster, and the other one heard nothing any more.
