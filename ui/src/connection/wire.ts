@@ -102,6 +102,8 @@ export interface QueueParams {
 export interface SessionsParams {
   sessions: SessionInfo[];
   removed: string[];
+  /** This page is too far behind for news: the list has to be read anew. */
+  reset?: boolean;
 }
 
 export interface WorkspaceInfo {

@@ -158,7 +158,8 @@ export class Sessions {
   }
 
   /** The bridge says what changed in the list. */
-  changed({ sessions, removed }: SessionsParams): void {
+  changed({ sessions, removed, reset = false }: SessionsParams): void {
+    if (reset) void this.#list().catch(() => undefined);
     for (const id of removed) {
       this.#told?.items.delete(id);
       this.#told?.removed.add(id);

@@ -78,3 +78,11 @@ test('a list that is not whole says nothing of what is not in it', async () => {
   }
   expect([sessions.items.length, kept.keepOnly.mock.calls.length]).toEqual([5, 0]);
 });
+
+test('a page that is too far behind for news reads the list anew', async () => {
+  const { sessions, asked } = listed();
+  sessions.changed({ sessions: [], removed: [], reset: true });
+  asked.at(-1)?.answer({ sessions: [row('new')] });
+  await settled();
+  expect(sessions.items.map(({ id }) => id)).toEqual(['new']);
+});
