@@ -105,9 +105,10 @@ impl Terminals {
             };
             // Ends when the output does, or when it takes too long.
             let _ = drained.recv_timeout(REST);
+            // Shown before the agent hears of it: what it says next comes after.
+            on_end(status);
             *lock(&waiting.ended) = Some(status);
             waiting.changed.notify_all();
-            on_end(status);
         })));
         if started.is_err() {
             terminal.group.kill();
