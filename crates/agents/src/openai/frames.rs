@@ -53,10 +53,11 @@ impl<E: 'static> Frames<E> {
                 None => break,
             }
         }
+        // Before the mark goes: a second one behind it is a letter, wherever the network cuts.
+        let is_whole = first_letter(&begin) == Some(b'{');
         if begin.starts_with(MARK) {
             begin.drain(..MARK.len());
         }
-        let is_whole = first_letter(&begin) == Some(b'{');
         let chunks = stream::iter([Ok(begin)]).chain(chunks.map(|chunk| chunk.map_err(Lost::Network)));
         let since = Rc::new(Cell::new(0));
         let frames = if is_whole {
@@ -194,6 +195,15 @@ mod tests {
         // Many short ones are no long one.
         let (frames, lost) = read((0..30).map(|_| b"data: a\n\n".repeat(10_000)).collect());
         assert_eq!((frames.len(), lost), (300_000, None));
+    }
+
+    #[test]
+    fn two_marks_before_an_answer_are_read_alike_wherever_they_are_cut() {
+        let bytes = "\u{feff}\u{feff}{\"a\":1}".as_bytes();
+        let whole = read(vec![bytes.to_vec()]);
+        for at in 1..bytes.len() {
+            assert_eq!(read(vec![bytes[..at].to_vec(), bytes[at..].to_vec()]), whole, "{at}");
+        }
     }
 
     proptest! {

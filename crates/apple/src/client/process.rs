@@ -9,7 +9,10 @@ use std::{
     io::{BufRead, BufReader, Read},
     path::Path,
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -17,6 +20,8 @@ use std::{
 /// Time to end after its input has closed.
 const END: Duration = Duration::from_secs(1);
 
+/// How long the end of its log is waited for; a child of its own may hold it open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Bytes of a line of the helper's log that are kept.
 const LOG_LINE: u64 = 4096;
 
@@ -25,6 +30,8 @@ pub(super) struct Process {
     id: u32,
     child: Mutex<Child>,
     log: Arc<Mutex<Log>>,
+    /// Disconnected when all of its log was read.
+    logged: Mutex<Receiver<()>>,
 }
 
 impl Process {
@@ -48,8 +55,12 @@ impl Process {
         };
         let log = Arc::<Mutex<Log>>::default();
         let kept = log.clone();
-        let process = Self { id: child.id(), child: Mutex::new(child), log };
-        let read = move || read_log(errors, &kept);
+        let (reading, logged) = channel();
+        let process = Self { id: child.id(), child: Mutex::new(child), log, logged: Mutex::new(logged) };
+        let read = move || {
+            read_log(errors, &kept);
+            drop(reading);
+        };
         if let Err(error) = thread::Builder::new().name("apple-log".to_owned()).spawn(read) {
             process.end();
             return Err(ModelError::Failed(format!("no thread for the helper program: {error}; try again")));
@@ -73,6 +84,8 @@ impl Process {
     /// Says how it ended, in words.
     pub(super) fn describe_end(&self) -> String {
         let status = self.wait();
+        // Its last words may still be on their way.
+        let _ = lock(&self.logged).recv_timeout(LAST_WORDS);
         describe(status, &lock(&self.log))
     }
 
