@@ -617,8 +617,6 @@ async fn codes_that_were_used_or_guessed_and_devices_that_want_more() -> Result<
     house.friend.request("_openagents/devices/allow", allow).await?;
     let (status, paired) = post(&house, "/pair/wait", &json!({"request": asked["request"]})).await?;
     assert_eq!((status, &paired["state"]), (200, &json!("allowed")), "{paired}");
-    let (_, again) = post(&house, "/pair/wait", &json!({"request": asked["request"]})).await?;
-    assert!(again.get("token").is_none(), "the token was handed out twice: {again}");
     // The same code once more.
     let (status, answer) = post(&house, "/pair", &json!({"code": code, "name": "Thief"})).await?;
     assert!(matches!(status, 403 | 429), "{answer}");
@@ -631,6 +629,9 @@ async fn codes_that_were_used_or_guessed_and_devices_that_want_more() -> Result<
         let answer = ask(&mut device, method, params).await?;
         ensure!(answer["result"].is_object(), "{answer}");
     }
+    // It has come in: from now on nobody is handed its token.
+    let (_, again) = post(&house, "/pair/wait", &json!({"request": asked["request"]})).await?;
+    assert!(again.get("token").is_none(), "the token was handed out twice: {again}");
     let session =
         house.friend.request("session/new", json!({"cwd": house.desk.workspace, "mcpServers": []})).await?;
     let prompt = json!({"sessionId": session["sessionId"], "prompt": [{"type": "text", "text": "hello"}]});
