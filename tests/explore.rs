@@ -165,7 +165,7 @@ fn bad_usage_ends_with_two() -> Result<()> {
     let rows: [&[&str]; 6] = [
         &[],
         &["explore", "--nope"],
-        &["serve", "--ios", "ask"],
+        &["serve", "--ios", "perhaps"],
         &["tool", "no.such"],
         &["tool", "search.grep", "{"],
         &["tool", "search.grep", "{}"],

@@ -101,7 +101,9 @@ test('an approval that waits while nobody looks is notified, opens its session b
   await page.evaluate(() => (location.hash = ''));
   const [worker] = tab.context.serviceWorkers();
   await worker.evaluate(async () => {
-    const [notification] = await self.registration.getNotifications();
+    let notification;
+    // Told again it replaces itself, and is not there for a moment.
+    while (notification === undefined) [notification] = await self.registration.getNotifications();
     const click = new NotificationEvent('notificationclick', { notification });
     // One that no person caused may not put off the worker's end, nor bring a window to the front.
     click.waitUntil = (shown) => void shown.catch(() => undefined);
