@@ -146,7 +146,7 @@ async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc
     match &message {
         Incoming::Request { id, method, params } => {
             if let Some(session) = session_of(method, params, named)? {
-                connection.expect(id.as_str(), session);
+                connection.await_answer(id.as_str(), session);
             }
         }
         Incoming::Notification { method, params } => drop(session_of(method, params, named)?),

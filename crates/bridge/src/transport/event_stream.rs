@@ -4,18 +4,21 @@
 //! memory grows. A frame that was handed to a stream which then broke is lost; the next stream goes on behind it. A
 //! client that wants to be sure attaches again from the last update that it has.
 
-use super::{Closing, STUCK};
+use super::{
+    Closing, STUCK,
+    mailbox::{Mailbox, SESSIONS, State, Target},
+};
 use axum::response::sse::Event;
 use futures::Stream;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     convert::Infallible,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
     time::Duration,
 };
 use tokio::{
@@ -27,22 +30,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Frames that wait for the reader of a stream.
 const WAITING: usize = 8;
-/// Frames that wait for all readers of a connection, and their bytes.
-const BUDGET: usize = 64;
-const BUDGET_BYTES: usize = 4 << 20;
 /// How long a connection lives while nobody reads its stream.
 pub(super) const LOST: Duration = Duration::from_secs(60);
-/// How long a session's frames wait for its own stream, before they go on the connection's.
-const OWN_STREAM: Duration = Duration::from_secs(5);
-/// Sessions that are kept apart; those of others go on the connection's stream.
-const SESSIONS: usize = 256;
 /// Session streams that are open at a time: each of them holds a socket.
 const OPEN: usize = 32;
 /// Requests whose answer is awaited on a session's stream; those of others go on the connection's.
 const ROUTES: usize = 256;
-
-/// Which stream a frame belongs to: a session's, or the connection's.
-pub(super) type Target = Option<Box<str>>;
 
 /// Why a stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,123 +54,6 @@ pub(super) struct Streams {
     state: Mutex<State>,
     /// Something may be due at another time than before.
     changed: Notify,
-}
-
-#[derive(Debug)]
-struct State {
-    connection: Mailbox,
-    sessions: HashMap<Box<str>, Mailbox>,
-    /// Frames that wait in all of them, and their bytes.
-    waiting: usize,
-    bytes: usize,
-    /// The sessions of requests that have no answer yet, by the request's id as it was written.
-    routes: HashMap<Box<str>, Box<str>>,
-    /// Everything goes on the connection's stream.
-    one: bool,
-    /// Whoever waits for the answer to `initialize`, and its id.
-    initialize: Option<(Box<str>, oneshot::Sender<Utf8Bytes>)>,
-    /// The writer, while it waits for room.
-    writer: Option<Waker>,
-    /// Since when a reader that is there takes nothing.
-    stuck: Option<Instant>,
-    over: bool,
-    /// Why it is over.
-    last_word: Option<Closing>,
-}
-
-/// What waits for the reader of one stream.
-#[derive(Debug)]
-struct Mailbox {
-    /// Each with what it is about: on the connection's stream, that may be a session.
-    frames: VecDeque<(Target, Utf8Bytes)>,
-    reader: Option<Waker>,
-    /// Since when nobody reads; `None` while somebody does.
-    left: Option<Instant>,
-    /// Nobody came to read: a session's frames go on the connection's stream until somebody does.
-    joined: bool,
-    /// Ends the exchange that carries the stream.
-    cut: CancellationToken,
-}
-
-impl Mailbox {
-    fn new() -> Self {
-        let (frames, cut) = (VecDeque::new(), CancellationToken::new());
-        Self { frames, reader: None, left: Some(Instant::now()), joined: false, cut }
-    }
-
-    fn wake(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            reader.wake();
-        }
-    }
-
-    /// Returns when the frames of a session stop waiting for its own stream.
-    fn joins_at(&self) -> Option<Instant> {
-        let waits = !self.joined && !self.frames.is_empty();
-        self.left.filter(|_| waits).map(|left| left + OWN_STREAM)
-    }
-}
-
-impl State {
-    fn goes_on_its_own(&mut self, session: &str) -> bool {
-        if self.one {
-            return false;
-        }
-        match self.sessions.get(session) {
-            Some(known) => known.left.is_none() || !known.joined,
-            None if self.sessions.len() < SESSIONS => {
-                self.sessions.insert(session.into(), Mailbox::new());
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn mailbox(&mut self, target: Option<&str>) -> &mut Mailbox {
-        match target.and_then(|session| self.sessions.get_mut(session)) {
-            Some(known) => known,
-            None => &mut self.connection,
-        }
-    }
-
-    /// What waits for a session's stream goes on the connection's, and what comes later as well.
-    fn join(&mut self, session: &str) {
-        let known = self.sessions.entry(session.into()).or_insert_with(Mailbox::new);
-        known.joined = true;
-        self.connection.frames.append(&mut known.frames);
-        self.connection.wake();
-        self.wake_writer();
-    }
-
-    /// What went on the connection's stream meanwhile, and was not read, comes first on the session's own.
-    fn part(&mut self, session: &str) {
-        let frames = std::mem::take(&mut self.connection.frames);
-        let (mut its, others): (VecDeque<_>, VecDeque<_>) =
-            frames.into_iter().partition(|(about, _)| about.as_deref() == Some(session));
-        self.connection.frames = others;
-        if let Some(known) = self.sessions.get_mut(session) {
-            its.append(&mut known.frames);
-            known.frames = its;
-        }
-        self.wake_writer();
-    }
-
-    /// Returns whether a frame of so many bytes may wait. A larger one than all may have waits alone.
-    fn can_afford(&self, bytes: usize) -> bool {
-        self.waiting == 0 || (self.waiting < BUDGET && self.bytes + bytes <= BUDGET_BYTES)
-    }
-
-    /// Returns whether a reader that is there leaves something lying.
-    fn is_kept_waiting(&self) -> bool {
-        let keeps = |mailbox: &Mailbox| mailbox.left.is_none() && !mailbox.frames.is_empty();
-        keeps(&self.connection) || self.sessions.values().any(keeps)
-    }
-
-    fn wake_writer(&mut self) {
-        if let Some(writer) = self.writer.take() {
-            writer.wake();
-        }
-    }
 }
 
 impl Streams {
@@ -206,7 +82,7 @@ impl Streams {
 
     /// Remembers where the answer to a request about a session belongs. Whoever asks without reading the session's
     /// stream reads the connection's.
-    pub(super) fn expect(&self, id: &str, session: &str) {
+    pub(super) fn await_answer(&self, id: &str, session: &str) {
         let mut state = self.state();
         if state.one {
             return;
@@ -432,7 +308,10 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::mailbox::{BUDGET, BUDGET_BYTES, OWN_STREAM},
+        *,
+    };
     use futures::{FutureExt, StreamExt, task::noop_waker};
 
     fn streams() -> Arc<Streams> {
@@ -468,8 +347,8 @@ mod tests {
     async fn where_a_frame_belongs() {
         let streams = streams();
         let _reader = open(&streams, Some("a")).unwrap();
-        streams.expect("7", "a");
-        streams.expect("\"8\"", "nobody reads it");
+        streams.await_answer("7", "a");
+        streams.await_answer("\"8\"", "nobody reads it");
         let session = |session: &str| Some(Some(session.into()));
         for (frame, expected) in [
             (update("a", 1), session("a")),
@@ -575,7 +454,7 @@ mod tests {
         assert_eq!((take(&mut own), take(&mut reader)), (1, 0));
         // Whoever asks about a session that it does not read wants no stream of its own for it.
         assert!(put(&streams, &update("c", 0)));
-        streams.expect("9", "c");
+        streams.await_answer("9", "c");
         assert_eq!(take(&mut reader), 1);
     }
 
@@ -612,7 +491,7 @@ mod tests {
     async fn the_frames_of_a_session_stay_in_order_when_its_stream_is_opened_late() {
         let streams = streams();
         let mut connection = open(&streams, None).unwrap();
-        streams.expect("1", "a");
+        streams.await_answer("1", "a");
         for frame in [update("a", 1), response("1"), update("b", 1), update("a", 2)] {
             assert!(put(&streams, &frame));
         }

@@ -3,6 +3,7 @@
 
 mod endpoint;
 mod event_stream;
+mod mailbox;
 mod remote;
 pub(crate) mod websocket;
 

@@ -2,7 +2,8 @@
 
 use super::{
     Closing, Socket,
-    event_stream::{Reader, Refusal, Streams, Target},
+    event_stream::{Reader, Refusal, Streams},
+    mailbox::Target,
 };
 use crate::{
     access::{Pass, Who},
@@ -131,8 +132,8 @@ impl Connection {
     }
 
     /// Remembers where the answer to a request about a session belongs.
-    pub(super) fn expect(&self, id: &str, session: &str) {
-        self.streams.expect(id, session);
+    pub(super) fn await_answer(&self, id: &str, session: &str) {
+        self.streams.await_answer(id, session);
     }
 
     /// Begins to read a stream; `cut` ends the exchange that carries it.

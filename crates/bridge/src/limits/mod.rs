@@ -1,0 +1,166 @@
+//! How much a stranger, an address, a device or everybody together may take.
+
+mod counts;
+mod strangers;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use strangers::{STRANGER_TIME, Stranger};
+
+use crate::{
+    access::{Pass, Who},
+    http::Listener,
+};
+use counts::{Counted, Counts};
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+};
+use strangers::{STRANGERS, Strangers};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Frames of an iOS client that has not said `initialize` yet.
+pub(crate) const STRANGER_FRAME: usize = 64 << 10;
+/// Frames on the iOS door.
+pub(crate) const IOS_FRAME: usize = 1 << 20;
+/// Frames on the ACP door.
+pub(crate) const ACP_FRAME: usize = 16 << 20;
+/// The buffers of a socket; the library's own default is eight times that.
+pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
+/// Connections that are welcome, in all.
+const TOTAL: usize = 2048;
+/// Connections of one device, or iOS connections of one address.
+const PER_DEVICE: usize = 64;
+/// Sockets of one device: those of its connections, and those of requests between them.
+const SOCKETS_PER_DEVICE: usize = 2 * PER_DEVICE;
+/// Refusals that wait; more are told at once.
+const REFUSALS: usize = 64;
+/// Refusals of one address that wait.
+const REFUSALS_PER_ADDRESS: usize = 16;
+/// Sockets in all. Those that have just been cut, or are being told why, still have theirs.
+const SOCKETS: usize = TOTAL + 2 * (STRANGERS + REFUSALS);
+/// Those of them that the network never gets: the person at this machine comes in whatever happens there.
+const RESERVED: usize = 128;
+/// Returns what counts as one address. A global IPv6 network is given out as a whole; addresses that reach no further than
+/// the own network belong to one computer each.
+pub(crate) fn one_address(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_unique_local() && !address.is_unicast_link_local() => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        one => one,
+    }
+}
+
+/// Lets the process open as many sockets as the system allows; some systems begin with 256.
+pub(crate) fn raise_file_handles() {
+    #[cfg(unix)]
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the number of connections stays as low as the system has set it");
+    }
+}
+
+/// Counts connections.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    sockets: Arc<Semaphore>,
+    sockets_of_network: Arc<Semaphore>,
+    sockets_of: Arc<Counts<Who>>,
+    /// Those at this machine, and those on the network, take no place from each other.
+    strangers: Arc<Strangers>,
+    strangers_of_network: Arc<Strangers>,
+    refusals: Arc<Semaphore>,
+    refusals_of: Arc<Counts<IpAddr>>,
+    total: Arc<Semaphore>,
+    devices: Arc<Counts<Who>>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sockets: Arc::new(Semaphore::new(SOCKETS)),
+            sockets_of_network: Arc::new(Semaphore::new(SOCKETS - RESERVED)),
+            sockets_of: Arc::default(),
+            strangers: Arc::default(),
+            strangers_of_network: Arc::default(),
+            refusals: Arc::new(Semaphore::new(REFUSALS)),
+            refusals_of: Arc::default(),
+            total: Arc::new(Semaphore::new(TOTAL)),
+            devices: Arc::default(),
+        }
+    }
+}
+
+/// A place among all connections, and among those of a device or an address.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _total: OwnedSemaphorePermit,
+    _of_device: Option<Counted<Who>>,
+}
+
+/// A place among the refusals that wait.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    _total: OwnedSemaphorePermit,
+    _of_address: Counted<IpAddr>,
+}
+
+impl Limits {
+    /// Takes a place for a socket of `address` that was just accepted. `None` when there are too many of all kinds.
+    pub(crate) fn stranger(&self, address: IpAddr, listener: Listener) -> Option<Stranger> {
+        let (strangers, of_network) = match listener {
+            Listener::Loopback => (&self.strangers, None),
+            Listener::Web | Listener::App => {
+                let of_network = self.sockets_of_network.clone().try_acquire_owned().ok()?;
+                (&self.strangers_of_network, Some(of_network))
+            }
+        };
+        let socket = self.sockets.clone().try_acquire_owned().ok()?;
+        Some(Stranger::welcome(strangers, one_address(address), (socket, of_network)))
+    }
+
+    /// Lets a connection stay that authenticated with `pass`, until that is revoked. `false` when its device has too many
+    /// already.
+    pub(crate) fn befriend(&self, stranger: &Stranger, pass: &Pass) -> bool {
+        if stranger.is_friend(&pass.who) {
+            return true;
+        }
+        let counted = match &pass.who {
+            Who::Local => None,
+            who => match self.sockets_of.take(who.clone(), SOCKETS_PER_DEVICE) {
+                Some(counted) => Some(counted),
+                None => return false,
+            },
+        };
+        stranger.befriend(pass, counted);
+        true
+    }
+
+    /// Takes a place for a refusal that has to wait.
+    pub(crate) fn refusal(&self, address: IpAddr) -> Option<Refusal> {
+        let of_address = self.refusals_of.take(one_address(address), REFUSALS_PER_ADDRESS)?;
+        Some(Refusal { _total: self.refusals.clone().try_acquire_owned().ok()?, _of_address: of_address })
+    }
+
+    /// Takes a place for an ACP connection. The person at this machine may have them all.
+    pub(crate) fn acp(&self, who: &Who) -> Option<Place> {
+        match who {
+            Who::Local => self.place(None),
+            who => self.place(Some(who)),
+        }
+    }
+
+    /// Takes a place for an iOS connection of `address`.
+    pub(crate) fn ios(&self, address: IpAddr) -> Option<Place> {
+        self.place(Some(&Who::App(one_address(address))))
+    }
+
+    fn place(&self, who: Option<&Who>) -> Option<Place> {
+        let of_device = match who {
+            Some(who) => Some(self.devices.take(who.clone(), PER_DEVICE)?),
+            None => None,
+        };
+        Some(Place { _total: self.total.clone().try_acquire_owned().ok()?, _of_device: of_device })
+    }
+}
