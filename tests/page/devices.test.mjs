@@ -147,11 +147,11 @@ test('devices are renamed, allowed more or less, and removed; what they did is l
   await row.getByRole('button', { name: 'Remove' }).click();
   await row.getByText('Remove My phone?').waitFor();
   await tab.shootAll('devices-remove');
-  await row.getByRole('button', { name: 'Keep it' }).click();
+  await row.getByRole('button', { name: 'Cancel' }).click();
   assert.equal(asked(played, 'revoke'), undefined);
   await row.getByRole('button', { name: 'Remove' }).click();
   played.next = snapshot({ network: open, devices: [devices[1]], apps });
-  await row.getByRole('button', { name: 'Remove it' }).click();
+  await row.getByRole('button', { name: 'Remove device' }).click();
   await row.waitFor({ state: 'detached' });
   assert.deepEqual(asked(played, 'revoke'), { id: 'd1' });
   await page.getByRole('button', { name: 'Cut off' }).click();

@@ -72,7 +72,7 @@ test('a phone is paired by the address of the QR code: both screens show the sam
   await row.getByRole('combobox').selectOption('view');
   await two.page.getByText('This device may view. More can be allowed on', { exact: false }).waitFor();
   await row.getByRole('button', { name: 'Remove' }).click();
-  await row.getByRole('button', { name: 'Remove it' }).click();
+  await row.getByRole('button', { name: 'Remove device' }).click();
   await two.page.getByText('This device was removed on', { exact: false }).waitFor();
   await two.shootAll('pairing-removed');
   await two.page.getByRole('button', { name: 'Pair again' }).click();
