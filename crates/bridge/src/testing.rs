@@ -256,6 +256,7 @@ pub(crate) fn summary() -> SessionUpdate {
                     text: "Fix the parser".to_owned(),
                 },
             ],
+            findings: Vec::new(),
         }),
         ..AgentMessage::default()
     })

@@ -139,9 +139,12 @@ fn user_message(message: &UserMessage) -> ContentChunk {
 
 fn agent_message(message: &AgentMessage) -> ContentChunk {
     let mut ours = Map::new();
-    // The summary keeps the names that it has in the store.
+    // Summary and findings keep the names that they have in the store.
     if let Some(summary) = &message.summary {
         ours.insert("summary".to_owned(), json!(summary));
+    }
+    if let Some(findings) = &message.findings {
+        ours.insert("findings".to_owned(), json!(findings));
     }
     if let Some(usage) = &message.usage {
         ours.insert("usage".to_owned(), json!(usage));

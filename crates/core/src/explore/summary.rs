@@ -41,6 +41,7 @@ pub(super) fn gather(
         top_files,
         followups,
         evidence: intent.evidence,
+        findings: Vec::new(),
     }
 }
 

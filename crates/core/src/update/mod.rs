@@ -3,11 +3,13 @@
 //! A session is a numbered log of [`SessionUpdate`]s. The serde form is the one that the event store keeps on disk:
 //! fields may be added with `#[serde(default)]`, never renamed.
 
+mod finding;
 #[cfg(test)]
 mod old_logs_tests;
 mod summary;
 mod tool_call;
 
+pub use finding::{Finding, FindingKind, Findings, Place};
 pub use summary::{Evidence, IntentSource, RecentWork, Summary};
 pub use tool_call::{
     Cut, Location, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent, ToolKind,
@@ -89,6 +91,9 @@ pub struct AgentMessage {
     /// Set on the final message of an exploration that ended with a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
+    /// Set on the message that lists what a question or an exploration found; its text says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Findings>,
     /// Set on the last chunk of a model's answer, whose text may be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

@@ -1,5 +1,6 @@
 //! What an exploration says at its end.
 
+use super::Finding;
 use serde::{Deserialize, Serialize};
 
 /// What an exploration found out, with the evidence for it.
@@ -24,6 +25,9 @@ pub struct Summary {
     /// What the sentence rests on.
     #[serde(default)]
     pub evidence: Vec<Evidence>,
+    /// What answers the goals, best first; empty without goals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 /// Where an intent sentence comes from.
