@@ -20,6 +20,7 @@ mod text;
 pub mod tool;
 pub mod tools;
 pub mod update;
+mod walk;
 pub mod workspace;
 
 pub use tokio_util::sync::CancellationToken;

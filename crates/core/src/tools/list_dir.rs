@@ -1,9 +1,9 @@
 //! The tool `fs.list_dir`.
 
-use super::ignored;
 use crate::{
     tool::{Budget, Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::Cut,
+    walk::is_ignored_directory,
     workspace::Workspace,
 };
 use schemars::{JsonSchema, Schema, schema_for};
@@ -105,7 +105,7 @@ impl Listing {
             }
             let slash = if is_directory { "/" } else { "" };
             self.names.push(format!("{}{slash}", Workspace::shown(&path)));
-            if is_directory && depth > 0 && !ignored::is_ignored_directory(&path) {
+            if is_directory && depth > 0 && !is_ignored_directory(&path) {
                 // A sub-directory that cannot be read costs only itself.
                 if self.add(workspace, &path, depth - 1, cap).is_err() {
                     self.budget.check_cancelled()?;

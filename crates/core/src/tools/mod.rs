@@ -2,7 +2,6 @@
 
 mod get_span;
 mod grep;
-mod ignored;
 mod list_dir;
 mod session_analyze;
 mod session_list;

@@ -1,13 +1,11 @@
 //! The tool `search.grep`: a regular expression over the files of the workspace.
 //!
-//! Walking, matching and ignoring are those of ripgrep's crates: `.gitignore`, `.ignore` and [`super::ignored`]
-//! apply, links are not followed, hidden and binary files are passed over. It runs to its end or to the deadline, so the total is true
-//! and the order the same every time; only then is it cut to the cap.
+//! The files are those of [`crate::walk`]; binary ones are passed over. It runs to its end or to the deadline, so the
+//! total is true and the order the same every time; only then is it cut to the cap.
 
 mod collect;
+mod files;
 mod reader;
-mod rules;
-mod walk;
 
 use crate::{
     tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
@@ -95,7 +93,7 @@ impl Tool for Grep {
         };
         let start = context.workspace.resolve(arguments.path_prefix.as_deref().unwrap_or("."))?;
         let budget = context.budget(limits.grep_time);
-        let (matches, total_matches, cut) = walk::run(&search, &start, &budget)?;
+        let (matches, total_matches, cut) = files::search(&search, &start, &budget)?;
         budget.check_cancelled()?;
         let found = Found { pattern: arguments.pattern, matches, truncated: cut.truncated, total_matches };
         let value =

@@ -22,6 +22,6 @@ const DIRECTORIES: [&str; 16] = [
     "bower_components",
 ];
 
-pub(super) fn is_ignored_directory(path: &Path) -> bool {
+pub(crate) fn is_ignored_directory(path: &Path) -> bool {
     path.file_name().is_some_and(|name| DIRECTORIES.iter().any(|ignored| name == *ignored))
 }

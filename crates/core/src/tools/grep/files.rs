@@ -1,18 +1,13 @@
-//! Walks the workspace on all cores and merges what the files gave.
+//! Searches the files of a walk and merges what they gave.
 
-use super::{
-    Match, Search,
-    collect::FileMatches,
-    reader::BoundedReader,
-    rules::{Here, Rules},
-};
+use super::{Match, Search, collect::FileMatches, reader::BoundedReader};
 use crate::{
     tool::{Budget, ToolError},
     update::Cut,
+    walk,
     workspace::Workspace,
 };
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use ignore::{WalkBuilder, WalkState};
 use std::{
     path::Path,
     sync::{Mutex, PoisonError},
@@ -22,7 +17,7 @@ use std::{
 const LINE_BUFFER: usize = 32 << 20;
 
 /// Returns the matches in order, how many there were in all, and what was cut.
-pub(super) fn run(
+pub(super) fn search(
     search: &Search<'_>,
     start: &Path,
     budget: &Budget,
@@ -33,7 +28,13 @@ pub(super) fn run(
         lane.search_file(search, start, budget, &merged)?;
     } else {
         search.workspace.open_dir(start)?;
-        walk(search, start, budget, &merged);
+        let walked = walk::files(search.workspace, start, budget, || {
+            let (mut lane, merged) = (Lane::new(search), &merged);
+            move |path: &Path| lane.search_file(search, path, budget, merged)
+        });
+        let mut merged = lock(&merged);
+        merged.unfinished |= walked.unfinished;
+        merged.cut.omitted += walked.omitted;
     }
     let mut merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
     merged.keep_first(search.cap);
@@ -67,46 +68,6 @@ impl Merged {
         self.matches.sort_unstable();
         self.matches.truncate(cap);
     }
-}
-
-fn walk(search: &Search<'_>, start: &Path, budget: &Budget, merged: &Mutex<Merged>) {
-    let root = search.workspace.root();
-    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
-    let rules = Rules::default();
-    // `Rules` reads and applies the rule files; the walker only walks.
-    let walker = WalkBuilder::new(root.join(start))
-        .standard_filters(false)
-        .follow_links(false)
-        .threads(threads)
-        .build_parallel();
-    walker.run(|| {
-        let (mut lane, mut here, rules) = (Lane::new(search), Here::default(), &rules);
-        Box::new(move |entry| {
-            if budget.spent() {
-                lock(merged).unfinished = true;
-                return WalkState::Quit;
-            }
-            let Ok(entry) = entry else {
-                lock(merged).cut.omitted += 1;
-                return WalkState::Continue;
-            };
-            let Ok(path) = entry.path().strip_prefix(root) else { return WalkState::Skip };
-            let kind = entry.file_type();
-            let is_directory = kind.is_some_and(|kind| kind.is_dir());
-            if entry.depth() > 0 && rules.pass_over(path, is_directory, &mut here) {
-                return WalkState::Skip;
-            }
-            let failed = match kind {
-                Some(kind) if kind.is_dir() => rules.enter(search.workspace, path),
-                Some(kind) if kind.is_file() => lane.search_file(search, path, budget, merged).is_err(),
-                _ => false,
-            };
-            if failed {
-                lock(merged).cut.omitted += 1;
-            }
-            WalkState::Continue
-        })
-    });
 }
 
 /// What one thread reuses from file to file.

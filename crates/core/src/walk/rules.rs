@@ -3,7 +3,8 @@
 //! The matching is the `ignore` crate's. Reading is ours: it would follow links out of the workspace and wait for a
 //! pipe, so rule files are opened like every other file, and only up to a size.
 
-use crate::{tools::ignored, workspace::Workspace};
+use super::ignored;
+use crate::workspace::Workspace;
 use ignore::{
     Match,
     gitignore::{Gitignore, GitignoreBuilder},
