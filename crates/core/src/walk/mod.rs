@@ -29,6 +29,9 @@ pub(crate) struct Walked {
 /// Calls a visitor for every regular file beneath `start`, a directory relative to the workspace, in no order. Each
 /// thread has a visitor of its own; it gets paths relative to the workspace, and a file that it fails on is counted as
 /// omitted.
+///
+/// The rule files above `start` apply as well, so a walk of a part never visits what a walk of the whole passes over;
+/// only a hidden directory or an [`ignored`] one that no rule file names is walked when it is asked for by name.
 pub(crate) fn files<V, E>(
     workspace: &Workspace,
     start: &Path,
@@ -45,6 +48,15 @@ where
     let omit = || {
         omitted.fetch_add(1, Ordering::Relaxed);
     };
+    let start = start.strip_prefix(".").unwrap_or(start);
+    for directory in above(start) {
+        if rules.enter(workspace, directory) {
+            omit();
+        }
+    }
+    if start.ancestors().any(|directory| rules.rule_out(directory)) {
+        return Walked { unfinished: false, omitted: omitted.into_inner() };
+    }
     // `Rules` reads and applies the rule files; the walker only walks.
     let walker = WalkBuilder::new(root.join(start))
         .standard_filters(false)
@@ -81,4 +93,11 @@ where
         })
     });
     Walked { unfinished: unfinished.into_inner(), omitted: omitted.into_inner() }
+}
+
+/// Returns the directories that hold `start`, the workspace first; none for the workspace itself.
+fn above(start: &Path) -> impl Iterator<Item = &Path> {
+    let mut directories: Vec<&Path> = start.ancestors().skip(1).collect();
+    directories.reverse();
+    directories.into_iter()
 }

@@ -71,6 +71,12 @@ impl Rules {
         }
     }
 
+    /// Returns whether a rule file of a directory above leaves `directory` out.
+    pub(super) fn rule_out(&self, directory: &Path) -> bool {
+        let level = directory.parent().and_then(|parent| self.nearest(parent));
+        level.is_some_and(|level| matches!(level.matched(directory, true), Match::Ignore(())))
+    }
+
     fn nearest(&self, directory: &Path) -> Option<Arc<Level>> {
         let levels = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if levels.is_empty() {

@@ -95,6 +95,36 @@ fn a_prefix_may_be_a_directory_or_one_file() {
 }
 
 #[test]
+fn a_prefix_added_hits_in_files_that_a_rule_above_it_ignores() {
+    let bench = Bench::with(&[
+        (".gitignore", "*.log\n/src/generated/\n"),
+        ("src/.ignore", "drafts\n"),
+        ("src/a.rs", "needle"),
+        ("src/debug.log", "needle"),
+        ("src/deep/debug.log", "needle"),
+        ("src/deep/b.rs", "needle"),
+        ("src/deep/drafts/c.rs", "needle"),
+        ("src/generated/deep/d.rs", "needle"),
+        (".github/e.yml", "needle"),
+        ("nested/.git/HEAD", "needle"),
+        ("nested/logs/f.log", "needle"),
+    ]);
+    let at = |prefix: &str| {
+        let arguments = json!({"pattern": "needle", "pathPrefix": prefix});
+        lines(&call(&bench, "search.grep", arguments).unwrap().value)
+    };
+    assert_eq!(at("."), ["nested/logs/f.log:1", "src/a.rs:1", "src/deep/b.rs:1"]);
+    assert_eq!(at("src"), ["src/a.rs:1", "src/deep/b.rs:1"]);
+    assert_eq!(at("src/deep"), ["src/deep/b.rs:1"]);
+    assert_eq!(at("src/deep/drafts"), [""; 0]);
+    assert_eq!(at("src/generated/deep"), [""; 0]);
+    assert_eq!(at("nested/logs"), ["nested/logs/f.log:1"]);
+    // What is asked for by name is searched, unless a rule file says otherwise.
+    assert_eq!(at(".github"), [".github/e.yml:1"]);
+    assert_eq!(at("src/debug.log"), ["src/debug.log:1"]);
+}
+
+#[test]
 fn the_cap_cuts_the_same_lines_every_time_and_the_total_is_true() {
     let files: Vec<_> = (0..40).map(|n| (format!("f{n:02}"), "needle\n".repeat(20))).collect();
     let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
