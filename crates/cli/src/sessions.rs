@@ -7,8 +7,9 @@ use crate::{
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
+    budget::Budget,
     history::{Event, EventKind, Query, SearchMatch, SearchQuery, Span, Transcript},
-    tool::{Budget, Limits},
+    tool::Limits,
 };
 use serde_json::{Value, json};
 use std::{

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod approval;
+pub mod budget;
 pub mod delegate;
 pub mod explore;
 pub mod folders;

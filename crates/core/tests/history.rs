@@ -4,11 +4,11 @@
 
 use openagents_core::{
     CancellationToken,
+    budget::Budget,
     history::{
         EventKind, FileStamp, History, HistoryRoots, Listing, MemoryIndex, Provider, Query, SearchQuery,
         Span, Transcript, TranscriptIndex,
     },
-    tool::Budget,
 };
 use serde_json::{Value, json};
 use std::{

@@ -4,8 +4,9 @@
 
 use openagents_core::{
     CancellationToken,
+    budget::Progress,
     history::{History, HistoryRoots, MemoryIndex},
-    tool::{Limits, Progress, Registry, ToolContext, ToolError, ToolOutput},
+    tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
 use serde_json::{Value, json};

@@ -11,8 +11,8 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
+    budget::Budget,
     history::{Event, EventKind, History, Provider, Query, Span, Transcript},
-    tool::Budget,
     update::{Cut, ToolCall, ToolCallStatus, ToolCallUpdate},
 };
 use serde_json::{Map, Value, json};

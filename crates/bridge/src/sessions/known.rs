@@ -1,7 +1,7 @@
 //! Which directories a client may name: the server's own root, and those where an agent has worked before.
 
 use crate::error::Fault;
-use openagents_core::{CancellationToken, history::History, tool::Budget};
+use openagents_core::{CancellationToken, budget::Budget, history::History};
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},

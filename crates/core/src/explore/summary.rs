@@ -3,9 +3,9 @@
 use super::{Done, intent::Intent};
 use crate::{
     CancellationToken,
+    budget::Budget,
     history::{History, Query},
     plan::{OpKind, keyword},
-    tool::Budget,
     update::{RecentWork, Summary},
     workspace::Workspace,
 };

@@ -1,7 +1,7 @@
 //! Boils one transcript down to what an analysis needs.
 
 use super::{Event, EventKind, History, Transcript, read::Span, title};
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{collections::BTreeMap, io, ops::ControlFlow};
 
 /// Read of each transcript: the first prompt is at its start, the titles and the latest work at its end; in bytes.

@@ -1,7 +1,7 @@
 //! Reads a log line by line in bounded memory, plain or zstd, and stops when the budget is spent.
 
 use super::file;
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{
     fs::File,
     io::{self, Read},

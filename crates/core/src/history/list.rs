@@ -7,7 +7,7 @@ use super::{
     source::{LogFile, Source},
     worktree::Territory,
 };
-use crate::{CancellationToken, tool::Budget};
+use crate::{CancellationToken, budget::Budget};
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,

@@ -6,7 +6,7 @@ use super::{
     lines::{self, Extent, Lines, OpenLog},
     source::{Decoder, LogFile},
 };
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{
     collections::HashMap,
     io::{self, Read, Seek, SeekFrom},

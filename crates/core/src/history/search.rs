@@ -5,7 +5,7 @@ use super::{
     Event, EventKind, History, Listing, Provider, Query, Transcript, lines::Lines, pattern::Pattern,
     source::Decoder, worktree::Territory,
 };
-use crate::tool::{Budget, Progress};
+use crate::budget::{Budget, Progress};
 use std::{
     collections::VecDeque,
     io,

@@ -2,7 +2,7 @@
 //! three separate things; what is common to all formats (caching, filters, order) is in [`super::list`].
 
 use super::{Event, FileStamp, Provider, Transcript, event::Decoded};
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{
     collections::HashMap,
     fmt,

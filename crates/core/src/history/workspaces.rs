@@ -1,7 +1,7 @@
 //! The directories that agents worked in, for a person to pick from.
 
 use super::{History, Query, worktree};
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},

@@ -3,9 +3,9 @@
 
 use super::{OpKind, PlanError, PlanRequest, Planner, keyword};
 use crate::{
+    budget::Budget,
     history::Query,
     repository::{Repository, SPAN_LINES},
-    tool::Budget,
 };
 use std::time::{Duration, Instant};
 

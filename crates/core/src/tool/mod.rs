@@ -7,13 +7,13 @@ mod registry;
 mod toolbox;
 
 pub(crate) use arguments::Arguments;
-pub use context::{Budget, Progress, ToolContext};
+pub use context::ToolContext;
 pub use limits::Limits;
 pub use registry::Registry;
 pub(crate) use registry::shown_name;
 pub use toolbox::Toolbox;
 
-use crate::update::Cut;
+use crate::{budget::Cancelled, update::Cut};
 use serde_json::Value;
 
 /// Something that can be called with JSON arguments and ends within its limits.
@@ -32,7 +32,7 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// Runs the tool. It blocks; it checks [`Budget::spent`] often enough to end within 50 ms of a cancel.
+    /// Runs the tool. It blocks; it checks [`Budget::spent`](crate::budget::Budget::spent) often enough to end within 50 ms of a cancel.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
 }
 
@@ -83,6 +83,12 @@ impl ToolError {
             std::io::ErrorKind::PermissionDenied => Self::PermissionDenied(operand.to_owned()),
             _ => Self::ExecutionFailed(format!("{operand}: {error}")),
         }
+    }
+}
+
+impl From<Cancelled> for ToolError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
     }
 }
 

@@ -1,8 +1,9 @@
 //! The tools with what they need, and a call of one on a thread of its own.
 
-use super::{Limits, Progress, Registry, ToolContext, ToolError, ToolOutput};
+use super::{Limits, Registry, ToolContext, ToolError, ToolOutput};
 use crate::{
     CancellationToken,
+    budget::Progress,
     history::History,
     isolated::{self, Lost, Word},
     workspace::Workspace,

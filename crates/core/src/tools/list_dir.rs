@@ -1,7 +1,8 @@
 //! The tool `fs.list_dir`.
 
 use crate::{
-    tool::{Budget, Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    budget::Budget,
+    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::Cut,
     walk::is_ignored_directory,
     workspace::Workspace,

@@ -2,8 +2,9 @@
 
 use super::session_list::provider;
 use crate::{
+    budget::Budget,
     history::{self, Digest, Prompt, Query, Territory, Transcript},
-    tool::{Budget, Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
+    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::{Cut, Evidence},
     workspace::Workspace,
 };

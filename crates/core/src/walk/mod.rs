@@ -6,7 +6,7 @@ mod rules;
 
 pub(crate) use ignored::is_ignored_directory;
 
-use crate::{tool::Budget, workspace::Workspace};
+use crate::{budget::Budget, workspace::Workspace};
 use ignore::{WalkBuilder, WalkState};
 use rules::{Here, Rules};
 use std::{

@@ -2,7 +2,7 @@
 //! beneath `<uuid>/subagents/` (2.1). Nothing else under a project is a session.
 
 use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{fs, path::Path};
 
 /// `subagents/workflows/<runId>/agent-….jsonl` is the deepest known.

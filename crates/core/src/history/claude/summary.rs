@@ -10,7 +10,7 @@ use super::{
     },
     line,
 };
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{
     collections::{HashMap, HashSet},
     io::{self, Seek, SeekFrom},

@@ -12,7 +12,7 @@ use super::{
     fork,
     record::{self, Item, Stream},
 };
-use crate::tool::Budget;
+use crate::budget::Budget;
 use memchr::memmem;
 use std::path::Path;
 

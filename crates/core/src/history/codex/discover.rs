@@ -2,7 +2,7 @@
 //! with `.zst` behind it.
 
 use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{collections::HashSet, fs, path::Path};
 
 /// Year, month, day and the file; files of the oldest versions lie higher up.

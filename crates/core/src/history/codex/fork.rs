@@ -4,7 +4,7 @@ use super::{
     super::{json::Node, lines},
     record,
 };
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{collections::HashSet, path::Path};
 
 /// As much of a parent or a fork is looked at, in bytes.

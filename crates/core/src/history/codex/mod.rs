@@ -15,7 +15,7 @@ use super::{
     Provider, Transcript,
     source::{Decoder, Locate, LogFile, Source},
 };
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},

@@ -1,7 +1,7 @@
 //! Names that people gave their threads: `session_index.jsonl`, which only grows.
 
 use super::super::{file, json::Node, lines::Lines, title};
-use crate::{CancellationToken, tool::Budget};
+use crate::{CancellationToken, budget::Budget};
 use std::{collections::HashMap, path::Path, time::Duration};
 
 /// A row is some 150 bytes; this is room for 25,000 of them.

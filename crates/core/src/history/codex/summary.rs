@@ -11,7 +11,7 @@ use super::{
     fork,
     record::{self, Item, Stream},
 };
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::{
     io::{Read, Seek, SeekFrom},
     path::PathBuf,

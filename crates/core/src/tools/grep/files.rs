@@ -1,12 +1,7 @@
 //! Searches the files of a walk and merges what they gave.
 
 use super::{Match, Search, collect::FileMatches, reader::BoundedReader};
-use crate::{
-    tool::{Budget, ToolError},
-    update::Cut,
-    walk,
-    workspace::Workspace,
-};
+use crate::{budget::Budget, tool::ToolError, update::Cut, walk, workspace::Workspace};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use std::{
     path::Path,

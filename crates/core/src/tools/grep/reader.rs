@@ -1,6 +1,6 @@
 //! A file as the searcher reads it: it ends at the deadline, and at once when it is binary.
 
-use crate::tool::Budget;
+use crate::budget::Budget;
 use std::io::{Cursor, Read};
 
 /// How much of a file is looked at for a NUL.

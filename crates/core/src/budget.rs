@@ -1,0 +1,54 @@
+//! The bounds of a piece of work: its deadline, its cancellation, and the progress it reports.
+
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// A deadline and a cancellation, checked together.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    deadline: Instant,
+    cancel: CancellationToken,
+}
+
+impl Budget {
+    /// Ends at `deadline` or when `cancel` is cancelled, whatever comes first.
+    pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
+        Self { deadline, cancel }
+    }
+
+    /// Starts the clock of work that is no tool call.
+    pub fn within(time: Duration, cancel: &CancellationToken) -> Self {
+        Self { deadline: Instant::now() + time, cancel: cancel.clone() }
+    }
+
+    /// Returns whether the work should stop now, for either reason.
+    pub fn spent(&self) -> bool {
+        self.cancel.is_cancelled() || Instant::now() >= self.deadline
+    }
+
+    /// Returns whether the deadline has passed.
+    pub fn timed_out(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Fails when the work was cancelled.
+    pub fn check_cancelled(&self) -> Result<(), Cancelled> {
+        if self.cancel.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+}
+
+/// The work was cancelled before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("Cancelled")]
+pub struct Cancelled;
+
+/// Hears how far a call is.
+pub trait Progress: Send + Sync {
+    /// Reports `done` of `total` units.
+    fn report(&self, done: u64, total: u64);
+}
+
+/// Nobody listens.
+impl Progress for () {
+    fn report(&self, _done: u64, _total: u64) {}
+}
