@@ -3,7 +3,12 @@
 
 mod support;
 
-use openagents_core::{agent::*, model::Availability, update::*};
+use openagents_core::{
+    agent::*,
+    agent_ids::{CLAUDE_CODE, CODEX},
+    model::Availability,
+    update::*,
+};
 use serde_json::{Value, json};
 use std::sync::{
     Arc,

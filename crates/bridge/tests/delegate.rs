@@ -4,7 +4,14 @@
 mod support;
 
 use openagents_bridge::store::Store;
-use openagents_core::{CancellationToken, agent::*, approval::ApprovalState, model::Availability, update::*};
+use openagents_core::{
+    CancellationToken,
+    agent::*,
+    agent_ids::{CLAUDE_CODE, CODEX},
+    approval::ApprovalState,
+    model::Availability,
+    update::*,
+};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},

@@ -4,7 +4,7 @@
 mod support;
 
 use openagents_bridge::{Bridge, Explore, Providers};
-use openagents_core::{CancellationToken, model::*};
+use openagents_core::{CancellationToken, agent_ids::LOCAL_MODEL, model::*};
 use serde_json::{Value, json};
 use std::sync::{
     Arc, Mutex,

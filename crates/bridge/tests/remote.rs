@@ -8,7 +8,7 @@ use axum::{
     http::{Request, StatusCode},
 };
 use futures::StreamExt;
-use openagents_core::agent::CODEX;
+use openagents_core::agent_ids::CODEX;
 use serde_json::{Value, json};
 use support::{
     House, acp,

@@ -5,6 +5,7 @@
 //! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
 
 pub mod agent;
+pub mod agent_ids;
 pub mod approval;
 pub mod budget;
 pub mod delegate;

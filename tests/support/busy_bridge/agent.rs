@@ -4,9 +4,10 @@ use crate::turn::Turn;
 use openagents_core::{
     CancellationToken,
     agent::{
-        AgentCommand, AgentHost, AgentProvider, AgentRequest, Agents, AgentsError, AgentsSnapshot, CODEX,
+        AgentCommand, AgentHost, AgentProvider, AgentRequest, Agents, AgentsError, AgentsSnapshot,
         PromptOutcome,
     },
+    agent_ids::CODEX,
     model::Availability,
     update::RunState,
 };

@@ -22,7 +22,8 @@ use crate::{
 use news::News;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, AgentProvider, AgentRequest, CODEX, PromptOutcome},
+    agent::{AgentHost, AgentProvider, AgentRequest, PromptOutcome},
+    agent_ids::CODEX,
     model::Availability,
 };
 use std::{

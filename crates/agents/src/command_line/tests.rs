@@ -1,7 +1,8 @@
 use super::*;
 use crate::testing::program;
 use openagents_core::{
-    agent::{AccessLimits, AgentEvent, CLAUDE_CODE, Transcript},
+    agent::{AccessLimits, AgentEvent, Transcript},
+    agent_ids::CLAUDE_CODE,
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{RunState, SessionUpdate, ToolCallStatus, ToolContent},
 };

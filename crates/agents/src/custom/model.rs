@@ -5,7 +5,8 @@ use crate::{
     shell::Environment,
 };
 use openagents_core::{
-    agent::{CUSTOM_PREFIX, CustomAgent, ModelAgent},
+    agent::{CustomAgent, ModelAgent},
+    agent_ids::CUSTOM_PREFIX,
     history::History,
     model::{LanguageModel, ModelOptions},
     tool::Toolbox,

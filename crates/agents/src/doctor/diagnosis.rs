@@ -3,7 +3,8 @@
 use super::trouble::Trouble;
 use crate::{known::KnownAgent, openai};
 use openagents_core::{
-    agent::{AgentCard, CUSTOM_PREFIX, CustomAgent, CustomKind},
+    agent::{AgentCard, CustomAgent, CustomKind},
+    agent_ids::CUSTOM_PREFIX,
     model::Availability,
 };
 use std::{collections::BTreeMap, path::PathBuf};

@@ -3,7 +3,7 @@
 //! Each row was checked against the page it names, Codex and Claude Code against the programs themselves (codex 0.169,
 //! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.100).
 
-use openagents_core::agent::{CLAUDE_CODE, CODEX};
+use openagents_core::agent_ids::{CLAUDE_CODE, CODEX};
 use std::collections::BTreeMap;
 
 /// An agent that many people have.
@@ -135,7 +135,7 @@ impl KnownAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::agent::CUSTOM_PREFIX;
+    use openagents_core::agent_ids::CUSTOM_PREFIX;
     use std::collections::BTreeSet;
 
     #[test]

@@ -2,7 +2,10 @@
 
 use super::{Inner, checks::Depth, lock};
 use crate::custom::{Saved, check, restored};
-use openagents_core::agent::{AgentCommand, AgentSettings, AgentsError, CUSTOM_PREFIX, CustomAgent};
+use openagents_core::{
+    agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent},
+    agent_ids::CUSTOM_PREFIX,
+};
 use std::sync::Arc;
 
 /// Agents that a person can add: each is on every card and in every picker.

@@ -1,7 +1,10 @@
 //! Where a model is and how it is asked.
 
 use super::{AddressError, KeySource, address};
-use openagents_core::agent::{CUSTOM_PREFIX, CustomAgent, CustomKind};
+use openagents_core::{
+    agent::{CustomAgent, CustomKind},
+    agent_ids::CUSTOM_PREFIX,
+};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 

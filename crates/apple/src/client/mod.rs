@@ -19,7 +19,7 @@ use answer::{Answer, Waiting};
 use connection::LOOK;
 use openagents_core::{
     CancellationToken,
-    agent::LOCAL_FM,
+    agent_ids::LOCAL_FM,
     helper,
     model::{Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason},
 };

@@ -13,10 +13,11 @@ use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
     agent::{
-        AgentEvent, AgentLoop, AgentProvider, AgentRequest, Agents, CLAUDE_CODE, CODEX, CUSTOM_PREFIX,
-        Generate, LOCAL_FM, PromptOutcome, PromptRequest, SessionTool, Transcript,
+        AgentEvent, AgentLoop, AgentProvider, AgentRequest, Agents, Generate, PromptOutcome, PromptRequest,
+        SessionTool, Transcript,
     },
-    model::{Availability, LOCAL_MODEL, LanguageModel, ModelOptions},
+    agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL},
+    model::{Availability, LanguageModel, ModelOptions},
     update::RunState,
 };
 use std::{path::Path, sync::Arc};

@@ -9,9 +9,10 @@ use super::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{LOCAL_FM, PromptOutcome, inline},
+    agent::{PromptOutcome, inline},
+    agent_ids::{LOCAL_FM, LOCAL_MODEL},
     delegate::Candidate,
-    model::{Availability, LOCAL_MODEL, LanguageModel},
+    model::{Availability, LanguageModel},
     routing::{self, Decision, Inline, Router, Situation, Topic},
     update::SessionUpdate,
 };

@@ -2,7 +2,8 @@
 
 use openagents_core::{
     agent::Agents,
-    model::{Availability, LOCAL_MODEL, LocalModels},
+    agent_ids::LOCAL_MODEL,
+    model::{Availability, LocalModels},
 };
 
 /// The mode of a session that nobody set another mode for.

@@ -2,7 +2,14 @@
 
 use super::{Client, House, Scripted, config, echo};
 use openagents_bridge::{Bridge, Explore, Providers};
-use openagents_core::{CancellationToken, agent::*, approval::*, model::*, update::*};
+use openagents_core::{
+    CancellationToken,
+    agent::*,
+    agent_ids::{CLAUDE_CODE, CODEX},
+    approval::*,
+    model::*,
+    update::*,
+};
 use serde_json::{Value, json};
 use std::{
     path::Path,

@@ -2,7 +2,7 @@
 
 use crate::{args, output::Usage};
 use openagents_agents::openai::{Endpoint, OpenAi};
-use openagents_core::model::LOCAL_MODEL;
+use openagents_core::agent_ids::LOCAL_MODEL;
 use std::{path::PathBuf, sync::Arc};
 
 /// What a name of a model behind an OpenAI-compatible address begins with.

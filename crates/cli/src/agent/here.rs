@@ -9,8 +9,9 @@ use openagents_agents::openai::OpenAi;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript},
+    agent_ids::LOCAL_MODEL,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
-    model::{LOCAL_MODEL, LanguageModel, LocalModels, ModelSettings, SettingsStore},
+    model::{LanguageModel, LocalModels, ModelSettings, SettingsStore},
     tool::Toolbox,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };

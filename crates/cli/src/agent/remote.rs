@@ -5,7 +5,8 @@ use crate::bridge::{Connection, wire_path};
 use openagents_core::{
     CancellationToken,
     agent::PromptOutcome,
-    model::{Activity, LOCAL_MODEL, Usage},
+    agent_ids::LOCAL_MODEL,
+    model::{Activity, Usage},
     update::RunState,
 };
 use serde_json::{Value, json};

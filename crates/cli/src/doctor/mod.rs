@@ -52,7 +52,7 @@ fn act(door: &mut Door, command: &args::Agents, added: Option<CustomAgent>) -> a
         (args::Agents::List { json }, _) => show(follow(door)?, *json),
         (args::Agents::Add(_), None) => Ok(ExitCode::SUCCESS),
         (args::Agents::Add(_), Some(agent)) => {
-            let id = format!("{}{}", openagents_core::agent::CUSTOM_PREFIX, agent.id);
+            let id = format!("{}{}", openagents_core::agent_ids::CUSTOM_PREFIX, agent.id);
             door.command(AgentCommand::Add(agent))?;
             let Some(snapshot) = follow(door)? else { return Ok(ExitCode::from(130)) };
             output::line(format_args!("Added    {id}"))?;

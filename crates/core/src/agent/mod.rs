@@ -32,9 +32,7 @@ pub use deltas::{Deltas, Piece};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
 pub use model_agent::ModelAgent;
-pub use provider::{
-    AccessLimits, AgentHost, AgentProvider, AgentRequest, CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM,
-};
+pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest};
 pub use session_tool::{SessionContext, SessionTool};
 pub use title::title;
 pub use transcript::Transcript;

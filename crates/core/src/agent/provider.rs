@@ -9,15 +9,6 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, sync::Arc};
 
-/// The mode and provider id of Codex.
-pub const CODEX: &str = "codex";
-/// The mode and provider id of Claude Code.
-pub const CLAUDE_CODE: &str = "claude-code";
-/// What the mode and provider ids of agents begin with that a person added.
-pub const CUSTOM_PREFIX: &str = "custom:";
-/// The provider id of Apple's Foundation Models.
-pub const LOCAL_FM: &str = "local_fm";
-
 /// Something that answers prompts in a session: a model with tools, a program that speaks ACP, a command line.
 pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// Returns its id, which is also its mode: `codex`, `claude-code`, `custom:<id>`, `gptoss_20b`.

@@ -2,8 +2,9 @@
 
 use super::{Candidate, Delegator};
 use crate::{
-    agent::{CLAUDE_CODE, SessionContext},
-    model::{Availability, LOCAL_MODEL},
+    agent::SessionContext,
+    agent_ids::{CLAUDE_CODE, LOCAL_MODEL},
+    model::Availability,
     routing::{self, Situation, Target, Topic},
 };
 

@@ -6,7 +6,8 @@ use super::{
     provider,
 };
 use crate::{
-    agent::{AgentEvent, CODEX, SessionContext, SessionTool, end_call},
+    agent::{AgentEvent, SessionContext, SessionTool, end_call},
+    agent_ids::CODEX,
     model::LanguageModel,
     text::{cut_at_word, one_line},
     tool::ToolError,

@@ -3,7 +3,7 @@
 use super::intent::Intent;
 use crate::{
     CancellationToken,
-    agent::LOCAL_FM,
+    agent_ids::LOCAL_FM,
     model::{LanguageModel, complete},
     repository::{Repository, excerpt, first_prose},
     update::{Evidence, IntentSource},

@@ -25,9 +25,6 @@ pub use settings::{
 use crate::CancellationToken;
 use serde::{Deserialize, Serialize};
 
-/// The id of the local model as a provider and as a mode.
-pub const LOCAL_MODEL: &str = "gptoss_20b";
-
 /// Something that completes messages and may ask for tools.
 pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// Returns the id of the provider: `gptoss_20b`.

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::{
-    agent::{CLAUDE_CODE, CODEX},
+    agent_ids::{CLAUDE_CODE, CODEX, LOCAL_MODEL},
     delegate::Candidate,
-    model::{Availability, LOCAL_MODEL},
+    model::Availability,
 };
 
 const CORPUS: &str = include_str!("corpus.tsv");

@@ -118,11 +118,11 @@ impl Target {
     pub fn mode(&self) -> Option<String> {
         Some(match self {
             Self::Inline => return None,
-            Self::Gptoss => crate::model::LOCAL_MODEL.to_owned(),
-            Self::Codex => crate::agent::CODEX.to_owned(),
-            Self::Claude => crate::agent::CLAUDE_CODE.to_owned(),
+            Self::Gptoss => crate::agent_ids::LOCAL_MODEL.to_owned(),
+            Self::Codex => crate::agent_ids::CODEX.to_owned(),
+            Self::Claude => crate::agent_ids::CLAUDE_CODE.to_owned(),
             Self::Known(id) => id.clone(),
-            Self::Custom(id) => format!("{}{id}", crate::agent::CUSTOM_PREFIX),
+            Self::Custom(id) => format!("{}{id}", crate::agent_ids::CUSTOM_PREFIX),
         })
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Target;
 use crate::{
-    agent::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM},
+    agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL},
     delegate::Candidate,
-    model::{Availability, LOCAL_MODEL},
+    model::Availability,
 };
 
 /// Who could answer, and what the session allows.

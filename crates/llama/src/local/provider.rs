@@ -15,9 +15,10 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
+    agent_ids::LOCAL_MODEL,
     model::{
-        Activity, Availability, Capabilities, LOCAL_MODEL, LanguageModel, ModelError, ModelEvent,
-        ModelRequest, StopReason, Usage,
+        Activity, Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest,
+        StopReason, Usage,
     },
 };
 use std::time::Instant;

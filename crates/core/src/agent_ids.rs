@@ -1,0 +1,12 @@
+//! The ids of agents and models: the same as providers and as modes of a session, in logs, settings and on every wire.
+
+/// Codex.
+pub const CODEX: &str = "codex";
+/// Claude Code.
+pub const CLAUDE_CODE: &str = "claude-code";
+/// The local model.
+pub const LOCAL_MODEL: &str = "gptoss_20b";
+/// Apple's Foundation Models; never a mode.
+pub const LOCAL_FM: &str = "local_fm";
+/// The prefix of agents that a person added: `custom:<id>`.
+pub const CUSTOM_PREFIX: &str = "custom:";
