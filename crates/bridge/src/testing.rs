@@ -4,8 +4,7 @@ use crate::store::Stored;
 use openagents_core::{
     approval::*,
     model::Usage,
-    routing::{Decision, Inline, Target},
-    update::*,
+    update::{Decision, Inline, Target, *},
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

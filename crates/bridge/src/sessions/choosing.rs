@@ -13,8 +13,8 @@ use openagents_core::{
     agent_ids::{LOCAL_FM, LOCAL_MODEL},
     delegate::Candidate,
     model::{Availability, LanguageModel},
-    routing::{self, Decision, Inline, Router, Situation, Topic},
-    update::SessionUpdate,
+    routing::{self, Router, Situation, Topic},
+    update::{Decision, Inline, SessionUpdate},
 };
 use std::sync::Arc;
 

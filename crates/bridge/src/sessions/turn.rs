@@ -3,8 +3,7 @@
 use crate::error::Fault;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
-    routing::Decision,
-    update::{RunState, SessionUpdate, Title, UserMessage},
+    update::{Decision, RunState, SessionUpdate, Title, UserMessage},
 };
 use serde::Serialize;
 use serde_json::Value;

@@ -6,10 +6,9 @@ use super::pending::Pending;
 use crate::store::{SessionRow, Store, StoreError, Stored};
 use openagents_core::{
     approval::{Approval, ApprovalState},
-    routing::{Decision, Inline, Target},
     update::{
-        AgentMessage, Delegated, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus,
-        ToolCallUpdate, UserMessage,
+        AgentMessage, Decision, Delegated, EntryStatus, Inline, PlanSnapshot, RunState, SessionUpdate,
+        Target, ToolCallStatus, ToolCallUpdate, UserMessage,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};

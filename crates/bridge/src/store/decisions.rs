@@ -1,7 +1,7 @@
 //! Who was chosen to answer which prompt, and why: the newest of them.
 
 use super::{Store, StoreError};
-use openagents_core::routing::Decision;
+use openagents_core::update::Decision;
 use rusqlite::params;
 use serde::Serialize;
 

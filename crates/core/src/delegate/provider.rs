@@ -5,7 +5,8 @@ use crate::{
     agent::SessionContext,
     agent_ids::{CLAUDE_CODE, LOCAL_MODEL},
     model::Availability,
-    routing::{self, Situation, Target, Topic},
+    routing::{self, Situation, Topic},
+    update::Target,
 };
 
 /// Returns who does it, or why nobody does.

@@ -1,12 +1,12 @@
 //! Talk: with us, about us, about the agents. It is answered in words, and nothing is run for it.
 
 use super::{
-    Target,
     named::Names,
     pattern::pattern,
     prompt::{Prompt, Sentence, without_politeness},
     work::is_begun_by,
 };
+use crate::update::Target;
 
 /// What a person wants to hear.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,10 @@
 //! From what a prompt wants to who answers, among those who are there.
 
-use super::{Decision, Inline, Situation, Target, rules::Wish};
-use crate::model::Availability;
+use super::{Situation, rules::Wish};
+use crate::{
+    model::Availability,
+    update::{Decision, Inline, Target},
+};
 
 pub(super) fn choose(wish: Wish, situation: &Situation) -> Decision {
     match wish {

@@ -19,11 +19,15 @@ mod unclear;
 mod work;
 
 pub use about_us::Topic;
+pub(crate) use choice::worker;
 pub use situation::Situation;
 
-use crate::{CancellationToken, model::LanguageModel};
+use crate::{
+    CancellationToken,
+    model::LanguageModel,
+    update::{Decision, Target},
+};
 use rules::Wish;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Chooses who answers.
@@ -62,95 +66,5 @@ pub(crate) fn asked(prompt: &str, situation: &Situation) -> Option<Target> {
     match rules::wish(prompt, situation) {
         Wish::Named(target) => Some(target),
         _ => None,
-    }
-}
-
-pub(crate) use choice::worker;
-/// Who answers, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Decision {
-    /// Who.
-    pub target: Target,
-    /// How [`Target::Inline`] answers; absent otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inline: Option<Inline>,
-    /// One sentence for people: `Code is written by the local model.`
-    pub reason: String,
-    /// What was wanted first, when it could not be had.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead_of: Option<Target>,
-}
-
-/// Those who can answer. The text form is `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or the id of another agent
-/// that is known: `gemini`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
-pub enum Target {
-    /// OpenAgents itself.
-    Inline,
-    /// The local model.
-    Gptoss,
-    /// Codex.
-    Codex,
-    /// Claude Code.
-    Claude,
-    /// Another agent that is known, by id: `gemini`.
-    Known(String),
-    /// An agent that a person added, by id.
-    Custom(String),
-}
-
-/// How OpenAgents answers itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Inline {
-    /// In words: who we are, what we can do, a greeting, a short explanation.
-    Answer,
-    /// By exploring the workspace with the prompt as the goal.
-    Explore,
-    /// With what to install or switch on so that somebody can do it.
-    Guidance,
-}
-
-impl Target {
-    /// Returns the mode that answers for this target; `None` for [`Target::Inline`].
-    pub fn mode(&self) -> Option<String> {
-        Some(match self {
-            Self::Inline => return None,
-            Self::Gptoss => crate::agent_ids::LOCAL_MODEL.to_owned(),
-            Self::Codex => crate::agent_ids::CODEX.to_owned(),
-            Self::Claude => crate::agent_ids::CLAUDE_CODE.to_owned(),
-            Self::Known(id) => id.clone(),
-            Self::Custom(id) => format!("{}{id}", crate::agent_ids::CUSTOM_PREFIX),
-        })
-    }
-}
-
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
-        match target {
-            Target::Inline => "inline".to_owned(),
-            Target::Gptoss => "gptoss".to_owned(),
-            Target::Codex => "codex".to_owned(),
-            Target::Claude => "claude".to_owned(),
-            Target::Known(id) => id,
-            Target::Custom(id) => format!("custom:{id}"),
-        }
-    }
-}
-
-impl From<String> for Target {
-    fn from(text: String) -> Self {
-        match text.as_str() {
-            "gptoss" => Self::Gptoss,
-            "codex" => Self::Codex,
-            "claude" => Self::Claude,
-            "inline" | "" => Self::Inline,
-            other => match other.strip_prefix("custom:") {
-                Some(id) => Self::Custom(id.to_owned()),
-                None => Self::Known(other.to_owned()),
-            },
-        }
     }
 }

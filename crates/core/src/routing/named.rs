@@ -1,7 +1,8 @@
 //! Whether a person asks an agent by name to do something. Naming it is not asking: "What is Codex?" is about it, and a
 //! document that says "ask Codex" is not the person.
 
-use super::{Situation, Target, asking::is_asked, prompt::Prompt};
+use super::{Situation, asking::is_asked, prompt::Prompt};
+use crate::update::Target;
 use regex::Regex;
 
 /// Sentences of a prompt that may hand it over.

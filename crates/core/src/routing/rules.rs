@@ -1,13 +1,14 @@
 //! What a prompt wants, by rules over its words alone.
 
 use super::{
-    Situation, Target, Topic, about_us,
+    Situation, Topic, about_us,
     explore::{is_about_the_past, is_about_the_present},
     named::Names,
     pattern::pattern,
     prompt::Prompt,
     work::{Work, is_begun_by, work},
 };
+use crate::update::Target;
 
 /// Words of a question that is answered in a few sentences.
 const SHORT: usize = 20;

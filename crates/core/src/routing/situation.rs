@@ -1,11 +1,6 @@
 //! Who could answer at this moment.
 
-use super::Target;
-use crate::{
-    agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL},
-    delegate::Candidate,
-    model::Availability,
-};
+use crate::{delegate::Candidate, model::Availability, update::Target};
 
 /// Who could answer, and what the session allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,21 +44,5 @@ impl Situation {
     /// Lists who would answer now.
     pub fn ready(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates.iter().filter(|candidate| candidate.availability == Availability::Ready)
-    }
-}
-
-impl Target {
-    /// Returns the target that a provider id stands for; `None` for one that people do not call by name.
-    pub fn of_mode(mode: &str) -> Option<Self> {
-        match mode {
-            LOCAL_MODEL => Some(Self::Gptoss),
-            CODEX => Some(Self::Codex),
-            CLAUDE_CODE => Some(Self::Claude),
-            LOCAL_FM => None,
-            other => Some(match other.strip_prefix(CUSTOM_PREFIX) {
-                Some(id) => Self::Custom(id.to_owned()),
-                None => Self::Known(other.to_owned()),
-            }),
-        }
     }
 }

@@ -63,7 +63,8 @@ mod tests {
     use crate::{
         agent::testing::{Answer, Scripted, speak},
         model::{ModelError, StopReason},
-        routing::{Inline, Router, Situation, Target},
+        routing::{Router, Situation},
+        update::{Inline, Target},
     };
 
     const UNCLEAR: &str = "sidebar flicker";

@@ -3,19 +3,21 @@
 //! A session is a numbered log of [`SessionUpdate`]s. The serde form is the one that the event store keeps on disk:
 //! fields may be added with `#[serde(default)]`, never renamed.
 
+mod decision;
 mod finding;
 #[cfg(test)]
 mod old_logs_tests;
 mod summary;
 mod tool_call;
 
+pub use decision::{Decision, Inline, Target};
 pub use finding::{Finding, FindingKind, Findings, Place};
 pub use summary::{Evidence, IntentSource, RecentWork, Summary};
 pub use tool_call::{
     Cut, Location, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent, ToolKind,
 };
 
-use crate::{approval::Approval, model::Usage, routing::Decision};
+use crate::{approval::Approval, model::Usage};
 use serde::{Deserialize, Serialize};
 
 /// One entry of a session's log.

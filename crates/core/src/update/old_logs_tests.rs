@@ -32,7 +32,7 @@ fn lines_of_older_versions_are_read_and_nothing_is_added_to_them() {
 #[test]
 fn what_a_delegate_did_survives_the_store() {
     let decision = Decision {
-        target: crate::routing::Target::Custom("gem".to_owned()),
+        target: crate::update::Target::Custom("gem".to_owned()),
         inline: None,
         reason: "You asked Gemini to do it.".to_owned(),
         instead_of: None,

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 #[test]
 fn of_decisions_the_newest_are_kept() {
     let (_home, store) = store();
-    let decision = openagents_core::routing::Decision {
-        target: openagents_core::routing::Target::Codex,
+    let decision = openagents_core::update::Decision {
+        target: openagents_core::update::Target::Codex,
         inline: None,
         reason: "You asked Codex to do it.".to_owned(),
         instead_of: None,

@@ -8,8 +8,8 @@ use super::{AgentEvent, PromptOutcome, Transcript, say_last};
 use crate::{
     CancellationToken,
     model::LanguageModel,
-    routing::{self, Decision, Inline, Situation, Topic},
-    update::RunState,
+    routing::{self, Situation, Topic},
+    update::{Decision, Inline, RunState},
 };
 use std::sync::Arc;
 

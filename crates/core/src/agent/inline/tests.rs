@@ -3,8 +3,8 @@ use crate::{
     agent::testing::{self, Answer, Scripted, figures, prompt, speak, story},
     delegate::Candidate,
     model::{Availability, ModelError, StopReason},
-    routing::{Router, Target},
-    update::SessionUpdate,
+    routing::Router,
+    update::{SessionUpdate, Target},
 };
 use std::sync::Mutex;
 

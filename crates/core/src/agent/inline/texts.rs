@@ -5,7 +5,8 @@ use crate::{
     agent::{Transcript, title::of as first_words},
     delegate::Candidate,
     model::{Availability, Message},
-    routing::{Situation, Target},
+    routing::Situation,
+    update::Target,
 };
 
 /// Characters of the beginning of a session that a title is made of.
