@@ -3,11 +3,12 @@
 use openagents_core::{
     CancellationToken,
     agent::{Generate, SessionTool},
-    delegate::{Candidate, Delegate, DelegateOrder, DelegateReport, Delegator},
+    delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
     model::{
         Availability, CallRequest, Capabilities, LanguageModel, Message, ModelError, ModelEvent,
         ModelOptions, ModelRequest, StopReason, ToolSpec,
     },
+    routing::Candidate,
     tool::Registry,
 };
 use serde_json::Value;

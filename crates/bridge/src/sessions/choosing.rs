@@ -11,9 +11,8 @@ use openagents_core::{
     CancellationToken,
     agent::{PromptOutcome, inline},
     agent_ids::{LOCAL_FM, LOCAL_MODEL},
-    delegate::Candidate,
     model::{Availability, LanguageModel},
-    routing::{self, Router, Situation, Topic},
+    routing::{self, Candidate, Router, Situation, Topic},
     update::{Decision, Inline, SessionUpdate},
 };
 use std::sync::Arc;

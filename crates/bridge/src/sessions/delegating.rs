@@ -13,7 +13,8 @@ use crate::{error::Fault, store::Parent};
 use openagents_core::{
     CancellationToken,
     agent::{AgentProvider, CANCELLED, SessionContext, SessionTool},
-    delegate::{Candidate, Delegate, DelegateOrder, DelegateReport, Delegator},
+    delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
+    routing::Candidate,
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     workspace::Workspace,
 };

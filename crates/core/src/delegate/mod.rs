@@ -8,7 +8,7 @@ mod tool;
 pub use brief::brief;
 pub use tool::Delegate;
 
-use crate::{CancellationToken, agent::AccessLimits, model::Availability};
+use crate::{CancellationToken, agent::AccessLimits, routing::Candidate};
 use serde::Serialize;
 use std::{path::PathBuf, time::Duration};
 
@@ -34,19 +34,6 @@ pub struct DelegateOrder {
     pub summarize: bool,
     /// At this time the row says so; at twice of it the delegate is cancelled.
     pub time_budget: Option<Duration>,
-}
-
-/// Somebody that a task can be handed to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Its id as in [`DelegateOrder::provider`].
-    pub id: String,
-    /// The name that people read and write: `Claude Code`.
-    pub name: String,
-    /// Nothing that it is told leaves this machine.
-    pub local: bool,
-    /// Whether it would answer now.
-    pub availability: Availability,
 }
 
 /// How a delegation ended; the result of the tool.

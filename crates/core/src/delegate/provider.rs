@@ -1,11 +1,11 @@
 //! Who does a task: whoever was named, or whoever fits. Never somebody else.
 
-use super::{Candidate, Delegator};
+use super::Delegator;
 use crate::{
     agent::SessionContext,
     agent_ids::{CLAUDE_CODE, LOCAL_MODEL},
     model::Availability,
-    routing::{self, Situation, Topic},
+    routing::{self, Candidate, Situation, Topic},
     update::Target,
 };
 

@@ -5,8 +5,8 @@ use crate::{
         AgentLoop, PromptRequest,
         testing::{self, Answer, Scripted, ask, speak, story},
     },
-    delegate::Candidate,
     model::{Availability, StopReason},
+    routing::Candidate,
     tools::testing::Bench,
 };
 use serde_json::json;

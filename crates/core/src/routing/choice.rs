@@ -81,7 +81,10 @@ fn inline(inline: Inline, reason: String, instead_of: Option<Target>) -> Decisio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CancellationToken, delegate::Candidate, routing::Router};
+    use crate::{
+        CancellationToken,
+        routing::{Candidate, Router},
+    };
 
     fn situation(ready: &[&str], allows_external: bool) -> Situation {
         let candidate = |(id, name, local): (&str, &str, bool)| Candidate {

@@ -3,7 +3,6 @@
 use super::*;
 use crate::{
     agent_ids::{CLAUDE_CODE, CODEX, LOCAL_MODEL},
-    delegate::Candidate,
     model::Availability,
 };
 

@@ -20,7 +20,7 @@ mod work;
 
 pub use about_us::Topic;
 pub(crate) use choice::worker;
-pub use situation::Situation;
+pub use situation::{Candidate, Situation};
 
 use crate::{
     CancellationToken,

@@ -76,7 +76,7 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{delegate::Candidate, model::Availability};
+    use crate::{model::Availability, routing::Candidate};
 
     fn asked(prompt: &str) -> Option<String> {
         let candidate = |id: &str, name: &str| Candidate {

@@ -1,6 +1,19 @@
 //! Who could answer at this moment.
 
-use crate::{delegate::Candidate, model::Availability, update::Target};
+use crate::{model::Availability, update::Target};
+
+/// An agent or model that can be chosen to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The provider's id: `codex`, `claude-code`, `gptoss_20b`, `local_fm`, `custom:<id>`.
+    pub id: String,
+    /// The name that people read and write: `Claude Code`.
+    pub name: String,
+    /// Nothing that it is told leaves this machine.
+    pub local: bool,
+    /// Whether it would answer now.
+    pub availability: Availability,
+}
 
 /// Who could answer, and what the session allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

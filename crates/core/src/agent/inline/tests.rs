@@ -1,9 +1,8 @@
 use super::*;
 use crate::{
     agent::testing::{self, Answer, Scripted, figures, prompt, speak, story},
-    delegate::Candidate,
     model::{Availability, ModelError, StopReason},
-    routing::Router,
+    routing::{Candidate, Router},
     update::{SessionUpdate, Target},
 };
 use std::sync::Mutex;

@@ -3,9 +3,8 @@
 use super::Question;
 use crate::{
     agent::{Transcript, title::of as first_words},
-    delegate::Candidate,
     model::{Availability, Message},
-    routing::Situation,
+    routing::{Candidate, Situation},
     update::Target,
 };
 
