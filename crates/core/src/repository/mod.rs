@@ -3,7 +3,10 @@
 mod manifest;
 mod readme;
 
-use crate::{update::Evidence, workspace::Workspace};
+use crate::{
+    update::Evidence,
+    workspace::{PathError, Workspace},
+};
 use std::{io::Read, path::Path};
 
 /// Lines of a README or manifest that a plan reads.
@@ -78,7 +81,7 @@ impl Repository {
 pub(crate) fn top_names(workspace: &Workspace) -> Vec<String> {
     let Ok(entries) = workspace
         .open_dir(Path::new("."))
-        .and_then(|dir| dir.entries().map_err(|error| crate::tool::ToolError::io(".", &error)))
+        .and_then(|dir| dir.entries().map_err(|error| PathError::io(".", &error)))
     else {
         return Vec::new();
     };

@@ -13,7 +13,7 @@ pub use registry::Registry;
 pub(crate) use registry::shown_name;
 pub use toolbox::Toolbox;
 
-use crate::{budget::Cancelled, update::Cut};
+use crate::{budget::Cancelled, update::Cut, workspace::PathError};
 use serde_json::Value;
 
 /// Something that can be called with JSON arguments and ends within its limits.
@@ -78,10 +78,18 @@ pub enum ToolError {
 impl ToolError {
     /// Names the operand of an I/O error.
     pub fn io(operand: &str, error: &std::io::Error) -> Self {
-        match error.kind() {
-            std::io::ErrorKind::NotFound => Self::FileNotFound(operand.to_owned()),
-            std::io::ErrorKind::PermissionDenied => Self::PermissionDenied(operand.to_owned()),
-            _ => Self::ExecutionFailed(format!("{operand}: {error}")),
+        PathError::io(operand, error).into()
+    }
+}
+
+impl From<PathError> for ToolError {
+    fn from(error: PathError) -> Self {
+        match error {
+            PathError::Outside(path) => Self::PathOutsideWorkspace(path),
+            PathError::NotFound(path) => Self::FileNotFound(path),
+            PathError::Denied(path) => Self::PermissionDenied(path),
+            PathError::WrongKind(reason) => Self::InvalidParameters(reason),
+            PathError::Io(reason) => Self::ExecutionFailed(reason),
         }
     }
 }

@@ -4,12 +4,13 @@
 //! check cannot win, and a FIFO or a device cannot hang a tool.
 
 mod alias;
+mod error;
 mod open;
 mod write;
 
+pub use error::PathError;
 pub use open::BeneathFile;
 
-use crate::tool::ToolError;
 use cap_std::{ambient_authority, fs::Dir};
 use std::path::{Component, Path, PathBuf};
 
@@ -74,14 +75,14 @@ impl Workspace {
     }
 
     /// Turns what a person or a model wrote into a path relative to the workspace; `.` is the workspace itself.
-    /// The path need not exist. Fails with [`ToolError::PathOutsideWorkspace`] when it leads out.
-    pub fn resolve(&self, input: &str) -> Result<PathBuf, ToolError> {
-        let outside = || ToolError::PathOutsideWorkspace(input.to_owned());
+    /// The path need not exist. Fails with [`PathError::Outside`] when it leads out.
+    pub fn resolve(&self, input: &str) -> Result<PathBuf, PathError> {
+        let outside = || PathError::Outside(input.to_owned());
         let written = alias::relative(input, self).ok_or_else(outside)?;
         let path = collapse(&written).ok_or_else(outside)?;
         match self.dir.canonicalize(&path) {
             Ok(_) => Ok(path),
-            Err(error) if open::escapes(&error) => self.through_absolute_link(&path).ok_or_else(outside),
+            Err(error) if error::escapes(&error) => self.through_absolute_link(&path).ok_or_else(outside),
             // Missing, unreadable, or a loop: whoever opens it gets the true reason.
             Err(_) => Ok(path),
         }

@@ -1,7 +1,6 @@
 //! Opening files and directories beneath the workspace handle.
 
-use super::Workspace;
-use crate::tool::ToolError;
+use super::{PathError, Workspace};
 use cap_std::fs::{Dir, OpenOptions};
 use std::{fs::File, io, path::Path};
 
@@ -16,23 +15,23 @@ pub struct BeneathFile {
 
 impl Workspace {
     /// Opens a regular file; `path` comes from [`Workspace::resolve`] or from a walk.
-    pub fn open_file(&self, path: &Path) -> Result<BeneathFile, ToolError> {
+    pub fn open_file(&self, path: &Path) -> Result<BeneathFile, PathError> {
         let shown = Self::shown(path);
-        let file = self.open_beneath(path).map_err(|error| tool_error(&shown, &error))?;
-        let metadata = file.metadata().map_err(|error| ToolError::io(&shown, &error))?;
+        let file = self.open_beneath(path).map_err(|error| PathError::beneath(&shown, &error))?;
+        let metadata = file.metadata().map_err(|error| PathError::io(&shown, &error))?;
         if metadata.is_dir() {
-            return Err(ToolError::InvalidParameters(format!("{shown} is a directory")));
+            return Err(PathError::WrongKind(format!("{shown} is a directory")));
         }
         if !metadata.is_file() {
-            return Err(ToolError::InvalidParameters(format!("{shown} is not a regular file")));
+            return Err(PathError::WrongKind(format!("{shown} is not a regular file")));
         }
         Ok(BeneathFile { file, size: metadata.len() })
     }
 
     /// Opens a directory beneath the workspace.
-    pub(crate) fn open_dir(&self, path: &Path) -> Result<Dir, ToolError> {
+    pub(crate) fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
         let shown = Self::shown(path);
-        self.dir.open_dir(path).map_err(|error| tool_error(&shown, &error))
+        self.dir.open_dir(path).map_err(|error| PathError::beneath(&shown, &error))
     }
 
     /// Returns whether there is something at `path`, a broken link included.
@@ -58,17 +57,4 @@ impl Workspace {
     fn open_beneath(&self, path: &Path) -> io::Result<File> {
         self.dir.open_with(path, OpenOptions::new().read(true)).map(cap_std::fs::File::into_std)
     }
-}
-
-fn tool_error(shown: &str, error: &io::Error) -> ToolError {
-    if escapes(error) {
-        ToolError::PathOutsideWorkspace(shown.to_owned())
-    } else {
-        ToolError::io(shown, error)
-    }
-}
-
-/// cap-std reports a path that leads out as `PermissionDenied` without an operating-system code.
-pub(super) fn escapes(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

@@ -149,7 +149,7 @@ mod links {
         symlink("loop", root.join("loop")).unwrap();
         for input in ["out", "out-relative", "up", "up/secret.txt"] {
             let error = tree.workspace.resolve(input).unwrap_err();
-            assert_eq!(error, ToolError::PathOutsideWorkspace(input.to_owned()));
+            assert_eq!(error, PathError::Outside(input.to_owned()));
             assert!(tree.workspace.open_file(Path::new(input)).is_err(), "{input}");
         }
         assert_eq!(tree.workspace.resolve("in"), Ok(PathBuf::from("in")));

@@ -1,7 +1,6 @@
 //! Writing files beneath the workspace handle.
 
-use super::{Workspace, open};
-use crate::tool::ToolError;
+use super::{PathError, Workspace};
 use cap_std::fs::{Dir, OpenOptions};
 use std::{
     io::{self, Write as _},
@@ -11,16 +10,10 @@ use std::{
 impl Workspace {
     /// Replaces a file, or makes it with the folders that it needs; readers see the old text or the new one, nothing
     /// between. Permissions stay. `path` comes from [`Workspace::resolve`]; only regular files are replaced.
-    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), ToolError> {
+    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), PathError> {
         let shown = Self::shown(path);
-        let refused = |why: &str| ToolError::InvalidParameters(format!("{shown} {why}"));
-        let failed = |error: io::Error| {
-            if open::escapes(&error) {
-                ToolError::PathOutsideWorkspace(shown.clone())
-            } else {
-                ToolError::io(&shown, &error)
-            }
-        };
+        let refused = |why: &str| PathError::WrongKind(format!("{shown} {why}"));
+        let failed = |error: io::Error| PathError::beneath(&shown, &error);
         let path = self.behind_links(path).map_err(failed)?;
         let name = path.file_name().ok_or_else(|| refused("is a directory"))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -75,7 +68,7 @@ mod tests {
     use super::*;
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
-    fn write(workspace: &Workspace, path: &str, text: &str) -> Result<(), ToolError> {
+    fn write(workspace: &Workspace, path: &str, text: &str) -> Result<(), PathError> {
         workspace.write_file(&workspace.resolve(path)?, text.as_bytes())
     }
 
