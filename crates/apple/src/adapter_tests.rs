@@ -6,6 +6,7 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentLoop, PromptRequest, Transcript},
+    builtin,
     history::History,
     model::ModelOptions,
     tool::{Limits, Registry, Toolbox},
@@ -126,7 +127,7 @@ fn our_loop_runs_their_tool() {
     let agent = AgentLoop {
         model: ask("countWords", json!({"path": "a.txt"}), "Three words."),
         options: ModelOptions::default(),
-        tools: Toolbox { registry, ..Toolbox::exploration(Arc::new(History::empty())) },
+        tools: Toolbox { registry, ..builtin::toolbox(Arc::new(History::empty())) },
         session_tools: Vec::new(),
     };
     let request = PromptRequest {

@@ -3,13 +3,13 @@
 use openagents_core::{
     CancellationToken,
     agent::{Generate, SessionTool},
+    builtin,
     delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
     model::{
         Availability, CallRequest, Capabilities, LanguageModel, Message, ModelError, ModelEvent,
         ModelOptions, ModelRequest, StopReason, ToolSpec,
     },
     routing::Candidate,
-    tool::Registry,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ pub(crate) fn ours() -> Vec<ToolSpec> {
         Arc::new(Delegate::to_codex(Arc::new(Nobody))),
         Arc::new(Generate { model: ask("", Value::Null, ""), options: ModelOptions::default() }),
     ];
-    let registry = Registry::exploration();
+    let registry = builtin::registry();
     let plain = registry.iter().map(|tool| spec_of(tool.name(), tool.description(), tool.schema()));
     plain.chain(own.iter().map(|tool| spec_of(tool.name(), tool.description(), tool.schema()))).collect()
 }

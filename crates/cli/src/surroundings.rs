@@ -6,10 +6,10 @@ use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
 use openagents_bridge::{Providers, Surroundings, store::Store};
 use openagents_core::{
-    CancellationToken,
+    CancellationToken, builtin,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
     model::{LocalModels, SettingsStore},
-    tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
+    tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -59,7 +59,7 @@ pub(crate) fn call_tool(
     name: &str,
     arguments: Value,
 ) -> Result<ToolOutput, ToolError> {
-    let registry = Registry::exploration();
+    let registry = builtin::registry();
     let context = ToolContext {
         session: None,
         workspace,

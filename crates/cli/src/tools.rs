@@ -5,8 +5,9 @@ use anyhow::Context;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, GENERATE, Generate, SessionContext, SessionTool},
+    builtin,
     model::LocalModels,
-    tool::{Registry, ToolError},
+    tool::ToolError,
     update::{SessionUpdate, ToolCallStatus},
     workspace::Workspace,
 };
@@ -20,7 +21,7 @@ use std::{
 };
 
 pub(crate) fn list(arguments: &args::Tools) -> anyhow::Result<ExitCode> {
-    let registry = Registry::exploration();
+    let registry = builtin::registry();
     if arguments.json {
         let tools: Vec<_> = registry
             .iter()
@@ -60,8 +61,8 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
     if arguments.name == GENERATE {
         return generate(arguments, parsed);
     }
-    if Registry::exploration().get(&arguments.name).is_none() {
-        let names: Vec<_> = Registry::exploration().iter().map(|tool| tool.name()).collect();
+    if builtin::registry().get(&arguments.name).is_none() {
+        let names: Vec<_> = builtin::registry().iter().map(|tool| tool.name()).collect();
         let message = format!("no tool named {}; there are {}", arguments.name, names.join(", "));
         return Err(output::Usage(message).into());
     }

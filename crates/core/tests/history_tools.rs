@@ -5,6 +5,7 @@
 use openagents_core::{
     CancellationToken,
     budget::Progress,
+    builtin,
     history::{History, HistoryRoots, MemoryIndex},
     tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
@@ -51,7 +52,7 @@ impl Bench {
         Self {
             workspace: Workspace::open(&base.join("proj")).unwrap(),
             history: History::new(roots, Arc::new(MemoryIndex::default())),
-            registry: Registry::exploration(),
+            registry: builtin::registry(),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
             progress: Heard::default(),
@@ -121,7 +122,7 @@ impl Bench {
     }
 
     fn call(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
-        Registry::exploration().call(name, &self.context(), arguments)
+        builtin::registry().call(name, &self.context(), arguments)
     }
 
     fn value(&self, name: &str, arguments: Value) -> Value {

@@ -7,9 +7,9 @@ use crate::{
 use anyhow::{Context, Result, ensure};
 use openagents_bridge::store::Store;
 use openagents_core::{
-    CancellationToken,
+    CancellationToken, builtin,
     history::{History, HistoryRoots},
-    tool::{Limits, Registry, ToolContext},
+    tool::{Limits, ToolContext},
     workspace::Workspace,
 };
 use serde_json::{Value, json};
@@ -141,7 +141,7 @@ fn call(
     arguments: Value,
 ) -> Result<Value> {
     let cancel = CancellationToken::new();
-    let registry = Registry::exploration();
+    let registry = builtin::registry();
     let context = ToolContext {
         session: None,
         workspace,

@@ -7,9 +7,9 @@ use crate::{
 use openagents_core::{
     agent::{CustomAgent, ModelAgent},
     agent_ids::CUSTOM_PREFIX,
+    builtin,
     history::History,
     model::{LanguageModel, ModelOptions},
-    tool::Toolbox,
 };
 use std::sync::Arc;
 
@@ -30,6 +30,6 @@ pub(crate) fn model_agent(agent: &CustomAgent, environment: &Environment) -> Res
         local: model.capabilities().local,
         model: Arc::new(model),
         options: ModelOptions::default(),
-        tools: Toolbox::exploration(Arc::new(History::empty())),
+        tools: builtin::toolbox(Arc::new(History::empty())),
     })
 }

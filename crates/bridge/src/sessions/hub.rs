@@ -22,9 +22,9 @@ use openagents_core::{
     CancellationToken,
     agent::{AGENT_SETTINGS, AccessLimits, AgentSettings},
     approval::ApprovalState,
+    builtin,
     history::History,
     model::SettingsStore,
-    tool::Toolbox,
 };
 use serde_json::Value;
 use std::{
@@ -83,7 +83,7 @@ impl Hub {
                 models: providers.models,
                 agents: providers.agents,
                 foundation: providers.foundation,
-                tools: Toolbox::exploration(history.clone()),
+                tools: builtin::toolbox(history.clone()),
             }),
             known: Arc::new(Known::new(&root, history.clone())),
             history,

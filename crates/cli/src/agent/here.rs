@@ -10,9 +10,9 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript},
     agent_ids::LOCAL_MODEL,
+    builtin,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
     model::{LanguageModel, LocalModels, ModelSettings, SettingsStore},
-    tool::Toolbox,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
 use std::{
@@ -79,7 +79,7 @@ fn run(
     let agent = AgentLoop {
         model: model.language_model(),
         options: chosen.options(),
-        tools: Toolbox::exploration(Arc::new(History::new(HistoryRoots::from_env(), index))),
+        tools: builtin::toolbox(Arc::new(History::new(HistoryRoots::from_env(), index))),
         session_tools: Vec::new(),
     };
     let transcript = Transcript::default();

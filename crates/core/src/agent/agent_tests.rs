@@ -1,8 +1,8 @@
 use super::{testing::*, *};
 use crate::{
+    builtin::testing::Bench,
     model::{Message, ModelError, ModelEvent, Reasoning, StopReason},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
-    tools::testing::Bench,
 };
 use serde_json::{Value, json};
 use std::sync::{

@@ -1,9 +1,9 @@
 use super::*;
 use crate::{
     agent::testing::*,
+    builtin::testing::Bench,
     model::{LanguageModel, StopReason},
     tool::{Tool, ToolContext},
-    tools::testing::Bench,
     update::SessionUpdate,
 };
 use serde_json::json;

@@ -4,8 +4,8 @@ use crate::{
         AgentLoop,
         testing::{Answer, Scripted, agent, figures, request, run, speak, story},
     },
+    builtin::testing::Bench,
     model::{ModelEvent, Reasoning},
-    tools::testing::Bench,
 };
 use std::sync::Mutex;
 

@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn the_instructions_name_no_tool() {
         let text = instructions("app", true);
-        for tool in crate::tool::Registry::exploration().iter() {
+        for tool in crate::builtin::registry().iter() {
             assert!(!text.contains(tool.name()), "{}", tool.name());
         }
         assert!(!text.contains("session."));

@@ -81,10 +81,10 @@ mod tests {
             testing::{Answer, Scripted, ask, speak, story},
         },
         approval::{ApprovalOutcome, ApprovalRequest, Approvals},
+        builtin::{self, testing::Bench},
         history::History,
         model::StopReason,
         tool::{Tool, ToolContext, ToolError, ToolOutput},
-        tools::testing::Bench,
         update::SessionUpdate,
     };
     use serde_json::{Value, json};
@@ -141,7 +141,7 @@ mod tests {
                 Ok(StopReason::EndTurn)
             },
         ];
-        let tools = Toolbox::exploration(Arc::new(History::empty()));
+        let tools = builtin::toolbox(Arc::new(History::empty()));
         let agent = ModelAgent {
             id: "custom:a".to_owned(),
             name: "A".to_owned(),

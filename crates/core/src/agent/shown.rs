@@ -110,7 +110,7 @@ impl<'a> Watch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::testing::Bench;
+    use crate::builtin::testing::Bench;
     use serde_json::json;
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::{
+    builtin::{self, testing::Bench},
     history::History,
     model::{Availability, CallRequest, Capabilities, ModelError, ModelEvent, ModelRequest, StopReason},
-    tools::testing::Bench,
     update::UserMessage,
 };
 use serde_json::Value;
@@ -74,7 +74,7 @@ pub(crate) fn agent(model: Arc<Scripted>) -> AgentLoop {
     AgentLoop {
         model,
         options: ModelOptions::default(),
-        tools: Toolbox::exploration(Arc::new(History::empty())),
+        tools: builtin::toolbox(Arc::new(History::empty())),
         session_tools: Vec::new(),
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn shorten(text: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::update::Cut;
+    use crate::{builtin, update::Cut};
     use serde_json::json;
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_tool_of_an_exploration_is_offered_with_its_parameters() {
-        let specs = specs(&Registry::exploration(), &[]);
+        let specs = specs(&builtin::registry(), &[]);
         assert_eq!(specs.len(), 7);
         let grep = specs.iter().find(|spec| spec.name == "search.grep").unwrap();
         assert_eq!(grep.parameters["required"], json!(["pattern"]));

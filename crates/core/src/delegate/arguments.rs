@@ -193,7 +193,7 @@ fn duration(milliseconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::testing::Bench;
+    use crate::builtin::testing::Bench;
     use serde_json::json;
 
     #[test]

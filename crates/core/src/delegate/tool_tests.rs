@@ -5,9 +5,9 @@ use crate::{
         AgentLoop, PromptRequest,
         testing::{self, Answer, Scripted, ask, speak, story},
     },
+    builtin::testing::Bench,
     model::{Availability, StopReason},
     routing::Candidate,
-    tools::testing::Bench,
 };
 use serde_json::json;
 use std::sync::Mutex;

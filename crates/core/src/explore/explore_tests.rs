@@ -1,9 +1,9 @@
 use super::*;
 use crate::{
+    builtin::testing::Bench,
     model::{Availability, Capabilities, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason},
     plan::{OpKind, PlanError, PlanRequest},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
-    tools::testing::Bench,
     update::{EntryStatus, Evidence, IntentSource, ToolCallStatus},
 };
 use std::{

@@ -11,7 +11,7 @@ mod run;
 mod summary;
 
 use crate::{
-    CancellationToken,
+    CancellationToken, builtin,
     history::History,
     model::{Availability, LanguageModel},
     plan::{OpKind, Planner},
@@ -87,7 +87,7 @@ impl Explorer {
     /// Returns an explorer that needs no model.
     pub fn heuristic(history: Arc<History>) -> Self {
         Self {
-            tools: Toolbox::exploration(history),
+            tools: builtin::toolbox(history),
             planner: Arc::new(crate::plan::HeuristicPlanner),
             models: Vec::new(),
         }

@@ -81,7 +81,7 @@ fn read(path: &str) -> OpKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{plan::normalise, tools::testing::Bench};
+    use crate::{builtin::testing::Bench, plan::normalise};
 
     fn plan(bench: &Bench, goals: &[&str]) -> Vec<String> {
         let goals: Vec<_> = goals.iter().map(|goal| (*goal).to_owned()).collect();

@@ -61,7 +61,7 @@ fn with_relative_path(kind: OpKind, workspace: &Workspace) -> OpKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::testing::Bench;
+    use crate::builtin::testing::Bench;
 
     fn texts(kinds: Vec<OpKind>) -> Vec<String> {
         let bench = Bench::with(&[("src/a", "")]);

@@ -173,7 +173,7 @@ mod tests {
     /// The tools of an exploration, as models call them.
     #[test]
     fn every_schema_of_ours_compiles() {
-        for tool in crate::tool::Registry::exploration().iter() {
+        for tool in crate::builtin::registry().iter() {
             assert!(Arguments::of(&tool.schema().to_value()).validator.is_some(), "{}", tool.name());
         }
     }

@@ -19,11 +19,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Returns the seven tools that explore a workspace.
-    pub fn exploration() -> Self {
-        crate::tools::all().into_iter().fold(Self::default(), Self::with)
-    }
-
     /// Adds a tool; one of the same name is replaced.
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.insert(tool.name(), tool);

@@ -27,11 +27,6 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Returns the tools of an exploration with the product's limits.
-    pub fn exploration(history: Arc<History>) -> Self {
-        Self { session: None, history, limits: Limits::default(), registry: Registry::exploration() }
-    }
-
     /// Runs a tool; `on_progress` hears (done, total) on this thread and never after the end. A tool that panics or
     /// hangs costs this call alone, and a cancel waits for nobody.
     pub(crate) fn call(

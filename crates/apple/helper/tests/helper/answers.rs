@@ -5,9 +5,9 @@ use openagents_apple::{FoundationModels, budget, schema::PROXY_NOTE};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentLoop, PromptRequest, Transcript},
+    builtin,
     history::History,
     model::{LanguageModel, Message, ModelError, ModelEvent, ModelOptions, StopReason},
-    tool::Toolbox,
     update::{RunState, SessionUpdate, ToolCallStatus},
 };
 use serde_json::json;
@@ -38,7 +38,7 @@ fn our_loop_runs_our_tools_for_their_model() {
     let agent = AgentLoop {
         model: Arc::new(model),
         options: ModelOptions::default(),
-        tools: Toolbox::exploration(Arc::new(History::empty())),
+        tools: builtin::toolbox(Arc::new(History::empty())),
         session_tools: Vec::new(),
     };
     let prompt = PromptRequest {

@@ -168,7 +168,7 @@ fn cut_at_character(text: &[u8], room: usize) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use crate::tools::testing::{Bench, call};
+    use crate::builtin::testing::{Bench, call};
     use serde_json::json;
 
     #[test]

@@ -31,7 +31,7 @@ impl Bench {
         Self {
             workspace: Workspace::open(&root).unwrap(),
             history: History::empty(),
-            registry: Registry::exploration(),
+            registry: super::registry(),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
             _keep: keep,
@@ -56,5 +56,5 @@ impl Bench {
 }
 
 pub(crate) fn call(bench: &Bench, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
-    Registry::exploration().call(name, &bench.context(), arguments)
+    super::registry().call(name, &bench.context(), arguments)
 }

@@ -1,4 +1,4 @@
-use crate::tools::testing::{Bench, call};
+use crate::builtin::testing::{Bench, call};
 use serde_json::{Value, json};
 
 fn lines(value: &Value) -> Vec<String> {

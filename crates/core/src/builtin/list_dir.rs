@@ -120,7 +120,7 @@ impl Listing {
 
 #[cfg(test)]
 mod tests {
-    use crate::tools::testing::{Bench, call};
+    use crate::builtin::testing::{Bench, call};
     use serde_json::json;
 
     #[test]

@@ -1,0 +1,42 @@
+//! The seven tools that look at a workspace and its history, one file each.
+
+mod get_span;
+mod grep;
+mod list_dir;
+mod session_analyze;
+mod session_list;
+mod session_read;
+mod session_search;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use get_span::GetSpan;
+pub use grep::Grep;
+pub use list_dir::ListDir;
+pub use session_analyze::SessionAnalyze;
+pub use session_list::SessionList;
+pub use session_read::SessionRead;
+pub use session_search::SessionSearch;
+
+use crate::{
+    history::History,
+    tool::{Limits, Registry, Toolbox},
+};
+use std::sync::Arc;
+
+/// Returns the seven tools.
+pub fn registry() -> Registry {
+    Registry::default()
+        .with(Arc::new(ListDir))
+        .with(Arc::new(GetSpan))
+        .with(Arc::new(Grep))
+        .with(Arc::new(SessionList))
+        .with(Arc::new(SessionSearch))
+        .with(Arc::new(SessionRead))
+        .with(Arc::new(SessionAnalyze))
+}
+
+/// Returns the seven tools over `history`, with the product's limits.
+pub fn toolbox(history: Arc<History>) -> Toolbox {
+    Toolbox { session: None, history, limits: Limits::default(), registry: registry() }
+}
