@@ -3,6 +3,34 @@
 //!
 //! **Architecture invariant:** nothing here knows a wire format, a socket, a window or a terminal. The serde form
 //! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only, never one of its own layer or above. `tests/layers.rs` reads this table
+//! and holds every file to it; a new module needs a row.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `agent_ids` | ids of agents and models |
+//! | 1 | `approval` | permissions that agents ask for |
+//! | 1 | `budget` | deadline, cancellation and progress of bounded work |
+//! | 1 | `folders` | folders that this program keeps on disk |
+//! | 1 | `helper` | client side of helper programs: finding, lines, exit |
+//! | 1 | `isolated` | work on a thread that may hang or panic |
+//! | 1 | `model` | `LanguageModel`: messages in, events out; settings; `LocalModels` |
+//! | 1 | `text` | shortening text |
+//! | 1 | `workspace` | one directory, and opening files beneath it |
+//! | 2 | `history` | logs that other agents left on this machine |
+//! | 2 | `update` | entries of a session's log |
+//! | 2 | `walk` | files of a workspace, without ignored ones |
+//! | 3 | `repository` | what a repository says about itself |
+//! | 3 | `routing` | who answers a prompt |
+//! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
+//! | 4 | `agent` | the agent loop, and agents as providers |
+//! | 4 | `builtin` | the seven tools over workspace and history |
+//! | 4 | `plan` | planned steps, and who plans them |
+//! | 5 | `delegate` | `delegate.run`: handing a task to another agent |
+//! | 5 | `explore` | the exploration pipeline |
 
 pub mod agent;
 pub mod agent_ids;
