@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     agent_ids::{CLAUDE_CODE, CODEX, LOCAL_MODEL},
     model::Availability,
+    update::Inline,
 };
 
 const CORPUS: &str = include_str!("corpus.tsv");
