@@ -22,6 +22,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Say in one sentence what somebody was doing in a workspace, with evidence
     Explore(Explore),
+    /// Find the places in code and past sessions that answer a question, without a model
+    Find(Find),
     /// Ask the model on this computer, or another one; it may look into the folder
     Agent(Agent),
     /// Serve the page, ACP clients and (if allowed) the iOS app until Ctrl-C
@@ -71,6 +73,18 @@ pub(crate) struct Explore {
     #[arg(long, default_value = "heuristic")]
     pub(crate) planner: Planner,
     /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Find {
+    /// The question, in plain words or with names out of the code
+    pub(crate) question: String,
+    /// The workspace
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// One JSON object: `{"findings": [{kind, path, start, end, excerpt, symbol, score, why}], …}`
     #[arg(long)]
     pub(crate) json: bool,
 }

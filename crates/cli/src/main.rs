@@ -11,6 +11,7 @@ mod devices;
 mod doctor;
 mod door;
 mod explore;
+mod find;
 mod local;
 mod models;
 mod output;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Explore(explore) => explore::run(&explore),
+        Command::Find(find) => find::run(&find),
         Command::Agent(agent) => agent::run(&agent),
         Command::Serve(serve) => serve::run(&serve),
         Command::Attach(attach) => attach::run(&attach),

@@ -18,11 +18,13 @@
 //! | 1 | `helper` | client side of helper programs: finding, lines, exit |
 //! | 1 | `isolated` | work on a thread that may hang or panic |
 //! | 1 | `model` | `LanguageModel`: messages in, events out; settings; `LocalModels` |
+//! | 1 | `terms` | words of questions and of code: stop words, stems, vocabulary |
 //! | 1 | `text` | shortening text |
 //! | 1 | `workspace` | one directory, and opening files beneath it |
 //! | 2 | `history` | logs that other agents left on this machine |
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
+//! | 3 | `find` | places in code and history that answer a question |
 //! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `routing` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
@@ -39,6 +41,7 @@ pub mod budget;
 pub mod builtin;
 pub mod delegate;
 pub mod explore;
+pub mod find;
 pub mod folders;
 pub mod helper;
 pub mod history;
@@ -47,6 +50,7 @@ pub mod model;
 pub mod plan;
 pub mod repository;
 pub mod routing;
+mod terms;
 mod text;
 pub mod tool;
 pub mod update;

@@ -1,0 +1,69 @@
+//! `openagents find`: the places that answer a question, without a model.
+
+use crate::{args, output};
+use anyhow::Context;
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    find,
+    update::{Finding, Findings},
+    workspace::Workspace,
+};
+use std::process::ExitCode;
+
+const STRONG: anstyle::Style = anstyle::Style::new().bold();
+const FAINT: anstyle::Style = anstyle::Style::new().dimmed();
+
+/// Lines of each excerpt on a terminal; the rest is a click away in the file itself.
+const LINES: usize = 8;
+
+pub(crate) fn run(arguments: &args::Find) -> anyhow::Result<ExitCode> {
+    let question = arguments.question.trim();
+    if question.is_empty() {
+        return Err(output::Usage("enter a question".to_owned()).into());
+    }
+    let workspace = Workspace::open(&arguments.path).with_context(|| arguments.path.display().to_string())?;
+    let budget = Budget::within(find::TIME, &CancellationToken::new());
+    let findings = find::find(&workspace, question, &budget);
+    if arguments.json {
+        output::json_pretty(&findings)?;
+    } else {
+        show(&findings, question)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(findings: &Findings, question: &str) -> anyhow::Result<()> {
+    for finding in &findings.findings {
+        show_one(finding)?;
+    }
+    if let Some(hint) = &findings.hint {
+        output::line(format_args!("Nothing found for “{}”.", output::printable(question)))?;
+        output::line(format_args!("Try {}.", output::printable(hint)))?;
+    }
+    if findings.truncated {
+        output::warn("not every file was read: the workspace is too large for one search");
+    }
+    Ok(())
+}
+
+fn show_one(finding: &Finding) -> std::io::Result<()> {
+    let symbol = finding.symbol.as_deref().map(|symbol| format!("  {symbol}")).unwrap_or_default();
+    let place = output::printable(&finding.citation());
+    output::line(format_args!("{STRONG}{place}{STRONG:#}{}", output::printable(&symbol)))?;
+    output::line(format_args!("  {FAINT}{}{FAINT:#}", output::printable(&finding.why)))?;
+    let lines: Vec<&str> = finding.excerpt.lines().collect();
+    let from = first_shown(finding, &lines);
+    for (number, text) in (finding.start..).zip(&lines).skip(from).take(LINES) {
+        output::line(format_args!("  {FAINT}{number:>5}{FAINT:#}  {}", output::printable(text)))?;
+    }
+    output::line("")
+}
+
+/// Returns the line of an excerpt to begin with: the definition, or the first that holds a quoted name.
+fn first_shown(finding: &Finding, lines: &[&str]) -> usize {
+    let quoted: Vec<&str> = finding.why.split('`').skip(1).step_by(2).collect();
+    let holds = |line: &&str| quoted.first().is_some_and(|name| line.contains(name));
+    let at = lines.iter().position(holds).unwrap_or(0);
+    at.min(lines.len().saturating_sub(LINES))
+}

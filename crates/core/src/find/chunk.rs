@@ -1,0 +1,227 @@
+//! A file in pieces that can be shown: definitions with the comments above them, and what lies between.
+
+use super::definition;
+
+/// Lines of a chunk; a longer definition is cut into even parts.
+const LINES: usize = 60;
+
+/// Loose lines and short definitions are joined up to here, when they belong together.
+const JOINED: usize = 25;
+
+/// Lines of a definition that are looked at; longer ones are generated.
+const DEFINITION: usize = 2000;
+
+/// Lines of comments and attributes that go with the definition below them.
+const ABOVE: usize = 30;
+
+/// Columns of a tab, to compare indentations.
+const TAB: usize = 4;
+
+/// A run of lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chunk<'a> {
+    /// First line, from 0.
+    pub(super) start: usize,
+    /// Last line, inclusive.
+    pub(super) end: usize,
+    /// The innermost definition that holds the lines; empty outside of any.
+    pub(super) symbol: &'a str,
+    /// The definition around that one.
+    pub(super) parent: &'a str,
+}
+
+struct Definition<'a> {
+    start: usize,
+    end: usize,
+    name: &'a str,
+}
+
+/// Cuts a text into chunks that cover it. `is_code` is false for prose and data, which have no definitions.
+pub(super) fn chunks<'a>(lines: &[&'a str], extension: &str, is_code: bool) -> Vec<Chunk<'a>> {
+    let definitions = if is_code { definitions(lines, extension) } else { Vec::new() };
+    // Definitions come in the order of their first lines: the last that holds a line is the innermost.
+    let mut owners: Vec<Option<usize>> = vec![None; lines.len()];
+    for (at, definition) in definitions.iter().enumerate() {
+        owners[definition.start..=definition.end].fill(Some(at));
+    }
+    let mut chunks: Vec<Chunk<'a>> = Vec::new();
+    let mut start = 0;
+    while start < lines.len() {
+        let owner = owners[start];
+        let length = owners[start..].iter().take_while(|other| **other == owner).count();
+        let (symbol, parent) = owner.map_or(("", ""), |at| names(&definitions, at));
+        let part = length.div_ceil(length.div_ceil(LINES));
+        for from in (start..start + length).step_by(part) {
+            let end = (from + part).min(start + length) - 1;
+            add(&mut chunks, Chunk { start: from, end, symbol, parent });
+        }
+        start += length;
+    }
+    chunks
+}
+
+/// Returns the name of a definition and of the one around it.
+fn names<'a>(definitions: &[Definition<'a>], at: usize) -> (&'a str, &'a str) {
+    let inner = &definitions[at];
+    let around = definitions[..at].iter().rev();
+    let around = around.into_iter().find(|outer| outer.start <= inner.start && outer.end >= inner.end);
+    (inner.name, around.map_or("", |outer| outer.name))
+}
+
+/// Adds a chunk, or joins it to the one before: parts of one definition, or a few loose lines and what follows them.
+fn add<'a>(chunks: &mut Vec<Chunk<'a>>, chunk: Chunk<'a>) {
+    if let Some(last) = chunks.last_mut() {
+        let few = last.end - last.start < 4;
+        let belongs = last.symbol == chunk.symbol
+            || few && chunk.symbol.is_empty()
+            || last.symbol.is_empty() && last.end - last.start < 3;
+        if belongs && chunk.end - last.start < JOINED {
+            last.end = chunk.end;
+            if last.symbol.is_empty() {
+                (last.symbol, last.parent) = (chunk.symbol, chunk.parent);
+            }
+            return;
+        }
+    }
+    chunks.push(chunk);
+}
+
+fn definitions<'a>(lines: &[&'a str], extension: &str) -> Vec<Definition<'a>> {
+    let c_like = definition::is_c_like(extension);
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some(name) = definition::name(line, extension) else { continue };
+        let end = last_line(lines, at, c_like);
+        if end == at && line.trim_end().ends_with(';') && extension != "rs" {
+            continue;
+        }
+        found.push(Definition { start: first_line(lines, at, c_like), end, name });
+    }
+    found
+}
+
+/// Returns the last line of the block that begins at `at`, by indentation: lines further in, and closing brackets.
+fn last_line(lines: &[&str], at: usize, c_like: bool) -> usize {
+    let column = indentation(lines[at]);
+    let (mut end, mut has_body) = (at, false);
+    for (line, text) in lines.iter().enumerate().skip(at + 1).take(DEFINITION) {
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            continue;
+        }
+        let here = indentation(text);
+        if here > column {
+            (end, has_body) = (line, true);
+            continue;
+        }
+        let closes = trimmed.starts_with(['{', '}', ')', ']']);
+        let heads_on = !has_body && trimmed.starts_with("where");
+        // The arguments of a C function may go on in the next line.
+        let c_arguments = c_like && !has_body && line < at + 3 && !trimmed.ends_with(';');
+        if here < column || !(closes || heads_on || c_arguments) {
+            break;
+        }
+        end = line;
+        if trimmed.starts_with('}') && !trimmed.ends_with('{') {
+            break;
+        }
+    }
+    end
+}
+
+/// Returns the first of the comments and attributes above a definition; in C, also its return type.
+fn first_line(lines: &[&str], at: usize, c_like: bool) -> usize {
+    let above = |from: usize| {
+        let belongs = |line: &&str| {
+            let text = line.trim_start();
+            text.starts_with("//")
+                || text.starts_with(['*', '@'])
+                || text.starts_with("/*")
+                || text.starts_with('#') && !text.starts_with("#include")
+        };
+        from - lines[..from].iter().rev().take(ABOVE).take_while(|line| belongs(line)).count()
+    };
+    let start = above(at);
+    let has_type = c_like
+        && start == at
+        && at > 0
+        && !lines[at - 1].trim().is_empty()
+        && indentation(lines[at - 1]) == 0
+        && !lines[at - 1].starts_with(['}', '#']);
+    if has_type { above(at - 1) } else { start }
+}
+
+fn indentation(line: &str) -> usize {
+    line.chars()
+        .map_while(|c| match c {
+            ' ' => Some(1),
+            '\t' => Some(TAB),
+            _ => None,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(text: &str, extension: &str) -> Vec<String> {
+        let lines: Vec<&str> = text.lines().collect();
+        let shown = |chunk: &Chunk<'_>| {
+            format!("{}-{} {}/{}", chunk.start + 1, chunk.end + 1, chunk.parent, chunk.symbol)
+        };
+        chunks(&lines, extension, true).iter().map(shown).collect()
+    }
+
+    fn body(lines: usize) -> String {
+        "        x;\n".repeat(lines)
+    }
+
+    #[test]
+    fn a_definition_goes_with_its_comments_and_attributes() {
+        let text = format!(
+            "use a;\nuse b;\n\n\n\n/// Follows.\n#[test]\nfn one() {{\n{}}}\n\nfn two() {{\n{}}}\n",
+            body(30),
+            body(30)
+        );
+        assert_eq!(shown(&text, "rs"), ["1-5 /", "6-39 /one", "40-40 /", "41-72 /two"]);
+    }
+
+    #[test]
+    fn methods_know_their_class() {
+        let text = format!(
+            "class Router:\n    size = 1\n\n    def match(self):\n{}\n    def add(self):\n{}",
+            body(30),
+            body(30)
+        );
+        assert_eq!(shown(&text, "py"), ["1-34 Router/match", "35-66 Router/add"]);
+    }
+
+    #[test]
+    fn a_c_function_begins_with_its_type() {
+        let text =
+            format!("/* Reads. */\nstatic int\nread_it(struct a *b,\n    int c)\n{{\n{}}}\n", body(30));
+        assert_eq!(shown(&text, "c"), ["1-36 /read_it"]);
+    }
+
+    #[test]
+    fn long_definitions_are_cut_into_even_parts() {
+        let text = format!("fn long() {{\n{}}}\n", body(148));
+        assert_eq!(shown(&text, "rs"), ["1-50 /long", "51-100 /long", "101-150 /long"]);
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_cover_every_line_once(lines in prop::collection::vec("[ \t]{0,6}(fn a\\(\\) \\{|\\}|def b\\(x\\):|x = 1;|// c|int|f\\(a\\)|)", 0..200), extension in "rs|py|c|js") {
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let mut next = 0;
+            for chunk in chunks(&lines, &extension, true) {
+                prop_assert_eq!(chunk.start, next);
+                prop_assert!(chunk.end >= chunk.start && chunk.end - chunk.start < LINES);
+                next = chunk.end + 1;
+            }
+            prop_assert_eq!(next, lines.len());
+        }
+    }
+}

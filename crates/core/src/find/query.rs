@@ -1,0 +1,325 @@
+//! A question as the search reads it: concepts, each with the words that code may use for it.
+
+use crate::terms::{self, Language};
+use std::collections::HashSet;
+
+/// Concepts of one question; a pasted log has more, and its first lines say what is asked.
+pub(super) const CONCEPTS: usize = 48;
+
+/// Words of the longest quotation that is searched as a phrase.
+const QUOTED: usize = 5;
+
+/// Bytes of the shortest two words that are also searched as one: `event loop` is often `eventloop`.
+const JOINED: usize = 6;
+
+/// Concepts, best known first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Query {
+    pub(super) concepts: Vec<Concept>,
+    pub(super) alternatives: Vec<Alternative>,
+    pub(super) wants: Wants,
+}
+
+/// One thing that a question is about.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Concept {
+    /// As it was asked.
+    pub(super) word: String,
+    /// Names out of code and quotations count more than words.
+    pub(super) weight: f32,
+}
+
+/// One way to say a concept in code.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Alternative {
+    /// Index of the concept.
+    pub(super) concept: usize,
+    /// What a word of the code is compared with.
+    pub(super) stem: String,
+    /// What the text is searched for: the part that all inflections share.
+    pub(super) patterns: Vec<String>,
+    pub(super) origin: Origin,
+}
+
+/// Where an alternative comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The question's own word, or its translation.
+    Asked,
+    /// Another word for it.
+    Synonym,
+    /// The initials of words that follow each other: `byte order mark` is often `bom`.
+    Initials,
+    /// Words that follow each other, as one name.
+    Phrase,
+}
+
+/// What a question asks for that usually stands back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Wants {
+    pub(super) tests: bool,
+    pub(super) documentation: bool,
+    pub(super) examples: bool,
+}
+
+impl Query {
+    /// Reads a question in any of the six languages.
+    pub(crate) fn read(question: &str) -> Self {
+        let language = Language::of(question);
+        let mut query = Self { wants: Wants::read(question), ..Self::default() };
+        if language == Language::English {
+            query.read_english(question);
+        } else if language.is_unspaced() {
+            query.read_unspaced(question, language);
+        } else {
+            query.read_translated(question, language);
+        }
+        query
+    }
+
+    /// Returns the words that are searched for, as they were asked.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
+        let spoken = self.concepts.iter().enumerate().filter(|(at, _)| {
+            self.alternatives
+                .iter()
+                .any(|other| other.concept == *at && matches!(other.origin, Origin::Asked | Origin::Synonym))
+        });
+        spoken.map(|(_, concept)| concept.word.as_str())
+    }
+
+    fn read_english(&mut self, question: &str) {
+        let words = words(question);
+        for word in words.iter().filter(|word| !word.is_stop) {
+            self.add_word(&word.text, if word.is_identifier { IDENTIFIER } else { 1.0 });
+        }
+        // Initials and phrases last: they must not keep a word from its place.
+        for run in (3..=4)
+            .flat_map(|length| words.windows(length))
+            .filter(|run| run.iter().all(|word| !word.is_stop))
+        {
+            let initials: String = run.iter().filter_map(|word| word.text.chars().next()).collect();
+            if initials.is_ascii() {
+                self.add(&initials, 1.0, vec![(initials.clone(), Origin::Initials)]);
+            }
+        }
+        for pair in words.windows(2).filter(|pair| pair.iter().all(|word| !word.is_stop)) {
+            self.add_phrase(&[pair[0].text.clone(), pair[1].text.clone()], 1.0);
+        }
+        for quotation in quotations(question) {
+            let parts = terms::subwords(quotation);
+            if (2..=QUOTED).contains(&parts.len()) {
+                self.add_phrase(&parts, QUOTATION);
+            }
+        }
+    }
+
+    fn read_translated(&mut self, question: &str, language: Language) {
+        for raw in question.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+            let word = raw.to_lowercase();
+            if word.chars().count() < 2 || language.is_stop_word(&word) {
+                continue;
+            }
+            if terms::is_identifier(raw) {
+                for part in terms::subwords(raw) {
+                    self.add_word(&part, IDENTIFIER);
+                }
+                continue;
+            }
+            let translations = terms::translations(&word, language);
+            if translations.is_empty() {
+                self.add_cognate(&word);
+            }
+            for (part, english) in translations {
+                self.add_translation(&part, english);
+            }
+        }
+    }
+
+    fn read_unspaced(&mut self, question: &str, language: Language) {
+        for raw in
+            question.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|raw| raw.len() > 1)
+        {
+            let weight = if terms::is_identifier(raw) { IDENTIFIER } else { 1.0 };
+            for part in terms::subwords(raw) {
+                self.add_word(&part, weight);
+            }
+        }
+        for (word, english) in terms::translations_within(question, language) {
+            self.add_translation(&word, english);
+        }
+        // Comments in the same language.
+        let letters: Vec<char> = question.chars().collect();
+        for pair in letters
+            .windows(2)
+            .filter(|pair| pair.iter().all(|c| terms::is_han(*c) || terms::is_kana(*c) && *c >= '\u{30a0}'))
+        {
+            let pair: String = pair.iter().collect();
+            self.add(&pair, BIGRAM, vec![(pair.clone(), Origin::Asked)]);
+        }
+    }
+
+    /// Adds an English word and its synonyms.
+    fn add_word(&mut self, word: &str, weight: f32) {
+        let others = terms::synonyms(&Language::English.stem(word)).iter();
+        let others = others.map(|other| ((*other).to_owned(), Origin::Synonym));
+        self.add(word, weight, std::iter::once((word.to_owned(), Origin::Asked)).chain(others).collect());
+    }
+
+    /// Adds a word by its English ones, of which the first is the most usual.
+    fn add_translation(&mut self, word: &str, english: &[&str]) {
+        let known = english
+            .iter()
+            .enumerate()
+            .map(|(at, other)| ((*other).to_owned(), if at == 0 { Origin::Asked } else { Origin::Synonym }));
+        let first = english.first().map_or(String::new(), |first| Language::English.stem(first));
+        let more = terms::synonyms(&first).iter().map(|other| ((*other).to_owned(), Origin::Synonym));
+        self.add(word, 1.0, known.chain(more).collect());
+    }
+
+    /// Adds a word that is in no table: many are the same in English but for their end.
+    fn add_cognate(&mut self, word: &str) {
+        let plain = terms::without_accents(word);
+        if !plain.is_ascii() || plain.len() < 4 {
+            return;
+        }
+        let shared = if plain.len() >= 8 { plain[..6].to_owned() } else { plain.clone() };
+        let before = self.alternatives.len();
+        self.add(word, COGNATE, vec![(plain, Origin::Asked)]);
+        if let Some(added) = self.alternatives.get_mut(before) {
+            added.patterns = vec![shared];
+        }
+    }
+
+    fn add_phrase(&mut self, words: &[String], weight: f32) {
+        let flat = words.concat();
+        let Some((last, first)) = words.split_last().filter(|_| flat.len() >= JOINED) else { return };
+        let before = self.alternatives.len();
+        self.add(&words.join(" "), weight, vec![(flat, Origin::Phrase)]);
+        if let Some(added) = self.alternatives.get_mut(before) {
+            let end = shared(last, &Language::English.stem(last));
+            let pattern = |between: &&str| format!("{}{between}{end}", first.join(between));
+            added.patterns = ["", "_", "-", " "].iter().map(pattern).collect();
+        }
+    }
+
+    /// Adds a concept, unless its own word is there already.
+    fn add(&mut self, word: &str, weight: f32, ways: Vec<(String, Origin)>) {
+        if self.concepts.len() == CONCEPTS {
+            return;
+        }
+        let concept = self.concepts.len();
+        let mut known: HashSet<String> = self.alternatives.iter().map(|other| other.stem.clone()).collect();
+        let mut added = Vec::new();
+        for (at, (way, origin)) in ways.into_iter().enumerate() {
+            let stem = if origin == Origin::Phrase { way.clone() } else { Language::English.stem(&way) };
+            if stem.is_empty() || !known.insert(stem.clone()) {
+                if at == 0 {
+                    return;
+                }
+                continue;
+            }
+            let patterns = vec![shared(&way, &stem)];
+            added.push(Alternative { concept, stem, patterns, origin });
+        }
+        self.alternatives.extend(added);
+        self.concepts.push(Concept { word: word.to_owned(), weight });
+    }
+}
+
+/// Weight of a name out of code.
+const IDENTIFIER: f32 = 1.3;
+/// Weight of a quotation.
+const QUOTATION: f32 = 2.0;
+/// Weight of a word that may or may not be the same in English.
+const COGNATE: f32 = 0.8;
+/// Weight of two letters of a word that is in no table.
+const BIGRAM: f32 = 0.5;
+
+struct Word {
+    text: String,
+    is_stop: bool,
+    is_identifier: bool,
+}
+
+/// Returns the words of an English question in order; an identifier comes whole, then in parts.
+fn words(question: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    for raw in question.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|raw| !raw.is_empty()) {
+        let is_identifier = terms::is_identifier(raw);
+        let parts = terms::subwords(raw);
+        if is_identifier && parts.len() > 1 {
+            words.push(Word { text: parts.concat(), is_stop: false, is_identifier });
+        }
+        words.extend(parts.into_iter().map(|text| Word {
+            is_stop: Language::English.is_stop_word(&text) || text.len() < 2,
+            text,
+            is_identifier,
+        }));
+    }
+    words
+}
+
+/// Returns what stands between quotation marks or back-ticks.
+fn quotations(question: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for (open, close) in [('"', '"'), ('`', '`'), ('\'', '\''), ('“', '”'), ('„', '“'), ('«', '»')]
+    {
+        let mut rest = question;
+        while let Some(at) = rest.find(open) {
+            let after = &rest[at + open.len_utf8()..];
+            // The apostrophe of "doesn't" opens nothing.
+            let opens = !rest[..at].ends_with(char::is_alphanumeric);
+            match after.find(close).filter(|_| opens) {
+                Some(end) => {
+                    found.push(&after[..end]);
+                    rest = &after[end + close.len_utf8()..];
+                }
+                None => rest = after,
+            }
+        }
+    }
+    found
+}
+
+/// Returns what a word and its stem begin with: every inflection has it.
+fn shared(word: &str, stem: &str) -> String {
+    let common = word.char_indices().zip(stem.chars()).take_while(|((_, a), b)| a == b);
+    let end = common.last().map_or(0, |((at, letter), _)| at + letter.len_utf8());
+    word[..end].to_owned()
+}
+
+impl Wants {
+    fn read(question: &str) -> Self {
+        let lower = question.to_lowercase();
+        let has = |wanted: &[&str]| {
+            lower.split(|c: char| !c.is_alphanumeric()).any(|word| wanted.contains(&word))
+                || wanted.iter().any(|word| !word.is_ascii() && lower.contains(word))
+        };
+        Self {
+            tests: has(&["test", "tests", "tested", "testing", "prueba", "pruebas", "テスト", "测试"]),
+            documentation: has(&[
+                "docs",
+                "readme",
+                "documentation",
+                "documented",
+                "manual",
+                "changelog",
+                "dokumentation",
+                "documentación",
+                "ドキュメント",
+                "文档",
+            ]),
+            examples: !lower.contains("for example")
+                && has(&[
+                    "example",
+                    "examples",
+                    "sample",
+                    "demo",
+                    "beispiele",
+                    "ejemplos",
+                    "サンプル",
+                    "示例",
+                ]),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The first pass: which files hold which words. One read of every file of the workspace, on all cores.
+
+use super::{
+    matcher::{Fit, Hit, Matcher, Stems},
+    query::{Origin, Query},
+    role::{self, Role},
+    weights,
+};
+use crate::{
+    budget::Budget,
+    terms::{self, Language},
+    walk,
+    workspace::{Workspace, WorkspaceError},
+};
+use std::{
+    io::Read,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+/// Bytes that are read of a file.
+pub(super) const FILE_BYTES: u64 = 1 << 20;
+
+/// How much of a file is looked at for a NUL.
+const BINARY_PROBE: usize = 8 << 10;
+
+/// What one pass over a workspace found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Files that hold a word of the query, in their text or their path.
+    pub(super) files: Vec<ScannedFile>,
+    /// Text files in all.
+    pub(super) total: usize,
+    /// Bytes of the text files.
+    pub(super) bytes: u64,
+    /// The pass ended before the last file, or files could not be read whole.
+    pub(super) truncated: bool,
+}
+
+/// A file that holds a word of the query.
+#[derive(Debug)]
+pub(super) struct ScannedFile {
+    /// Relative to the workspace, with `/`.
+    pub(super) path: String,
+    pub(super) role: Role,
+    pub(super) bytes: usize,
+    /// Weighted occurrences by alternative; those that have none are left out.
+    pub(super) counts: Vec<(u16, f32)>,
+    /// The best fit by alternative, as a share of a whole word.
+    pub(super) fits: Vec<(u16, f32)>,
+    pub(super) in_path: InPath,
+}
+
+/// The alternatives that a path holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InPath {
+    pub(super) name: Vec<u16>,
+    pub(super) folder: Vec<u16>,
+}
+
+/// Reads every file of a workspace once.
+pub(super) fn scan(workspace: &Workspace, query: &Query, matcher: &Matcher, budget: &Budget) -> Scan {
+    let scanned = Mutex::new(Scan::default());
+    let walked = walk::files(workspace, Path::new("."), budget, || {
+        let (mut stems, scanned) = (Stems::new(), &scanned);
+        move |path: &Path| -> Result<(), WorkspaceError> {
+            let Some(text) = read(workspace, path) else { return Ok(()) };
+            let file = scan_file(Workspace::shown(path), &text, query, matcher, &mut stems);
+            let mut scanned = scanned.lock().unwrap_or_else(PoisonError::into_inner);
+            scanned.total += 1;
+            scanned.bytes += text.len() as u64;
+            scanned.truncated |= text.len() as u64 == FILE_BYTES;
+            scanned.files.extend(file);
+            Ok(())
+        }
+    });
+    let mut scanned = scanned.into_inner().unwrap_or_else(PoisonError::into_inner);
+    scanned.truncated |= walked.unfinished;
+    scanned
+}
+
+/// Reads the beginning of a text file; `None` where it cannot be read or is binary.
+pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<Vec<u8>> {
+    let opened = workspace.open_file(path).ok()?;
+    let mut text = Vec::with_capacity(opened.size.min(FILE_BYTES) as usize + 1);
+    opened.file.take(FILE_BYTES).read_to_end(&mut text).ok()?;
+    let head = &text[..text.len().min(BINARY_PROBE)];
+    memchr::memchr(0, head).is_none().then_some(text)
+}
+
+fn scan_file(
+    path: String,
+    text: &[u8],
+    query: &Query,
+    matcher: &Matcher,
+    stems: &mut Stems,
+) -> Option<ScannedFile> {
+    let in_path = InPath::of(&path, query);
+    let hits = matcher.hits(text, stems);
+    if hits.is_empty() && in_path.name.is_empty() && in_path.folder.is_empty() {
+        return None;
+    }
+    let head = String::from_utf8_lossy(&text[..text.len().min(role::HEAD)]);
+    let (counts, fits) = tally(&hits, query.alternatives.len());
+    Some(ScannedFile { role: Role::of(&path, &head), bytes: text.len(), counts, fits, in_path, path })
+}
+
+type Tally = Vec<(u16, f32)>;
+
+/// Returns the weighted occurrences and the best fit of each alternative.
+fn tally(hits: &[Hit], alternatives: usize) -> (Tally, Tally) {
+    let (mut counts, mut fits) = (vec![0.0; alternatives], vec![0.0_f32; alternatives]);
+    for hit in hits {
+        let (at, weight) = (hit.alternative as usize, weights::fit(hit.fit));
+        counts[at] += weight;
+        fits[at] = fits[at].max(weight / weights::fit(Fit::Word));
+    }
+    let sparse = |dense: Vec<f32>| (0..).zip(dense).filter(|(_, value)| *value > 0.0).collect();
+    (sparse(counts), sparse(fits))
+}
+
+impl InPath {
+    fn of(path: &str, query: &Query) -> Self {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = name.split('.').next().unwrap_or(name);
+        Self { name: named(stem, query), folder: named(folder, query) }
+    }
+}
+
+/// Returns the alternatives that a name holds as whole words, or as the beginning of one.
+pub(super) fn named(name: &str, query: &Query) -> Vec<u16> {
+    let words = terms::subwords(name);
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let stems: Vec<String> = words.iter().map(|word| Language::English.stem(word)).collect();
+    let flat = words.concat();
+    let holds = |alternative: &super::query::Alternative| {
+        if alternative.origin == Origin::Phrase {
+            return flat.contains(&alternative.stem);
+        }
+        let begins =
+            |pattern: &String| pattern.len() >= 4 && words.iter().any(|word| word.starts_with(pattern));
+        stems.contains(&alternative.stem) || alternative.patterns.iter().any(begins)
+    };
+    let held = (0..).zip(&query.alternatives).filter(|(_, alternative)| holds(alternative));
+    held.map(|(at, _)| at).collect()
+}

@@ -1,0 +1,357 @@
+//! The second pass: the best files are read once more, cut into chunks, and ranked by what their chunks hold.
+//!
+//! The function is BM25F (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009): occurrences in names,
+//! paths and text are weighted and added before they are saturated. A concept counts by the best of its alternatives.
+
+use super::{
+    chunk::{self, Chunk},
+    matcher::{Hit, Matcher, Stems},
+    query::Query,
+    role,
+    scan::{self, Scan, ScannedFile},
+    weights::{self, Bm25},
+};
+use crate::{budget::Budget, workspace::Workspace};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+/// Files that are read a second time.
+const CANDIDATES: usize = 300;
+
+/// Chunks of a file that are kept.
+const CHUNKS: usize = 6;
+
+const THREADS: usize = 4;
+
+/// A file with its best chunks.
+#[derive(Debug)]
+pub(super) struct RankedFile {
+    pub(super) path: String,
+    pub(super) score: f32,
+    /// Best first.
+    pub(super) chunks: Vec<RankedChunk>,
+    /// All its lines.
+    pub(super) text: Vec<u8>,
+    /// First and last line of every chunk, from 0, in order.
+    pub(super) bounds: Vec<(usize, usize)>,
+}
+
+/// A chunk with its score.
+#[derive(Debug, Clone)]
+pub(super) struct RankedChunk {
+    pub(super) score: f32,
+    /// Index into [`RankedFile::bounds`].
+    pub(super) at: usize,
+    pub(super) symbol: String,
+    /// The query names the symbol.
+    pub(super) is_named: bool,
+    /// It is almost all comment.
+    pub(super) is_comment: bool,
+    /// What it holds, by alternative, the most telling first.
+    pub(super) matched: Vec<u16>,
+    /// Byte offsets of hits, for showing the words themselves.
+    pub(super) hits: Vec<Hit>,
+}
+
+/// How rare the words of a query are here.
+struct Rarity<'a> {
+    query: &'a Query,
+    /// By alternative: rarity times trust times the concept's weight.
+    ways: Vec<f32>,
+    /// By concept: the most that it can count.
+    concepts: Vec<f32>,
+    all: f32,
+}
+
+/// Ranks the files of a scan, best first.
+pub(super) fn rank(
+    scan: &mut Scan,
+    query: &Query,
+    matcher: &Matcher,
+    workspace: &Workspace,
+    boost: &(dyn Fn(&str) -> f32 + Sync),
+    budget: &Budget,
+) -> Vec<RankedFile> {
+    let rarity = Rarity::of(scan, query);
+    let mean_file = scan.bytes as f32 / scan.total.max(1) as f32;
+    let preliminary = |file: &ScannedFile| {
+        let mut counts = in_path(file, query.alternatives.len());
+        for (at, count) in &file.counts {
+            counts[*at as usize] += count;
+        }
+        let (score, coverage) = rarity.score(&counts, weights::FILE, file.bytes as f32 / mean_file);
+        score * coverage.powf(weights::COVERAGE) * weights::role(file.role, query.wants) * boost(&file.path)
+    };
+    let mut candidates: Vec<(f32, ScannedFile)> =
+        scan.files.drain(..).map(|file| (preliminary(&file), file)).collect();
+    candidates.sort_by(|(a, file), (b, other)| b.total_cmp(a).then_with(|| file.path.cmp(&other.path)));
+    candidates.truncate(CANDIDATES);
+    let read = read_all(&candidates, query, matcher, workspace, budget);
+    let (bytes, chunks) = read
+        .iter()
+        .flatten()
+        .flat_map(|file| &file.chunks)
+        .fold((0.0, 0.0), |(bytes, chunks), chunk| (bytes + chunk.bytes, chunks + 1.0_f32));
+    let mean_chunk = bytes / chunks.max(1.0);
+    let mut ranked: Vec<RankedFile> = candidates
+        .into_iter()
+        .zip(read)
+        .filter_map(|((_, file), read)| {
+            let mut ranked = rarity.rank_file(&file, read?, mean_file, mean_chunk);
+            ranked.score *= weights::role(file.role, query.wants) * boost(&file.path);
+            (ranked.score > 0.0 && !ranked.chunks.is_empty()).then_some(ranked)
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.path.cmp(&b.path)));
+    ranked
+}
+
+/// A file as the second pass reads it.
+struct ReadFile {
+    text: Vec<u8>,
+    chunks: Vec<ReadChunk>,
+}
+
+struct ReadChunk {
+    start: usize,
+    end: usize,
+    symbol: String,
+    in_symbol: Vec<u16>,
+    in_parent: Vec<u16>,
+    /// Bytes without indentation.
+    bytes: f32,
+    is_comment: bool,
+    hits: Vec<Hit>,
+    /// The concepts of each line that has some, as bits.
+    lines: Vec<u64>,
+}
+
+fn read_all(
+    candidates: &[(f32, ScannedFile)],
+    query: &Query,
+    matcher: &Matcher,
+    workspace: &Workspace,
+    budget: &Budget,
+) -> Vec<Option<ReadFile>> {
+    let next = AtomicUsize::new(0);
+    let read: Mutex<Vec<Option<ReadFile>>> = Mutex::new(candidates.iter().map(|_| None).collect());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(THREADS);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut stems = Stems::new();
+                while !budget.spent() {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((_, file)) = candidates.get(at) else { return };
+                    let Some(text) = scan::read(workspace, Path::new(&file.path)) else { continue };
+                    let file = read_file(file, text, query, matcher, &mut stems);
+                    read.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(file);
+                }
+            });
+        }
+    });
+    read.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_file(
+    file: &ScannedFile,
+    text: Vec<u8>,
+    query: &Query,
+    matcher: &Matcher,
+    stems: &mut Stems,
+) -> ReadFile {
+    let shown = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = shown.lines().collect();
+    let extension = role::extension(&file.path);
+    let mut chunks: Vec<ReadChunk> = chunk::chunks(&lines, extension, file.role.is_code(extension))
+        .into_iter()
+        .map(|chunk| ReadChunk::new(&chunk, &lines, query))
+        .collect();
+    let starts: Vec<usize> =
+        std::iter::once(0).chain(memchr::memchr_iter(b'\n', shown.as_bytes()).map(|at| at + 1)).collect();
+    let mut concepts: Vec<BTreeMap<usize, u64>> = vec![BTreeMap::new(); chunks.len()];
+    for hit in matcher.hits(shown.as_bytes(), stems) {
+        let line = starts.partition_point(|start| *start <= hit.at) - 1;
+        let at = chunks.partition_point(|chunk| chunk.end < line);
+        let Some(chunk) = chunks.get_mut(at) else { continue };
+        chunk.hits.push(hit);
+        if hit.fit != super::matcher::Fit::Inside {
+            *concepts[at].entry(line).or_default() |=
+                1 << query.alternatives[hit.alternative as usize].concept;
+        }
+    }
+    for (chunk, concepts) in chunks.iter_mut().zip(concepts) {
+        chunk.lines = concepts.into_values().collect();
+    }
+    let text = match shown {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(repaired) => repaired.into_bytes(),
+    };
+    ReadFile { text, chunks }
+}
+
+impl ReadChunk {
+    fn new(chunk: &Chunk<'_>, lines: &[&str], query: &Query) -> Self {
+        let own = &lines[chunk.start..=chunk.end];
+        let is_comment = |line: &&&str| {
+            let text = line.trim_start();
+            text.starts_with("//") || text.starts_with('*') || text.starts_with("/*")
+        };
+        let comments = own.iter().filter(is_comment).count();
+        let named = |name: &str| if name.is_empty() { Vec::new() } else { scan::named(name, query) };
+        Self {
+            start: chunk.start,
+            end: chunk.end,
+            symbol: chunk.symbol.to_owned(),
+            in_symbol: named(chunk.symbol),
+            in_parent: named(chunk.parent),
+            bytes: own.iter().map(|line| line.trim().len()).sum::<usize>() as f32,
+            is_comment: comments as f32 / own.len() as f32 > weights::COMMENT_SHARE,
+            hits: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Rarity<'a> {
+    fn of(scan: &Scan, query: &'a Query) -> Self {
+        let mut holding = vec![0.0_f32; query.alternatives.len()];
+        for file in &scan.files {
+            let mut fits = vec![0.0_f32; holding.len()];
+            for (at, fit) in &file.fits {
+                fits[*at as usize] = *fit;
+            }
+            for at in file.in_path.name.iter().chain(&file.in_path.folder) {
+                fits[*at as usize] = 1.0;
+            }
+            holding.iter_mut().zip(fits).for_each(|(all, fit)| *all += fit);
+        }
+        let total = scan.total as f32;
+        let (mut ways, mut concepts) = (Vec::new(), vec![0.0_f32; query.concepts.len()]);
+        let mut rank = 0;
+        for (at, alternative) in query.alternatives.iter().enumerate() {
+            let is_first = at == 0 || query.alternatives[at - 1].concept != alternative.concept;
+            rank = if is_first { 0 } else { rank + 1 };
+            let rarity =
+                (1.0 + (total - holding[at] + 0.5).max(0.0) / (holding[at] + 0.5)).ln().powf(weights::RARITY);
+            let trust = weights::origin(alternative.origin, usize::saturating_sub(rank, 1));
+            let way = rarity * trust * query.concepts[alternative.concept].weight;
+            if holding[at] > 0.0 {
+                concepts[alternative.concept] = concepts[alternative.concept].max(way);
+            }
+            ways.push(way);
+        }
+        let all = concepts.iter().sum::<f32>().max(f32::MIN_POSITIVE);
+        Self { query, ways, concepts, all }
+    }
+
+    /// Returns the score of weighted occurrences in a text `length` times as long as the mean, and the share of the
+    /// question that they cover.
+    fn score(&self, counts: &[f32], bm25: Bm25, length: f32) -> (f32, f32) {
+        let (mut score, mut covered) = (0.0, 0.0);
+        let mut at = 0;
+        for most in &self.concepts {
+            let concept = self.query.alternatives.get(at).map(|alternative| alternative.concept);
+            let (mut best, mut others) = (0.0_f32, 0.0);
+            while let Some(alternative) = self.query.alternatives.get(at)
+                && Some(alternative.concept) == concept
+            {
+                if counts[at] > 0.0 {
+                    let value = self.ways[at] * bm25.saturated(counts[at], length);
+                    others += value.min(best);
+                    best = best.max(value);
+                }
+                at += 1;
+            }
+            score += best + weights::OTHER_WAYS * others;
+            covered += (best / bm25.most() * 1.5).min(*most);
+        }
+        (score, (covered / self.all).max(0.01))
+    }
+
+    fn rank_file(&self, file: &ScannedFile, read: ReadFile, mean_file: f32, mean_chunk: f32) -> RankedFile {
+        let path = in_path(file, self.ways.len());
+        let mut whole = path.clone();
+        let bounds: Vec<(usize, usize)> = read.chunks.iter().map(|chunk| (chunk.start, chunk.end)).collect();
+        let mut chunks = Vec::new();
+        for (at, chunk) in read.chunks.into_iter().enumerate().filter(|(_, chunk)| !chunk.hits.is_empty()) {
+            let mut counts = path.clone();
+            for hit in &chunk.hits {
+                let weight = weights::fit(hit.fit);
+                counts[hit.alternative as usize] += weight;
+                whole[hit.alternative as usize] += weight;
+            }
+            for named in &chunk.in_symbol {
+                counts[*named as usize] += weights::SYMBOL;
+                whole[*named as usize] += weights::SYMBOL;
+            }
+            for named in &chunk.in_parent {
+                counts[*named as usize] += weights::PARENT;
+            }
+            let (score, coverage) = self.score(&counts, weights::CHUNK, chunk.bytes / mean_chunk);
+            let near = chunk.lines.iter().map(|line| self.together(*line)).fold(0.0, f32::max);
+            let score = score * coverage.powf(weights::COVERAGE) + weights::NEARNESS * near;
+            let score = if chunk.is_comment { score * weights::ONLY_COMMENT } else { score };
+            chunks.push(RankedChunk {
+                score,
+                at,
+                symbol: chunk.symbol,
+                is_named: !chunk.in_symbol.is_empty(),
+                is_comment: chunk.is_comment,
+                matched: self.telling(&chunk.hits, &chunk.in_symbol),
+                hits: chunk.hits,
+            });
+        }
+        chunks.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.at.cmp(&b.at)));
+        let length = file.bytes as f32 / mean_file;
+        let (score, coverage) = self.score(&whole, weights::FILE, length);
+        let at = |at: usize| chunks.get(at).map_or(0.0, |chunk| chunk.score);
+        let best = at(0) + weights::NEXT_CHUNKS * (at(1) + at(2));
+        let score = weights::WHOLE_FILE * score * coverage.powf(weights::COVERAGE)
+            + (1.0 - weights::WHOLE_FILE) * best;
+        let score = score * (1.0 + weights::SIZE * length.max(0.05).ln());
+        chunks.truncate(CHUNKS);
+        RankedFile { path: file.path.clone(), score, chunks, text: read.text, bounds }
+    }
+
+    /// Returns the weight of the concepts that one line has together; nothing for one alone.
+    fn together(&self, concepts: u64) -> f32 {
+        if concepts.count_ones() < 2 {
+            return 0.0;
+        }
+        let has = |at: &usize| concepts >> at & 1 == 1;
+        (0..self.concepts.len()).filter(has).map(|at| self.concepts[at]).sum()
+    }
+
+    /// Returns the alternatives of a chunk, one a concept, the most telling first.
+    fn telling(&self, hits: &[Hit], in_symbol: &[u16]) -> Vec<u16> {
+        let mut best: BTreeMap<usize, u16> = BTreeMap::new();
+        for at in hits.iter().map(|hit| hit.alternative).chain(in_symbol.iter().copied()) {
+            let known = best.entry(self.query.alternatives[at as usize].concept).or_insert(at);
+            if self.ways[at as usize] > self.ways[*known as usize] {
+                *known = at;
+            }
+        }
+        let mut telling: Vec<u16> = best.into_values().collect();
+        telling.sort_by(|a, b| self.ways[*b as usize].total_cmp(&self.ways[*a as usize]));
+        telling
+    }
+}
+
+/// Returns the weighted occurrences that a file's path stands for, by alternative.
+fn in_path(file: &ScannedFile, alternatives: usize) -> Vec<f32> {
+    let mut counts = vec![0.0; alternatives];
+    for at in &file.in_path.name {
+        counts[*at as usize] += weights::FILE_NAME;
+    }
+    for at in &file.in_path.folder {
+        counts[*at as usize] += weights::FOLDER;
+    }
+    counts
+}

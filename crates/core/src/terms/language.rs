@@ -1,0 +1,140 @@
+//! The languages that questions are understood in, and what each needs: stop words and a stemmer.
+
+use rust_stemmers::{Algorithm, Stemmer};
+use std::{collections::HashSet, sync::LazyLock};
+use stop_words::LANGUAGE;
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+/// A language of questions. Code is taken to be English.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Language {
+    English,
+    German,
+    Spanish,
+    French,
+    Japanese,
+    Chinese,
+}
+
+/// Words of asking that a list of function words lacks. They stand in any question about any project.
+const ASKING: &str = "also case cases code codebase decide decided decides determine determined done even file find finds \
+    get gets getting give given go goes going got handle handled happen happens happened implementation implemented \
+    instead just kind kinds let like long look looks made make makes making many much need needs new old one ones \
+    project really repo repository right same say says set show shows something still sure take taken takes tell thing \
+    things two use used uses using want wants way ways whether without work working works";
+
+static ENGLISH: LazyLock<HashSet<&'static str>> =
+    LazyLock::new(|| stop_words::get(LANGUAGE::English).iter().copied().chain(ASKING.split(' ')).collect());
+static GERMAN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::German));
+static SPANISH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::Spanish));
+static FRENCH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::French));
+
+fn listed(language: LANGUAGE) -> HashSet<&'static str> {
+    stop_words::get(language).iter().copied().collect()
+}
+
+impl Language {
+    /// Returns the language that a question is written in; English where it is unsure. Function words decide, because
+    /// statistics over letters err on a handful of words that are half identifiers.
+    pub(crate) fn of(text: &str) -> Self {
+        if text.chars().any(is_kana) {
+            return Self::Japanese;
+        }
+        if text.chars().any(is_han) {
+            return Self::Chinese;
+        }
+        let lower = text.to_lowercase();
+        let words = || lower.split(|c: char| !c.is_alphanumeric());
+        let count = |language: Self| words().filter(|word| language.is_stop_word(word)).count();
+        let mut best = (count(Self::English), Self::English);
+        for language in [Self::German, Self::Spanish, Self::French] {
+            let count = count(language);
+            if count > best.0 {
+                best = (count, language);
+            }
+        }
+        best.1
+    }
+
+    /// Returns whether a lower-case word says nothing about what is asked.
+    pub(crate) fn is_stop_word(self, word: &str) -> bool {
+        match self {
+            Self::English => ENGLISH.contains(word),
+            Self::German => GERMAN.contains(word),
+            Self::Spanish => SPANISH.contains(word),
+            Self::French => FRENCH.contains(word),
+            Self::Japanese | Self::Chinese => false,
+        }
+    }
+
+    /// Returns the stem of a lower-case word, without accents; the word itself where words are not inflected.
+    pub(crate) fn stem(self, word: &str) -> String {
+        let algorithm = match self {
+            // The usual case, and a common one: nothing to fold.
+            Self::English => return english_stem(word),
+            Self::German => Algorithm::German,
+            Self::Spanish => Algorithm::Spanish,
+            Self::French => Algorithm::French,
+            Self::Japanese | Self::Chinese => return word.to_owned(),
+        };
+        without_accents(&Stemmer::create(algorithm).stem(word))
+    }
+
+    /// Returns whether the language puts no spaces between its words.
+    pub(crate) fn is_unspaced(self) -> bool {
+        matches!(self, Self::Japanese | Self::Chinese)
+    }
+}
+
+fn english_stem(word: &str) -> String {
+    if word.is_ascii() {
+        Stemmer::create(Algorithm::English).stem(word).into_owned()
+    } else {
+        word.to_owned()
+    }
+}
+
+/// Returns a text without accents, as identifiers are written: `Größe` gives `Grosse`.
+pub(crate) fn without_accents(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    text.replace('ß', "ss").nfd().filter(|letter| !is_combining_mark(*letter)).collect()
+}
+
+pub(crate) fn is_kana(letter: char) -> bool {
+    matches!(letter, '\u{3040}'..='\u{30ff}')
+}
+
+pub(crate) fn is_han(letter: char) -> bool {
+    matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_recognised_by_their_function_words() {
+        let rows = [
+            ("Where are redirects followed?", Language::English),
+            ("retry backoff", Language::English),
+            ("Wie funktioniert die Anmeldung?", Language::German),
+            ("¿Dónde se comprueba el token de la sesión?", Language::Spanish),
+            ("Où est-ce que les erreurs sont écrites ?", Language::French),
+            ("認証はどこで処理されますか？", Language::Japanese),
+            ("在哪里处理登录?", Language::Chinese),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(Language::of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn stems_have_no_accents() {
+        assert_eq!(Language::English.stem("redirects"), Language::English.stem("redirected"));
+        assert_eq!(Language::German.stem("größen"), Language::German.stem("größe"));
+        assert!(Language::German.stem("größe").is_ascii());
+        assert_eq!(Language::Japanese.stem("認証"), "認証");
+    }
+}

@@ -1,0 +1,9 @@
+//! Words: of questions in six languages, and of code. The one place for stop words, stems, splitting and vocabulary.
+
+mod language;
+mod split;
+mod vocabulary;
+
+pub(crate) use language::{Language, is_han, is_kana, without_accents};
+pub(crate) use split::{is_identifier, subwords};
+pub(crate) use vocabulary::{synonyms, translations, translations_within};

@@ -1,0 +1,139 @@
+//! What people say and what code says: words of five languages in the English of identifiers, and English words that mean
+//! the same in code. The tables are data; their heads name their source.
+
+use super::language::Language;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+const SYNONYMS: &str = include_str!("synonyms.tsv");
+const TRANSLATIONS: &str = include_str!("translations.tsv");
+
+/// Characters of the shortest word that is looked for inside a compound, or at the beginning of a longer word.
+const PART: usize = 4;
+
+/// Characters by which an inflected word may differ from a listed one at its end.
+const ENDING: usize = 3;
+
+static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| {
+    let mut words: HashMap<String, Vec<&'static str>> = HashMap::new();
+    for (word, others) in rows(SYNONYMS).filter_map(|row| row.split_once('\t')) {
+        words.entry(Language::English.stem(word)).or_default().extend(others.split(',').map(str::trim));
+    }
+    words
+});
+
+static GERMAN: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::German, 1));
+static SPANISH: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Spanish, 2));
+static FRENCH: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::French, 3));
+static JAPANESE: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Japanese, 4));
+static CHINESE: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Chinese, 5));
+
+/// The words of one language, by stem, with their English ones.
+struct Dictionary {
+    words: HashMap<String, &'static [&'static str]>,
+    /// The longest first: what is found inside a text is the longest that fits.
+    longest_first: Vec<String>,
+    /// Characters of the longest word.
+    longest: usize,
+}
+
+impl Dictionary {
+    fn read(language: Language, column: usize) -> Self {
+        let mut words: HashMap<String, &'static [&'static str]> = HashMap::new();
+        // The first row names the columns.
+        for row in rows(TRANSLATIONS).skip(1) {
+            let cells: Vec<&str> = row.split('\t').collect();
+            let (Some(english), Some(own)) = (cells.first(), cells.get(column)) else { continue };
+            let english: &'static [&'static str] =
+                english.split('|').map(str::trim).collect::<Vec<_>>().leak();
+            for word in own.split('|').map(str::trim).filter(|word| !word.is_empty()) {
+                words.entry(language.stem(&word.to_lowercase())).or_insert(english);
+            }
+        }
+        let mut longest_first: Vec<String> = words.keys().cloned().collect();
+        let length = |word: &String| word.chars().count();
+        longest_first.sort_by(|a, b| length(b).cmp(&length(a)).then_with(|| a.cmp(b)));
+        let longest = longest_first.first().map_or(0, length);
+        Self { words, longest_first, longest }
+    }
+}
+
+fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
+    table.lines().filter(|row| !row.is_empty() && !row.starts_with('#'))
+}
+
+fn dictionary(language: Language) -> Option<&'static Dictionary> {
+    match language {
+        Language::English => None,
+        Language::German => Some(&GERMAN),
+        Language::Spanish => Some(&SPANISH),
+        Language::French => Some(&FRENCH),
+        Language::Japanese => Some(&JAPANESE),
+        Language::Chinese => Some(&CHINESE),
+    }
+}
+
+/// Returns the words that code uses for an English one, by its stem; the most usual first.
+pub(crate) fn synonyms(stem: &str) -> &'static [&'static str] {
+    ENGLISH.get(stem).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the English words for one of another language, given in lower case; a compound gives those of its parts. Each
+/// part comes with what was found of it.
+pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
+    let Some(dictionary) = dictionary(language) else { return Vec::new() };
+    let stem = language.stem(word);
+    if let Some(english) = dictionary.words.get(&stem) {
+        return vec![(word.to_owned(), english)];
+    }
+    let close = |known: &&String| {
+        let (short, long) = if known.len() < stem.len() {
+            (known.as_str(), stem.as_str())
+        } else {
+            (stem.as_str(), known.as_str())
+        };
+        short.len() > PART && long.len() <= short.len() + ENDING && long.starts_with(short)
+    };
+    if let Some(known) = dictionary.longest_first.iter().find(close) {
+        return vec![(word.to_owned(), dictionary.words[known])];
+    }
+    let mut found = Vec::new();
+    if language == Language::German {
+        let mut rest = super::language::without_accents(word);
+        for known in dictionary.longest_first.iter().filter(|known| known.len() >= PART) {
+            if let Some(at) = rest.find(known.as_str()) {
+                found.push((known.clone(), dictionary.words[known]));
+                rest.replace_range(at..at + known.len(), " ");
+            }
+        }
+    }
+    found
+}
+
+/// Returns the listed words of a text without spaces between its words, the longest at each place, with their English
+/// ones.
+pub(crate) fn translations_within(text: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
+    let Some(dictionary) = dictionary(language) else { return Vec::new() };
+    let letters: Vec<char> = text.chars().collect();
+    let (mut at, mut found, mut seen) = (0, Vec::new(), HashSet::new());
+    while at < letters.len() {
+        let most = dictionary.longest.min(letters.len() - at);
+        // One character alone is too often a part of another word.
+        let known = (2..=most).rev().find_map(|length| {
+            let word: String = letters[at..at + length].iter().collect();
+            dictionary.words.get(&word).map(|english| (length, word, *english))
+        });
+        match known {
+            Some((length, word, english)) => {
+                at += length;
+                if seen.insert(word.clone()) {
+                    found.push((word, english));
+                }
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
