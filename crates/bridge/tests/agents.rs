@@ -4,7 +4,6 @@
 mod support;
 
 use openagents_core::{
-    agent::*,
     agent_ids::{CLAUDE_CODE, CODEX},
     model::Availability,
     update::*,

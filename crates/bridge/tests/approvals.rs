@@ -3,9 +3,7 @@
 
 mod support;
 
-use openagents_core::{
-    CancellationToken, agent::*, agent_ids::CODEX, approval::ApprovalRequest, update::RunState,
-};
+use openagents_core::{CancellationToken, agent_ids::CODEX, approval::ApprovalRequest, update::RunState};
 use serde_json::{Value, json};
 use std::sync::{
     Arc, Mutex,

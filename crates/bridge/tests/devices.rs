@@ -3,7 +3,7 @@
 
 mod support;
 
-use openagents_core::{agent::*, agent_ids::CODEX};
+use openagents_core::agent_ids::CODEX;
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::{
