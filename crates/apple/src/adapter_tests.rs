@@ -73,7 +73,7 @@ fn call(tool: &dyn Tool, root: &Path, arguments: Value) -> Result<Value, ToolErr
         cancel: &CancellationToken::new(),
         progress: &(),
     };
-    tool.call(&context, arguments).map(|output| output.value)
+    tool.call(&context, arguments).map(|output| output.to_json())
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
     match surroundings::call_tool(&workspace, &arguments.name, parsed) {
         Ok(result) => {
-            output::json_pretty(&result.value)?;
+            output::json_pretty(&result.to_json())?;
             for said in words::cut(&result.cut) {
                 output::warn(&said);
             }

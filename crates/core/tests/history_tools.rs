@@ -128,7 +128,7 @@ impl Bench {
     fn value(&self, name: &str, arguments: Value) -> Value {
         let output = self.call(name, arguments).unwrap();
         // No path of this machine in a snapshot.
-        let text = output.value.to_string().replace(self.base().to_str().unwrap(), "/base");
+        let text = output.to_json().to_string().replace(self.base().to_str().unwrap(), "/base");
         serde_json::from_str(&text).unwrap()
     }
 }
@@ -235,18 +235,18 @@ fn search_keeps_to_its_caps() {
         .call("session.search", json!({"pattern": "needle", "max_results": 7, "contextLines": 0}))
         .unwrap();
     let lines: Vec<_> =
-        found.value["matches"].as_array().unwrap().iter().map(|m| m["line"].clone()).collect();
+        found.to_json()["matches"].as_array().unwrap().iter().map(|m| m["line"].clone()).collect();
     assert_eq!(lines, (0..7).map(|turn| json!(format!("needle 4 {turn}"))).collect::<Vec<_>>());
-    assert_eq!((found.value["totalMatches"].clone(), found.cut.truncated), (json!(50), true));
+    assert_eq!((found.to_json()["totalMatches"].clone(), found.cut.truncated), (json!(50), true));
 
     let ids = json!(["c1a0de00-0000-4000-8000-000000000001"]);
     let one = bench.call("session.search", json!({"pattern": "needle", "sessionIds": ids})).unwrap();
-    assert_eq!((one.value["totalMatches"].clone(), one.cut.truncated), (json!(10), false));
+    assert_eq!((one.to_json()["totalMatches"].clone(), one.cut.truncated), (json!(10), false));
 
     // The first 100 bytes of each log hold no whole line.
     bench.limits.search_file_bytes = 100;
     let none = bench.call("session.search", json!({"pattern": "needle"})).unwrap();
-    assert_eq!((none.value["totalMatches"].clone(), none.cut.truncated), (json!(0), true));
+    assert_eq!((none.to_json()["totalMatches"].clone(), none.cut.truncated), (json!(0), true));
     // Two logs of 2 KB fit.
     bench.limits.search_file_bytes = 8 << 20;
     let size = fs::metadata(
@@ -254,7 +254,7 @@ fn search_keeps_to_its_caps() {
     );
     bench.limits.search_total_bytes = size.unwrap().len() * 2 + 10;
     let some = bench.call("session.search", json!({"pattern": "needle"})).unwrap();
-    assert_eq!((some.value["totalMatches"].clone(), some.cut.truncated), (json!(20), true));
+    assert_eq!((some.to_json()["totalMatches"].clone(), some.cut.truncated), (json!(20), true));
 }
 
 #[test]
@@ -301,13 +301,13 @@ fn read_keeps_to_its_caps_and_words_its_errors() {
     let read = |bench: &Bench, arguments: Value| bench.call("session.read", arguments);
     let whole = read(&bench, json!({"sessionId": id})).unwrap();
     assert_eq!(
-        (whole.value["totalEvents"].clone(), whole.cut.omitted),
+        (whole.to_json()["totalEvents"].clone(), whole.cut.omitted),
         (json!(3), 1),
         "a long line is passed over"
     );
     bench.limits.read_bytes = 600;
     let cut = read(&bench, json!({"sessionId": id})).unwrap();
-    assert_eq!((cut.value["totalEvents"].clone(), cut.cut.truncated), (json!(1), true));
+    assert_eq!((cut.to_json()["totalEvents"].clone(), cut.cut.truncated), (json!(1), true));
 
     let error = |arguments: Value| read(&bench, arguments).unwrap_err().to_string();
     assert_eq!(error(json!({"sessionId": "nobody-knows-it"})), "File not found: session nobody-knows-it");
@@ -458,7 +458,7 @@ fn a_cancelled_call_says_so() {
         ("session.read", json!({"sessionId": "c1a0de00-0000-4000-8000-000000000002"})),
         ("session.analyze", json!({})),
     ] {
-        assert_eq!(bench.call(name, arguments), Err(ToolError::Cancelled), "{name}");
+        assert_eq!(bench.call(name, arguments).unwrap_err(), ToolError::Cancelled, "{name}");
     }
 }
 
@@ -491,6 +491,6 @@ fn a_list_that_the_deadline_cut_says_so_in_its_value() {
     );
     bench.limits.list_time = Duration::ZERO;
     let output = bench.call("session.list", json!({})).unwrap();
-    assert_eq!(output.value, json!({"sessions": [], "truncated": true, "total_count": 0}));
+    assert_eq!(output.to_json(), json!({"sessions": [], "truncated": true, "total_count": 0}));
     assert_eq!((output.cut.timed_out, output.cut.omitted), (true, 1));
 }

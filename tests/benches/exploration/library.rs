@@ -153,5 +153,5 @@ fn call(
     };
     let output = registry.call(tool, &context, arguments)?;
     ensure!(!output.cut.timed_out, "{tool} timed out");
-    Ok(output.value)
+    Ok(output.to_json())
 }

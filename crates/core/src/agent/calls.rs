@@ -145,7 +145,7 @@ impl<'a> Desk<'a> {
             self.agent.tools.call(&call.name, arguments.into(), &self.workspace, self.cancel, |_, _| ())
         });
         row.close(match &result {
-            Ok(output) => ToolCallStatus::Completed { output: output.value.clone(), cut: output.cut },
+            Ok(output) => ToolCallStatus::Completed { output: output.to_json(), cut: output.cut },
             Err(error) => ToolCallStatus::Error { message: error.to_string() },
         });
         result

@@ -38,7 +38,7 @@ pub(super) fn result_text(result: &Result<ToolOutput, ToolError>, room: usize) -
         Ok(output) => output,
         Err(error) => return shorten(&error.to_string(), room),
     };
-    let mut text = shorten(&as_text(&output.value), room);
+    let mut text = shorten(&as_text(&output.to_json()), room);
     if output.cut.timed_out {
         text.push_str("\n(The time was up before everything was looked at.)");
     } else if output.cut.truncated {
@@ -72,7 +72,7 @@ mod tests {
     fn a_result_is_cut_and_says_so() {
         let truncated = Cut { truncated: true, ..Cut::default() };
         let timed_out = Cut { timed_out: true, ..Cut::default() };
-        let ok = |value, cut| Ok(ToolOutput { value, cut });
+        let ok = |value: Value, cut| Ok(ToolOutput::new(value, cut));
         let rows = [
             (ok(json!("plain"), Cut::default()), "plain"),
             (ok(json!(["a"]), Cut::default()), "[\"a\"]"),

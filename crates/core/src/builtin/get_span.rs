@@ -6,14 +6,34 @@ use crate::{
     workspace::Workspace,
 };
 use schemars::{JsonSchema, Schema, schema_for};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{
     fs::File,
     io::{BufRead, BufReader, Read},
     ops::RangeInclusive,
     time::Duration,
 };
+
+/// Lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GetSpanOutput {
+    /// Relative to the workspace.
+    pub path: String,
+    /// From 1.
+    pub start_line: u64,
+    /// Inclusive; the line of the start where there are no lines.
+    pub end_line: u64,
+    /// Without line ends.
+    pub lines: Vec<String>,
+    /// There is more than these lines.
+    pub truncated: bool,
+    /// `utf-8`, or `utf-8-lossy` where bytes were replaced.
+    pub encoding: &'static str,
+    /// Bytes of the whole file; only where the lines were cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_size: Option<u64>,
+}
 
 /// Reads a few lines of a file.
 #[derive(Debug)]
@@ -92,19 +112,17 @@ impl Tool for GetSpan {
                 "Invalid line range: {shown} ends before line {start}"
             )));
         }
-        let mut value = json!({
-            "path": shown,
-            "start_line": start,
-            "end_line": start + given - u64::from(given > 0),
-            "lines": span.lines,
-            "truncated": span.truncated,
-            "encoding": if span.lossy { "utf-8-lossy" } else { "utf-8" },
-        });
-        if span.truncated {
-            value["original_size"] = opened.size.into();
-        }
         let cut = Cut { truncated: span.truncated, timed_out: budget.timed_out(), omitted: 0 };
-        Ok(ToolOutput { value, cut })
+        let result = GetSpanOutput {
+            path: shown,
+            start_line: start,
+            end_line: start + given - u64::from(given > 0),
+            lines: span.lines,
+            truncated: span.truncated,
+            encoding: if span.lossy { "utf-8-lossy" } else { "utf-8" },
+            original_size: span.truncated.then_some(opened.size),
+        };
+        Ok(ToolOutput::new(result, cut))
     }
 }
 
@@ -178,20 +196,20 @@ mod tests {
             call(&bench, "content.get_span", json!({"path": "a.txt", "startLine": 1, "endLine": 50}))
                 .unwrap();
         assert_eq!(
-            output.value,
+            output.to_json(),
             json!({"path": "a.txt", "start_line": 1, "end_line": 3, "lines": ["one", "two", "three"],
                    "truncated": false, "encoding": "utf-8"})
         );
         let output =
             call(&bench, "content.get_span", json!({"path": "a.txt", "start_line": 2, "end_line": 2}))
                 .unwrap();
-        assert_eq!(output.value["lines"], json!(["two"]));
+        assert_eq!(output.to_json()["lines"], json!(["two"]));
         let output = call(
             &bench,
             "content.get_span",
             json!({"path": "a.txt", "startLine": 2, "endLine": 2, "context": 1}),
         );
-        assert_eq!(output.unwrap().value["lines"], json!(["one", "two", "three"]));
+        assert_eq!(output.unwrap().to_json()["lines"], json!(["one", "two", "three"]));
     }
 
     #[test]
@@ -201,15 +219,15 @@ mod tests {
         let output =
             call(&bench, "content.get_span", json!({"path": "many", "startLine": 11, "endLine": 400}))
                 .unwrap();
-        assert_eq!(output.value["lines"].as_array().unwrap().len(), 120);
-        assert_eq!((&output.value["end_line"], output.cut.truncated), (&json!(130), true));
-        assert_eq!(output.value["original_size"], json!(many.len()));
+        assert_eq!(output.to_json()["lines"].as_array().unwrap().len(), 120);
+        assert_eq!((&output.to_json()["end_line"], output.cut.truncated), (&json!(130), true));
+        assert_eq!(output.to_json()["original_size"], json!(many.len()));
         let output = call(&bench, "content.get_span", json!({"path": "long"})).unwrap();
-        assert_eq!(output.value["lines"][0].as_str().unwrap().len(), 8190);
-        assert_eq!((output.cut.truncated, &output.value["encoding"]), (true, &json!("utf-8")));
+        assert_eq!(output.to_json()["lines"][0].as_str().unwrap().len(), 8190);
+        assert_eq!((output.cut.truncated, &output.to_json()["encoding"]), (true, &json!("utf-8")));
         let output =
             call(&bench, "content.get_span", json!({"path": "empty", "startLine": 1, "endLine": 9})).unwrap();
-        assert_eq!((&output.value["lines"], &output.value["end_line"]), (&json!([]), &json!(1)));
+        assert_eq!((&output.to_json()["lines"], &output.to_json()["end_line"]), (&json!([]), &json!(1)));
     }
 
     #[test]
@@ -218,7 +236,7 @@ mod tests {
         let bench = Bench::with(&[("full", &lines(120)), ("long", &lines(400))]);
         let span = |arguments| {
             let output = call(&bench, "content.get_span", arguments).unwrap();
-            let number = |key: &str| output.value[key].as_u64().unwrap();
+            let number = |key: &str| output.to_json()[key].as_u64().unwrap();
             (number("start_line"), number("end_line"), output.cut.truncated)
         };
         assert_eq!(span(json!({"path": "full", "startLine": 1, "endLine": 400})), (1, 120, false));
@@ -260,7 +278,7 @@ mod tests {
         let bench = Bench::with(&[]);
         std::fs::write(bench.root().join("latin1"), b"caf\xe9\n").unwrap();
         let output = call(&bench, "content.get_span", json!({"path": "latin1"})).unwrap();
-        assert_eq!(output.value["lines"], json!(["caf\u{fffd}"]));
-        assert_eq!(output.value["encoding"], json!("utf-8-lossy"));
+        assert_eq!(output.to_json()["lines"], json!(["caf\u{fffd}"]));
+        assert_eq!(output.to_json()["encoding"], json!("utf-8-lossy"));
     }
 }

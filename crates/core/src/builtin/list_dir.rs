@@ -8,12 +8,16 @@ use crate::{
     workspace::Workspace,
 };
 use schemars::{JsonSchema, Schema, schema_for};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+
+/// Names below the workspace, in order; directories end in a slash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ListDirOutput(pub Vec<String>);
 
 /// Lists the names in a directory.
 #[derive(Debug)]
@@ -58,7 +62,7 @@ impl Tool for ListDir {
             listing.cut.truncated = true;
             listing.names.truncate(cap);
         }
-        Ok(ToolOutput { value: Value::from(listing.names), cut: listing.cut })
+        Ok(ToolOutput::new(ListDirOutput(listing.names), listing.cut))
     }
 }
 
@@ -127,7 +131,7 @@ mod tests {
     fn lists_names_sorted_from_the_workspace_down_without_hidden_ones() {
         let bench =
             Bench::with(&[("b/x", ""), ("b/deep/y", ""), ("a.txt", ""), (".git/HEAD", ""), ("target/t", "")]);
-        let at = |arguments| call(&bench, "fs.list_dir", arguments).unwrap().value;
+        let at = |arguments| call(&bench, "fs.list_dir", arguments).unwrap().to_json();
         assert_eq!(at(json!({})), json!(["a.txt", "b/", "target/"]));
         assert_eq!(at(json!({"path": "b"})), json!(["b/deep/", "b/x"]));
         let deep = json!(["a.txt", "b/", "b/deep/", "b/deep/y", "b/x", "target/"]);
@@ -139,10 +143,10 @@ mod tests {
         let names: Vec<_> = (0..501).map(|n| format!("f{n:03}")).collect();
         let files: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
         let full = call(&Bench::with(&files[..500]), "fs.list_dir", json!({})).unwrap();
-        assert_eq!((full.value.as_array().unwrap().len(), full.cut.truncated), (500, false));
+        assert_eq!((full.to_json().as_array().unwrap().len(), full.cut.truncated), (500, false));
         let cut = call(&Bench::with(&files), "fs.list_dir", json!({})).unwrap();
-        assert_eq!((cut.value.as_array().unwrap().len(), cut.cut.truncated), (500, true));
-        assert_eq!(cut.value[499], "f499");
+        assert_eq!((cut.to_json().as_array().unwrap().len(), cut.cut.truncated), (500, true));
+        assert_eq!(cut.to_json()[499], "f499");
     }
 
     #[test]

@@ -10,13 +10,13 @@ mod session_search;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use get_span::GetSpan;
-pub use grep::Grep;
-pub use list_dir::ListDir;
-pub use session_analyze::SessionAnalyze;
-pub use session_list::SessionList;
-pub use session_read::SessionRead;
-pub use session_search::SessionSearch;
+pub use get_span::{GetSpan, GetSpanOutput};
+pub use grep::{Grep, GrepMatch, GrepOutput};
+pub use list_dir::{ListDir, ListDirOutput};
+pub use session_analyze::{Frequencies, SessionAnalyze, SessionAnalyzeOutput};
+pub use session_list::{SessionList, SessionListOutput, SessionRow};
+pub use session_read::{SessionEvent, SessionRead, SessionReadOutput};
+pub use session_search::{SessionMatch, SessionSearch, SessionSearchOutput};
 
 use crate::{
     history::History,

@@ -9,8 +9,8 @@ use crate::{
     workspace::Workspace,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     path::Path,
@@ -27,6 +27,40 @@ const THREADS: usize = 2;
 const FREQUENCIES: usize = 100;
 /// Places that an intent is shown to rest on.
 const EVIDENCE: usize = 3;
+
+/// What past sessions were about. A metric that was not asked for is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionAnalyzeOutput {
+    /// Sessions that touched a file: relative to the workspace, or as the log names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_frequency: Option<Frequencies>,
+    /// Calls of a tool, by the name that its agent knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_frequency: Option<Frequencies>,
+    /// Distinct prompts, newest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal_patterns: Option<Vec<String>>,
+    /// Events in a session, on average; absent without sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub avg_conversation_length: Option<f64>,
+    /// One sentence: what the person wants here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_intent: Option<String>,
+    /// What the sentence rests on; there is some whenever there is a sentence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+}
+
+/// Names and how often each was counted, most often first; a JSON object in this order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Frequencies(pub Vec<(String, u64)>);
+
+impl Serialize for Frequencies {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, count)| (name, count)))
+    }
+}
 
 /// Finds out what past sessions were about.
 #[derive(Debug)]
@@ -99,29 +133,21 @@ impl Tool for SessionAnalyze {
         for (row, digest) in pairs.iter().rev() {
             analysis.add(row, digest);
         }
-        let mut value = Map::new();
-        if wants("files") {
-            value.insert("fileFrequency".into(), frequencies(&analysis.files));
-        }
-        if wants("tools") {
-            value.insert("toolFrequency".into(), frequencies(&analysis.tools));
-        }
-        if wants("goals") {
-            value.insert("goalPatterns".into(), json!(analysis.goals(context.limits.analyze_goals)));
-        }
-        if !pairs.is_empty() {
-            let events: u64 = pairs.iter().map(|(_, digest)| digest.events).sum();
-            value.insert("avgConversationLength".into(), json!(events as f64 / pairs.len() as f64));
-        }
-        if let Some((sentence, evidence)) = analysis.intent() {
-            value.insert("userIntent".into(), json!(sentence));
-            value.insert("evidence".into(), json!(evidence));
-        }
+        let events: u64 = pairs.iter().map(|(_, digest)| digest.events).sum();
+        let (user_intent, evidence) = analysis.intent().unzip();
+        let result = SessionAnalyzeOutput {
+            file_frequency: wants("files").then(|| frequencies(&analysis.files)),
+            tool_frequency: wants("tools").then(|| frequencies(&analysis.tools)),
+            goal_patterns: wants("goals").then(|| analysis.goals(context.limits.analyze_goals)),
+            avg_conversation_length: (!pairs.is_empty()).then(|| events as f64 / pairs.len() as f64),
+            user_intent,
+            evidence: evidence.unwrap_or_default(),
+        };
         let unread = targets.unread as u64;
         let omitted = unread + missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
         // The workspace's older sessions are not cut off; they were never asked for.
         let truncated = pairs.iter().any(|(_, digest)| digest.partial);
-        Ok(ToolOutput { value: Value::Object(value), cut: Cut { truncated, timed_out, omitted } })
+        Ok(ToolOutput::new(result, Cut { truncated, timed_out, omitted }))
     }
 }
 
@@ -250,14 +276,14 @@ impl<'a> Analysis<'a> {
     }
 
     /// Returns the distinct prompts, the newest first.
-    fn goals(&self, most: usize) -> Vec<&str> {
+    fn goals(&self, most: usize) -> Vec<String> {
         let mut seen = HashSet::new();
         let sessions = self.sessions.iter().rev();
         let mut prompts: Vec<&Goal> = sessions.flat_map(|session| session.prompts.iter().rev()).collect();
         // Sessions may run side by side; what was typed at one time stays in the order of the sessions.
         prompts.sort_by_key(|goal| std::cmp::Reverse(goal.at));
         let texts = prompts.into_iter().map(|goal| goal.text.as_str()).filter(|text| !text.is_empty());
-        texts.filter(|text| seen.insert(text.to_lowercase())).take(most).collect()
+        texts.filter(|text| seen.insert(text.to_lowercase())).take(most).map(str::to_owned).collect()
     }
 
     fn intent(&self) -> Option<(String, Vec<Evidence>)> {
@@ -290,10 +316,9 @@ impl Session {
     }
 }
 
-fn frequencies(counts: &BTreeMap<String, u64>) -> Value {
-    let mut ranked: Vec<_> = counts.iter().collect();
+fn frequencies(counts: &BTreeMap<String, u64>) -> Frequencies {
+    let mut ranked: Vec<_> = counts.iter().map(|(name, count)| (name.clone(), *count)).collect();
     ranked.sort_by(|(a, count), (b, other)| other.cmp(count).then_with(|| a.cmp(b)));
-    Value::Object(
-        ranked.into_iter().take(FREQUENCIES).map(|(name, count)| (name.clone(), json!(count))).collect(),
-    )
+    ranked.truncate(FREQUENCIES);
+    Frequencies(ranked)
 }

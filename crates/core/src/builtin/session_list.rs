@@ -6,8 +6,41 @@ use crate::{
     update::Cut,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Past sessions, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SessionListOutput {
+    /// The first of them, up to the cap.
+    pub sessions: Vec<SessionRow>,
+    /// There are more, or the time was up before all were read.
+    pub truncated: bool,
+    /// All that were found.
+    pub total_count: usize,
+}
+
+/// One past session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionRow {
+    /// Its id in its own agent.
+    pub id: String,
+    /// `codex`, `claude-code`.
+    pub provider: &'static str,
+    /// Milliseconds since the epoch.
+    pub updated_at: i64,
+    /// The log.
+    pub file_path: String,
+    /// What the agent or a person called it, else its first prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Where it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The branch that was checked out there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
 
 /// Lists past sessions of the agents on this machine.
 #[derive(Debug)]
@@ -47,7 +80,7 @@ impl Tool for SessionList {
         let budget = context.budget(context.limits.list_time);
         let Some(provider) = provider(arguments.provider.as_deref()) else {
             // Told so by the interface that this tool keeps: an agent that nobody knows has no sessions.
-            return Ok(ToolOutput::whole(json!({"sessions": [], "truncated": false, "total_count": 0})));
+            return Ok(ToolOutput::whole(SessionListOutput::default()));
         };
         let rows =
             arguments.top_k.map_or(context.limits.list_rows, |k| usize::try_from(k).unwrap_or(usize::MAX));
@@ -60,19 +93,17 @@ impl Tool for SessionList {
         };
         let listing = context.history.list(&query, &budget);
         budget.check_cancelled()?;
-        let sessions: Vec<Value> = listing.rows.iter().map(row).collect();
-        Ok(ToolOutput {
-            value: json!({
-                "sessions": sessions,
-                "truncated": listing.truncated || listing.timed_out,
-                "total_count": listing.total,
-            }),
-            cut: Cut {
-                truncated: listing.truncated,
-                timed_out: listing.timed_out,
-                omitted: listing.unread as u64,
-            },
-        })
+        let cut = Cut {
+            truncated: listing.truncated,
+            timed_out: listing.timed_out,
+            omitted: listing.unread as u64,
+        };
+        let result = SessionListOutput {
+            sessions: listing.rows.into_iter().map(row).collect(),
+            truncated: listing.truncated || listing.timed_out,
+            total_count: listing.total,
+        };
+        Ok(ToolOutput::new(result, cut))
     }
 }
 
@@ -84,22 +115,14 @@ pub(super) fn provider(name: Option<&str>) -> Option<Option<Provider>> {
     }
 }
 
-fn row(transcript: &Transcript) -> Value {
-    let mut row = json!({
-        "id": transcript.id,
-        "provider": transcript.provider.as_str(),
-        "updated_at": transcript.updated_at,
-        "file_path": transcript.file_path.to_string_lossy(),
-    });
-    let optional = [
-        ("title", transcript.title.clone()),
-        ("cwd", transcript.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned())),
-        ("branch", transcript.branch.clone()),
-    ];
-    for (key, value) in optional {
-        if let Some(value) = value {
-            row[key] = Value::String(value);
-        }
+fn row(transcript: Transcript) -> SessionRow {
+    SessionRow {
+        id: transcript.id,
+        provider: transcript.provider.as_str(),
+        updated_at: transcript.updated_at,
+        file_path: transcript.file_path.to_string_lossy().into_owned(),
+        title: transcript.title,
+        cwd: transcript.cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        branch: transcript.branch,
     }
-    row
 }

@@ -7,8 +7,8 @@ use crate::{
     update::Cut,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{collections::BTreeSet, ops::ControlFlow};
 
 /// Characters kept of what a person or an agent said.
@@ -17,6 +17,38 @@ const MESSAGE_CHARS: usize = 2000;
 const OTHER_CHARS: usize = 400;
 /// File names at the most.
 const FILE_REFERENCES: usize = 200;
+
+/// Events of one past session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionReadOutput {
+    /// Its id in its own agent.
+    pub session_id: String,
+    /// In the order of the log, up to the cap.
+    pub events: Vec<SessionEvent>,
+    /// There are more.
+    pub truncated: bool,
+    /// All that were seen.
+    pub total_events: u64,
+    /// Files that were read or changed, as the log names them.
+    pub file_references: BTreeSet<String>,
+}
+
+/// Something that a past session says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionEvent {
+    /// `user`, `assistant`, `thinking`, `tool_use`, `tool_result`, `file_change`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Line of the log, from 1.
+    pub line_number: u64,
+    /// Shortened.
+    pub content: String,
+    /// Milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<i64>,
+}
 
 /// Reads one past session.
 #[derive(Debug)]
@@ -102,31 +134,26 @@ impl Tool for SessionRead {
             .map_err(|error| ToolError::io(&transcript.file_path.to_string_lossy(), &error))?;
         budget.check_cancelled()?;
         let truncated = end.capped || total > events.len() as u64;
-        Ok(ToolOutput {
-            value: json!({
-                "sessionId": transcript.id,
-                "events": events,
-                "truncated": truncated || end.stopped,
-                "totalEvents": total,
-                "fileReferences": files,
-            }),
-            cut: Cut { truncated, timed_out: end.stopped, omitted: end.bad_lines + end.long_lines },
-        })
+        let cut = Cut { truncated, timed_out: end.stopped, omitted: end.bad_lines + end.long_lines };
+        let result = SessionReadOutput {
+            session_id: transcript.id,
+            events,
+            truncated: truncated || end.stopped,
+            total_events: total,
+            file_references: files,
+        };
+        Ok(ToolOutput::new(result, cut))
     }
 }
 
-fn row(event: &Event) -> Value {
+fn row(event: &Event) -> SessionEvent {
     let content = match &event.kind {
         EventKind::Prompt | EventKind::Assistant => clipped(&event.text, MESSAGE_CHARS),
         EventKind::ToolCall { name } if event.text.is_empty() => format!("Tool: {name}"),
         EventKind::ToolCall { name } => format!("Tool: {name}\n{}", clipped(&event.text, OTHER_CHARS)),
         _ => clipped(&event.text, OTHER_CHARS),
     };
-    let mut row = json!({"type": event.kind.as_str(), "lineNumber": event.line, "content": content});
-    if let Some(timestamp) = event.timestamp {
-        row["timestamp"] = json!(timestamp);
-    }
-    row
+    SessionEvent { kind: event.kind.as_str(), line_number: event.line, content, timestamp: event.timestamp }
 }
 
 fn clipped(text: &str, chars: usize) -> String {

@@ -7,11 +7,45 @@ use crate::{
     update::Cut,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Context lines when the caller names no number.
 const CONTEXT_LINES: usize = 2;
+
+/// The lines of past sessions that match.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionSearchOutput {
+    /// As it was asked for.
+    pub pattern: String,
+    /// Those of this workspace first, then the newest; up to the cap.
+    pub matches: Vec<SessionMatch>,
+    /// There are more, or the time was up before all were searched.
+    pub truncated: bool,
+    /// All that were seen.
+    pub total_matches: usize,
+}
+
+/// A line of a past session that matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionMatch {
+    /// The session's id in its own agent.
+    pub session_id: String,
+    /// `codex`, `claude-code`.
+    pub provider: &'static str,
+    /// Line of the log, from 1.
+    pub line_number: u64,
+    /// The text, shortened around the match.
+    pub line: String,
+    /// What was said before, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_before: Vec<String>,
+    /// What was said next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_after: Vec<String>,
+}
 
 /// Searches the past sessions of the agents on this machine.
 #[derive(Debug)]
@@ -59,7 +93,13 @@ impl Tool for SessionSearch {
             wanted.map_or(default, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX)).min(most)
         };
         let Some(provider) = provider(arguments.provider.as_deref()) else {
-            return Ok(ToolOutput::whole(result(&arguments.pattern, &[], false, 0)));
+            let none = SessionSearchOutput {
+                pattern: arguments.pattern,
+                matches: Vec::new(),
+                truncated: false,
+                total_matches: 0,
+            };
+            return Ok(ToolOutput::whole(none));
         };
         let query = SearchQuery {
             pattern: arguments.pattern.clone(),
@@ -82,34 +122,24 @@ impl Tool for SessionSearch {
                 ToolError::InvalidParameters(format!("Invalid regex pattern: {}: {reason}", query.pattern))
             })?;
         budget.check_cancelled()?;
-        Ok(ToolOutput {
-            value: result(&query.pattern, &found.matches, found.truncated || found.timed_out, found.total),
-            cut: Cut { truncated: found.truncated, timed_out: found.timed_out, omitted: found.omitted },
-        })
+        let cut = Cut { truncated: found.truncated, timed_out: found.timed_out, omitted: found.omitted };
+        let result = SessionSearchOutput {
+            pattern: query.pattern,
+            matches: found.matches.into_iter().map(row).collect(),
+            truncated: found.truncated || found.timed_out,
+            total_matches: found.total,
+        };
+        Ok(ToolOutput::new(result, cut))
     }
 }
 
-fn result(pattern: &str, matches: &[SearchMatch], truncated: bool, total: usize) -> Value {
-    json!({
-        "pattern": pattern,
-        "matches": matches.iter().map(row).collect::<Vec<_>>(),
-        "truncated": truncated,
-        "totalMatches": total,
-    })
-}
-
-fn row(found: &SearchMatch) -> Value {
-    let mut row = json!({
-        "sessionId": found.session_id,
-        "provider": found.provider.as_str(),
-        "lineNumber": found.line_number,
-        "line": found.line,
-    });
-    if !found.before.is_empty() {
-        row["contextBefore"] = json!(found.before);
+fn row(found: SearchMatch) -> SessionMatch {
+    SessionMatch {
+        session_id: found.session_id,
+        provider: found.provider.as_str(),
+        line_number: found.line_number,
+        line: found.line,
+        context_before: found.before,
+        context_after: found.after,
     }
-    if !found.after.is_empty() {
-        row["contextAfter"] = json!(found.after);
-    }
-    row
 }

@@ -2,12 +2,12 @@
 
 use super::Done;
 use crate::{
+    builtin::SessionAnalyzeOutput,
     plan::OpKind,
     repository::Repository,
     update::{Evidence, IntentSource},
     workspace::Workspace,
 };
-use serde_json::Value;
 
 /// A sentence and what it rests on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,17 +24,13 @@ pub(super) fn find(workspace: &Workspace, done: &[Done], inferred: Option<Intent
 
 pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
     let analyses = done.iter().filter(|step| matches!(step.kind, OpKind::SessionAnalyze { .. }));
-    let value =
-        analyses.filter_map(|step| step.result.as_ref().ok()).map(|output| &output.value).next_back()?;
-    let sentence = value.get("userIntent")?.as_str()?.trim();
-    if sentence.is_empty() {
-        return None;
-    }
-    let evidence = value.get("evidence").and_then(Value::as_array).into_iter().flatten();
+    let last = analyses.filter_map(|step| step.result.as_ref().ok()).next_back()?;
+    let analysis = last.result::<SessionAnalyzeOutput>()?;
+    let sentence = analysis.user_intent.as_deref().map(str::trim).filter(|sentence| !sentence.is_empty())?;
     Some(Intent {
         sentence: Some(sentence.to_owned()),
         source: IntentSource::SessionAnalyze,
-        evidence: evidence.filter_map(|item| serde_json::from_value(item.clone()).ok()).collect(),
+        evidence: analysis.evidence.clone(),
     })
 }
 

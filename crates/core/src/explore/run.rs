@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
             on_progress,
         );
         let status = match &result {
-            Ok(output) => ToolCallStatus::Completed { output: output.value.clone(), cut: output.cut },
+            Ok(output) => ToolCallStatus::Completed { output: output.to_json(), cut: output.cut },
             Err(error) => ToolCallStatus::Error { message: error.to_string() },
         };
         self.send_call(&op.id, status);

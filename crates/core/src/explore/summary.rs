@@ -4,15 +4,14 @@ use super::{Done, intent::Intent};
 use crate::{
     CancellationToken,
     budget::Budget,
+    builtin::{GrepOutput, SessionAnalyzeOutput},
     history::{History, Query},
-    plan::{OpKind, keyword},
+    plan::keyword,
     update::{RecentWork, Summary},
     workspace::Workspace,
 };
-use serde_json::Value;
 use std::{
     collections::BTreeMap,
-    path::Path,
     time::{Duration, Instant},
 };
 
@@ -80,25 +79,21 @@ fn recent_work(
 
 /// Files that sessions touched most, else files in which most was found.
 fn top_files(workspace: &Workspace, done: &[Done]) -> Vec<String> {
-    let outputs = |wanted: fn(&OpKind) -> bool| {
-        done.iter().filter(move |step| wanted(&step.kind)).filter_map(|step| step.result.as_ref().ok())
-    };
+    let outputs = || done.iter().filter_map(|step| step.result.as_ref().ok());
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for output in outputs(|kind| matches!(kind, OpKind::SessionAnalyze { .. })) {
-        let frequency = output.value.get("fileFrequency").and_then(Value::as_object);
-        for (path, count) in frequency.into_iter().flatten() {
-            let Ok(relative) = workspace.resolve(path) else { continue };
-            if workspace.is_file(Path::new(&relative)) {
-                *counts.entry(Workspace::shown(&relative)).or_default() += count.as_u64().unwrap_or(1);
-            }
+    let analyses = outputs().filter_map(|output| output.result::<SessionAnalyzeOutput>());
+    for (path, count) in
+        analyses.filter_map(|analysis| analysis.file_frequency.as_ref()).flat_map(|files| &files.0)
+    {
+        let Ok(relative) = workspace.resolve(path) else { continue };
+        if workspace.is_file(&relative) {
+            *counts.entry(Workspace::shown(&relative)).or_default() += count;
         }
     }
     if counts.is_empty() {
-        for output in outputs(|kind| matches!(kind, OpKind::Grep { .. })) {
-            let matches = output.value.get("matches").and_then(Value::as_array);
-            for path in matches.into_iter().flatten().filter_map(|hit| hit.get("path")?.as_str()) {
-                *counts.entry(path.to_owned()).or_default() += 1;
-            }
+        let found = outputs().filter_map(|output| output.result::<GrepOutput>());
+        for hit in found.flat_map(|found| &found.matches) {
+            *counts.entry(hit.path.clone()).or_default() += 1;
         }
     }
     let mut ranked: Vec<_> = counts.into_iter().collect();

@@ -3,17 +3,19 @@
 mod arguments;
 mod context;
 mod limits;
+mod output;
 mod registry;
 mod toolbox;
 
 pub(crate) use arguments::Arguments;
 pub use context::ToolContext;
 pub use limits::Limits;
+pub use output::{ToolOutput, ToolResult};
 pub use registry::Registry;
 pub(crate) use registry::shown_name;
 pub use toolbox::Toolbox;
 
-use crate::{budget::Cancelled, update::Cut, workspace::PathError};
+use crate::{budget::Cancelled, workspace::PathError};
 use serde_json::Value;
 
 /// Something that can be called with JSON arguments and ends within its limits.
@@ -34,22 +36,6 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
 
     /// Runs the tool. It blocks; it checks [`Budget::spent`](crate::budget::Budget::spent) often enough to end within 50 ms of a cancel.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
-}
-
-/// What a tool gives back.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolOutput {
-    /// The result in the form that `spec` clients know.
-    pub value: Value,
-    /// What was cut.
-    pub cut: Cut,
-}
-
-impl ToolOutput {
-    /// Wraps a result that is complete.
-    pub fn whole(value: Value) -> Self {
-        Self { value, cut: Cut::default() }
-    }
 }
 
 /// Why a tool could not answer. The words are part of the interface: clients show them as they are.

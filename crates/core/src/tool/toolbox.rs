@@ -11,7 +11,7 @@ use crate::{
 use serde_json::Value;
 use std::sync::{Arc, mpsc};
 
-type ToolResult = Result<ToolOutput, ToolError>;
+type Called = Result<ToolOutput, ToolError>;
 
 /// What all runs of a process share.
 #[derive(Debug, Clone)]
@@ -36,11 +36,11 @@ impl Toolbox {
         workspace: &Arc<Workspace>,
         cancel: &CancellationToken,
         mut on_progress: impl FnMut(u64, u64),
-    ) -> ToolResult {
+    ) -> Called {
         let work = {
             let (toolbox, workspace, cancel) = (self.clone(), Arc::clone(workspace), cancel.child_token());
             let name = name.to_owned();
-            move |sender: &mpsc::Sender<Word<(u64, u64), ToolResult>>| {
+            move |sender: &mpsc::Sender<Word<(u64, u64), Called>>| {
                 let reporter = Reporter(sender.clone());
                 let context = ToolContext {
                     session: toolbox.session.as_deref(),
@@ -65,7 +65,7 @@ impl Toolbox {
     }
 }
 
-struct Reporter(mpsc::Sender<Word<(u64, u64), ToolResult>>);
+struct Reporter(mpsc::Sender<Word<(u64, u64), Called>>);
 
 impl Progress for Reporter {
     fn report(&self, done: u64, total: u64) {

@@ -1,6 +1,6 @@
 //! Gathers the matching lines of one file, with their context.
 
-use super::{Match, Search};
+use super::{GrepMatch, Search};
 use crate::workspace::Workspace;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use std::{collections::VecDeque, path::Path};
@@ -13,7 +13,7 @@ pub(super) struct FileMatches<'a> {
     shown: Option<String>,
     /// The last lines that passed, matching or not, for the context before the next match.
     passed: VecDeque<(u64, String)>,
-    pub(super) kept: Vec<Match>,
+    pub(super) kept: Vec<GrepMatch>,
     pub(super) total: u64,
 }
 
@@ -56,7 +56,7 @@ impl Sink for FileMatches<'_> {
             self.pass(number, &line);
             if self.kept.len() < self.search.cap {
                 let shown = self.shown.get_or_insert_with(|| Workspace::shown(self.path));
-                self.kept.push(Match {
+                self.kept.push(GrepMatch {
                     path: shown.clone(),
                     line_number: number,
                     line,

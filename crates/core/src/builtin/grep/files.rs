@@ -1,6 +1,6 @@
 //! Searches the files of a walk and merges what they gave.
 
-use super::{Match, Search, collect::FileMatches, reader::BoundedReader};
+use super::{GrepMatch, Search, collect::FileMatches, reader::BoundedReader};
 use crate::{budget::Budget, tool::ToolError, update::Cut, walk, workspace::Workspace};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use std::{
@@ -16,7 +16,7 @@ pub(super) fn search(
     search: &Search<'_>,
     start: &Path,
     budget: &Budget,
-) -> Result<(Vec<Match>, u64, Cut), ToolError> {
+) -> Result<(Vec<GrepMatch>, u64, Cut), ToolError> {
     let merged = Mutex::new(Merged::default());
     if search.workspace.is_file(start) {
         let mut lane = Lane::new(search);
@@ -43,7 +43,7 @@ pub(super) fn search(
 
 #[derive(Default)]
 struct Merged {
-    matches: Vec<Match>,
+    matches: Vec<GrepMatch>,
     total: u64,
     unfinished: bool,
     cut: Cut,

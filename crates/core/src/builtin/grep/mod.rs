@@ -39,24 +39,34 @@ struct Arguments {
     context_lines: usize,
 }
 
-#[derive(Debug, Serialize)]
-struct Found {
-    pattern: String,
-    matches: Vec<Match>,
-    truncated: bool,
-    total_matches: u64,
+/// The lines that match, by path and line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GrepOutput {
+    /// As it was asked for.
+    pub pattern: String,
+    /// The first of them, up to the cap.
+    pub matches: Vec<GrepMatch>,
+    /// There are more.
+    pub truncated: bool,
+    /// All that were seen.
+    pub total_matches: u64,
 }
 
 /// One matching line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Match {
-    path: String,
-    line_number: u64,
-    line: String,
+pub struct GrepMatch {
+    /// Relative to the workspace.
+    pub path: String,
+    /// From 1.
+    pub line_number: u64,
+    /// Shortened.
+    pub line: String,
+    /// Lines before it, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    context_before: Vec<String>,
+    pub context_before: Vec<String>,
+    /// Lines after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    context_after: Vec<String>,
+    pub context_after: Vec<String>,
 }
 
 /// What one search looks for and how much of it is kept.
@@ -95,10 +105,9 @@ impl Tool for Grep {
         let budget = context.budget(limits.grep_time);
         let (matches, total_matches, cut) = files::search(&search, &start, &budget)?;
         budget.check_cancelled()?;
-        let found = Found { pattern: arguments.pattern, matches, truncated: cut.truncated, total_matches };
-        let value =
-            serde_json::to_value(found).map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
-        Ok(ToolOutput { value, cut })
+        let found =
+            GrepOutput { pattern: arguments.pattern, matches, truncated: cut.truncated, total_matches };
+        Ok(ToolOutput::new(found, cut))
     }
 }
 

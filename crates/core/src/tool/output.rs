@@ -1,0 +1,52 @@
+//! The result of a tool: typed for callers in this process, JSON for everyone else.
+
+use crate::update::Cut;
+use serde::Serialize;
+use serde_json::Value;
+use std::{any::Any, fmt::Debug, sync::Arc};
+
+/// A value that a tool may return: its serde form is what models, clients and the log get.
+pub trait ToolResult: Any + Debug + Send + Sync {
+    /// Returns the serde form.
+    fn to_json(&self) -> Value;
+}
+
+impl<T: Serialize + Any + Debug + Send + Sync> ToolResult for T {
+    fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_else(|error| {
+            tracing::warn!(%error, "a tool's result has no JSON form");
+            Value::Null
+        })
+    }
+}
+
+/// The result of a call, and what was cut from it.
+#[derive(Debug, Clone)]
+pub struct ToolOutput {
+    result: Arc<dyn ToolResult>,
+    /// What was cut.
+    pub cut: Cut,
+}
+
+impl ToolOutput {
+    /// Wraps a result that may have been cut.
+    pub fn new(result: impl ToolResult, cut: Cut) -> Self {
+        Self { result: Arc::new(result), cut }
+    }
+
+    /// Wraps a result that is complete.
+    pub fn whole(result: impl ToolResult) -> Self {
+        Self::new(result, Cut::default())
+    }
+
+    /// Returns the result as the type that the tool returned; `None` for another type.
+    pub fn result<T: ToolResult>(&self) -> Option<&T> {
+        let result: &dyn Any = self.result.as_ref();
+        result.downcast_ref()
+    }
+
+    /// Returns the result as JSON.
+    pub fn to_json(&self) -> Value {
+        self.result.to_json()
+    }
+}
