@@ -30,9 +30,10 @@
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 4 | `agent` | the agent loop, and agents as providers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
-//! | 4 | `plan` | planned steps, and who plans them |
+//! | 4 | `survey` | workspace, history and repository as one run sees them |
 //! | 5 | `delegate` | `delegate.run`: handing a task to another agent |
-//! | 5 | `explore` | the exploration pipeline |
+//! | 5 | `plan` | planned steps, and who plans them |
+//! | 6 | `explore` | the exploration pipeline |
 
 pub mod agent;
 pub mod agent_ids;
@@ -50,6 +51,7 @@ pub mod model;
 pub mod plan;
 pub mod repository;
 pub mod routing;
+pub mod survey;
 mod terms;
 mod text;
 pub mod tool;

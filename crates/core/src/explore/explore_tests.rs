@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     builtin::testing::Bench,
+    history::{FileStamp, HistoryRoots, MemoryIndex, Provider, Transcript, TranscriptIndex},
     model::{Availability, Capabilities, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason},
     plan::{OpKind, PlanError, PlanRequest},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
@@ -407,4 +408,50 @@ fn a_model_that_never_ends_is_stopped_by_a_cancel_and_told_so() {
     let request = ExploreRequest { planner: PlannerChoice::Model, ..request(bench.root()) };
     let outcome = explorer.explore(&request, cancel, &|_| ());
     assert_eq!((outcome.state, outcome.message.as_str()), (RunState::Cancelled, CANCELLED));
+}
+
+/// Counts how often the history is listed: each listing loads what is remembered once for each agent.
+#[derive(Debug, Default)]
+struct Counted(MemoryIndex, AtomicUsize);
+
+impl TranscriptIndex for Counted {
+    fn load(&self, root: &std::path::Path) -> HashMap<std::path::PathBuf, (FileStamp, Transcript)> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.load(root)
+    }
+
+    fn save(&self, rows: Vec<(FileStamp, Transcript)>) {
+        self.0.save(rows);
+    }
+}
+
+#[test]
+fn a_run_listed_the_history_again_for_every_step() {
+    let bench = Bench::with(&[]);
+    let claude = bench.root().with_file_name("claude");
+    let id = "c1a0de00-0000-4000-8000-000000000001";
+    let line = serde_json::json!({"type": "user", "sessionId": id, "cwd": bench.root(), "uuid": "u",
+        "timestamp": "2026-11-01T00:00:01.000Z", "message": {"role": "user", "content": "Fix the login"}});
+    std::fs::create_dir_all(claude.join("projects/-p")).unwrap();
+    std::fs::write(claude.join(format!("projects/-p/{id}.jsonl")), format!("{line}\n")).unwrap();
+    let index = Arc::new(Counted::default());
+    let roots = HistoryRoots { claude: Some(claude), codex: None };
+    let list = OpKind::SessionList { provider: None, top_k: None, since: None };
+    let search = OpKind::SessionSearch {
+        pattern: "login".into(),
+        provider: Some(Provider::ClaudeCode),
+        session_ids: vec![],
+        max_results: None,
+        context_lines: None,
+    };
+    let explorer = Explorer {
+        planner: Arc::new(Fixed(vec![list, search])),
+        ..Explorer::heuristic(Arc::new(History::new(roots, index.clone())))
+    };
+    let (outcome, _) = run(&explorer, bench.root());
+    assert_eq!((outcome.ops, outcome.summary.recent_work.len()), (3, 1));
+    assert_eq!(outcome.summary.intent.as_deref(), Some("Fix the login"));
+    assert_eq!(index.1.load(Ordering::SeqCst), 1);
+    run(&explorer, bench.root());
+    assert_eq!(index.1.load(Ordering::SeqCst), 2, "the next run looks again");
 }

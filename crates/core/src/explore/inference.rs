@@ -5,9 +5,9 @@ use crate::{
     CancellationToken,
     agent_ids::LOCAL_FM,
     model::{LanguageModel, complete},
-    repository::{Repository, excerpt, first_prose},
+    repository::{excerpt, first_prose},
+    survey::Survey,
     update::{Evidence, IntentSource},
-    workspace::Workspace,
 };
 
 const INSTRUCTIONS: &str = "You are shown the beginning of files of a project. Say in one plain sentence of at most \
@@ -17,16 +17,16 @@ const INSTRUCTIONS: &str = "You are shown the beginning of files of a project. S
 /// Asks `model`. `None` where there is nothing to show to it, or where it says nothing that can be shown. Blocks.
 pub(super) fn infer(
     model: &dyn LanguageModel,
-    workspace: &Workspace,
+    survey: &Survey,
     goals: &[String],
     cancel: &CancellationToken,
 ) -> Option<Intent> {
-    let repository = Repository::read(workspace);
+    let repository = survey.repository();
     let files: Vec<_> = [&repository.readme, &repository.manifest].into_iter().flatten().collect();
     let mut evidence: Vec<Evidence> = Vec::new();
     let mut prompt = String::new();
     for path in files {
-        let (text, first_line) = excerpt(workspace, path);
+        let (text, first_line) = excerpt(&survey.workspace, path);
         let Some((line, words)) = first_line else { continue };
         prompt.push_str(&format!("File {path}:\n{text}\n\n"));
         evidence.push(Evidence::File { path: path.clone(), line, text: words });

@@ -3,10 +3,8 @@
 use super::Done;
 use crate::{
     builtin::SessionAnalyzeOutput,
-    plan::OpKind,
-    repository::Repository,
+    survey::Survey,
     update::{Evidence, IntentSource},
-    workspace::Workspace,
 };
 
 /// A sentence and what it rests on.
@@ -18,14 +16,13 @@ pub(super) struct Intent {
 }
 
 /// `inferred` is what a model said, if one was asked.
-pub(super) fn find(workspace: &Workspace, done: &[Done], inferred: Option<Intent>) -> Intent {
-    from_sessions(done).or(inferred).or_else(|| from_repository(workspace)).unwrap_or_default()
+pub(super) fn find(survey: &Survey, done: &[Done], inferred: Option<Intent>) -> Intent {
+    from_sessions(done).or(inferred).or_else(|| from_repository(survey)).unwrap_or_default()
 }
 
 pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
-    let analyses = done.iter().filter(|step| matches!(step.kind, OpKind::SessionAnalyze { .. }));
-    let last = analyses.filter_map(|step| step.result.as_ref().ok()).next_back()?;
-    let analysis = last.result::<SessionAnalyzeOutput>()?;
+    let results = done.iter().filter_map(|step| step.result.as_ref().ok());
+    let analysis = results.filter_map(|output| output.result::<SessionAnalyzeOutput>()).next_back()?;
     let sentence = analysis.user_intent.as_deref().map(str::trim).filter(|sentence| !sentence.is_empty())?;
     Some(Intent {
         sentence: Some(sentence.to_owned()),
@@ -34,10 +31,10 @@ pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
     })
 }
 
-fn from_repository(workspace: &Workspace) -> Option<Intent> {
-    let repository = Repository::read(workspace);
+fn from_repository(survey: &Survey) -> Option<Intent> {
+    let repository = survey.repository();
     let said = repository.description.as_ref()?;
-    let name = repository.name.as_deref().unwrap_or(workspace.name());
+    let name = repository.name.as_deref().unwrap_or(survey.workspace.name());
     Some(Intent {
         sentence: Some(as_sentence(name, &said.text)),
         source: IntentSource::Readme,

@@ -8,25 +8,25 @@ use super::{
 use crate::{
     isolated,
     plan::{ModelPlanner, Op, Plan, PlanError, PlanRequest, Planner, normalise},
+    survey::Survey,
     update::{EntryStatus, PlanEntry},
-    workspace::Workspace,
 };
 use std::{sync::Arc, time::Duration};
 
 impl Run<'_> {
-    pub(super) fn make_plan(&mut self, workspace: &Arc<Workspace>) -> Result<Vec<Op>, Stop> {
+    pub(super) fn make_plan(&mut self, survey: &Arc<Survey>) -> Result<Vec<Op>, Stop> {
         let choice = self.request.planner;
         let plan = match self.explorer.model_for(choice) {
             None if choice == PlannerChoice::Model => {
                 return Err(Stop::Failed("no plan: no local model is set up here".to_owned()));
             }
-            None => self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?,
+            None => self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey)?,
             Some(model) => {
                 let planner = Arc::new(ModelPlanner { model: model.clone() });
-                match self.ask_planner(planner, isolated::MODEL, workspace) {
+                match self.ask_planner(planner, isolated::MODEL, survey) {
                     Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
                         tracing::warn!(reason, "the model made no plan; the rules do");
-                        self.ask_planner(self.explorer.planner.clone(), isolated::FILES, workspace)?
+                        self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey)?
                     }
                     other => other?,
                 }
@@ -40,23 +40,18 @@ impl Run<'_> {
         &self,
         planner: Arc<dyn Planner>,
         limit: Duration,
-        workspace: &Arc<Workspace>,
+        survey: &Arc<Survey>,
     ) -> Result<Plan, Stop> {
         let cancel = self.cancel.child_token();
         // A planner that is given up stops as well.
         let _stops_it = cancel.clone().drop_guard();
         let work = {
-            let (explorer, workspace) = (self.explorer.clone(), Arc::clone(workspace));
+            let (limits, survey) = (self.explorer.tools.limits.clone(), Arc::clone(survey));
             let goals = self.request.goals.clone();
             move |_: &_| {
-                let request = PlanRequest {
-                    goals: &goals,
-                    workspace: &workspace,
-                    history: &explorer.tools.history,
-                    limits: &explorer.tools.limits,
-                    cancel: &cancel,
-                };
-                planner.plan(&request).map(|kinds| normalise(kinds, &workspace))
+                let request =
+                    PlanRequest { goals: &goals, survey: &survey, limits: &limits, cancel: &cancel };
+                planner.plan(&request).map(|kinds| normalise(kinds, &survey.workspace))
             }
         };
         let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
@@ -70,15 +65,15 @@ impl Run<'_> {
 
     /// Asks the model what this is about, where it is to be asked and history does not say. Failing costs nothing: the
     /// repository says something too.
-    pub(super) fn infer(&self, workspace: &Arc<Workspace>, done: &[Done]) -> Option<Intent> {
+    pub(super) fn infer(&self, survey: &Arc<Survey>, done: &[Done]) -> Option<Intent> {
         let model = self.explorer.model_for(self.request.planner)?.clone();
         if intent::from_sessions(done).is_some() {
             return None;
         }
         let cancel = self.cancel.child_token();
         let _stops_it = cancel.clone().drop_guard();
-        let (workspace, goals) = (Arc::clone(workspace), self.request.goals.clone());
-        let work = move |_: &_| inference::infer(model.as_ref(), &workspace, &goals, &cancel);
+        let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
+        let work = move |_: &_| inference::infer(model.as_ref(), &survey, &goals, &cancel);
         isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
     }
 }

@@ -5,7 +5,8 @@ use crate::{
     CancellationToken,
     isolated::{self, Lost},
     plan::{Op, OpKind},
-    tool::{ToolError, ToolOutput},
+    survey::Survey,
+    tool::{ToolError, ToolOutput, Toolbox},
     update::{
         AgentMessage, EntryStatus, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall, ToolCallStatus,
         ToolCallUpdate,
@@ -52,7 +53,9 @@ impl<'a> Run<'a> {
             Err(Stop::Failed(reason)) => return self.failed(Summary::default(), 0, &reason),
         };
         let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
-        let ops = match self.make_plan(&workspace) {
+        let survey = Arc::new(Survey::new(workspace, &self.explorer.tools.history));
+        let tools = Toolbox { history: survey.history.clone(), ..self.explorer.tools.clone() };
+        let ops = match self.make_plan(&survey) {
             Ok(ops) => ops,
             Err(Stop::Cancelled) => return self.cancelled(known, 0),
             Err(Stop::Failed(reason)) => return self.failed(known, 0, &reason),
@@ -65,7 +68,7 @@ impl<'a> Run<'a> {
             }
             self.plan.entries[index].status = EntryStatus::InProgress;
             self.send_plan();
-            let result = self.run_step(op, &workspace);
+            let result = self.run_step(op, &tools, &survey.workspace);
             let entry = &mut self.plan.entries[index];
             entry.status = EntryStatus::Completed;
             entry.error = result.as_ref().err().map(ToString::to_string);
@@ -79,7 +82,7 @@ impl<'a> Run<'a> {
         }
         self.plan.state = RunState::Complete;
         self.send_plan();
-        self.sum_up(&workspace, done)
+        self.sum_up(&survey, done)
     }
 
     fn open(&self) -> Result<Arc<Workspace>, Stop> {
@@ -89,7 +92,12 @@ impl<'a> Run<'a> {
         opened.map(Arc::new).map_err(|error| Stop::Failed(error.to_string()))
     }
 
-    fn run_step(&self, op: &Op, workspace: &Arc<Workspace>) -> Result<ToolOutput, ToolError> {
+    fn run_step(
+        &self,
+        op: &Op,
+        tools: &Toolbox,
+        workspace: &Arc<Workspace>,
+    ) -> Result<ToolOutput, ToolError> {
         self.send(SessionUpdate::ToolCall(ToolCall {
             call_id: op.id.clone(),
             name: op.kind.tool().to_owned(),
@@ -110,13 +118,8 @@ impl<'a> Run<'a> {
                 self.send_call(&op.id, ToolCallStatus::Started { progress, note });
             }
         };
-        let result = self.explorer.tools.call(
-            op.kind.tool(),
-            op.kind.arguments().into(),
-            workspace,
-            self.cancel,
-            on_progress,
-        );
+        let result =
+            tools.call(op.kind.tool(), op.kind.arguments().into(), workspace, self.cancel, on_progress);
         let status = match &result {
             Ok(output) => ToolCallStatus::Completed { output: output.to_json(), cut: output.cut },
             Err(error) => ToolCallStatus::Error { message: error.to_string() },
@@ -125,7 +128,7 @@ impl<'a> Run<'a> {
         result
     }
 
-    fn sum_up(self, workspace: &Arc<Workspace>, done: Vec<Done>) -> ExploreOutcome {
+    fn sum_up(self, survey: &Arc<Survey>, done: Vec<Done>) -> ExploreOutcome {
         let call_id = uuid::Uuid::new_v4().to_string();
         self.send(SessionUpdate::ToolCall(ToolCall {
             call_id: call_id.clone(),
@@ -137,23 +140,17 @@ impl<'a> Run<'a> {
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
         let ops = done.len();
-        let inferred = self.infer(workspace, &done);
+        let inferred = self.infer(survey, &done);
         let work = {
-            let (history, workspace) = (Arc::clone(&self.explorer.tools.history), Arc::clone(workspace));
-            let cancel = self.cancel.child_token();
+            let (survey, cancel) = (Arc::clone(survey), self.cancel.child_token());
             move |_: &_| {
-                summary::gather(
-                    &history,
-                    &workspace,
-                    &done,
-                    intent::find(&workspace, &done, inferred),
-                    &cancel,
-                )
+                let intent = intent::find(&survey, &done, inferred);
+                summary::gather(&survey, &done, intent, &cancel)
             }
         };
         let gathered = isolated::run("fm.analysis", isolated::FILES, self.cancel, work, silence);
         let gathered = if self.cancel.is_cancelled() { Err(Lost::Cancelled) } else { gathered };
-        let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
+        let known = Summary { repository: survey.workspace.name().to_owned(), ..Summary::default() };
         let summary = match gathered {
             Ok(summary) => summary,
             Err(lost) => {

@@ -5,8 +5,9 @@ use crate::{
     CancellationToken,
     budget::Budget,
     builtin::{GrepOutput, SessionAnalyzeOutput},
-    history::{History, Query},
+    history::Query,
     plan::keyword,
+    survey::Survey,
     update::{RecentWork, Summary},
     workspace::Workspace,
 };
@@ -22,18 +23,12 @@ const FOLLOWUPS: usize = 3;
 /// The list was read a moment ago by a step of the plan: this only looks it up again.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
-pub(super) fn gather(
-    history: &History,
-    workspace: &Workspace,
-    done: &[Done],
-    intent: Intent,
-    cancel: &CancellationToken,
-) -> Summary {
-    let recent_work = recent_work(history, workspace, done, cancel);
-    let top_files = top_files(workspace, done);
+pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &CancellationToken) -> Summary {
+    let recent_work = recent_work(survey, done, cancel);
+    let top_files = top_files(&survey.workspace, done);
     let followups = followups(&recent_work, &top_files, intent.sentence.as_deref());
     Summary {
-        repository: workspace.name().to_owned(),
+        repository: survey.workspace.name().to_owned(),
         intent: intent.sentence,
         source: intent.source,
         recent_work,
@@ -54,18 +49,16 @@ pub(super) fn message(summary: &Summary, note: Option<&str>) -> String {
     text
 }
 
-fn recent_work(
-    history: &History,
-    workspace: &Workspace,
-    done: &[Done],
-    cancel: &CancellationToken,
-) -> Vec<RecentWork> {
+fn recent_work(survey: &Survey, done: &[Done], cancel: &CancellationToken) -> Vec<RecentWork> {
     if !done.iter().any(|step| step.kind.is_session_op()) {
         return Vec::new();
     }
-    let query =
-        Query { workspace: Some(workspace.root().to_path_buf()), limit: RECENT_WORK, ..Query::default() };
-    let listing = history.list(&query, &Budget::new(Instant::now() + LOOK_UP, cancel.clone()));
+    let query = Query {
+        workspace: Some(survey.workspace.root().to_path_buf()),
+        limit: RECENT_WORK,
+        ..Query::default()
+    };
+    let listing = survey.history.list(&query, &Budget::new(Instant::now() + LOOK_UP, cancel.clone()));
     let named = listing.rows.into_iter().filter_map(|row| {
         Some(RecentWork {
             title: row.title?,

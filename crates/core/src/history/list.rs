@@ -30,23 +30,7 @@ impl History {
     /// Lists transcripts, newest first. When the budget is spent, what is left is only counted; where hidden ones are
     /// wanted too it is listed without titles, except where a workspace is asked for.
     pub fn list(&self, query: &Query, budget: &Budget) -> Listing {
-        let mut rows = Vec::new();
-        let mut timed_out = false;
-        let mut unread = 0;
-        for source in self.sources(query.provider) {
-            let files = source.discover(budget);
-            timed_out |= budget.timed_out();
-            let recent = |file: &&LogFile| query.since.is_none_or(|since| file.updated_at() >= since);
-            let wanted = files.iter().filter(recent).collect();
-            let mut found = self.read_all(source.as_ref(), &files, wanted, query.all, budget);
-            timed_out |= found.cut_short;
-            unread += found.unread;
-            rows.append(&mut found.rows);
-        }
-        newest_first(&mut rows);
-        // A resumed or restored log may be there twice; the newest is the session.
-        let mut seen = HashSet::new();
-        rows.retain(|row| seen.insert((row.provider, row.id.clone())));
+        let Rows { mut rows, unread, cut_short: timed_out } = self.rows(query, budget);
         if !query.all {
             rows.retain(|row| !row.hidden && !row.subagent);
         }
@@ -60,6 +44,46 @@ impl History {
             rows.truncate(query.limit);
         }
         Listing { rows, total, truncated, timed_out, unread }
+    }
+
+    /// Returns the sessions of the agent that is asked for, changed since the time that is asked for: newest first, each
+    /// once.
+    fn rows(&self, query: &Query, budget: &Budget) -> Rows {
+        if let Some(listed) = self.listed.as_ref().and_then(OnceLock::get) {
+            let wanted = |row: &&Transcript| {
+                query.provider.is_none_or(|provider| row.provider == provider)
+                    && query.since.is_none_or(|since| row.updated_at >= since)
+            };
+            let rows = listed.iter().filter(wanted).cloned().collect();
+            return Rows { rows, unread: 0, cut_short: false };
+        }
+        let found = self.look(query, budget);
+        let is_complete =
+            query.provider.is_none() && query.since.is_none() && found.unread == 0 && !found.cut_short;
+        if let Some(listed) = self.listed.as_ref().filter(|_| is_complete && !budget.spent()) {
+            // Another thread may have been faster; its rows are as good.
+            let _ = listed.set(found.rows.clone());
+        }
+        found
+    }
+
+    fn look(&self, query: &Query, budget: &Budget) -> Rows {
+        let mut all = Rows { rows: Vec::new(), unread: 0, cut_short: false };
+        for source in self.sources(query.provider) {
+            let files = source.discover(budget);
+            all.cut_short |= budget.timed_out();
+            let recent = |file: &&LogFile| query.since.is_none_or(|since| file.updated_at() >= since);
+            let wanted = files.iter().filter(recent).collect();
+            let mut found = self.read_all(source.as_ref(), &files, wanted, query.all, budget);
+            all.cut_short |= found.cut_short;
+            all.unread += found.unread;
+            all.rows.append(&mut found.rows);
+        }
+        newest_first(&mut all.rows);
+        // A resumed or restored log may be there twice; the newest is the session.
+        let mut seen = HashSet::new();
+        all.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
+        all
     }
 
     /// Finds one session by its id, or by a beginning of it that fits no other; hidden ones too.

@@ -36,7 +36,7 @@ pub(crate) use digest::{Digest, Prompt};
 pub(crate) use intent::{choose, of_title, sentence};
 pub(crate) use worktree::{Territory, real};
 
-use std::sync::{Arc, atomic::AtomicUsize};
+use std::sync::{Arc, OnceLock, atomic::AtomicUsize};
 
 /// Changes whenever the same log is summed up differently; an index that outlives the process keeps it and forgets
 /// its rows when it differs.
@@ -48,18 +48,31 @@ pub struct History {
     roots: HistoryRoots,
     index: Arc<dyn TranscriptIndex>,
     /// Logs read so far that the index did not know.
-    parsed: AtomicUsize,
+    parsed: Arc<AtomicUsize>,
+    /// In a snapshot: every session, from the first listing that was complete.
+    listed: Option<OnceLock<Vec<Transcript>>>,
 }
 
 impl History {
     /// Looks at `roots`; `index` remembers what was parsed.
     pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
-        Self { roots, index, parsed: AtomicUsize::new(0) }
+        Self { roots, index, parsed: Arc::default(), listed: None }
     }
 
     /// A history without a single session.
     pub fn empty() -> Self {
         Self::new(HistoryRoots::default(), Arc::new(MemoryIndex::default()))
+    }
+
+    /// Returns the same history as it looks during one run: the first complete listing serves all later ones, so that
+    /// they cost no look at the folders and agree with each other.
+    pub fn snapshot(&self) -> Self {
+        Self {
+            roots: self.roots.clone(),
+            index: self.index.clone(),
+            parsed: self.parsed.clone(),
+            listed: Some(OnceLock::new()),
+        }
     }
 
     /// Returns how many logs had to be read because the index did not know them as they are now.

@@ -2,11 +2,7 @@
 //! titles of past sessions.
 
 use super::{OpKind, PlanError, PlanRequest, Planner, keyword};
-use crate::{
-    budget::Budget,
-    history::Query,
-    repository::{Repository, SPAN_LINES},
-};
+use crate::{budget::Budget, history::Query, repository::SPAN_LINES};
 use std::time::{Duration, Instant};
 
 /// Plans by rules.
@@ -24,7 +20,7 @@ const OPEN_ENDS: &str = "TODO|FIXME";
 
 impl Planner for HeuristicPlanner {
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError> {
-        let repository = Repository::read(request.workspace);
+        let repository = request.survey.repository();
         let titles = recent_titles(request);
         let asked = keyword(request.goals.iter().map(String::as_str));
         let mut ops = Vec::new();
@@ -57,9 +53,12 @@ impl Planner for HeuristicPlanner {
 /// Returns titles, newest first; `None` where no agent ever worked.
 pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
     let budget = Budget::new(Instant::now() + LOOK_AT_HISTORY, request.cancel.clone());
-    let query =
-        Query { workspace: Some(request.workspace.root().to_path_buf()), limit: TITLES, ..Query::default() };
-    let listing = request.history.list(&query, &budget);
+    let query = Query {
+        workspace: Some(request.survey.workspace.root().to_path_buf()),
+        limit: TITLES,
+        ..Query::default()
+    };
+    let listing = request.survey.history.list(&query, &budget);
     let known = !listing.rows.is_empty() || listing.timed_out;
     known.then(|| listing.rows.into_iter().filter_map(|row| row.title).collect())
 }
@@ -81,17 +80,13 @@ fn read(path: &str) -> OpKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{builtin::testing::Bench, plan::normalise};
+    use crate::{builtin::testing::Bench, plan::normalise, survey::Survey, workspace::Workspace};
 
     fn plan(bench: &Bench, goals: &[&str]) -> Vec<String> {
         let goals: Vec<_> = goals.iter().map(|goal| (*goal).to_owned()).collect();
-        let request = PlanRequest {
-            goals: &goals,
-            workspace: &bench.workspace,
-            history: &bench.history,
-            limits: &bench.limits,
-            cancel: &bench.cancel,
-        };
+        let survey = Survey::new(Workspace::open(bench.root()).unwrap().into(), &bench.history);
+        let request =
+            PlanRequest { goals: &goals, survey: &survey, limits: &bench.limits, cancel: &bench.cancel };
         let ops = HeuristicPlanner.plan(&request).unwrap();
         normalise(ops, &bench.workspace).ops.iter().map(|op| op.kind.entry_text()).collect()
     }

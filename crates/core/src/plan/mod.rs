@@ -15,7 +15,7 @@ pub use text::{TextPlan, parse_text_plan};
 
 pub(crate) use keywords::keyword;
 
-use crate::{CancellationToken, history::History, tool::Limits, workspace::Workspace};
+use crate::{CancellationToken, survey::Survey, tool::Limits};
 
 /// Makes a plan. Better planners need a model; the heuristic one needs nothing.
 pub trait Planner: Send + Sync + std::fmt::Debug {
@@ -28,10 +28,8 @@ pub trait Planner: Send + Sync + std::fmt::Debug {
 pub struct PlanRequest<'a> {
     /// What the person wants to know.
     pub goals: &'a [String],
-    /// The workspace.
-    pub workspace: &'a Workspace,
-    /// The past sessions.
-    pub history: &'a History,
+    /// The workspace and its history.
+    pub survey: &'a Survey,
     /// The caps.
     pub limits: &'a Limits,
     /// Cancelled when nobody wants the plan any more.

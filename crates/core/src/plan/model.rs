@@ -52,7 +52,7 @@ fn prompt(request: &PlanRequest<'_>) -> String {
         [] => "Find out what this folder is about and what was done in it last.".to_owned(),
         goals => list(&mut goals.iter()),
     };
-    let names = list(&mut top_names(request.workspace).iter().take(NAMES));
+    let names = list(&mut top_names(&request.survey.workspace).iter().take(NAMES));
     let titles = recent_titles(request).unwrap_or_default();
     let titles = if titles.is_empty() { "none".to_owned() } else { list(&mut titles.iter()) };
     format!(
