@@ -316,7 +316,7 @@ fn read_keeps_to_its_caps_and_words_its_errors() {
         error(json!({"sessionId": id, "startLine": 5, "endLine": 4})),
         "Invalid parameters: Invalid line range: 5-4"
     );
-    assert!(error(json!({})).starts_with("Invalid parameters: missing field"));
+    assert!(error(json!({})).starts_with("Invalid parameters: sessionId is missing"));
 }
 
 #[test]

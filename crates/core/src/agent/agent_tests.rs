@@ -81,9 +81,9 @@ fn a_call_that_makes_no_sense_goes_back_to_the_model_and_the_turn_goes_on() {
     call #2 search.grep {"patern":"x"}
     error #2 Invalid parameters: pattern is missing
     call #3 fs.list_dir {}
-    error #3 Invalid parameters: the arguments are no valid JSON: EOF while parsing an object at line 1 column 14
+    error #3 Invalid parameters: the arguments are not valid JSON: EOF while parsing an object at line 1 column 14
     call #4 content.get_span {"path":"a","start_line":"one"}
-    error #4 Invalid parameters: startLine: "one" is no integer
+    error #4 Invalid parameters: startLine: "one" is not an integer
     call #5 codex.run {"user_prompt":"x"}
     error #5 Invalid parameters: no tool named codex.run; there are content.get_span, fs.list_dir, search.grep, session.analyze, session.list, session.read, session.search
     message Sorry.

@@ -1,4 +1,4 @@
-//! The calls of one answer: checked, run, and told.
+//! The calls of one answer: run, and told.
 
 use super::{
     AgentEvent, AgentLoop, SessionContext, SessionTool, end_call, run,
@@ -8,15 +8,14 @@ use super::{
 use crate::{
     CancellationToken,
     model::{CallRequest, Message},
-    tool::{Arguments, ToolError, ToolOutput},
+    tool::{ToolError, ToolOutput},
     update::ToolCallStatus,
     workspace::Workspace,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::{
-    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 /// Calls of one answer that are run.
@@ -36,11 +35,7 @@ pub(super) struct Desk<'a> {
     workspace: Arc<Workspace>,
     cancel: &'a CancellationToken,
     emit: &'a (dyn Fn(AgentEvent) + Sync),
-    /// The schemas of the tools by their names, compiled at the first call.
-    schemas: OnceLock<BTreeMap<String, Arguments>>,
 }
-
-type Checked = Result<Map<String, Value>, ToolError>;
 
 impl<'a> Desk<'a> {
     pub(super) fn new(
@@ -50,7 +45,7 @@ impl<'a> Desk<'a> {
         cancel: &'a CancellationToken,
         emit: &'a (dyn Fn(AgentEvent) + Sync),
     ) -> Self {
-        Self { agent, prompt, workspace, cancel, emit, schemas: OnceLock::new() }
+        Self { agent, prompt, workspace, cancel, emit }
     }
 
     /// Runs what an answer asks for and returns what goes back to the model, in the order of the calls. They run one after
@@ -85,8 +80,7 @@ impl<'a> Desk<'a> {
                 Some(tool) if number < CALLS => self.call_own(tool.as_ref(), call),
                 _ => {
                     let row = Row::open(self.emit, call, &self.workspace);
-                    let checked = if number < CALLS { self.check(call) } else { Err(too_many()) };
-                    self.call_plain(&row, call, checked)
+                    if number < CALLS { self.call_plain(&row, call) } else { closed(&row, Err(too_many())) }
                 }
             };
             if self.cancel.is_cancelled() {
@@ -105,7 +99,7 @@ impl<'a> Desk<'a> {
                 .iter()
                 .zip(&opened)
                 .map(|(call, row)| {
-                    let work = move || self.call_plain(row, call, self.check(call));
+                    let work = move || self.call_plain(row, call);
                     // Without another thread, this one does it.
                     std::thread::Builder::new().spawn_scoped(scope, work).map_err(|_| work())
                 })
@@ -123,44 +117,13 @@ impl<'a> Desk<'a> {
         tools::offered(self.agent).into_iter().find(|tool| tool.name() == name)
     }
 
-    fn check(&self, call: &CallRequest) -> Checked {
-        let schemas = self.schemas.get_or_init(|| {
-            let specs = tools::specs(&self.agent.tools.registry, &self.agent.session_tools);
-            specs.into_iter().map(|spec| (spec.name, Arguments::of(&spec.parameters))).collect()
-        });
-        match schemas.get(&call.name) {
-            Some(schema) => schema.read(&call.arguments),
-            // The registry knows what there is to say about such a name.
-            None => Ok(call.arguments.as_object().cloned().unwrap_or_default()),
-        }
-    }
-
-    fn call_plain(
-        &self,
-        row: &Row<'_>,
-        call: &CallRequest,
-        checked: Checked,
-    ) -> Result<ToolOutput, ToolError> {
-        let result = checked.and_then(|arguments| {
-            self.agent.tools.call(&call.name, arguments.into(), &self.workspace, self.cancel, |_, _| ())
-        });
-        row.close(match &result {
-            Ok(output) => ToolCallStatus::Completed { output: output.to_json(), cut: output.cut },
-            Err(error) => ToolCallStatus::Error { message: error.to_string() },
-        });
-        result
+    fn call_plain(&self, row: &Row<'_>, call: &CallRequest) -> Result<ToolOutput, ToolError> {
+        let arguments = call.arguments.clone();
+        closed(row, self.agent.tools.call(&call.name, arguments, &self.workspace, self.cancel, |_, _| ()))
     }
 
     /// Such a tool opens and closes its own row. Where it never gets to that, or panics, it is done here.
     fn call_own(&self, tool: &dyn SessionTool, call: &CallRequest) -> Result<ToolOutput, ToolError> {
-        let arguments = match self.check(call) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                let row = Row::open(self.emit, call, &self.workspace);
-                row.close(ToolCallStatus::Error { message: error.to_string() });
-                return Err(error);
-            }
-        };
         // Two calls may have one id when a model, or whatever parsed it, is careless; a row may not.
         let id = uuid::Uuid::new_v4().to_string();
         let watch = shown::Watch::new(&id);
@@ -177,7 +140,7 @@ impl<'a> Desk<'a> {
             emit: &emit,
         };
         // Its updates are complete up to the panic, and nothing of it is used afterwards.
-        let said = catch_unwind(AssertUnwindSafe(|| tool.call(&context, arguments.into())));
+        let said = catch_unwind(AssertUnwindSafe(|| tool.call(&context, call.arguments.clone())));
         let said = said.unwrap_or_else(|_| {
             let error = ToolError::ExecutionFailed(format!("{} stopped unexpectedly", tool.name()));
             if watch.is_open() {
@@ -187,6 +150,15 @@ impl<'a> Desk<'a> {
         });
         said.map(|text| ToolOutput::whole(Value::String(text)))
     }
+}
+
+/// Closes a row with the result of its call.
+fn closed(row: &Row<'_>, result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+    row.close(match &result {
+        Ok(output) => ToolCallStatus::Completed { output: output.to_json(), cut: output.cut },
+        Err(error) => ToolCallStatus::Error { message: error.to_string() },
+    });
+    result
 }
 
 fn too_many() -> ToolError {

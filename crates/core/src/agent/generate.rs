@@ -178,12 +178,6 @@ impl Generate {
         if arguments.user_prompt.trim().is_empty() {
             return invalid("user_prompt is empty".to_owned());
         }
-        if let Some(temperature) = arguments.temperature.filter(|value| !(0.0..=1.0).contains(value)) {
-            return invalid(format!("temperature is {temperature}; it goes from 0 to 1"));
-        }
-        if arguments.max_tokens == Some(0) {
-            return invalid("max_tokens is 0; leave it out for no limit".to_owned());
-        }
         let mut folder = workspace.name().to_owned();
         if let Some(root) = &arguments.workspace_root {
             let Ok(path) = workspace.resolve(root) else {

@@ -82,9 +82,12 @@ fn generate_refuses_what_is_out_of_range_by_name() {
     let rows = [
         (json!({}), "user_prompt"),
         (json!({"user_prompt": " "}), "user_prompt is empty"),
-        (json!({"user_prompt": "x", "temperature": 1.5}), "temperature is 1.5; it goes from 0 to 1"),
+        (
+            json!({"user_prompt": "x", "temperature": 1.5}),
+            "temperature: 1.5 is greater than the maximum of 1",
+        ),
         (json!({"user_prompt": "x", "temperature": -0.1}), "temperature"),
-        (json!({"user_prompt": "x", "max_tokens": 0}), "max_tokens is 0"),
+        (json!({"user_prompt": "x", "max_tokens": 0}), "max_tokens: 0 is less than the minimum of 1"),
         (json!({"user_prompt": "x", "max_tokens": -5}), "-5"),
         (json!({"user_prompt": "x", "task_type": "poetry"}), "poetry"),
         (

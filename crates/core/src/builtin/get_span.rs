@@ -45,10 +45,9 @@ struct Arguments {
     /// File relative to the workspace.
     path: String,
     /// First line, from 1.
-    #[serde(default = "first_line", alias = "start_line")]
+    #[serde(default = "first_line")]
     start_line: u64,
     /// Last line, inclusive; without it as many as the tool gives.
-    #[serde(alias = "end_line")]
     end_line: Option<u64>,
     /// Lines to add before and after.
     #[serde(default)]
@@ -265,7 +264,7 @@ mod tests {
             (json!({"path": "src"}), "Invalid parameters: src is a directory"),
             (json!({"path": "nope"}), "File not found: nope"),
             (json!({"path": "../x"}), "Path outside workspace: ../x"),
-            (json!({}), "Invalid parameters: missing field `path`"),
+            (json!({}), "Invalid parameters: path is missing"),
         ];
         for (arguments, expected) in rows {
             let error = call(&bench, "content.get_span", arguments).unwrap_err();

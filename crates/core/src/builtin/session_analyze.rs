@@ -71,7 +71,6 @@ pub struct SessionAnalyze;
 #[serde(rename_all = "camelCase")]
 struct Arguments {
     /// Only these sessions, wherever they ran; the recent ones of this workspace when left out or empty.
-    #[serde(alias = "session_ids")]
     session_ids: Option<Vec<String>>,
     /// `codex` or `claude-code`; both when left out.
     provider: Option<String>,

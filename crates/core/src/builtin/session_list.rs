@@ -53,12 +53,12 @@ struct Arguments {
     /// `codex` or `claude-code`; both when left out.
     provider: Option<String>,
     /// Sessions at the most: 20 when left out, never more than 200.
-    #[serde(alias = "top_k", alias = "limit")]
+    #[serde(alias = "limit")]
     top_k: Option<u64>,
     /// Only sessions changed since then, in milliseconds since the epoch.
     since: Option<i64>,
     /// Only sessions that ran in this workspace.
-    #[serde(default, alias = "workspace_only")]
+    #[serde(default)]
     workspace_only: bool,
 }
 

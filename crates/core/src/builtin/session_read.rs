@@ -59,18 +59,14 @@ pub struct SessionRead;
 #[serde(rename_all = "camelCase")]
 struct Arguments {
     /// Id of the session, or an unmistakable beginning of it.
-    #[serde(alias = "session_id")]
     session_id: String,
     /// `codex` or `claude-code`; both when left out.
     provider: Option<String>,
     /// First line of the log, from 1.
-    #[serde(alias = "start_line")]
     start_line: Option<u64>,
     /// Last line of the log.
-    #[serde(alias = "end_line")]
     end_line: Option<u64>,
     /// Events at the most: 100 when left out, never more than 200.
-    #[serde(alias = "max_events")]
     max_events: Option<u64>,
 }
 

@@ -60,13 +60,10 @@ struct Arguments {
     /// `codex` or `claude-code`; both when left out.
     provider: Option<String>,
     /// Only these sessions.
-    #[serde(alias = "session_ids")]
     session_ids: Option<Vec<String>>,
     /// Matches at the most: 100 when left out, never more than 200.
-    #[serde(alias = "max_results")]
     max_results: Option<u64>,
     /// Lines of context on each side: 2 when left out, never more than 4.
-    #[serde(alias = "context_lines")]
     context_lines: Option<u64>,
 }
 

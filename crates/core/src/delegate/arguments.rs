@@ -19,9 +19,6 @@ use std::{
 const GLOBS: usize = 64;
 const GLOB: usize = 256;
 
-/// A day: no budget is longer.
-const TIME_BUDGET_MS: u64 = 24 * 60 * 60 * 1000;
-
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
     /// Who works: `auto` (whoever fits and is available), `codex`, `claude-code`, `gptoss`, `local_fm` or `custom:<id>`.
@@ -87,12 +84,6 @@ impl Task {
         let arguments: Arguments = parse_arguments(arguments)?;
         if arguments.user_prompt.trim().is_empty() {
             return invalid("user_prompt is empty; say what is to be done");
-        }
-        if arguments.max_files == Some(0) {
-            return invalid("max_files is 0; leave it out for no limit");
-        }
-        if let Some(time) = arguments.time_budget_ms.filter(|time| !(1..=TIME_BUDGET_MS).contains(time)) {
-            return invalid(format!("time_budget_ms is {time}; it goes from 1 to {TIME_BUDGET_MS} (a day)"));
         }
         let include = globs(arguments.files_include_glob.as_deref().unwrap_or_default())?;
         let root = folder(arguments.workspace_root.as_deref(), workspace)?;
@@ -232,9 +223,9 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink("/usr", bench.root().join("out")).unwrap();
         let rows = [
-            (json!({}), "missing field `user_prompt`"),
+            (json!({}), "user_prompt is missing"),
             (json!({"user_prompt": " \n"}), "user_prompt is empty"),
-            (json!({"user_prompt": 7}), "expected a string"),
+            (json!({"user_prompt": 7}), "user_prompt: 7 is not a string"),
             (
                 json!({"user_prompt": "x", "workspace_root": "/etc"}),
                 "workspace_root /etc is not in the workspace",
@@ -260,11 +251,20 @@ mod tests {
                 "files_include_glob /etc/* leads out",
             ),
             (json!({"user_prompt": "x", "files_include_glob": [""]}), "files_include_glob \"\" is empty"),
-            (json!({"user_prompt": "x", "files_include_glob": "*.rs"}), "expected a sequence"),
-            (json!({"user_prompt": "x", "max_files": 0}), "max_files is 0"),
-            (json!({"user_prompt": "x", "priority": "urgent"}), "unknown variant `urgent`"),
-            (json!({"user_prompt": "x", "time_budget_ms": 0}), "time_budget_ms is 0"),
-            (json!({"user_prompt": "x", "time_budget_ms": 90_000_000}), "time_budget_ms is 90000000"),
+            (
+                json!({"user_prompt": "x", "files_include_glob": "*.rs"}),
+                "files_include_glob: \"*.rs\" is not an array",
+            ),
+            (json!({"user_prompt": "x", "max_files": 0}), "max_files: 0 is less than the minimum of 1"),
+            (json!({"user_prompt": "x", "priority": "urgent"}), "priority: \"urgent\" is not one of"),
+            (
+                json!({"user_prompt": "x", "time_budget_ms": 0}),
+                "time_budget_ms: 0 is less than the minimum of 1",
+            ),
+            (
+                json!({"user_prompt": "x", "time_budget_ms": 90_000_000}),
+                "time_budget_ms: 90000000 is greater than the maximum of 86400000",
+            ),
         ];
         for (arguments, part) in rows {
             let error = Task::read(arguments.clone(), &bench.workspace).unwrap_err();

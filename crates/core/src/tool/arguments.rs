@@ -1,10 +1,12 @@
-//! What a model gives a tool, against the tool's schema.
+//! The arguments of a call: checked against the schema of the type that they become, then read into it.
 
 use super::ToolError;
 use jsonschema::{
-    ValidationError, Validator,
+    ValidationError,
     error::{TypeKind, ValidationErrorKind},
 };
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Faults of one call that are told; the rest shows when these are put right.
@@ -13,52 +15,50 @@ const FAULTS: usize = 3;
 /// Characters of one fault: it may quote what was given.
 const FAULT: usize = 300;
 
-/// The schema of a tool's arguments, compiled.
-#[derive(Debug)]
-pub(crate) struct Arguments {
-    /// `None` where the schema itself makes no sense: then the tool alone checks.
-    validator: Option<Validator>,
-    names: Vec<String>,
+/// Reads the arguments of a tool. Absent arguments count as none, and names may be written in camel case or snake case.
+/// What does not fit is the caller's mistake: the error names each field with its fault.
+pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result<T, ToolError> {
+    let schema = schemars::schema_for!(T).to_value();
+    let arguments = Value::Object(with_our_names(members(given)?, &schema));
+    check(&arguments, &schema)?;
+    serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))
 }
 
-impl Arguments {
-    pub(crate) fn of(schema: &Value) -> Self {
-        let validator = jsonschema::validator_for(schema);
-        let validator =
-            validator.map_err(|error| tracing::warn!(%error, "a tool's schema does not compile")).ok();
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let names = properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default();
-        Self { validator, names }
+fn members(given: Value) -> Result<Map<String, Value>, ToolError> {
+    match given {
+        Value::Object(members) => Ok(members),
+        Value::Null => Ok(Map::new()),
+        Value::String(text) => Err(broken(&text)),
+        _ => Err(invalid("the arguments are not a JSON object".to_owned())),
     }
+}
 
-    /// Returns the arguments with the names that the schema has, or what is wrong with them: each fault with its field.
-    pub(crate) fn read(&self, given: &Value) -> Result<Map<String, Value>, ToolError> {
-        let members = match given {
-            Value::Object(members) => members,
-            Value::String(text) => return Err(broken(text)),
-            _ => return Err(invalid("the arguments are no JSON object".to_owned())),
-        };
-        let members = self.with_our_names(members);
-        let Some(validator) = &self.validator else { return Ok(members) };
-        let value = Value::Object(members);
-        let faults: Vec<String> =
-            validator.iter_errors(&value).take(FAULTS).map(|error| tell(&error)).collect();
-        match value {
-            Value::Object(members) if faults.is_empty() => Ok(members),
-            _ => Err(invalid(faults.join("; "))),
+/// A model may write `session_id` for `sessionId`: the words are the same.
+fn with_our_names(given: Map<String, Value>, schema: &Value) -> Map<String, Value> {
+    let plain = |name: &str| name.replace('_', "").to_lowercase();
+    let known = schema.get("properties").and_then(Value::as_object);
+    let ours = |name: String, given: &[String]| {
+        let same = |known: &&String| plain(known) == plain(&name) && !given.contains(known);
+        let is_known = known.is_some_and(|known| known.contains_key(&name));
+        let ours = known.filter(|_| !is_known).and_then(|known| known.keys().find(same));
+        ours.cloned().unwrap_or(name)
+    };
+    let names: Vec<String> = given.keys().cloned().collect();
+    given.into_iter().map(|(name, value)| (ours(name, &names), value)).collect()
+}
+
+fn check(arguments: &Value, schema: &Value) -> Result<(), ToolError> {
+    let validator = match jsonschema::validator_for(schema) {
+        Ok(validator) => validator,
+        Err(error) => {
+            // Reading the arguments still finds what does not fit, one fault at a time.
+            tracing::warn!(%error, "a tool's schema does not compile");
+            return Ok(());
         }
-    }
-
-    /// A model may write `session_id` for `sessionId`: the words are the same.
-    fn with_our_names(&self, members: &Map<String, Value>) -> Map<String, Value> {
-        let plain = |name: &str| name.replace('_', "").to_lowercase();
-        let ours = |name: &String| {
-            let is_known = self.names.contains(name);
-            let same = |known: &&String| plain(known) == plain(name) && !members.contains_key(known.as_str());
-            self.names.iter().find(same).filter(|_| !is_known).unwrap_or(name).clone()
-        };
-        members.iter().map(|(name, value)| (ours(name), value.clone())).collect()
-    }
+    };
+    let faults: Vec<String> =
+        validator.iter_errors(arguments).take(FAULTS).map(|error| tell(&error)).collect();
+    if faults.is_empty() { Ok(()) } else { Err(invalid(faults.join("; "))) }
 }
 
 fn invalid(reason: String) -> ToolError {
@@ -67,8 +67,8 @@ fn invalid(reason: String) -> ToolError {
 
 fn broken(text: &str) -> ToolError {
     invalid(match serde_json::from_str::<Value>(text) {
-        Err(error) => format!("the arguments are no valid JSON: {error}"),
-        Ok(_) => "the arguments are no JSON object".to_owned(),
+        Err(error) => format!("the arguments are not valid JSON: {error}"),
+        Ok(_) => "the arguments are not a JSON object".to_owned(),
     })
 }
 
@@ -86,7 +86,8 @@ fn tell(error: &ValidationError<'_>) -> String {
         }
         // "May be left out, else one of these": the first half says nothing.
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            let told = context.iter().flatten().map(tell_what).filter(|what| !what.ends_with(" is no null"));
+            let told =
+                context.iter().flatten().map(tell_what).filter(|what| !what.ends_with(" is not a null"));
             told.collect::<Vec<_>>().join(" or ")
         }
         _ => tell_what(error),
@@ -106,18 +107,18 @@ fn tell_what(error: &ValidationError<'_>) -> String {
         }
     };
     let given: String = error.instance().to_string().chars().take(FAULT / 2).collect();
-    format!("{given} is no {types}")
+    let article = if types.starts_with(['a', 'i', 'o']) { "an" } else { "a" };
+    format!("{given} is not {article} {types}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schemars::{JsonSchema, schema_for};
+    use serde::Deserialize;
     use serde_json::json;
 
-    #[derive(JsonSchema)]
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
-    #[expect(dead_code, reason = "only its schema is used")]
     struct Example {
         session_id: String,
         max_results: Option<u64>,
@@ -125,32 +126,31 @@ mod tests {
         sort: Option<Sort>,
     }
 
-    #[derive(JsonSchema)]
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
-    #[expect(dead_code, reason = "only its schema is used")]
     enum Sort {
         Up,
         Down,
     }
 
-    fn read(given: Value) -> Result<Value, String> {
-        let arguments = Arguments::of(&schema_for!(Example).to_value());
-        arguments.read(&given).map(Value::Object).map_err(|error| error.to_string())
+    fn read(given: Value) -> Result<Example, String> {
+        parse_arguments(given).map_err(|error| error.to_string())
     }
 
     #[test]
     fn every_fault_names_its_field() {
         let rows = [
             (json!({}), "sessionId is missing"),
-            (json!({"sessionId": 7}), "sessionId: 7 is no string"),
-            (json!({"sessionId": "a", "maxResults": "five"}), r#"maxResults: "five" is no integer"#),
+            (Value::Null, "sessionId is missing"),
+            (json!({"sessionId": 7}), "sessionId: 7 is not a string"),
+            (json!({"sessionId": "a", "maxResults": "five"}), r#"maxResults: "five" is not an integer"#),
             (json!({"sessionId": "a", "maxResults": -1}), "maxResults: -1 is less than the minimum of 0"),
-            (json!({"sessionId": "a", "names": ["b", 1]}), "names.1: 1 is no string"),
+            (json!({"sessionId": "a", "names": ["b", 1]}), "names.1: 1 is not a string"),
             (json!({"sessionId": "a", "sort": "left"}), r#"sort: "left" is not one of "up" or "down""#),
             (json!({"maxResults": "x", "names": 1}), "; "),
-            (json!(["a"]), "the arguments are no JSON object"),
-            (json!("{\"sessionId\": "), "the arguments are no valid JSON: EOF while parsing"),
-            (json!("7"), "the arguments are no JSON object"),
+            (json!(["a"]), "the arguments are not a JSON object"),
+            (json!("{\"sessionId\": "), "the arguments are not valid JSON: EOF while parsing"),
+            (json!("7"), "the arguments are not a JSON object"),
         ];
         for (given, part) in rows {
             let error = read(given.clone()).unwrap_err();
@@ -166,15 +166,22 @@ mod tests {
 
     #[test]
     fn names_are_known_in_every_spelling() {
-        let read = read(json!({"session_id": "a", "max_results": 3, "other": 1}));
-        assert_eq!(read.unwrap(), json!({"sessionId": "a", "maxResults": 3, "other": 1}));
+        let expected =
+            Example { session_id: "a".to_owned(), max_results: Some(3), names: None, sort: Some(Sort::Up) };
+        for given in [
+            json!({"session_id": "a", "max_results": 3, "sort": "up", "other": 1}),
+            json!({"sessionId": "a", "MaxResults": 3, "sort": "up", "names": null}),
+            json!({"sessionId": "a", "session_id": "b", "max_results": 3, "sort": "up"}),
+        ] {
+            assert_eq!(read(given.clone()).as_ref(), Ok(&expected), "{given}");
+        }
     }
 
     /// The tools of an exploration, as models call them.
     #[test]
     fn every_schema_of_ours_compiles() {
         for tool in crate::builtin::registry().iter() {
-            assert!(Arguments::of(&tool.schema().to_value()).validator.is_some(), "{}", tool.name());
+            assert!(jsonschema::validator_for(&tool.schema().to_value()).is_ok(), "{}", tool.name());
         }
     }
 }

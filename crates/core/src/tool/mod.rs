@@ -7,7 +7,7 @@ mod output;
 mod registry;
 mod toolbox;
 
-pub(crate) use arguments::Arguments;
+pub use arguments::parse_arguments;
 pub use context::ToolContext;
 pub use limits::Limits;
 pub use output::{ToolOutput, ToolResult};
@@ -34,7 +34,8 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// Runs the tool. It blocks; it checks [`Budget::spent`](crate::budget::Budget::spent) often enough to end within 50 ms of a cancel.
+    /// Runs the tool. Nothing has checked the arguments: it reads them with [`parse_arguments`]. It blocks; it checks
+    /// [`Budget::spent`](crate::budget::Budget::spent) often enough to end within 50 ms of a cancel.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
 }
 
@@ -84,10 +85,4 @@ impl From<Cancelled> for ToolError {
     fn from(_: Cancelled) -> Self {
         Self::Cancelled
     }
-}
-
-/// Reads the arguments of a tool; what does not fit is the caller's mistake and is told so.
-pub fn parse_arguments<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
-    let arguments = if arguments.is_null() { Value::Object(serde_json::Map::new()) } else { arguments };
-    serde_json::from_value(arguments).map_err(|error| ToolError::InvalidParameters(error.to_string()))
 }

@@ -26,16 +26,16 @@ struct Arguments {
     /// Regular expression (Rust syntax).
     pattern: String,
     /// File or directory relative to the workspace.
-    #[serde(default, alias = "path_prefix")]
+    #[serde(default)]
     path_prefix: Option<String>,
     /// Ignore case.
-    #[serde(default, alias = "case_insensitive")]
+    #[serde(default)]
     case_insensitive: bool,
     /// Matches at the most (200).
-    #[serde(default, alias = "max_results")]
+    #[serde(default)]
     max_results: Option<usize>,
     /// Lines of context around each match (0 to 3).
-    #[serde(default, alias = "context_lines")]
+    #[serde(default)]
     context_lines: usize,
 }
 
