@@ -6,6 +6,8 @@ import svelteConfig from './svelte.config.js';
 /** What each folder may use beside itself. `connection` holds the wire's types, `theme` and `json` are leaves. */
 const USES = {
   backend: [],
+  editor: ['backend'],
+  findings: ['connection', 'theme', 'timeline/(?:evidence|result-words)'],
   theme: [],
   json: ['theme'],
   phone: [],
@@ -21,11 +23,11 @@ const USES = {
   delegate: ['agents', 'connection', 'theme', 'timeline/evidence'],
   diff: ['theme'],
   terminal: ['theme'],
-  timeline: ['agents/(?:agent-words|LocalBadge)', 'approval', 'connection', 'diff', 'terminal', 'models/model-words', 'session/groups', 'theme'],
+  timeline: ['agents/(?:agent-words|LocalBadge)', 'approval', 'connection', 'diff', 'findings', 'terminal', 'models/model-words', 'session/groups', 'theme'],
   session: ['agents/modes', 'connection', 'plan', 'theme', 'timeline', 'workspace/paths'],
   workspace: ['agents', 'connection', 'models', 'session/groups', 'theme', 'timeline/result-words'],
   composer: ['connection', 'theme'],
-  settings: ['agents', 'connection', 'devices', 'inspector/CopyButton', 'models', 'session/groups', 'theme', 'timeline/duration'],
+  settings: ['agents', 'connection', 'devices', 'editor', 'inspector/CopyButton', 'models', 'session/groups', 'theme', 'timeline/duration'],
   inspector: ['connection', 'json', 'theme', 'timeline'],
   debug: ['agents/agent-words', 'connection', 'inspector/CopyButton', 'json', 'theme', 'timeline'],
 };

@@ -28,7 +28,7 @@ for (const size of Object.keys(SIZES)) {
       const summary = page.locator('[data-summary]');
       assert.match(await summary.innerText(), /Repository harbour\s+Intent From Session History\s+/);
       assert.match(await summary.innerText(), new RegExp(WISH, 'i'));
-      assert.match(await summary.innerText(), /Most touched files\s+src\/pair\.rs/);
+      assert.match(await summary.innerText(), /Most edited in past sessions\s+src\/pair\.rs/);
       assert.match(await page.locator('[data-tool="fm.analysis"]').innerText(), /from session history/);
       await tab.shoot('summary');
 

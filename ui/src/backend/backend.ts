@@ -7,6 +7,10 @@ export interface Backend {
   pickFolder?: () => Promise<string | null>;
   /** The same for the GGUF file of a model. */
   pickModel?: () => Promise<string | null>;
+  /** Hands a link to the editor that its scheme belongs to. */
+  openEditor(link: string): Promise<void>;
+  /** Runs a command on a file of a workspace; see `Editor`. Absent where the page is in a browser. */
+  runEditor?: (command: string, root: string, path: string, line: number) => Promise<void>;
   /** Hears what a person chose in the shell's menu, and folders that were opened from outside the page. */
   listen?: (commands: Commands) => void;
   /** Has the system say that somebody waits, unless the page is before a person's eyes. Where it is absent the browser does. */

@@ -22,6 +22,9 @@ export class TauriBackend implements Backend {
   pickFolder = (): Promise<string | null> => invoke<string | null>('pick_folder');
   pickModel = (): Promise<string | null> => invoke<string | null>('pick_model');
 
+  openEditor = (link: string): Promise<void> => invoke('open_editor', { link });
+  runEditor = (command: string, root: string, path: string, line: number): Promise<void> => invoke('run_editor', { command, root, path, line });
+
   notify = (title: string, body: string): void => {
     // What it is about is on the page all the same.
     void invoke('notify', { title, body }).catch(() => undefined);

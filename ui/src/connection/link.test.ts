@@ -60,6 +60,7 @@ let backend: Backend;
 function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): Link {
   backend = {
     kind,
+    openEditor: () => Promise.resolve(),
     scope: kind === 'tauri' ? 'admin' : scope,
     address: () => Promise.resolve({
       socket: `ws://127.0.0.1:${port}/acp`,

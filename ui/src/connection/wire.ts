@@ -198,6 +198,46 @@ export interface SessionEvidence {
 
 export type Evidence = FileEvidence | SessionEvidence;
 
+interface FindingBase {
+  /** First line, from 1: of the file, or of the session's log. */
+  start: number;
+  /** Last line, inclusive. */
+  end: number;
+  /** The lines, cut to 4 KiB. */
+  excerpt: string;
+  /** The definition that holds the lines, or the title of the session. */
+  symbol?: string;
+  /** Relative to the best finding of the same question, which has 1. */
+  score: number;
+  /** One line: the matched terms, in backticks, and the signals that counted. */
+  why: string;
+}
+
+export interface FileFinding extends FindingBase {
+  kind: 'definition' | 'usage' | 'text';
+  /** Relative to the workspace, with `/`. */
+  path: string;
+}
+
+export interface SessionFinding extends FindingBase {
+  kind: 'session';
+  provider: string;
+  session_id: string;
+}
+
+/** A ranked place in code or history that answers a goal. */
+export type Finding = FileFinding | SessionFinding;
+
+/** `_meta.openagents.findings` of a message. Its text says the same for clients that draw no findings. */
+export interface Findings {
+  /** Best first; at most ten. */
+  findings: Finding[];
+  /** What to try next; present when nothing was found. */
+  hint?: string;
+  /** A bound of the search cut it before its end. */
+  truncated?: boolean;
+}
+
 export interface RecentWork {
   title: string;
   provider: string;
@@ -295,6 +335,7 @@ export interface ModelSettings {
 /** `_meta.openagents` of a message or a thought. */
 export interface SpeechMeta {
   summary?: Summary;
+  findings?: Findings;
   usage?: Usage;
   /** Nothing more of its turn comes after it. */
   ended?: boolean;
@@ -308,9 +349,12 @@ export interface Summary {
   intent?: string | null;
   source: string;
   recent_work?: RecentWork[];
+  /** Files that past sessions edited, most often first. */
   top_files?: string[];
   followups?: string[];
   evidence?: Evidence[];
+  /** The same list as in the message of findings before. */
+  findings?: Finding[];
 }
 
 /** Reads our part of a `_meta` object, whatever else it holds. */

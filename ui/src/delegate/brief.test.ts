@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Summary } from '../connection/wire';
-import { argumentsOf, briefOf, missing } from './brief';
+import type { Finding, Summary } from '../connection/wire';
+import { argumentsOf, briefFor, briefOf, missing } from './brief';
 
 const SUMMARY: Summary = {
   repository: 'harbour',
@@ -16,6 +16,22 @@ const BRIEF = briefOf(SUMMARY, '/w/harbour');
 
 test('an exploration suggests intent and evidence, each file once', () => {
   expect(BRIEF).toMatchObject({ provider: 'auto', workspace: '/w/harbour', intent: SUMMARY.intent, evidence: 'codex 0199a2b:3\nsrc/pair.rs:2\nsrc/lib.rs' });
+});
+
+const FOUND: Finding[] = [
+  { kind: 'definition', path: 'src/lib.rs', start: 12, end: 40, excerpt: 'fn expire() {}', symbol: 'expire', score: 1, why: '`expire`' },
+  { kind: 'text', path: 'README.md', start: 3, end: 3, excerpt: 'x', score: 0.5, why: '' },
+  { kind: 'session', provider: 'codex', session_id: '0199a2b4-1111', start: 7, end: 9, excerpt: 'x', symbol: 'Pairing:\nfirst draft', score: 0.4, why: '' },
+];
+
+test('what was found comes before the other evidence, and each file once', () => {
+  expect(briefOf({ ...SUMMARY, findings: FOUND.slice(0, 1) }, '/w').evidence).toBe('src/lib.rs:12-40 expire\ncodex 0199a2b:3\nsrc/pair.rs:2');
+});
+
+test('a question takes along what was found for it', () => {
+  const brief = briefFor('Where does the code expire?', FOUND, '/w');
+  expect(brief).toMatchObject({ intent: 'Where does the code expire?', acceptance: '', workspace: '/w' });
+  expect(brief.evidence).toBe('src/lib.rs:12-40 expire\nREADME.md:3\ncodex 0199a2b:7-9 Pairing: first draft');
 });
 
 test('the whole brief becomes the prompt, and limits become arguments', () => {

@@ -1,6 +1,6 @@
 import { LOCAL_MODE } from '../agents/modes';
-import type { Summary } from '../connection/wire';
-import { citation } from '../timeline/evidence';
+import type { Finding, Summary } from '../connection/wire';
+import { citation, placeOf } from '../timeline/evidence';
 
 /** What another agent is told, as a person edits it. Lists have one entry a line. */
 export interface Brief {
@@ -18,22 +18,31 @@ export interface Brief {
   dryRun: boolean;
 }
 
+const EMPTY: Brief = { provider: 'auto', workspace: '', intent: '', evidence: '', acceptance: '', files: '', minutes: '', summarize: true, dryRun: false };
+
 /** The brief that an exploration suggests. */
 export function briefOf(summary: Summary, workspace: string): Brief {
-  const evidence = (summary.evidence ?? []).map(citation);
+  const evidence = [...(summary.findings ?? []).map(evidenceOf), ...(summary.evidence ?? []).map(citation)];
   const files = summary.top_files ?? [];
   const named = files.filter((file) => !evidence.some((line) => line.startsWith(file)));
   return {
-    provider: 'auto',
+    ...EMPTY,
     workspace,
     intent: summary.intent ?? '',
     evidence: [...evidence, ...named].join('\n'),
     acceptance: 'The tests pass.\nThe change is as small as it can be.',
-    files: '',
-    minutes: '',
-    summarize: true,
-    dryRun: false,
   };
+}
+
+/** A question to an agent, with what was found for it. */
+export function briefFor(question: string, findings: readonly Finding[], workspace: string): Brief {
+  return { ...EMPTY, workspace, intent: question, evidence: findings.map(evidenceOf).join('\n') };
+}
+
+/** `src/pair.rs:12-40 pair_device` */
+function evidenceOf(finding: Finding): string {
+  const { symbol = '' } = finding;
+  return `${placeOf(finding)} ${symbol.replace(/\s+/g, ' ')}`.trim();
 }
 
 /** The arguments of `delegate.run`. */

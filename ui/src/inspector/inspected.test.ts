@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SessionUpdate, Update } from '../connection/wire';
-import { heading, notification, step } from './inspected';
+import { heading, notification, quote, step } from './inspected';
 
 const update = (body: SessionUpdate): Update => ({ params: { sessionId: 's', update: body, _meta: { openagents: { seq: 1, ts: 2 } } }, seq: 1, ts: 2, bytes: 3 });
 
@@ -18,5 +18,10 @@ test('a notification is shown as it stood on the wire', () => {
 });
 
 test('evidence is headed by its citation', () => {
-  expect(heading({ kind: 'evidence', evidence: { kind: 'file', path: 'a.rs', line: 3, text: 'x' } })).toBe('a.rs:3');
+  expect(heading({ kind: 'place', place: { kind: 'file', path: 'a.rs', line: 3, text: 'x' } })).toBe('a.rs:3');
+});
+
+test('a finding is headed by its place and quoted whole', () => {
+  const place = { kind: 'usage' as const, path: 'a.rs', start: 3, end: 4, excerpt: 'x\ny', score: 1, why: '' };
+  expect([heading({ kind: 'place', place }), quote(place)]).toEqual(['a.rs:3-4', 'x\ny']);
 });

@@ -1,24 +1,29 @@
-import { openagents, type Evidence, type ToolMeta, type Update } from '../connection/wire';
-import { citation } from '../timeline/evidence';
+import { openagents, type Evidence, type Finding, type ToolMeta, type Update } from '../connection/wire';
+import { citation, placeOf } from '../timeline/evidence';
 import type { Row } from '../timeline/rows';
 
 /** What the inspector was opened on. */
 export type Target =
   | { kind: 'row'; sessionId: string; key: string; row: Row; updates: Update[] }
-  | { kind: 'evidence'; evidence: Evidence };
+  | { kind: 'place'; place: Evidence | Finding };
 
 export function heading(target: Target): string {
-  if (target.kind === 'evidence') return citation(target.evidence);
+  if (target.kind === 'place') return 'excerpt' in target.place ? placeOf(target.place) : citation(target.place);
   switch (target.row.kind) {
     case 'tool':
       return target.row.title ?? target.row.name;
     case 'message':
-      return target.row.summary === undefined ? 'Message' : 'Summary';
+      return target.row.findings !== undefined ? 'Findings' : target.row.summary === undefined ? 'Message' : 'Summary';
     case 'thought':
       return 'Reasoning';
     case 'user':
       return 'Prompt';
   }
+}
+
+/** The lines of a place, as they are quoted above its JSON. */
+export function quote(place: Evidence | Finding): string {
+  return 'excerpt' in place ? place.excerpt : place.text;
 }
 
 /** What one update of a row is called on its tab: `call`, `62 %`, `completed`. */

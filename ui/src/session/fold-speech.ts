@@ -21,12 +21,12 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
 }
 
 export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
-  const { summary, usage, ended, late = false } = openagents<SpeechMeta>(body._meta);
+  const { summary, findings, usage, ended, late = false } = openagents<SpeechMeta>(body._meta);
   const messageId = idOf(body);
   const said = text(body.content);
   const index = lastOf(fold, late);
   const last = fold.rows[index];
-  const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined;
+  const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined && last.findings === undefined && findings === undefined;
   if (goesOn && !LAST_WORDS.test(last.text) && !LAST_WORDS.test(said)) {
     // Grown in place: a copy for each of many thousand chunks takes seconds.
     last.seqs.push(at.seq);
@@ -34,9 +34,10 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
     if (summary !== undefined) joined.summary = summary;
     if (usage !== undefined) joined.usage = usage;
     fold.rows[index] = joined;
-  } else if (said !== '' || summary !== undefined) {
+  } else if (said !== '' || summary !== undefined || findings !== undefined) {
     const row: MessageRow = { kind: 'message', key: `${fold.prefix}m${fold.updates}`, seqs: [at.seq], ts: at.ts, text: said, messageId, late };
     if (summary !== undefined) row.summary = summary;
+    if (findings !== undefined) row.findings = findings;
     if (usage !== undefined) row.usage = usage;
     fold.rows.push(row);
   }

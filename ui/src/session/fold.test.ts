@@ -108,6 +108,12 @@ describe('messages', () => {
     expect(folded(one, two).rows).toHaveLength(2);
   });
 
+  test('with findings stand alone', () => {
+    const findings = { findings: [], hint: 'Try a name from the code' };
+    const { rows } = folded(said('Looking.'), said('**Found:** nothing for `x`', { findings }), said('So there is none.'), said('', { findings }));
+    expect(rows).toMatchObject([{ text: 'Looking.' }, { text: '**Found:** nothing for `x`', findings }, { text: 'So there is none.' }, { text: '', findings }]);
+  });
+
   test('carry the summary', () => {
     const summary: Summary = { repository: 'r', source: 'readme' };
     expect(only(folded(said('x', { summary })))).toMatchObject({ summary });

@@ -1,2 +1,2 @@
 /** The pages of the settings. */
-export type Page = 'models' | 'agents' | 'devices';
+export type Page = 'models' | 'agents' | 'devices' | 'editor';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { citation, heading } from './evidence';
+import type { Finding } from '../connection/wire';
+import { citation, heading, placeOf } from './evidence';
 
 const ID = '19fba3d0-1234-4444-8888-000000000000';
 
@@ -18,3 +19,11 @@ test.each([
   ['readme', 'Inferred Intent (README)'],
   ['none', null],
 ])('a sentence from %s stands under %s', (source, expected) => expect(heading({ repository: 'r', source })).toBe(expected));
+
+const FINDING = { start: 12, end: 40, excerpt: '', score: 1, why: '' };
+
+test.each<[Finding, string]>([
+  [{ kind: 'definition', path: 'src/pair.rs', ...FINDING }, 'src/pair.rs:12-40'],
+  [{ kind: 'text', path: 'README.md', ...FINDING, end: 12 }, 'README.md:12'],
+  [{ kind: 'session', provider: 'codex', session_id: ID, ...FINDING }, 'codex 19fba3d:12-40'],
+])('%j is at %s', (finding, expected) => expect(placeOf(finding)).toBe(expected));

@@ -1,4 +1,4 @@
-import type { Evidence, Summary } from '../connection/wire';
+import type { Evidence, Finding, Summary } from '../connection/wire';
 
 const PROVIDERS: Record<string, string> = { codex: 'Codex', 'claude-code': 'Claude Code', claude_code: 'Claude Code' };
 
@@ -19,6 +19,17 @@ export function citation(evidence: Evidence): string {
   if (evidence.kind === 'file') return `${evidence.path}:${evidence.line}`;
   const where = evidence.line > 0 ? `:${evidence.line}` : '';
   return `${evidence.provider} ${shortId(evidence.session_id)}${where}`;
+}
+
+/** `src/pair.rs:12-40`, `codex 19fba3d:7`. */
+export function placeOf(finding: Finding): string {
+  const where = 'path' in finding ? finding.path : `${finding.provider} ${shortId(finding.session_id)}`;
+  return `${where}:${linesOf(finding)}`;
+}
+
+/** `12-40`, or `7` for a single line. */
+export function linesOf({ start, end }: Pick<Finding, 'start' | 'end'>): string {
+  return end > start ? `${start}-${end}` : String(start);
 }
 
 /** The first part of a UUID that is enough to tell sessions apart by eye. */

@@ -18,14 +18,15 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
       return row === null || row === undefined ? -1 : Number(row.dataset['index']);
     }
 
-    /** Parts of a row with clicks and keys of their own: fields, changes, output. */
-    function own(target: EventTarget | null): boolean {
-      return ((target as Element | null)?.closest('[data-own]') ?? null) !== null;
+    /** Parts of a row with clicks and keys of their own: fields, changes, output. `data-own="clicks"` leaves keys that it has no use for. */
+    function own(target: EventTarget | null, keys: boolean): boolean {
+      const part = (target as Element | null)?.closest<HTMLElement>('[data-own]') ?? null;
+      return part !== null && !(keys && part.dataset['own'] === 'clicks');
     }
 
     function onkeydown(event: KeyboardEvent): void {
       const step = STEP[event.key];
-      if (step === undefined || event.metaKey || event.ctrlKey || event.altKey || keys.count() === 0 || own(event.target)) return;
+      if (step === undefined || event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented || keys.count() === 0 || own(event.target, true)) return;
       event.preventDefault();
       const at = index(event.target);
       const from = at === -1 ? keys.active() : at;
@@ -35,7 +36,7 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
     function onclick(event: MouseEvent): void {
       const target = event.target as Element;
       const at = index(target);
-      if (at === -1 || own(target)) return;
+      if (at === -1 || own(target, false)) return;
       const control = target.closest('a, button');
       if (control !== null && !control.hasAttribute('data-open')) return;
       // A drag that selects text ends in a click as well.

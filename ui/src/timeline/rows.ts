@@ -1,5 +1,5 @@
 import type { Approval, Decision } from '../connection/agents-wire';
-import type { Summary, Usage } from '../connection/wire';
+import type { Findings, Summary, Usage } from '../connection/wire';
 
 interface RowBase {
   /** Unique in the session and the same for ever. */
@@ -67,6 +67,8 @@ export interface MessageRow extends RowBase {
   text: string;
   messageId: string | null;
   summary?: Summary;
+  /** Drawn in place of the text. */
+  findings?: Findings;
   /** What a model's answer cost; it is whole then. */
   usage?: Usage;
   late: boolean;
@@ -96,6 +98,20 @@ export interface UserRow extends RowBase {
 }
 
 export type Row = ToolRow | MessageRow | ThoughtRow | UserRow;
+
+/** Names one finding of a message, where rows are named by their keys. */
+export function findingKey(row: string, at: number): string {
+  return `${row}#${at}`;
+}
+
+/** Where the answer begins that the rows end with: what was found comes before the summary. -1 where they end otherwise. */
+export function answerAt(rows: readonly Row[]): number {
+  const last = rows.at(-1);
+  if (last?.kind !== 'message' || (last.summary === undefined && last.findings === undefined)) return -1;
+  const asked = rows.findLastIndex((row) => row.kind === 'user');
+  const found = rows.findLastIndex((row) => row.kind === 'message' && row.findings !== undefined);
+  return found > asked ? found : rows.length - 1;
+}
 
 /** Finds a row by its key, in the sessions of delegates too. */
 export function findRow(rows: readonly Row[], key: string): Row | undefined {

@@ -1,0 +1,70 @@
+import type { Backend } from '../backend';
+import { EDITORS, editorLink, type EditorId } from './link';
+
+const CHOICE = 'openagents.editor';
+const COMMAND = 'openagents.editor-command';
+
+/** `command`: a command of the person's, which only the desktop window can run. */
+export type EditorChoice = EditorId | 'command';
+
+/** Where files of a workspace open. The choice belongs to this page. */
+export class Editor {
+  /** Null until a person chooses. */
+  choice = $state<EditorChoice | null>(null);
+  /** With `{path}` and `{line}`; empty for `$EDITOR {path}`. */
+  command = $state(read(COMMAND) ?? '');
+  #backend: Pick<Backend, 'openEditor' | 'runEditor'>;
+
+  constructor(backend: Pick<Backend, 'openEditor' | 'runEditor'>) {
+    this.#backend = backend;
+    const known = read(CHOICE);
+    this.choice = known === 'command' && this.runs ? known : (EDITORS.find(({ id }) => id === known)?.id ?? null);
+  }
+
+  /** This page can run commands. */
+  get runs(): boolean {
+    return this.#backend.runEditor !== undefined;
+  }
+
+  /** `Open in Zed` */
+  get label(): string {
+    const editor = EDITORS.find(({ id }) => id === this.choice);
+    return editor === undefined ? 'Open in editor' : `Open in ${editor.name}`;
+  }
+
+  choose(choice: EditorChoice | null): void {
+    this.choice = choice;
+    write(CHOICE, choice);
+  }
+
+  setCommand(command: string): void {
+    this.command = command;
+    write(COMMAND, command === '' ? null : command);
+  }
+
+  /** Opens a line of a file. Rejects with the reason when that is not possible. */
+  async open(root: string, path: string, line: number): Promise<void> {
+    if (this.choice === 'command') return this.#backend.runEditor?.(this.command, root, path, line);
+    const link = editorLink(EDITORS.find(({ id }) => id === this.choice)?.link ?? '', root, path, line);
+    if (!link) throw new Error(`${path} is not a file of this workspace.`);
+    await this.#backend.openEditor(link);
+  }
+}
+
+function read(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    // Storage can be switched off.
+    return null;
+  }
+}
+
+function write(key: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
+  } catch {
+    // Kept for this visit only.
+  }
+}
