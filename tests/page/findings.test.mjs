@@ -62,7 +62,7 @@ function find(played, findings, more = {}) {
 test('findings are cards: place, symbol, marked excerpt, and the reason on demand', async () => {
   const { tab, page, played, cards } = await stage();
   find(played, FOUND, { truncated: true });
-  await page.getByText('Found in 4 files, 1 session').waitFor();
+  await page.getByText('Found in 4 files and 1 session').waitFor();
   assert.equal(await cards.count(), 5);
   assert.equal(await page.getByText('**Found:**').or(page.locator('strong', { hasText: 'Found:' })).count(), 0, 'the plain version is not shown as well');
   const first = cards.nth(0);
@@ -148,7 +148,7 @@ test('the keyboard walks the cards, opens the inspector, the reason and the edit
 test('a finding is handed to an agent with the question and its place', async () => {
   const { tab, page, played, cards } = await stage();
   find(played, FOUND);
-  await cards.nth(0).hover();
+  await page.locator('[data-card="0"]').focus();
   await cards.nth(0).getByRole('button', { name: 'Ask an agent about this' }).click();
   const dialog = page.getByRole('dialog');
   assert.equal(await dialog.getByLabel('What is to be done').inputValue(), 'How long is a pairing code valid?');

@@ -9,7 +9,7 @@ const session: Finding = { kind: 'session', provider: 'codex', session_id: 's', 
 test.each<[Finding[], string]>([
   [[file('a')], '1 file'],
   [[file('a'), file('b')], '2 files'],
-  [[file('a'), file('a'), session], '2 places in 1 file, 1 session'],
+  [[file('a'), file('a'), session], '2 places in 1 file and 1 session'],
   [[session, session], '2 sessions'],
 ])('%j', (findings, expected) => expect(countWords({ findings })).toBe(expected));
 

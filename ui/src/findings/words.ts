@@ -7,7 +7,7 @@ export function emptyTitle(text: string): string {
   return asked === undefined ? 'Nothing found' : `Nothing found for ${asked}`;
 }
 
-/** `3 places in 2 files, 1 session` */
+/** `3 places in 2 files and 1 session` */
 export function countWords({ findings }: Findings): string {
   const places = findings.filter((finding) => 'path' in finding);
   const files = new Set(places.map(({ path }) => path)).size;
@@ -15,5 +15,5 @@ export function countWords({ findings }: Findings): string {
   return [
     ...(places.length === 0 ? [] : [places.length === files ? plural(files, 'file') : `${plural(places.length, 'place')} in ${plural(files, 'file')}`]),
     ...(sessions === 0 ? [] : [plural(sessions, 'session')]),
-  ].join(', ');
+  ].join(' and ');
 }

@@ -12,8 +12,9 @@ test.each<[string, Row[], number]>([
   ['nothing', [], -1],
   ['words', [asked, said], -1],
   ['a summary', [said, summary], 1],
-  ['what was found', [asked, found], 1],
-  ['what was found, then a summary', [asked, found, said, summary], 1],
+  ['what was found for goals', [said, found], 1],
+  ['what was found for a question', [said, asked, found], 1],
+  ['what was found, then a summary', [said, found, said, summary], 1],
   ['a summary of a later question', [asked, found, asked, summary], 3],
   ['words about what was found', [asked, found, said], -1],
 ])('rows that end with %s', (_, rows, expected) => expect(answerAt(rows)).toBe(expected));

@@ -104,13 +104,14 @@ export function findingKey(row: string, at: number): string {
   return `${row}#${at}`;
 }
 
-/** Where the answer begins that the rows end with: what was found comes before the summary. -1 where they end otherwise. */
+/** Where the answer begins that the rows end with: with the question, or with what was found, which comes before the summary. -1 where they end otherwise. */
 export function answerAt(rows: readonly Row[]): number {
   const last = rows.at(-1);
   if (last?.kind !== 'message' || (last.summary === undefined && last.findings === undefined)) return -1;
   const asked = rows.findLastIndex((row) => row.kind === 'user');
   const found = rows.findLastIndex((row) => row.kind === 'message' && row.findings !== undefined);
-  return found > asked ? found : rows.length - 1;
+  if (found <= asked) return rows.length - 1;
+  return asked === found - 1 ? asked : found;
 }
 
 /** Finds a row by its key, in the sessions of delegates too. */
