@@ -69,14 +69,14 @@ test('findings are cards: place, symbol, marked excerpt, and the reason on deman
   assert.match(await first.textContent(), /src\/pair\.rs:88-100 *pair_device/);
   assert.deepEqual([...new Set(await first.locator('mark').allInnerTexts())].sort(), ['CODE', 'Code', 'Expired', 'Pair', 'code', 'pair_device']);
   assert.equal(await first.getByText('edited by the session').count(), 0);
-  await first.hover();
-  await first.getByRole('button', { name: 'Why' }).click();
+  await first.locator('[data-card]').focus();
+  await first.getByRole('button', { name: 'Why' }).press('Enter');
   await first.getByText('edited by the session').waitFor();
 
   const second = cards.nth(1);
-  assert.match(await second.innerText(), /in claim/);
+  assert.match(await second.innerText(), /in\sclaim/);
   assert.equal(await second.locator('mark').count(), 1, 'the lines that are shown hold the match');
-  await second.getByRole('button', { name: 'Show all 40 lines' }).click();
+  await second.getByRole('button', { name: 'Show all 40 lines' }).press('Enter');
   await second.getByText('x-step-211').waitFor();
   assert.match(await cards.nth(2).innerText(), /QR pairing: first draft\s+Claude Code/);
   await page.getByText('The search stopped at its limit. There may be more.').waitFor();
@@ -149,13 +149,13 @@ test('a finding is handed to an agent with the question and its place', async ()
   const { tab, page, played, cards } = await stage();
   find(played, FOUND);
   await page.locator('[data-card="0"]').focus();
-  await cards.nth(0).getByRole('button', { name: 'Ask an agent about this' }).click();
+  await cards.nth(0).getByRole('button', { name: 'Ask an agent about this' }).press('Enter');
   const dialog = page.getByRole('dialog');
   assert.equal(await dialog.getByLabel('What is to be done').inputValue(), 'How long is a pairing code valid?');
   assert.equal(await dialog.getByLabel('Evidence').inputValue(), 'src/pair.rs:88-100 pair_device');
   await tab.shootAll('findings-ask');
   await dialog.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByRole('button', { name: 'Ask an agent', exact: true }).click();
+  await page.getByRole('button', { name: 'Ask an agent', exact: true }).press('Enter');
   const all = (await dialog.getByLabel('Evidence').inputValue()).split('\n');
   assert.equal(all.length, 5);
   assert.equal(all[2], 'claude-code 6f1b1f2:14-31 QR pairing: first draft');
@@ -191,7 +191,7 @@ test('hostile text changes neither the page nor the order of what is read', asyn
     const order = await cards.nth(at).locator('.path bdi').evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().left));
     assert.deepEqual(order, order.toSorted((a, b) => a - b), 'the parts of a path stand in their order');
   }
-  await cards.nth(3).locator('[data-card]').click();
+  await cards.nth(3).locator('[data-card]').press('Enter');
   await tab.inspector.waitFor();
   await tab.shootAll('findings-hostile-inspector');
   await tab.close();
@@ -205,14 +205,15 @@ test('on another machine there is no editor, and without the right to prompt nob
   await tab.explore();
   await tab.atRest();
   played.follow(tab.page);
-  played.notify('_openagents/access', { scope: 'view', device: { id: 'd', name: 'Phone' } });
   find(played, FOUND);
   const first = tab.page.locator('[data-finding]').first();
-  await first.getByRole('button', { name: 'Why' }).waitFor();
-  await first.getByRole('button', { name: 'Ask an agent about this' }).waitFor({ state: 'detached' });
-  assert.equal(await first.getByRole('button', { name: /^Open in/ }).count(), 0);
+  await first.getByRole('button', { name: 'Open in editor' }).waitFor();
   const small = await first.getByRole('button').evaluateAll((buttons) => buttons.map((button) => button.getBoundingClientRect().height).filter((height) => height < 44));
   assert.deepEqual(small, [], 'every button can be hit');
+  await tab.shoot('findings-touch');
+  played.notify('_openagents/access', { scope: 'view', device: { id: 'd', name: 'Phone' } });
+  await first.getByRole('button', { name: 'Ask an agent about this' }).waitFor({ state: 'detached' });
+  assert.equal(await first.getByRole('button', { name: /^Open in/ }).count(), 0);
   await tab.shoot('findings-viewer');
   await tab.close();
 });
