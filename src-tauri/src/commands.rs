@@ -1,9 +1,14 @@
 //! What the page may ask of the shell. Everything else it asks of the bridge.
 
-use crate::backend::{Address, Backend};
+use crate::{
+    backend::{Address, Backend},
+    editor,
+};
+use std::path::PathBuf;
 use tauri::{AppHandle, State, UserAttentionType, WebviewWindow};
 use tauri_plugin_dialog::DialogExt as _;
 use tauri_plugin_notification::NotificationExt as _;
+use tauri_plugin_opener::OpenerExt as _;
 
 /// Returns where the bridge listens, the token for it, and the folder to open first. The page asks before each try to
 /// connect.
@@ -42,4 +47,39 @@ pub(crate) fn notify(app: AppHandle, window: WebviewWindow, title: &str, body: &
     if let Err(error) = window.request_user_attention(Some(UserAttentionType::Informational)) {
         tracing::warn!(%error, "the window asks for no attention");
     }
+}
+
+/// Opens a file by a link of an editor.
+#[tauri::command]
+pub(crate) async fn open_editor(app: AppHandle, link: String) -> Result<(), String> {
+    if !editor::is_file_link(&link) {
+        return Err(format!("{link} is not a link to a file in an editor"));
+    }
+    app.opener().open_url(&link, None::<&str>).map_err(|error| format!("couldn't open {link}: {error}"))
+}
+
+/// Runs `command` on a line of a file of the workspace `root`. It may take 6 s, where the login shell has to be asked for
+/// its variables.
+#[tauri::command]
+pub(crate) async fn run_editor(
+    command: String,
+    root: PathBuf,
+    path: String,
+    line: u64,
+) -> Result<(), String> {
+    let file = editor::file_in(&root, &path).map_err(|error| error.to_string())?;
+    let variables = tauri::async_runtime::spawn_blocking(openagents_agents::login_variables)
+        .await
+        .map_err(|error| format!("couldn't read the login shell's variables: {error}"))?;
+    let variable = |name: &str| {
+        variables
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.to_string_lossy().into_owned())
+    };
+    let words = editor::words(&command, &file, line, variable).map_err(|error| error.to_string())?;
+    let mut child = editor::start(&words, &root, variables).map_err(|error| error.to_string())?;
+    // Collects the exit code, whenever the editor ends.
+    tauri::async_runtime::spawn(async move { child.wait().await });
+    Ok(())
 }

@@ -5,6 +5,7 @@
 
 mod backend;
 mod commands;
+mod editor;
 mod folder;
 mod menu;
 mod window;
@@ -40,7 +41,9 @@ fn main() -> anyhow::Result<()> {
             commands::bridge_address,
             commands::pick_folder,
             commands::pick_model,
-            commands::notify
+            commands::notify,
+            commands::open_editor,
+            commands::run_editor
         ])
         .setup(|app| {
             end_on_signals(app.handle());

@@ -18,4 +18,4 @@ mod testing;
 
 pub use custom::{RegistryError, from_registry};
 pub use local::{AgentsConfig, LocalAgents};
-pub use shell::PATH_VARIABLE;
+pub use shell::{PATH_VARIABLE, login_variables};

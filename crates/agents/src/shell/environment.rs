@@ -30,6 +30,10 @@ impl Environment {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    pub(crate) fn into_variables(self) -> Vec<(OsString, OsString)> {
+        self.variables.into_iter().collect()
+    }
+
     pub(crate) fn path(&self) -> &OsStr {
         self.get(PATH).unwrap_or_default()
     }

@@ -23,6 +23,12 @@ pub(crate) fn known_environment() -> Option<Environment> {
     File::open("/dev/tty").is_ok().then_some(own)
 }
 
+/// Returns the variables of the person's login shell, added to our own. Blocks for 6 s at most: an app that was started
+/// from the Dock has to ask the shell.
+pub fn login_variables() -> Vec<(OsString, OsString)> {
+    environment(&CancellationToken::new()).into_variables()
+}
+
 /// Returns the person's environment. Blocks for 6 s at most: where it is not known the login shell is asked, and what it
 /// sets is added to our own.
 pub(crate) fn environment(cancel: &CancellationToken) -> Environment {
