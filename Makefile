@@ -10,11 +10,12 @@ PAGE := ui/dist/index.html
 PAGE_SOURCES := $(shell find ui -type f -not -path 'ui/node_modules/*' -not -path 'ui/dist/*' 2>/dev/null)
 DENY_VERSION := 0.20.2
 DENY := $(TARGET)/tools/bin/cargo-deny
+LOCALISE ?= ../shared/localise
 FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test app bench bench-exploration bench-local-model bench-fan-out fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test app bench bench-answers bench-exploration bench-local-model bench-fan-out fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -48,12 +49,19 @@ app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json $$(scripts/bundle.sh apple) --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
-bench: bench-exploration bench-local-model bench-fan-out ## Measure speed and memory, with a peer beside it
+bench: bench-exploration bench-answers bench-local-model bench-fan-out ## Measure speed and memory, with a peer beside it
 
 bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
 	cargo build --release --locked -p openagents-cli
 	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents cargo bench --locked -p openagents-e2e --bench exploration
+
+# The measure is no part of this repository: without it there is nothing to compare with.
+bench-answers: ui ## Measure whether questions find the right places, beside ripgrep and BM25
+	@scripts/install.sh tests
+	cargo build --release --locked -p openagents-cli
+	@if [ -d "$(LOCALISE)" ]; then scripts/bench_answers.py $(TARGET)/release/openagents "$(LOCALISE)" $(TARGET)/answers; \
+	else echo "No measure at $(LOCALISE): set LOCALISE to the folder with fetch.py and cases.tsv."; fi
 
 # For this machine's own instruction set, as the peer is built; in a folder of its own, because the flags rebuild everything.
 bench-local-model: ui ## Measure the local model beside llama-server on the same file

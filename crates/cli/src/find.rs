@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &args::Find) -> anyhow::Result<ExitCode> {
     }
     let workspace = Workspace::open(&arguments.path).with_context(|| arguments.path.display().to_string())?;
     let budget = Budget::within(find::TIME, &CancellationToken::new());
-    let findings = find::find(&workspace, question, &budget);
+    let findings = find::find(&find::Sources { workspace: &workspace, history: None }, question, &budget);
     if arguments.json {
         output::json_pretty(&findings)?;
     } else {
@@ -62,8 +62,8 @@ fn show_one(finding: &Finding) -> std::io::Result<()> {
 
 /// Returns the line of an excerpt to begin with: the definition, or the first that holds a quoted name.
 fn first_shown(finding: &Finding, lines: &[&str]) -> usize {
-    let quoted: Vec<&str> = finding.why.split('`').skip(1).step_by(2).collect();
-    let holds = |line: &&str| quoted.first().is_some_and(|name| line.contains(name));
+    let name = finding.names().next();
+    let holds = |line: &&str| name.is_some_and(|name| line.contains(name));
     let at = lines.iter().position(holds).unwrap_or(0);
     at.min(lines.len().saturating_sub(LINES))
 }

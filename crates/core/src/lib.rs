@@ -30,7 +30,7 @@
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 4 | `agent` | the agent loop, and agents as providers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
-//! | 4 | `survey` | workspace, history and repository as one run sees them |
+//! | 4 | `survey` | workspace, history, findings and repository as one run sees them |
 //! | 5 | `delegate` | `delegate.run`: handing a task to another agent |
 //! | 5 | `plan` | planned steps, and who plans them |
 //! | 6 | `explore` | the exploration pipeline |

@@ -113,7 +113,9 @@ impl Projection {
             SessionUpdate::AgentMessage(AgentMessage { late: true, .. })
             | SessionUpdate::AgentThought(AgentThought { late: true, .. }) => {}
             SessionUpdate::AgentMessage(message) => {
-                if message.text.is_empty() {
+                if message.findings.as_ref().is_some_and(|findings| findings.in_exploration) {
+                    // The app expects one message of an exploration.
+                } else if message.text.is_empty() {
                     // Some chunks only carry figures.
                 } else if message.summary.is_some() {
                     // Whole as it is: the app looks for heading and sentence in one text.

@@ -151,7 +151,7 @@ impl Unfinished {
         // Without the mark, in logs that are older: an exploration speaks once, and so does a turn that is refused.
         let refuses = message.text.starts_with("❌ ") || message.message_id.is_none();
         let ends = message.ends_turn()
-            || self.turn == Some(Kind::Exploration) && !self.is_running()
+            || self.turn == Some(Kind::Exploration) && !self.is_running() && message.findings.is_none()
             || self.turn.is_none() && refuses;
         self.begin(Kind::Model);
         if ends {

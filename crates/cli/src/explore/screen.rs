@@ -175,7 +175,7 @@ impl Screen {
             let (title, agent) = (item["title"].as_str(), item["provider"].as_str());
             format!("{} ({}, {age})", title.unwrap_or_default(), agent.unwrap_or_default())
         })?;
-        self.section("Most touched", summary, "top_files", |item| {
+        self.section("Most edited in past sessions", summary, "top_files", |item| {
             item.as_str().unwrap_or_default().to_owned()
         })?;
         self.section("Ask next", summary, "followups", |item| item.as_str().unwrap_or_default().to_owned())

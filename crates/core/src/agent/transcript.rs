@@ -139,7 +139,8 @@ impl Transcript {
             return;
         }
         let Some(turn) = self.turn() else { return };
-        let ends = message.ends_turn() || turn.plan_id.is_some() || turn.is_refused(message);
+        let is_final = turn.plan_id.is_some() && message.findings.is_none();
+        let ends = message.ends_turn() || is_final || turn.is_refused(message);
         turn.chars += message.text.chars().count();
         if !message.text.is_empty() {
             turn.parts.push(Part::Said { id: message.message_id.clone(), text: message.text.clone() });

@@ -22,7 +22,7 @@ pub fn brief(summary: &Summary, root: &Path) -> String {
     let named = |path: &&String| !places.iter().any(|place| place.starts_with(&format!("{path}:")));
     let files: Vec<String> = summary.top_files.iter().filter(named).cloned().collect();
     if !files.is_empty() {
-        text.push_str(&format!("\nMost touched files:\n{}\n", bullets(&files)));
+        text.push_str(&format!("\nMost edited in past sessions:\n{}\n", bullets(&files)));
     }
     let acceptance = [
         match intent {
@@ -91,7 +91,7 @@ mod tests {
         - src/net.rs:7: let retry = 3;
         - a past session of codex: The retry is wrong
 
-        Most touched files:
+        Most edited in past sessions:
         - src/lib.rs
 
         Acceptance:

@@ -3,13 +3,15 @@
 use super::{CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, intent, summary};
 use crate::{
     CancellationToken,
+    budget::Budget,
+    find,
     isolated::{self, Lost},
     plan::{Op, OpKind},
     survey::Survey,
     tool::{ToolError, ToolOutput, Toolbox},
     update::{
-        AgentMessage, EntryStatus, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall, ToolCallStatus,
-        ToolCallUpdate,
+        AgentMessage, EntryStatus, Findings, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
+        ToolCallStatus, ToolCallUpdate,
     },
     workspace::Workspace,
 };
@@ -53,7 +55,11 @@ impl<'a> Run<'a> {
             Err(Stop::Failed(reason)) => return self.failed(Summary::default(), 0, &reason),
         };
         let known = Summary { repository: workspace.name().to_owned(), ..Summary::default() };
-        let survey = Arc::new(Survey::new(workspace, &self.explorer.tools.history));
+        let survey = match self.survey(workspace) {
+            Ok(survey) => survey,
+            Err(Stop::Cancelled) => return self.cancelled(known, 0),
+            Err(Stop::Failed(reason)) => return self.failed(known, 0, &reason),
+        };
         let tools = Toolbox { history: survey.history.clone(), ..self.explorer.tools.clone() };
         let ops = match self.make_plan(&survey) {
             Ok(ops) => ops,
@@ -82,7 +88,23 @@ impl<'a> Run<'a> {
         }
         self.plan.state = RunState::Complete;
         self.send_plan();
+        self.send_findings(&survey.findings);
         self.sum_up(&survey, done)
+    }
+
+    /// Looks at the workspace once, and finds what answers the goals.
+    fn survey(&self, workspace: Arc<Workspace>) -> Result<Arc<Survey>, Stop> {
+        let mut survey = Survey::new(workspace, &self.explorer.tools.history);
+        let goals = self.request.goals.clone();
+        if goals.is_empty() {
+            return Ok(Arc::new(survey));
+        }
+        let cancel = self.cancel.child_token();
+        let work = move |_: &_| {
+            survey.find(&goals, &Budget::within(find::TIME, &cancel));
+            survey
+        };
+        Ok(Arc::new(isolated::run("find", isolated::FILES, self.cancel, work, silence)?))
     }
 
     fn open(&self) -> Result<Arc<Workspace>, Stop> {
@@ -199,6 +221,20 @@ impl<'a> Run<'a> {
         if !self.plan.entries.is_empty() {
             self.send_plan();
         }
+    }
+
+    /// Tells what answers the goals; without goals there is nothing to tell.
+    fn send_findings(&self, findings: &Findings) {
+        if self.request.goals.is_empty() {
+            return;
+        }
+        let findings = Findings { in_exploration: true, ..findings.clone() };
+        self.send(SessionUpdate::AgentMessage(AgentMessage {
+            text: findings.message(&self.request.goals.join(" ")),
+            message_id: Some(uuid::Uuid::new_v4().to_string()),
+            findings: Some(findings),
+            ..AgentMessage::default()
+        }));
     }
 
     fn say(&self, text: &str) {

@@ -6,9 +6,9 @@ use crate::{
     budget::Budget,
     builtin::{GrepOutput, SessionAnalyzeOutput},
     history::Query,
-    plan::keyword,
+    plan::{OPEN_ENDS, OpKind},
     survey::Survey,
-    update::{RecentWork, Summary},
+    update::{FindingKind, RecentWork, Summary},
     workspace::Workspace,
 };
 use std::{
@@ -26,7 +26,7 @@ const LOOK_UP: Duration = Duration::from_millis(200);
 pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &CancellationToken) -> Summary {
     let recent_work = recent_work(survey, done, cancel);
     let top_files = top_files(&survey.workspace, done);
-    let followups = followups(&recent_work, &top_files, intent.sentence.as_deref());
+    let followups = followups(survey, done);
     Summary {
         repository: survey.workspace.name().to_owned(),
         intent: intent.sentence,
@@ -35,7 +35,7 @@ pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &Ca
         top_files,
         followups,
         evidence: intent.evidence,
-        findings: Vec::new(),
+        findings: survey.findings.findings.clone(),
     }
 }
 
@@ -70,11 +70,11 @@ fn recent_work(survey: &Survey, done: &[Done], cancel: &CancellationToken) -> Ve
     named.collect()
 }
 
-/// Files that sessions touched most, else files in which most was found.
+/// Files that past sessions edited most; those they read, where they edited none.
 fn top_files(workspace: &Workspace, done: &[Done]) -> Vec<String> {
-    let outputs = || done.iter().filter_map(|step| step.result.as_ref().ok());
+    let outputs = done.iter().filter_map(|step| step.result.as_ref().ok());
+    let analyses = outputs.filter_map(|output| output.result::<SessionAnalyzeOutput>());
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    let analyses = outputs().filter_map(|output| output.result::<SessionAnalyzeOutput>());
     for (path, count) in
         analyses.filter_map(|analysis| analysis.file_frequency.as_ref()).flat_map(|files| &files.0)
     {
@@ -83,31 +83,30 @@ fn top_files(workspace: &Workspace, done: &[Done]) -> Vec<String> {
             *counts.entry(Workspace::shown(&relative)).or_default() += count;
         }
     }
-    if counts.is_empty() {
-        let found = outputs().filter_map(|output| output.result::<GrepOutput>());
-        for hit in found.flat_map(|found| &found.matches) {
-            *counts.entry(hit.path.clone()).or_default() += 1;
-        }
-    }
     let mut ranked: Vec<_> = counts.into_iter().collect();
     ranked.sort_by(|(path, count), (other_path, other)| other.cmp(count).then_with(|| path.cmp(other_path)));
     ranked.into_iter().take(TOP_FILES).map(|(path, _)| path).collect()
 }
 
-/// Prompts that lead on from what was found.
-fn followups(recent: &[RecentWork], files: &[String], sentence: Option<&str>) -> Vec<String> {
-    let mut prompts = Vec::new();
-    if let Some(file) = files.first() {
-        prompts.push(format!("Show the open TODOs in {file}"));
+/// Questions that lead on from what was found; each is about something that is there to be found.
+fn followups(survey: &Survey, done: &[Done]) -> Vec<String> {
+    let definition = survey.findings.findings.iter().find(|finding| finding.kind == FindingKind::Definition);
+    let used = definition.and_then(|finding| finding.symbol.as_ref());
+    let used = used.map(|symbol| format!("Where is `{symbol}` used?"));
+    let open_end = open_ends(done).map(|path| format!("Which TODOs are open in {path}?"));
+    used.into_iter().chain(open_end).take(FOLLOWUPS).collect()
+}
+
+/// Returns the file with the most open ends, where the plan looked for them.
+fn open_ends(done: &[Done]) -> Option<String> {
+    let looked =
+        done.iter().filter(|step| matches!(&step.kind, OpKind::Grep { pattern, .. } if pattern == OPEN_ENDS));
+    let found = looked.filter_map(|step| step.result.as_ref().ok()?.result::<GrepOutput>());
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for hit in found.flat_map(|found| &found.matches) {
+        *counts.entry(&hit.path).or_default() += 1;
     }
-    if let Some(work) = recent.first() {
-        prompts.push(format!("Where does “{}” stand?", crate::text::cut_at_word(&work.title, 60)));
-    }
-    if let Some(word) = sentence.and_then(|sentence| keyword([sentence])) {
-        prompts.push(format!("Where is “{word}” used?"));
-    }
-    prompts.truncate(FOLLOWUPS);
-    prompts
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(path, _)| path.to_owned())
 }
 
 #[cfg(test)]

@@ -195,7 +195,10 @@ mod tests {
             body(30),
             body(30)
         );
-        assert_eq!(shown(&text, "py"), ["1-34 Router/match", "35-66 Router/add"]);
+        assert_eq!(
+            shown(&text, "py"),
+            ["1-3 /Router", "4-34 Router/match", "35-35 /Router", "36-66 Router/add"]
+        );
     }
 
     #[test]

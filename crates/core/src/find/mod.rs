@@ -14,7 +14,7 @@ mod select;
 mod weights;
 mod why;
 
-use crate::{budget::Budget, update::Findings, workspace::Workspace};
+use crate::{budget::Budget, history::History, update::Findings, workspace::Workspace};
 use matcher::Matcher;
 use query::Query;
 use std::time::Duration;
@@ -22,10 +22,20 @@ use std::time::Duration;
 /// Time for one question; a workspace that takes longer is answered from what was read by then.
 pub const TIME: Duration = Duration::from_millis(3000);
 
-/// Finds the places in the code of a workspace that answer a question, best first, at most ten.
+/// Where a question is answered from.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources<'a> {
+    /// The code.
+    pub workspace: &'a Workspace,
+    /// The logs of agents on this machine, of which only sessions of this workspace count; `None` for the code alone.
+    pub history: Option<&'a History>,
+}
+
+/// Finds the places that answer a question, best first, at most ten. Blocks.
 ///
 /// Bounded by `budget`; what was read by then is ranked, and [`Findings::truncated`] says so.
-pub fn find(workspace: &Workspace, question: &str, budget: &Budget) -> Findings {
+pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings {
+    let workspace = sources.workspace;
     let query = Query::read(question);
     let Some(matcher) = Matcher::new(&query) else {
         return Findings { hint: Some(NOTHING_TO_SEARCH.to_owned()), ..Findings::default() };
@@ -35,8 +45,32 @@ pub fn find(workspace: &Workspace, question: &str, budget: &Budget) -> Findings 
     let files = score::rank(&mut scanned, &query, &matcher, workspace, &|_| 1.0, budget);
     let findings = select::select(&files, &query);
     let hint = findings.is_empty().then(|| hint(&query));
-    Findings { findings, hint, truncated }
+    Findings { findings, hint, truncated, in_exploration: false }
 }
+
+/// Answers several questions at once: the best of each first.
+pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) -> Findings {
+    let answers: Vec<Findings> =
+        questions.iter().take(QUESTIONS).map(|question| find(sources, question, budget)).collect();
+    let most = answers.iter().map(|answer| answer.findings.len()).max().unwrap_or(0);
+    let mut all =
+        Findings { truncated: answers.iter().any(|answer| answer.truncated), ..Findings::default() };
+    for rank in 0..most {
+        for finding in answers.iter().filter_map(|answer| answer.findings.get(rank)) {
+            let is_new = all.findings.iter().all(|known| known.citation() != finding.citation());
+            if is_new && all.findings.len() < select::FINDINGS {
+                all.findings.push(finding.clone());
+            }
+        }
+    }
+    if all.findings.is_empty() {
+        all.hint = answers.into_iter().find_map(|answer| answer.hint);
+    }
+    all
+}
+
+/// Questions that are answered at once.
+const QUESTIONS: usize = 3;
 
 /// What to try where a question has no word that code could hold.
 const NOTHING_TO_SEARCH: &str = "a word that stands in the code, or the name of a file";

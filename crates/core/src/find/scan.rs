@@ -1,7 +1,7 @@
 //! The first pass: which files hold which words. One read of every file of the workspace, on all cores.
 
 use super::{
-    matcher::{Fit, Hit, Matcher, Stems},
+    matcher::{Hit, Matcher, Stems},
     query::{Origin, Query},
     role::{self, Role},
     weights,
@@ -46,7 +46,7 @@ pub(super) struct ScannedFile {
     pub(super) bytes: usize,
     /// Weighted occurrences by alternative; those that have none are left out.
     pub(super) counts: Vec<(u16, f32)>,
-    /// The best fit by alternative, as a share of a whole word.
+    /// The weight of the best fit, by alternative.
     pub(super) fits: Vec<(u16, f32)>,
     pub(super) in_path: InPath,
 }
@@ -113,7 +113,7 @@ fn tally(hits: &[Hit], alternatives: usize) -> (Tally, Tally) {
     for hit in hits {
         let (at, weight) = (hit.alternative as usize, weights::fit(hit.fit));
         counts[at] += weight;
-        fits[at] = fits[at].max(weight / weights::fit(Fit::Word));
+        fits[at] = fits[at].max(weight);
     }
     let sparse = |dense: Vec<f32>| (0..).zip(dense).filter(|(_, value)| *value > 0.0).collect();
     (sparse(counts), sparse(fits))

@@ -18,7 +18,7 @@ const IN_ONE_FILE: usize = 2;
 const LINES: usize = 60;
 
 /// Files below this share of the best one's score are noise.
-const NOISE: f32 = 0.12;
+const NOISE: f32 = 0.05;
 
 struct Candidate<'a> {
     file: &'a RankedFile,

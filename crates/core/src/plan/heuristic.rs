@@ -1,8 +1,8 @@
 //! The planner that needs no model: it looks at the goals, at what the repository says of itself and at the
 //! titles of past sessions.
 
-use super::{OpKind, PlanError, PlanRequest, Planner, keyword};
-use crate::{budget::Budget, history::Query, repository::SPAN_LINES};
+use super::{OpKind, PlanError, PlanRequest, Planner};
+use crate::{budget::Budget, history::Query, repository::SPAN_LINES, update::Finding};
 use std::time::{Duration, Instant};
 
 /// Plans by rules.
@@ -12,42 +12,70 @@ pub struct HeuristicPlanner;
 /// The plan is the first thing that a person sees: titles that take longer are done without.
 const LOOK_AT_HISTORY: Duration = Duration::from_millis(25);
 
-/// Titles of so many sessions may give the word to search for.
+/// Titles of past sessions that a model is shown.
 const TITLES: usize = 5;
 
+/// Places that are read.
+const PLACES: usize = 3;
+
+/// Names that are searched for.
+const NAMES: usize = 3;
+
 /// What is left to do stands in the code under these words.
-const OPEN_ENDS: &str = "TODO|FIXME";
+pub(crate) const OPEN_ENDS: &str = "TODO|FIXME";
 
 impl Planner for HeuristicPlanner {
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError> {
-        let repository = request.survey.repository();
-        let titles = recent_titles(request);
-        let asked = keyword(request.goals.iter().map(String::as_str));
-        let mut ops = Vec::new();
-        if let Some(titles) = &titles {
-            ops.push(OpKind::SessionList {
-                provider: None,
-                top_k: Some(request.limits.list_rows),
-                since: None,
-            });
-            if let Some(word) = asked.clone().or_else(|| keyword(titles.iter().map(String::as_str))) {
-                ops.push(session_search(&word));
-            }
-        } else {
-            ops.push(OpKind::ListDir { path: ".".to_owned(), depth: 0 });
-        }
-        let said = repository.readme.as_ref().or(repository.manifest.as_ref());
-        if let Some(file) = said {
-            ops.push(read(file));
-        }
-        if titles.is_none()
-            && let (Some(_), Some(manifest)) = (&repository.readme, &repository.manifest)
-        {
-            ops.push(read(manifest));
-        }
-        ops.push(OpKind::grep(asked.map_or_else(|| OPEN_ENDS.to_owned(), |word| regex::escape(&word))));
+        let has_history = recent_titles(request).is_some();
+        let findings = &request.survey.findings.findings;
+        let ops = match names(findings) {
+            Some(names) => answering(&names, findings, has_history),
+            None => looking_around(request, has_history),
+        };
         Ok(ops)
     }
+}
+
+/// Shows the way to what was found: the names that matched, in sessions and code, and the best places.
+fn answering(names: &str, findings: &[Finding], has_history: bool) -> Vec<OpKind> {
+    let mut ops = Vec::new();
+    if has_history {
+        ops.push(session_search(names));
+    }
+    ops.push(OpKind::grep(names));
+    let in_files = findings.iter().filter_map(|finding| Some((finding.path()?, finding)));
+    ops.extend(in_files.take(PLACES).map(|(path, finding)| OpKind::ReadSpan {
+        path: path.to_owned(),
+        start_line: finding.start,
+        end_line: finding.end,
+        context: None,
+    }));
+    ops
+}
+
+/// What the folder is about, and what is left to do in it.
+fn looking_around(request: &PlanRequest<'_>, has_history: bool) -> Vec<OpKind> {
+    let repository = request.survey.repository();
+    let mut ops = vec![if has_history {
+        OpKind::SessionList { provider: None, top_k: Some(request.limits.list_rows), since: None }
+    } else {
+        OpKind::ListDir { path: ".".to_owned(), depth: 0 }
+    }];
+    ops.extend([&repository.readme, &repository.manifest].into_iter().flatten().map(|file| read(file)));
+    ops.push(OpKind::grep(OPEN_ENDS));
+    ops
+}
+
+/// Returns a pattern of the most telling names of the best findings.
+fn names(findings: &[Finding]) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in findings.iter().flat_map(Finding::names) {
+        if names.len() < NAMES && !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            names.push(name);
+        }
+    }
+    let names: Vec<String> = names.into_iter().map(regex::escape).collect();
+    (!names.is_empty()).then(|| names.join("|"))
 }
 
 /// Returns titles, newest first; `None` where no agent ever worked.
@@ -63,9 +91,9 @@ pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
     known.then(|| listing.rows.into_iter().filter_map(|row| row.title).collect())
 }
 
-fn session_search(word: &str) -> OpKind {
+fn session_search(pattern: &str) -> OpKind {
     OpKind::SessionSearch {
-        pattern: regex::escape(word),
+        pattern: pattern.to_owned(),
         provider: None,
         session_ids: Vec::new(),
         max_results: None,
@@ -84,7 +112,8 @@ mod tests {
 
     fn plan(bench: &Bench, goals: &[&str]) -> Vec<String> {
         let goals: Vec<_> = goals.iter().map(|goal| (*goal).to_owned()).collect();
-        let survey = Survey::new(Workspace::open(bench.root()).unwrap().into(), &bench.history);
+        let mut survey = Survey::new(Workspace::open(bench.root()).unwrap().into(), &bench.history);
+        survey.find(&goals, &Budget::within(crate::find::TIME, &bench.cancel));
         let request =
             PlanRequest { goals: &goals, survey: &survey, limits: &bench.limits, cancel: &bench.cancel };
         let ops = HeuristicPlanner.plan(&request).unwrap();
@@ -104,9 +133,17 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_says_what_to_search_for() {
-        let bench = Bench::with(&[("a.txt", "")]);
-        let expected = ["List directory .", "Search 'parse_header' in workspace"];
+    fn a_goal_is_answered_by_looking_at_what_was_found() {
+        let bench =
+            Bench::with(&[("src/net.rs", "fn parse_header(text: &str) {}\n"), ("README.md", "# App\n")]);
+        let expected = ["Search 'parse_header' in workspace", "Read src/net.rs:1-1"];
         assert_eq!(plan(&bench, &["Why does parse_header fail?"]), expected);
+    }
+
+    #[test]
+    fn where_nothing_is_found_the_folder_is_looked_at() {
+        let bench = Bench::with(&[("a.txt", "x\n")]);
+        let expected = ["List directory .", "Search 'TODO|FIXME' in workspace"];
+        assert_eq!(plan(&bench, &["Where are redirects followed?"]), expected);
     }
 }

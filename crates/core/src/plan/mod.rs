@@ -1,7 +1,6 @@
 //! What an exploration is going to do: ops, who plans them, and how a plan is put in order.
 
 mod heuristic;
-mod keywords;
 mod model;
 mod normalise;
 mod op;
@@ -13,7 +12,7 @@ pub use normalise::{MAX_OPS, Plan, normalise};
 pub use op::{Op, OpKind};
 pub use text::{TextPlan, parse_text_plan};
 
-pub(crate) use keywords::keyword;
+pub(crate) use heuristic::OPEN_ENDS;
 
 use crate::{CancellationToken, survey::Survey, tool::Limits};
 

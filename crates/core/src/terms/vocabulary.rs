@@ -21,6 +21,18 @@ static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| 
     for (word, others) in rows(SYNONYMS).filter_map(|row| row.split_once('\t')) {
         words.entry(Language::English.stem(word)).or_default().extend(others.split(',').map(str::trim));
     }
+    // What one foreign word stands for means about the same.
+    for row in rows(TRANSLATIONS).skip(1) {
+        let group: Vec<&str> = row.split('\t').next().unwrap_or_default().split('|').map(str::trim).collect();
+        for word in &group {
+            let known = words.entry(Language::English.stem(word)).or_default();
+            for other in &group {
+                if other != word && !known.contains(other) {
+                    known.push(other);
+                }
+            }
+        }
+    }
     words
 });
 

@@ -1,5 +1,6 @@
 //! A ranked place in code or history that answers a goal.
 
+use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// A place that answers a goal, with the reason why it is shown.
@@ -68,11 +69,46 @@ pub struct Findings {
     /// A bound of the search cut it before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// Part of an exploration: a client that shows one message of it leaves this one out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_exploration: bool,
+}
+
+/// Findings that the text of a message lists; the rest is in its data.
+const LISTED: usize = 5;
+
+impl Findings {
+    /// Returns the message that tells of them, in Markdown: `**Found:**` and up to five lines, or what to try instead.
+    pub fn message(&self, question: &str) -> String {
+        if self.findings.is_empty() {
+            let hint = self.hint.as_deref().unwrap_or("other words");
+            return format!("**Found:** nothing for “{}”; try {hint}.", one_line(question));
+        }
+        let mut text = "**Found:**".to_owned();
+        for finding in self.findings.iter().take(LISTED) {
+            let symbol = finding.symbol.as_ref().map(|symbol| format!(" {symbol}")).unwrap_or_default();
+            text.push_str(&format!("\n- `{}`{symbol}: {}", finding.citation(), finding.why));
+        }
+        text
+    }
 }
 
 impl Finding {
     /// Bytes of an excerpt.
     pub const EXCERPT_BYTES: usize = 4096;
+
+    /// Returns the names out of the code that the reason quotes, the most telling first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.why.split('`').skip(1).step_by(2)
+    }
+
+    /// Returns the path of a place in the code.
+    pub fn path(&self) -> Option<&str> {
+        match &self.place {
+            Place::File { path } => Some(path),
+            Place::Session { .. } => None,
+        }
+    }
 
     /// Returns the place in one line: `src/net.rs:12-40`, or `codex session 1234:7`.
     pub fn citation(&self) -> String {
@@ -85,5 +121,40 @@ impl Finding {
             Place::File { path } => format!("{path}:{lines}"),
             Place::Session { provider, session_id } => format!("{provider} session {session_id}:{lines}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(path: &str, why: &str) -> Finding {
+        Finding {
+            kind: FindingKind::Definition,
+            place: Place::File { path: path.to_owned() },
+            start: 12,
+            end: 40,
+            excerpt: String::new(),
+            symbol: Some("Policy".to_owned()),
+            score: 1.0,
+            why: why.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_message_lists_five_places_or_says_what_to_try() {
+        let mut findings = Findings::default();
+        let nothing = findings.message("Where is\nit?");
+        assert_eq!(nothing, "**Found:** nothing for “Where is it?”; try other words.");
+        findings.findings = vec![finding("src/redirect.rs", "defines `Policy`"); 6];
+        let text = findings.message("Where?");
+        assert_eq!(text.lines().count(), 6);
+        assert!(text.ends_with("\n- `src/redirect.rs:12-40` Policy: defines `Policy`"), "{text}");
+    }
+
+    #[test]
+    fn names_are_what_the_reason_quotes() {
+        let finding = finding("a", "defines `Policy`; has `max`, `tls` for “encryption”");
+        assert_eq!(finding.names().collect::<Vec<_>>(), ["Policy", "max", "tls"]);
     }
 }

@@ -38,8 +38,10 @@ pub(super) fn join(open: &mut Folded, next: &Folded) -> bool {
     let is_joined = match (unwrap(&mut open.update), scoped(&next.update)) {
         ((scope, SessionUpdate::AgentMessage(known)), (other, SessionUpdate::AgentMessage(more))) => {
             let is_same = scope == other && known.message_id == more.message_id && known.late == more.late;
-            // What ends a turn stands for itself.
-            let goes_on = is_same && !known.ends_turn() && known.text.len() + more.text.len() <= TEXT;
+            // What ends a turn stands for itself, and so does a list of findings.
+            let lists = known.findings.is_some() || more.findings.is_some();
+            let goes_on =
+                is_same && !lists && !known.ends_turn() && known.text.len() + more.text.len() <= TEXT;
             if goes_on {
                 known.text.push_str(&more.text);
                 known.summary.clone_from(&more.summary);

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Measure whether `openagents find` finds the right places, and how fast.
+
+usage: bench_answers.py OPENAGENTS LOCALISE WORK
+
+OPENAGENTS is the program, LOCALISE the folder with the measure (fetch.py, score.py, baselines.py, cases.tsv), WORK a
+folder for the trees and the predictions. Two sets are measured: the measure's own ten projects, and the twelve of
+tests/answers, which nothing was made from. Every question runs in a new process; files are in the page cache.
+"""
+import csv, json, os, resource, statistics, subprocess, sys, time
+
+here = os.path.dirname(os.path.abspath(__file__))
+ours = os.path.join(here, "..", "tests", "answers")
+# The ranking's weights were tuned on these five of the ten, and on tests/answers; the other five only check them.
+TUNED = "scrapy/scrapy,fastify/fastify,tmux/tmux,sharkdp/bat,webpack/webpack"
+CHECKED = "redis/redis-py,ReactiveX/rxjs,tokio-rs/axum,clap-rs/clap,labstack/echo"
+
+
+def rows(path):
+    with open(path, encoding="utf-8", newline="") as f:
+        return list(csv.DictReader(f, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def fetch(localise, trees, cases, packages):
+    missing = [p["repo"] for p in rows(packages) if not os.path.isdir(os.path.join(trees, p["repo"].replace("/", "__")))]
+    if missing:
+        subprocess.run([sys.executable, os.path.join(localise, "fetch.py"), trees, "--cases", cases, "--packages", packages], check=True)
+
+
+def predict(program, trees, cases, out):
+    """Returns the seconds of each question."""
+    environment = dict(os.environ, OPENAGENTS_HOME=os.path.join(trees, ".home"))
+    seconds = []
+    with open(out, "w", encoding="utf-8") as sink:
+        for case in rows(cases):
+            tree = os.path.join(trees, case["repo"].replace("/", "__"))
+            begun = time.perf_counter()
+            done = subprocess.run([program, "find", case["goal"], tree, "--json"], capture_output=True, text=True, env=environment, check=True)
+            took = time.perf_counter() - begun
+            found = [f for f in json.loads(done.stdout)["findings"] if "path" in f]
+            spans = [{"file": f["path"], "start": f["start"], "end": f["end"]} for f in found]
+            files = list(dict.fromkeys(f["path"] for f in found))
+            sink.write(json.dumps({"id": case["id"], "files": files, "spans": spans, "seconds": round(took, 4)}) + "\n")
+            seconds.append(took)
+    return seconds
+
+
+def score(localise, predictions, cases, repos=None):
+    command = [sys.executable, os.path.join(localise, "score.py"), predictions, "--cases", cases, "--json"]
+    done = subprocess.run(command + (["--repos", repos] if repos else []), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def show(name, scores):
+    for style in ("question", "subject", "question-* (other languages)"):
+        if style in scores:
+            s = scores[style]
+            print(f"{name:<34}{style:<30}{s['n']:>5}{s['recall@5']:>10.3f}{s['MRR']:>8.3f}{s['span hit']:>8.3f}")
+
+
+def large_tree(program, work):
+    """80,000 small files, and ripgrep with the same words beside it."""
+    root = os.path.join(work, "large")
+    if not os.path.isdir(root):
+        for n in range(80_000):
+            folder = os.path.join(root, f"m{n // 2000}", f"p{n // 100 % 20}")
+            if n % 100 == 0:
+                os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, f"f{n}.rs"), "w", encoding="utf-8") as f:
+                f.write(f"//! Part {n}.\n" + "".join(f"pub fn step_{n}_{k}(value: u64) -> u64 {{\n    value * {k} + {n}\n}}\n\n" for k in range(8)))
+                if n % 4000 == 7:
+                    f.write("/// Follows a redirect.\npub fn follow_redirect(policy: u8) -> u8 {\n    policy\n}\n")
+    question = "Where are redirects followed by the policy?"
+    ours = timed([program, "find", question, root, "--json"])
+    peer = timed(["rg", "--count-matches", "--ignore-case", "redirect|follow|policy", root])
+    print(f"\n80,000 files: find {ours:.2f} s, rg with the same words {peer:.2f} s ({ours / peer:.1f}x)")
+
+
+def timed(command):
+    runs = []
+    for _ in range(4):
+        begun = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        runs.append(time.perf_counter() - begun)
+    return statistics.median(runs[1:])
+
+
+def main():
+    program, localise, work = (os.path.abspath(a) for a in sys.argv[1:4])
+    trees, out = os.path.join(work, "trees"), os.path.join(work, "out")
+    os.makedirs(out, exist_ok=True)
+    first = os.path.join(localise, "cases.tsv")
+    second = os.path.join(ours, "cases.tsv")
+    fetch(localise, trees, first, os.path.join(localise, "packages.tsv"))
+    fetch(localise, trees, second, os.path.join(ours, "packages.tsv"))
+    for which in ("all", "code"):
+        subprocess.run([sys.executable, os.path.join(localise, "baselines.py"), trees, out, "--files", which], check=True, stderr=subprocess.DEVNULL)
+    predict(program, trees, first, os.path.join(out, "warm.jsonl"))
+    seconds = sorted(predict(program, trees, first, os.path.join(out, "find.jsonl")))
+    predict(program, trees, second, os.path.join(out, "second.jsonl"))
+    print(f"\n{'':<34}{'style':<30}{'n':>5}{'recall@5':>10}{'MRR':>8}{'spans':>8}")
+    show("find", score(localise, os.path.join(out, "find.jsonl"), first))
+    show("find, five tuned projects", score(localise, os.path.join(out, "find.jsonl"), first, TUNED))
+    show("find, five others", score(localise, os.path.join(out, "find.jsonl"), first, CHECKED))
+    show("find, twelve more projects", score(localise, os.path.join(out, "second.jsonl"), second))
+    for which in ("all", "code"):
+        for name in ("bm25-files", "bm25-chunks", "rg"):
+            show(f"{name}, {which} files", score(localise, os.path.join(out, f"{name}-{which}.jsonl"), first))
+    # Children only: the largest of all that ran, of which the questions are the largest.
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    rg = [json.loads(line)["seconds"] for line in open(os.path.join(out, "rg-all.jsonl"), encoding="utf-8")]
+    print(f"\nfrom goal to findings: median {statistics.median(seconds):.3f} s, p95 {seconds[len(seconds) * 95 // 100]:.3f} s, "
+          f"rg with the same words: median {statistics.median(rg):.3f} s; largest process, baselines included: {memory:.0f} MB")
+    large_tree(program, work)
+
+
+if __name__ == "__main__":
+    main()
