@@ -154,7 +154,10 @@ fn reads_what_happened_once() {
                 .map(|f| format!("{}{}", f.path, if f.edited { "*" } else { "" }))
                 .collect();
             let text = event.text.replace('\n', "⏎");
-            lines.push(format!("{} {}{name}{marks}: {text} {files:?}", event.line, event.kind.as_str()));
+            let command = event.action.command.map(|command| format!(" $ {command}")).unwrap_or_default();
+            let outcome = event.action.outcome.map(|outcome| format!(" {outcome:?}")).unwrap_or_default();
+            let kind = event.kind.as_str();
+            lines.push(format!("{} {kind}{name}{marks}: {text} {files:?}{command}{outcome}", event.line));
             ControlFlow::Continue(())
         });
         let end = end.unwrap();
@@ -163,6 +166,32 @@ fn reads_what_happened_once() {
         }
     }
     insta::assert_snapshot!("events", lines.join("\n"));
+}
+
+#[test]
+fn the_lines_of_a_tail_keep_their_numbers() {
+    let folders = Folders::empty();
+    let mut log = parent_and_head(10, "First");
+    for turn in 0..100 {
+        let line = json!({"timestamp": "2026-01-01T00:00:02.000Z", "type": "event_msg", "payload": {
+            "type": "agent_message", "message": format!("{turn}")}});
+        log.push_str(&format!("{line}\n"));
+    }
+    folders.write(&format!("codex/sessions/2026/01/01/{}", codex_name(900)), &log, 0);
+    let history = folders.history();
+    let row = history.find(&codex_id(900), None).unwrap();
+    let mut read = vec![];
+    let span = Span { bytes: 1000, tail_bytes: 1000, ..Span::default() };
+    let end = history.read(&row, span, &budget(), &mut |event| {
+        read.push((event.line, event.text));
+        ControlFlow::Continue(())
+    });
+    assert!(end.unwrap().capped);
+    assert_eq!(read[0], (3, "First".into()));
+    assert_eq!(read.last(), Some(&(103, "99".into())));
+    let turns = read[1..].iter().filter(|(line, text)| *line == text.parse::<u64>().unwrap() + 4);
+    assert_eq!(turns.count(), read.len() - 1);
+    assert!(read.len() < 50, "the middle is left out");
 }
 
 fn parent_and_head(large: usize, prompt: &str) -> String {

@@ -115,7 +115,7 @@ impl Tool for SessionRead {
         let end = context
             .history
             .read(&transcript, span, &budget, &mut |event| {
-                if matches!(event.kind, EventKind::Title(_)) {
+                if !event.kind.is_conversation() {
                     return ControlFlow::Continue(());
                 }
                 total += 1;

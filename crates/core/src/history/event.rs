@@ -1,5 +1,7 @@
 //! What happened in a transcript, one thing at a time.
 
+use super::Action;
+
 /// Something that a line of a transcript says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
@@ -13,6 +15,8 @@ pub struct Event {
     pub text: String,
     /// Paths as recorded, absolute or relative to the session's directory.
     pub files: Vec<TouchedFile>,
+    /// The command, its end, or the task list; empty for anything but tools.
+    pub action: Action,
     /// A sub-agent did it.
     pub sidechain: bool,
     /// The line was copied from the session that this one continues.
@@ -48,11 +52,18 @@ pub enum EventKind {
     ToolResult,
     /// Files changed; the call that did it is another event.
     FileChange,
+    /// A command ended: see [`Event::action`]. It has no text; its call and its output are other events.
+    CommandEnd,
     /// A title that the agent or a person gave the session.
     Title(TitleRank),
 }
 
 impl EventKind {
+    /// Returns whether it is part of the conversation. Titles and ends of commands are notes beside it.
+    pub fn is_conversation(&self) -> bool {
+        !matches!(self, Self::Title(_) | Self::CommandEnd)
+    }
+
     /// Returns the word for this kind in results of `session.read`.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -62,6 +73,7 @@ impl EventKind {
             Self::ToolCall { .. } => "tool_use",
             Self::ToolResult => "tool_result",
             Self::FileChange => "file_change",
+            Self::CommandEnd => "command_end",
             Self::Title(_) => "title",
         }
     }

@@ -80,6 +80,11 @@ impl<R: Read> Lines<R> {
         self.offset
     }
 
+    /// Returns how many lines were passed so far.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Gives the reader back; what was buffered is lost.
     pub(crate) fn into_reader(self) -> R {
         self.reader

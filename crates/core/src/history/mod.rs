@@ -3,6 +3,7 @@
 //! One foreign format is one folder behind `source::Source`. Readers never fail on a bad line: they skip it,
 //! count it and say so. Nothing is ever written into these folders.
 
+mod action;
 mod claude;
 mod codex;
 mod digest;
@@ -24,6 +25,7 @@ mod transcript;
 mod workspaces;
 mod worktree;
 
+pub use action::{Action, Outcome, Task, TaskChange};
 pub use event::{Event, EventKind, TitleRank, TouchedFile};
 pub use index::{FileStamp, MemoryIndex, TranscriptIndex};
 pub use read::{ReadEnd, Span};

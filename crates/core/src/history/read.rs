@@ -15,6 +15,10 @@ use std::{
     sync::OnceLock,
 };
 
+/// Between the start and the end of a log, lines are counted up to so many bytes.
+const COUNTED_BYTES: u64 = 64 << 20;
+const COUNT_CHUNK: usize = 256 << 10;
+
 /// Which part of a transcript is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -24,7 +28,8 @@ pub struct Span {
     pub to_line: u64,
     /// Bytes read from the first line on.
     pub bytes: u64,
-    /// Bytes read of the end where `bytes` is not enough; their lines are numbered 0, since nobody counted.
+    /// Bytes read of the end where `bytes` is not enough. The lines in between are counted, not read; beyond
+    /// 64 MiB not even that, and the lines of the end are numbered 0.
     pub tail_bytes: u64,
     /// Longer lines are passed over; in bytes.
     pub line_bytes: usize,
@@ -87,13 +92,15 @@ impl History {
         reading.finish(lines.extent());
         if reading.end.capped
             && span.tail_bytes > 0
-            && let position = lines.position()
+            && let (position, consumed) = (lines.position(), lines.number())
             && let OpenLog::Plain(mut log) = lines.into_reader()
         {
             let end = log.seek(SeekFrom::End(0))?;
             let from = position.max(end.saturating_sub(span.tail_bytes));
+            log.seek(SeekFrom::Start(position))?;
+            let before = line_ends(&mut log, from - position, budget)?.map(|ends| consumed + ends);
             log.seek(SeekFrom::Start(from))?;
-            reading.tail(log, from == position, span, budget)?;
+            reading.tail(log, before, from == position, span, budget)?;
         }
         Ok(reading.end)
     }
@@ -138,11 +145,20 @@ impl Reading<'_> {
         ControlFlow::Continue(())
     }
 
-    fn tail(&mut self, log: impl Read, at_line: bool, span: Span, budget: &Budget) -> io::Result<()> {
+    /// Reads the end of a log, in front of which there are `before` lines.
+    fn tail(
+        &mut self,
+        log: impl Read,
+        before: Option<u64>,
+        at_line: bool,
+        span: Span,
+        budget: &Budget,
+    ) -> io::Result<()> {
         let mut lines = Lines::new(log, span.line_bytes, span.tail_bytes.saturating_mul(2));
         let mut torn = !at_line;
         while let Some(line) = lines.next(budget)? {
-            if !std::mem::take(&mut torn) && self.line(line.bytes, 0, line.complete).is_break() {
+            let number = before.map_or(0, |before| before + line.number);
+            if !std::mem::take(&mut torn) && self.line(line.bytes, number, line.complete).is_break() {
                 break;
             }
         }
@@ -155,4 +171,26 @@ impl Reading<'_> {
         self.end.capped |= extent.capped;
         self.end.stopped |= extent.stopped;
     }
+}
+
+/// Counts the line ends in the next `bytes` of a log; `None` where that would take too long.
+fn line_ends(log: &mut impl Read, bytes: u64, budget: &Budget) -> io::Result<Option<u64>> {
+    if bytes > COUNTED_BYTES {
+        return Ok(None);
+    }
+    let mut buffer = vec![0; usize::try_from(bytes).unwrap_or(COUNT_CHUNK).min(COUNT_CHUNK)];
+    let (mut left, mut ends) = (bytes, 0);
+    while left > 0 && !budget.spent() {
+        let wanted = buffer.len().min(usize::try_from(left).unwrap_or(COUNT_CHUNK));
+        let read = match log.read(&mut buffer[..wanted]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if read == 0 {
+            break;
+        }
+        ends += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
+        left -= read as u64;
+    }
+    Ok((left == 0).then_some(ends))
 }

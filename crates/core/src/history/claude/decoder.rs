@@ -3,7 +3,7 @@
 
 use super::{
     super::{
-        Event, EventKind, TitleRank, TouchedFile,
+        Action, Event, EventKind, Outcome, TitleRank, TouchedFile, action,
         event::Decoded,
         json::Node,
         source::{Decoder, millis},
@@ -27,6 +27,7 @@ impl Decoder for ClaudeDecoder {
             kind,
             text,
             files: vec![],
+            action: Action::default(),
             sidechain: node.flag("isSidechain"),
             copied: false,
             origin: node.text("uuid").map(line::hash),
@@ -43,6 +44,7 @@ impl Decoder for ClaudeDecoder {
                     let text = block.get("content").map(joined).unwrap_or_default();
                     let mut event = make(EventKind::ToolResult, text);
                     event.files = result_file(&node);
+                    event.action = ended(block, &event.text);
                     events.push(event);
                 }
             }
@@ -64,9 +66,11 @@ impl Decoder for ClaudeDecoder {
                             let name = block.text("name").unwrap_or("tool").to_owned();
                             let input = block.get("input");
                             let files = touched(&name, input);
+                            let acted = action::of_call(&name, block.text("id"), input);
                             let text = input.map(joined).unwrap_or_default();
                             let mut event = make(EventKind::ToolCall { name }, text);
                             event.files = files;
+                            event.action = acted;
                             events.push(event);
                         }
                         _ => {}
@@ -97,6 +101,17 @@ fn touched(tool: &str, input: Option<&Node<'_>>) -> Vec<TouchedFile> {
 fn result_file(node: &Node<'_>) -> Vec<TouchedFile> {
     let path = node.get("toolUseResult").and_then(|result| result.text("filePath"));
     path.map(|path| TouchedFile { path: path.to_owned(), edited: true }).into_iter().collect()
+}
+
+/// Reads how a call ended. Claude Code writes an exit code only when it is not 0.
+fn ended(block: &Node<'_>, text: &str) -> Action {
+    let outcome = match action::exit_code(text) {
+        Some(code) if block.flag("is_error") => Some(Outcome::Exit(code)),
+        _ if block.flag("is_error") => Some(Outcome::NotRun),
+        _ if text.starts_with("Command running in background") => None,
+        _ => Some(Outcome::Exit(0)),
+    };
+    Action { call: block.text("tool_use_id").map(str::to_owned), outcome, ..Action::default() }
 }
 
 fn joined(node: &Node<'_>) -> String {

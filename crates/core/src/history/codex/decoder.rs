@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        Event, EventKind, TitleRank, TouchedFile,
+        Action, Event, EventKind, TitleRank, TouchedFile,
         event::Decoded,
         json::Node,
         lines,
@@ -114,6 +114,7 @@ impl Decoder for CodexDecoder {
         let Some(node) = Node::parse_object(bytes) else { return Decoded::Bad };
         let streams = self.streams;
         let mut touched = Vec::new();
+        let mut acted = Action::default();
         let (kind, text) = match record::item(&node) {
             Item::User { stream, blocks, images } if stream == streams.user => {
                 let text = title::prompt(blocks);
@@ -124,11 +125,19 @@ impl Decoder for CodexDecoder {
             }
             Item::Assistant { stream, text } if stream == streams.assistant => (EventKind::Assistant, text),
             Item::Thinking { stream, text } if stream == streams.thinking => (EventKind::Thinking, text),
-            Item::Call { stream, name, text, files } if stream == streams.call => {
-                touched = files;
+            Item::Call { stream, name, text, files, action } if stream == streams.call => {
+                (touched, acted) = (files, action);
                 (EventKind::ToolCall { name: name.to_owned() }, text)
             }
-            Item::Output(text) => (EventKind::ToolResult, text),
+            // Completed items tell of every command, also of those inside a script that a response item holds.
+            Item::Call { action, .. } | Item::CommandEnd(action) if action.outcome.is_some() => {
+                acted = action;
+                (EventKind::CommandEnd, String::new())
+            }
+            Item::Output { text, action } => {
+                acted = action;
+                (EventKind::ToolResult, text)
+            }
             Item::Files(files) => {
                 let text = files.join("\n");
                 touched = files;
@@ -137,7 +146,7 @@ impl Decoder for CodexDecoder {
             Item::Name(name) => (EventKind::Title(TitleRank::Person), name.to_owned()),
             _ => return Decoded::Good,
         };
-        if text.is_empty() && !matches!(kind, EventKind::ToolCall { .. }) {
+        if text.is_empty() && !matches!(kind, EventKind::ToolCall { .. } | EventKind::CommandEnd) {
             return Decoded::Good;
         }
         events.push(Event {
@@ -146,6 +155,7 @@ impl Decoder for CodexDecoder {
             kind,
             text,
             files: touched.into_iter().map(|path| TouchedFile { path, edited: true }).collect(),
+            action: acted,
             sidechain: false,
             copied: number < self.own_from,
             origin: None,

@@ -4,7 +4,11 @@
 //! since about 0.149 the same with an `ordinal`, where turns come as `item_completed`.
 
 use super::{
-    super::{json::Node, source::millis},
+    super::{
+        action::{self, Action, Outcome},
+        json::Node,
+        source::millis,
+    },
     patch,
 };
 
@@ -34,9 +38,11 @@ pub(super) enum Item<'a> {
     /// The agent's visible reasoning.
     Thinking { stream: Stream, text: String },
     /// A tool call; commands that only an `item_completed` tells of come in that stream.
-    Call { stream: Stream, name: &'a str, text: String, files: Vec<String> },
+    Call { stream: Stream, name: &'a str, text: String, files: Vec<String>, action: Action },
     /// What a tool gave back.
-    Output(String),
+    Output { text: String, action: Action },
+    /// A command ended; the call may be in another stream.
+    CommandEnd(Action),
     /// Files that a patch changed.
     Files(Vec<String>),
     /// All tokens used so far.
@@ -99,6 +105,7 @@ fn event<'a>(payload: &'a Node<'a>) -> Item<'a> {
             info.and_then(|usage| usage.count("total_tokens")).map_or(Item::Other, Item::Tokens)
         }
         "patch_apply_end" => changed(payload),
+        "exec_command_end" => Item::CommandEnd(executed(payload, payload.text("call_id"))),
         "thread_name_updated" => {
             payload.text("thread_name").or(payload.text("name")).map_or(Item::Other, Item::Name)
         }
@@ -125,14 +132,21 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
         }
         "Plan" => Item::Assistant { stream, text: item.text("text").unwrap_or_default().to_owned() },
         "FileChange" => changed(item),
-        "CommandExecution" => call(stream, "shell", item.get("command")),
-        "McpToolCall" => call(stream, item.text("tool").unwrap_or("mcp"), item.get("arguments")),
+        "CommandExecution" => {
+            let text = item.get("command").map(flattened).unwrap_or_default();
+            let action = executed(item, item.text("id"));
+            Item::Call { stream, name: "shell", text, files: vec![], action }
+        }
+        "McpToolCall" => {
+            call(stream, item.text("tool").unwrap_or("mcp"), item.text("id"), item.get("arguments"))
+        }
         _ => Item::Other,
     }
 }
 
 fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
     let stream = Stream::Response;
+    let id = payload.text("call_id");
     match payload.text("type").unwrap_or_default() {
         "message" => match payload.text("role").unwrap_or_default() {
             "user" => user(stream, payload.get("content")),
@@ -140,16 +154,20 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
             _ => Item::Other,
         },
         "reasoning" => Item::Thinking { stream, text: joined(payload.get("summary")) },
-        "function_call" => call(stream, payload.text("name").unwrap_or("function"), payload.get("arguments")),
-        "custom_tool_call" => call(stream, payload.text("name").unwrap_or("tool"), payload.get("input")),
-        "local_shell_call" => {
-            call(stream, "local_shell", payload.get("action").and_then(|a| a.get("command")))
+        "function_call" => {
+            call(stream, payload.text("name").unwrap_or("function"), id, payload.get("arguments"))
         }
-        "web_search_call" => call(stream, "web_search", payload.get("action")),
-        "tool_search_call" => call(stream, "tool_search", payload.get("arguments")),
+        "custom_tool_call" => call(stream, payload.text("name").unwrap_or("tool"), id, payload.get("input")),
+        "local_shell_call" => {
+            call(stream, "local_shell", id, payload.get("action").and_then(|a| a.get("command")))
+        }
+        "web_search_call" => call(stream, "web_search", id, payload.get("action")),
+        "tool_search_call" => call(stream, "tool_search", id, payload.get("arguments")),
         "function_call_output" | "custom_tool_call_output" => {
-            let output = payload.get("output");
-            Item::Output(output.map(flattened).unwrap_or_default())
+            let text = payload.get("output").map(flattened).unwrap_or_default();
+            let outcome = action::exit_code(&text).map(Outcome::Exit);
+            let action = Action { call: id.map(str::to_owned), outcome, ..Action::default() };
+            Item::Output { text, action }
         }
         _ => Item::Other,
     }
@@ -205,12 +223,27 @@ fn flattened(node: &Node<'_>) -> String {
     joined
 }
 
-fn call<'a>(stream: Stream, name: &'a str, input: Option<&Node<'_>>) -> Item<'a> {
+fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, input: Option<&Node<'_>>) -> Item<'a> {
     let text = input.map(flattened).unwrap_or_default();
     let mut files = Vec::new();
     // Arguments are JSON in a text; a patch inside is escaped once more, which `patch` understands.
     patch::touched(&text, &mut files);
-    Item::Call { stream, name, text, files }
+    Item::Call { stream, name, text, files, action: action::of_call(name, id, input) }
+}
+
+/// Reads a command that ran to its end.
+fn executed(node: &Node<'_>, id: Option<&str>) -> Action {
+    let code = match node.get("exit_code") {
+        Some(Node::Number(code)) => Some(Outcome::Exit(*code as i32)),
+        _ => None,
+    };
+    let not_run = || (node.text("status") == Some("declined")).then_some(Outcome::NotRun);
+    Action {
+        call: id.map(str::to_owned),
+        command: action::command(node.get("command")),
+        outcome: code.or_else(not_run),
+        tasks: None,
+    }
 }
 
 fn changed<'a>(node: &Node<'_>) -> Item<'a> {
