@@ -25,6 +25,7 @@
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
 //! | 3 | `find` | places in code and history that answer a question |
+//! | 3 | `recall` | past sessions that answer a question |
 //! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `routing` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
@@ -49,6 +50,7 @@ pub mod history;
 mod isolated;
 pub mod model;
 pub mod plan;
+pub mod recall;
 pub mod repository;
 pub mod routing;
 pub mod survey;

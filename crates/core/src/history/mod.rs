@@ -8,6 +8,7 @@ mod claude;
 mod codex;
 mod digest;
 mod event;
+mod facts;
 mod file;
 mod index;
 mod intent;
@@ -35,6 +36,7 @@ pub use transcript::{Listing, Provider, Query, Transcript};
 pub use workspaces::RecentWorkspace;
 
 pub(crate) use digest::{Digest, Prompt};
+pub(crate) use facts::{Fact, Facts};
 pub(crate) use intent::{choose, of_title, sentence};
 pub(crate) use worktree::{Territory, real};
 

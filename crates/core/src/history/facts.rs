@@ -1,0 +1,192 @@
+//! The facts of one transcript: files touched, commands run, what the agent said and left undone, each with its line.
+
+use super::{Event, EventKind, Outcome, Task, TaskChange};
+
+/// Kept of what an agent said, in bytes; the reason for something stands near the beginning.
+const MESSAGE_BYTES: usize = 2 << 10;
+/// Messages kept of one transcript, the latest.
+const MESSAGES: usize = 100;
+/// Touched files and commands kept of one transcript, each.
+const ACTIONS: usize = 2000;
+/// Commands back from the end of one in which its call is looked for, where neither has an id of the other.
+const NEAR: usize = 8;
+
+/// Facts of one transcript, each in the order of its lines.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// Files that tools looked at or changed.
+    pub(crate) touched: Vec<Fact<Touched>>,
+    /// Commands that ran.
+    pub(crate) commands: Vec<Fact<Ran>>,
+    /// What the agent said.
+    pub(crate) messages: Vec<Fact<String>>,
+    /// The task list as the agent left it.
+    pub(crate) tasks: Option<Fact<Vec<Task>>>,
+    /// More happened than is kept.
+    pub(crate) cut: bool,
+}
+
+/// Something that a line of a log says.
+#[derive(Debug, Clone)]
+pub(crate) struct Fact<T> {
+    /// From 1; 0 when it is not known.
+    pub(crate) line: u64,
+    /// Milliseconds since the epoch.
+    pub(crate) at: Option<i64>,
+    /// See [`Event::origin`].
+    pub(crate) origin: Option<u64>,
+    /// What it says.
+    pub(crate) what: T,
+}
+
+impl<T> Fact<T> {
+    /// Returns what the same line says in other words.
+    pub(crate) fn of<U>(&self, what: U) -> Fact<U> {
+        Fact { line: self.line, at: self.at, origin: self.origin, what }
+    }
+}
+
+/// A file that a tool looked at or changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Touched {
+    /// As recorded.
+    pub(crate) path: String,
+    /// It was changed, not only read.
+    pub(crate) edited: bool,
+    call: Option<String>,
+}
+
+/// A command that ran.
+#[derive(Debug, Clone)]
+pub(crate) struct Ran {
+    /// Without the shell around it.
+    pub(crate) command: String,
+    /// Absent when the log does not tell.
+    pub(crate) exit_code: Option<i32>,
+    call: Option<String>,
+}
+
+impl Facts {
+    /// Adds what one event says beyond its prompt or title.
+    pub(crate) fn add(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Assistant if !event.sidechain => self.message(event),
+            EventKind::ToolCall { .. } => {
+                self.touched(event);
+                self.command(event);
+                if !event.sidechain
+                    && let Some(change) = &event.action.tasks
+                {
+                    self.task(event, change);
+                }
+            }
+            EventKind::FileChange => self.touched(event),
+            EventKind::ToolResult => {
+                let action = &event.action;
+                if let (Some(call), Some(outcome)) = (&action.call, action.outcome) {
+                    self.end(call, outcome);
+                }
+                if action.outcome == Some(Outcome::Exit(0)) || action.outcome.is_none() {
+                    self.touched(event);
+                }
+            }
+            EventKind::CommandEnd => self.late_command(event),
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, event: &Event) {
+        if self.messages.len() == MESSAGES {
+            self.messages.remove(0);
+            self.cut = true;
+        }
+        let end = event.text.floor_char_boundary(MESSAGE_BYTES);
+        self.messages.push(fact(event, event.text[..end].to_owned()));
+    }
+
+    fn touched(&mut self, event: &Event) {
+        for file in &event.files {
+            let call = event.action.call.clone();
+            // The result of an edit names its file once more.
+            let same = |known: &Fact<Touched>| {
+                known.what.path == file.path
+                    && known.what.edited == file.edited
+                    && (call.is_some() && known.what.call == call || event.kind == EventKind::FileChange)
+            };
+            if self.touched.iter().rev().take(NEAR).any(same) {
+                continue;
+            }
+            if self.touched.len() == ACTIONS {
+                self.cut = true;
+                return;
+            }
+            let touched = Touched { path: file.path.clone(), edited: file.edited, call };
+            self.touched.push(fact(event, touched));
+        }
+    }
+
+    fn command(&mut self, event: &Event) {
+        let action = &event.action;
+        let Some(command) = &action.command else { return };
+        let exit_code = match action.outcome {
+            Some(Outcome::NotRun) => return,
+            Some(Outcome::Exit(code)) => Some(code),
+            None => None,
+        };
+        if self.commands.len() == ACTIONS {
+            self.cut = true;
+            return;
+        }
+        let ran = Ran { command: command.clone(), exit_code, call: action.call.clone() };
+        self.commands.push(fact(event, ran));
+    }
+
+    /// Notes how a call ended; what was refused did not happen.
+    fn end(&mut self, call: &str, outcome: Outcome) {
+        let is_call = |other: &Option<String>| other.as_deref() == Some(call);
+        match self.commands.iter().rposition(|ran| is_call(&ran.what.call)) {
+            Some(at) => self.end_command(at, outcome),
+            None if outcome == Outcome::NotRun => self.touched.retain(|file| !is_call(&file.what.call)),
+            None => {}
+        }
+    }
+
+    fn end_command(&mut self, at: usize, outcome: Outcome) {
+        match outcome {
+            Outcome::Exit(code) => self.commands[at].what.exit_code = Some(code),
+            Outcome::NotRun => drop(self.commands.remove(at)),
+        }
+    }
+
+    /// Notes the end of a command whose call was recorded elsewhere, or only as a script that ran it.
+    fn late_command(&mut self, event: &Event) {
+        let action = &event.action;
+        let is_it = |ran: &Fact<Ran>| {
+            action.call.is_some() && ran.what.call == action.call
+                || ran.what.exit_code.is_none() && Some(&ran.what.command) == action.command.as_ref()
+        };
+        let from = self.commands.len().saturating_sub(NEAR);
+        match (self.commands[from..].iter().rposition(is_it), action.outcome) {
+            (Some(at), Some(outcome)) => self.end_command(from + at, outcome),
+            _ => self.command(event),
+        }
+    }
+
+    fn task(&mut self, event: &Event, change: &TaskChange) {
+        let mut tasks = self.tasks.take().map(|fact| fact.what).unwrap_or_default();
+        match change {
+            TaskChange::All(all) => tasks.clone_from(all),
+            TaskChange::Added(text) => tasks.push(Task { text: text.clone(), done: false }),
+            TaskChange::Marked { number, done } => {
+                if let Some(task) = number.checked_sub(1).and_then(|at| tasks.get_mut(at)) {
+                    task.done = *done;
+                }
+            }
+        }
+        self.tasks = Some(fact(event, tasks));
+    }
+}
+
+fn fact<T>(event: &Event, what: T) -> Fact<T> {
+    Fact { line: event.line, at: event.timestamp, origin: event.origin, what }
+}

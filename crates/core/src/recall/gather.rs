@@ -1,0 +1,302 @@
+//! Reads the sessions of a workspace and keeps of each what a question may be about.
+
+use super::{
+    cues::{BUILDS, Cue, REASONS, TESTS},
+    hits::Hits,
+    question::Question,
+    scope::Places,
+};
+use crate::{
+    budget::Budget,
+    history::{Digest, Fact, History, Query, Territory, Transcript},
+    text::cut_at_word,
+};
+use std::{
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// More threads would slow down the agents that work beside us.
+const THREADS: usize = 2;
+/// Sessions read for one question, the newest.
+const SESSIONS: usize = 400;
+/// Sessions read where nothing tells them apart but their time.
+const ALIKE: usize = 40;
+/// Bytes of their logs, all together.
+const BYTES: u64 = 512 << 20;
+/// Characters kept of a prompt, an answer or a command.
+const TEXT_CHARS: usize = 200;
+
+/// The sessions of a workspace that a question may be about.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// Newest first; of those that hold nothing of what is asked for, only the number is kept.
+    pub(super) sessions: Vec<Session>,
+    /// How many were looked at.
+    pub(super) looked_at: usize,
+    /// A bound cut the search before its end.
+    pub(super) truncated: bool,
+}
+
+/// What is kept of one session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) row: Transcript,
+    /// Words of the question in its title or branch.
+    pub(super) title_hits: Hits,
+    /// In the order of the log; those of the question's time only.
+    pub(super) facts: Vec<Seen>,
+}
+
+/// One fact.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) kind: Kind,
+    /// From 1.
+    pub(super) line: u64,
+    /// Milliseconds since the epoch.
+    pub(super) at: Option<i64>,
+    /// Shared by copies of the line in other logs.
+    pub(super) origin: Option<u64>,
+    /// A path of the workspace, a command, or words on one line, shortened around the first match.
+    pub(super) text: String,
+    /// Words of the question that it holds.
+    pub(super) hits: Hits,
+    /// It is about a file that the question means.
+    pub(super) in_scope: bool,
+}
+
+/// What kind of fact it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// A person's words; `reason` says that they hold one.
+    Prompt { reason: bool },
+    /// The agent's words.
+    Answer { reason: bool, last: bool },
+    /// A file was changed.
+    Edited,
+    /// A file was looked at.
+    Read,
+    /// A command ran.
+    Ran { exit_code: Option<i32>, subject: Option<Cue> },
+    /// The agent left so many tasks of its list undone.
+    OpenTasks(usize),
+}
+
+/// Reads the sessions of a workspace, newest first, until a bound is reached.
+pub(super) fn gather(question: &Question, workspace: &Path, history: &History, budget: &Budget) -> Gathered {
+    let query = Query {
+        provider: question.agent,
+        workspace: Some(workspace.to_owned()),
+        since: question.window.as_ref().map(|window| window.from),
+        ..Query::default()
+    };
+    let listing = history.list(&query, budget);
+    let mut rows = listing.rows;
+    if let Some(window) = &question.window {
+        rows.retain(|row| row.created_at.is_none_or(|created| created < window.to));
+    }
+    let found = rows.len();
+    let mut bytes = 0;
+    // Of sessions that are all alike the newest are enough, except that few of them failed.
+    let alike = question.is_general() && question.window.is_none() && !question.asks(Cue::Failed);
+    let enough = alike && rows.len() > ALIKE;
+    rows.truncate(if enough { ALIKE } else { SESSIONS });
+    let found = if enough { rows.len() } else { found };
+    rows.retain(|row| {
+        bytes += std::fs::metadata(&row.file_path).map_or(0, |log| log.len());
+        bytes <= BYTES
+    });
+    let cut = rows.len() < found || listing.timed_out || listing.unread > 0;
+    let territory = Territory::of(workspace);
+    let sessions = read_all(question, rows, &territory, history, budget);
+    let looked_at = sessions.iter().filter(|session| session.is_some()).count();
+    let truncated = cut || budget.spent();
+    Gathered { sessions: sessions.into_iter().flatten().flatten().collect(), looked_at, truncated }
+}
+
+/// Returns for each row nothing where the budget was spent, and an empty session where there is nothing in it.
+fn read_all(
+    question: &Question,
+    rows: Vec<Transcript>,
+    territory: &Territory,
+    history: &History,
+    budget: &Budget,
+) -> Vec<Option<Option<Session>>> {
+    let next = AtomicUsize::new(0);
+    let pattern = question.pattern();
+    let done: Mutex<Vec<Option<Option<Session>>>> = Mutex::new(rows.iter().map(|_| None).collect());
+    let work = || {
+        let mut places = Places::new(territory);
+        while !budget.spent() {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(row) = rows.get(at) else { return };
+            let worth = !title_hits(question, row).is_empty()
+                || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
+            // A log that is gone says nothing.
+            let digest = if worth { history.digest_untitled(row, budget).ok() } else { None };
+            if budget.spent() {
+                return;
+            }
+            let session = digest.map(|digest| Session::new(question, row, digest, &mut places));
+            done.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(session);
+        }
+    };
+    if rows.len() < 2 {
+        work();
+    } else {
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(work);
+            }
+        });
+    }
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    fn new(question: &Question, row: &Transcript, digest: Digest, places: &mut Places) -> Self {
+        let cwd = row.cwd.as_deref();
+        let Digest { prompts, facts, .. } = digest;
+        let mut look = Look { question, row, facts: Vec::new() };
+        for prompt in prompts {
+            let reason = has_reason(&prompt.text);
+            let fact =
+                Fact { line: prompt.line, at: prompt.at, origin: prompt.origin, what: prompt.text.as_str() };
+            look.words(Kind::Prompt { reason }, &fact);
+        }
+        let last = facts.messages.len().saturating_sub(1);
+        for (at, message) in facts.messages.iter().enumerate() {
+            let kind = Kind::Answer { reason: has_reason(&message.what), last: at == last };
+            look.words(kind, &message.of(message.what.as_str()));
+        }
+        for file in &facts.touched {
+            let kind = if file.what.edited { Kind::Edited } else { Kind::Read };
+            if let Some(path) = places.relative(&file.what.path, cwd) {
+                look.path(kind, &file.of(path));
+            }
+        }
+        for ran in &facts.commands {
+            let kind = Kind::Ran { exit_code: ran.what.exit_code, subject: subject(&ran.what.command) };
+            look.words(kind, &ran.of(ran.what.command.as_str()));
+        }
+        if let Some(tasks) = &facts.tasks {
+            let open: Vec<&str> =
+                tasks.what.iter().filter(|task| !task.done).map(|task| task.text.as_str()).collect();
+            if !open.is_empty() {
+                look.words(Kind::OpenTasks(open.len()), &tasks.of(open.join("; ").as_str()));
+            }
+        }
+        let mut facts = look.facts;
+        facts.sort_by_key(|fact| fact.line);
+        Self { row: row.clone(), title_hits: title_hits(question, row), facts }
+    }
+}
+
+fn title_hits(question: &Question, row: &Transcript) -> Hits {
+    let titled = [row.title.as_deref(), row.branch.as_deref()].into_iter().flatten();
+    titled.fold(Hits::default(), |hits, text| hits.or(Hits::of(&question.words, &text.to_lowercase()).0))
+}
+
+/// Looks at the facts of one session.
+struct Look<'a> {
+    question: &'a Question,
+    row: &'a Transcript,
+    facts: Vec<Seen>,
+}
+
+impl Look<'_> {
+    fn words(&mut self, kind: Kind, fact: &Fact<&str>) {
+        let lower = fact.what.to_lowercase();
+        let (hits, first) = Hits::of(&self.question.words, &lower);
+        let in_scope = self.question.scopes.iter().any(|scope| scope.is_named_in(&lower));
+        // Lower case may be longer or shorter, but hardly ever is.
+        self.add(kind, fact, shortened(fact.what, first.unwrap_or(0)), hits, in_scope);
+    }
+
+    fn path(&mut self, kind: Kind, fact: &Fact<String>) {
+        let hits = Hits::of(&self.question.words, &fact.what.to_lowercase()).0;
+        let in_scope = self.question.scopes.iter().any(|scope| scope.holds(&fact.what));
+        self.add(kind, fact, fact.what.clone(), hits, in_scope);
+    }
+
+    fn add<T>(&mut self, kind: Kind, fact: &Fact<T>, text: String, hits: Hits, in_scope: bool) {
+        let at = fact.at.unwrap_or(self.row.updated_at);
+        let in_time = self.question.window.as_ref().is_none_or(|window| window.holds(at));
+        // Without a line number a fact cannot be cited.
+        if in_time && fact.line > 0 {
+            let Fact { line, at, origin, .. } = *fact;
+            self.facts.push(Seen { kind, line, at, origin, text, hits, in_scope });
+        }
+    }
+}
+
+fn has_reason(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    REASONS.split('|').any(|reason| lower.contains(reason))
+}
+
+/// Returns what a command does: it may change the folder or set variables first.
+fn subject(command: &str) -> Option<Cue> {
+    let begins = |part: &str, with: &str| {
+        part.strip_prefix(with)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
+    };
+    command.split(['&', ';', '|', '\n']).find_map(|part| {
+        let words = part.split_whitespace();
+        let part: Vec<&str> = words.skip_while(|word| word.contains('=') && !word.starts_with('-')).collect();
+        let part = part.join(" ");
+        // `make test` is a test although `make` builds.
+        if TESTS.split('|').any(|with| begins(&part, with)) {
+            Some(Cue::Test)
+        } else {
+            BUILDS.split('|').any(|with| begins(&part, with)).then_some(Cue::Build)
+        }
+    })
+}
+
+/// Returns one line of a text, from shortly before a place in it.
+fn shortened(text: &str, place: usize) -> String {
+    let place = text.floor_char_boundary(place);
+    let before = text[..place].chars().rev().take(TEXT_CHARS / 3).map(char::len_utf8).sum::<usize>();
+    let mut from = place - before;
+    if from > 0 {
+        from += text[from..place].find(char::is_whitespace).map_or(0, |space| space + 1);
+    }
+    let line = text[from..].split_whitespace().take(TEXT_CHARS).collect::<Vec<_>>().join(" ");
+    let line = cut_at_word(&line, TEXT_CHARS);
+    if from > 0 { format!("…{line}") } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_build_or_test() {
+        for (command, expected) in [
+            ("cargo build --release", Some(Cue::Build)),
+            ("cd ui && npm run build", Some(Cue::Build)),
+            ("RUST_LOG=debug cargo test -p core", Some(Cue::Test)),
+            ("make test", Some(Cue::Test)),
+            ("make", Some(Cue::Build)),
+            ("makepkg", None),
+            ("ls src", None),
+        ] {
+            assert_eq!(subject(command), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn shows_the_line_around_a_match() {
+        assert_eq!(shortened("short text", 6), "short text");
+        let long = format!("{} needle {}", "before ".repeat(60), "after ".repeat(60));
+        let line = shortened(&long, long.find("needle").unwrap());
+        assert!(line.starts_with("…before") && line.contains("needle") && line.ends_with('…'), "{line}");
+        assert!(line.chars().count() <= TEXT_CHARS + 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! Answers questions about past sessions from the facts of their logs: what was changed, run, broken, left open, and
+//! why. No model and no network; every line names its session and the line of its log.
+
+mod cues;
+mod gather;
+mod hits;
+mod periods;
+mod question;
+mod rank;
+mod scope;
+mod tell;
+mod when;
+mod words;
+
+use crate::{budget::Budget, history::History, update::Finding};
+use gather::Kind;
+use jiff::Zoned;
+use std::{collections::HashMap, path::Path};
+
+/// Sessions in an answer.
+const FINDINGS: usize = 10;
+/// Files of those sessions.
+const FILES: usize = 200;
+
+/// What the history has to say about a question.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recall {
+    /// Sessions, best first, at most ten. Unlike those of a whole answer their scores are not relative: 1 is a session
+    /// that has all that was asked for, and a question that may be about code gives at most 0.6.
+    pub findings: Vec<Finding>,
+    /// Files of those sessions, best first.
+    pub files: Vec<SessionFile>,
+    /// A bound cut the search before its end.
+    pub truncated: bool,
+}
+
+/// A file that a session of [`Recall::findings`] touched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionFile {
+    /// Relative to the workspace, with `/`; also where another worktree was worked in.
+    pub path: String,
+    /// It was changed, not only read.
+    pub edited: bool,
+    /// Title of the session.
+    pub session: Option<String>,
+    /// Score of the session.
+    pub score: f32,
+}
+
+/// Finds the past sessions of `workspace` that answer `question`. Hidden ones and those of sub-agents are left out.
+///
+/// `now` gives the time zone and what `yesterday` is. A question that no session matches gives nothing.
+pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, budget: &Budget) -> Recall {
+    let question = question::Question::new(question, now);
+    if question.certainty == cues::OPEN && question.is_general() {
+        return Recall::default();
+    }
+    let gathered = gather::gather(&question, workspace, history, budget);
+    let mut ranked = rank::rank(&question, &gathered);
+    ranked.truncate(FINDINGS);
+    Recall {
+        findings: ranked.iter().filter_map(|session| tell::finding(&question, session, now)).collect(),
+        files: files(&ranked),
+        truncated: gathered.truncated,
+    }
+}
+
+fn files(ranked: &[rank::Ranked<'_>]) -> Vec<SessionFile> {
+    let mut files: Vec<SessionFile> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for found in ranked {
+        for fact in &found.session.facts {
+            let edited = match fact.kind {
+                Kind::Edited => true,
+                Kind::Read => false,
+                _ => continue,
+            };
+            if let Some(at) = places.get(fact.text.as_str()) {
+                files[*at].edited |= edited;
+            } else if files.len() < FILES {
+                places.insert(&fact.text, files.len());
+                let session = found.session.row.title.clone();
+                files.push(SessionFile { path: fact.text.clone(), edited, session, score: found.score });
+            }
+        }
+    }
+    files
+}

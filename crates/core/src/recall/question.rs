@@ -1,0 +1,276 @@
+//! What a question asks of the history: whose sessions, when, which files, which facts, and about what.
+
+use super::{
+    cues::{self, AGENTS, CUES, Cue},
+    scope::Scope,
+    when::{self, Window},
+    words::{self, Word},
+};
+use crate::{history::Provider, terms::Language};
+use jiff::Zoned;
+use regex::{Regex, bytes};
+use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
+
+/// A question, taken apart. Nothing in it refuses: what is not understood is a word to look for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Question {
+    /// Only sessions of this agent.
+    pub(super) agent: Option<Provider>,
+    /// Only what happened then.
+    pub(super) window: Option<Window>,
+    /// Files that are meant.
+    pub(super) scopes: Vec<Scope>,
+    /// Which facts come first.
+    pub(super) cues: BTreeSet<Cue>,
+    /// How far it points at history: 0 code may be meant, 1 likely, 2 certain.
+    pub(super) certainty: u8,
+    /// What a session should hold.
+    pub(super) words: Vec<Word>,
+    /// Those of the words that are written like names, a bit each: a session without any of them is about another
+    /// thing.
+    pub(super) names: u64,
+}
+
+impl Question {
+    /// Takes a question apart; `now` gives the time zone as well.
+    pub(super) fn new(text: &str, now: &Zoned) -> Self {
+        let mut scopes = Vec::new();
+        let mut left = text.to_owned();
+        for found in path_like(text) {
+            if let Some(scope) = Scope::new(&text[found.clone()]) {
+                blank(&mut left, &found);
+                scopes.push(scope);
+            }
+        }
+        let mut left = normal(&left);
+        let window = when::find(&left, now);
+        if let Some(window) = &window {
+            blank(&mut left, &window.named);
+        }
+        let agent = AGENTS.iter().find_map(|(agent, names)| {
+            names.iter().find_map(|name| Some((*agent, when::whole(&left, name)?)))
+        });
+        let found = cues(&left);
+        let mut certainty = found.iter().map(|(_, certainty, _)| *certainty).max().unwrap_or_default();
+        let likely: BTreeSet<Cue> =
+            found.iter().filter(|(_, sure, _)| *sure > cues::OPEN).map(|(cue, ..)| *cue).collect();
+        if window.is_some() || likely.len() > 1 || (agent.is_some() && certainty > cues::OPEN) {
+            certainty = cues::CERTAIN;
+        }
+        let historical = certainty > cues::OPEN;
+        let mut cues: BTreeSet<Cue> = found.iter().map(|(cue, ..)| *cue).collect();
+        if historical {
+            if let Some((_, named)) = &agent {
+                blank(&mut left, named);
+            }
+            let acts = cues.contains(&Cue::Failed) || cues.contains(&Cue::Ran);
+            for (cue, _, range) in &found {
+                // What a command builds or tests is found by the command; else it is a word like any other.
+                if acts || !matches!(cue, Cue::Build | Cue::Test) {
+                    blank(&mut left, range);
+                }
+            }
+            if !acts {
+                cues.retain(|cue| !matches!(cue, Cue::Build | Cue::Test));
+            }
+        } else {
+            // The reason for code may be in a session, and nothing else that is asked of code.
+            cues.retain(|cue| *cue == Cue::Why);
+        }
+        let words = words::of(&left, Language::of(text));
+        let agent = agent.map(|(agent, _)| agent);
+        Self {
+            // An agent that code is asked about is a word like any other.
+            agent: agent.filter(|_| historical),
+            window,
+            scopes,
+            cues,
+            certainty,
+            names: names(text, &words),
+            words,
+        }
+    }
+
+    /// Returns whether a question asks for these facts.
+    pub(super) fn asks(&self, cue: Cue) -> bool {
+        self.cues.contains(&cue)
+    }
+
+    /// Returns what a raw log must match to be worth reading; `None` where any may be.
+    pub(super) fn pattern(&self) -> Option<bytes::Regex> {
+        let scopes: Option<Vec<&str>> = self.scopes.iter().map(Scope::literal).collect();
+        let literals = self.words.iter().flat_map(Word::stems).chain(scopes?);
+        // JSON may hold what is not ASCII in its escaped form.
+        let forms = literals.flat_map(|literal| [regex::escape(literal), regex::escape(&escaped(literal))]);
+        let forms: Vec<String> = forms.collect();
+        if forms.is_empty() {
+            return None;
+        }
+        bytes::RegexBuilder::new(&forms.join("|")).case_insensitive(true).build().ok()
+    }
+
+    /// Returns whether it names neither words nor files.
+    pub(super) fn is_general(&self) -> bool {
+        self.words.is_empty() && self.scopes.is_empty()
+    }
+}
+
+/// Finds cues; of those that overlap the longest counts, so that `did we last` is not also `last`.
+fn cues(text: &str) -> Vec<(Cue, u8, Range<usize>)> {
+    let mut found: Vec<(Cue, u8, Range<usize>)> = CUES
+        .iter()
+        .flat_map(|(cue, certainty, forms)| forms.split('|').map(move |form| (*cue, *certainty, form)))
+        .filter_map(|(cue, certainty, form)| Some((cue, certainty, matched(text, form)?)))
+        .collect();
+    found
+        .sort_by_key(|(_, certainty, range)| (std::cmp::Reverse(range.len()), std::cmp::Reverse(*certainty)));
+    let mut kept: Vec<(Cue, u8, Range<usize>)> = Vec::new();
+    for candidate in found {
+        let range = &candidate.2;
+        if !kept.iter().any(|(.., other)| range.start < other.end && other.start < range.end) {
+            kept.push(candidate);
+        }
+    }
+    kept
+}
+
+/// Finds the words that a question writes with a capital inside a sentence, or as code.
+fn names(text: &str, words: &[Word]) -> u64 {
+    let written = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let named = written.enumerate().filter(|(at, word)| {
+        let behind_first = word.chars().skip(1).any(|c| c.is_uppercase() || c == '_');
+        behind_first || (*at > 0 && word.chars().next().is_some_and(char::is_uppercase))
+    });
+    let named: BTreeSet<String> = named.map(|(_, word)| word.to_lowercase()).collect();
+    let bits = words.iter().take(u64::BITS as usize).enumerate();
+    bits.filter(|(_, word)| named.contains(&word.text)).fold(0, |names, (at, _)| names | 1 << at)
+}
+
+fn matched(text: &str, form: &str) -> Option<Range<usize>> {
+    let Some(stem) = form.strip_suffix('*') else { return when::whole(text, form) };
+    text.match_indices(stem).find_map(|(at, _)| {
+        if text[..at].ends_with(char::is_alphanumeric) {
+            return None;
+        }
+        let end = text[at..].find(|c: char| !c.is_alphanumeric()).map_or(text.len(), |end| at + end);
+        Some(at..end)
+    })
+}
+
+/// Returns a text in lower case that ends in a question mark: the last word of a Japanese question says whether it is
+/// about the past, and many questions lack the mark.
+fn normal(text: &str) -> String {
+    let end = |c: char| c.is_whitespace() || matches!(c, '?' | '？' | '.' | '。' | '!' | '！');
+    let mut normal = text.trim_end_matches(end).to_lowercase().replace('’', "'");
+    normal.push('?');
+    normal
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        if c.is_ascii() {
+            escaped.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    escaped
+}
+
+fn blank(text: &mut String, range: &Range<usize>) {
+    text.replace_range(range.clone(), &" ".repeat(range.len()));
+}
+
+/// Finds what looks like a path, a glob or the name of a file.
+fn path_like(text: &str) -> Vec<Range<usize>> {
+    static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"[A-Za-z0-9_.@~*{}\[\]-]*/[A-Za-z0-9_.@~*{}\[\]/,-]*|[A-Za-z0-9_-]+\.[A-Za-z][A-Za-z0-9]{0,5}\b",
+        )
+        .ok()
+    });
+    let Some(path) = PATH.as_ref() else { return vec![] };
+    path.find_iter(text)
+        .map(|found| {
+            let kept = found.as_str().trim_end_matches(['.', ',', '-']);
+            found.start()..found.start() + kept.len()
+        })
+        .filter(|range| range.len() > 1)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(text: &str) -> Question {
+        Question::new(text, &"2026-11-18T15:00:00+01:00[Europe/Berlin]".parse().unwrap())
+    }
+
+    fn words(question: &Question) -> Vec<&str> {
+        question.words.iter().map(|word| word.text.as_str()).collect()
+    }
+
+    #[test]
+    fn takes_a_question_about_the_past_apart() {
+        let asked = question("What did Claude change in `packages/web` yesterday?");
+        assert_eq!((asked.agent, asked.certainty), (Some(Provider::ClaudeCode), cues::CERTAIN));
+        assert_eq!(
+            asked.scopes.iter().map(|scope| scope.text.as_str()).collect::<Vec<_>>(),
+            ["packages/web"]
+        );
+        assert!(asked.asks(Cue::Changed) && asked.window.is_some());
+        assert_eq!(words(&asked), Vec::<&str>::new());
+
+        let asked = question("Why did we drop the Redis cache");
+        assert_eq!((asked.agent, asked.certainty), (None, cues::LIKELY));
+        assert!(asked.asks(Cue::Why));
+        assert_eq!(words(&asked), ["drop", "redis", "cache"]);
+    }
+
+    #[test]
+    fn a_question_about_code_keeps_all_its_words() {
+        let asked = question("Where do we parse Codex rollouts?");
+        assert_eq!((asked.agent, asked.certainty), (None, cues::OPEN));
+        assert_eq!(words(&asked), ["parse", "codex", "rollouts"]);
+        let asked = question("How is a change of the session run?");
+        assert!(asked.cues.is_empty());
+        assert_eq!(words(&asked), ["change", "session", "run"]);
+    }
+
+    #[test]
+    fn finds_paths_globs_and_names_of_files() {
+        for (text, expected) in [
+            ("Show the open TODOs in src/net.rs.", vec!["src/net.rs"]),
+            ("What about net.rs, ./ui/ and **/*.css?", vec!["net.rs", "ui", "**/*.css"]),
+            ("packages/webで何を", vec!["packages/web"]),
+            ("It ends here. Then and/or now e.g. this", vec![]),
+        ] {
+            let asked = question(text);
+            assert_eq!(
+                asked.scopes.iter().map(|scope| scope.text.as_str()).collect::<Vec<_>>(),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn which_session_left_the_tests_failing() {
+        let asked = question("Which session left the tests failing?");
+        assert_eq!(words(&asked), Vec::<&str>::new());
+        assert_eq!(asked.window, None);
+        assert!(asked.asks(Cue::Failed) && asked.asks(Cue::Test));
+    }
+
+    #[test]
+    fn any_text_is_a_question() {
+        for text in ["", "?", "。？！", "İstanbul ẞ ’", "[ ] *", "/", "a/b/c/{", "\u{1f642} 了"] {
+            question(text);
+        }
+    }
+}

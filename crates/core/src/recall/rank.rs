@@ -1,0 +1,248 @@
+//! Ranks sessions and, inside each, the facts that answer a question.
+
+use super::{
+    cues::{CERTAIN, Cue, OPEN},
+    gather::{Gathered, Kind, Seen, Session},
+    hits::{Hits, WORDS},
+    question::Question,
+};
+use std::collections::HashSet;
+
+/// A word that no session holds says less than a rare one: it may be a verb of another language.
+const ABSENT: f32 = 0.4;
+/// Less of what a question is about is chance: when history is asked for, and when code may be.
+const TOPIC: f32 = 0.25;
+const TOPIC_OF_CODE: f32 = 0.5;
+/// The best score of a session when code may be meant.
+const CODE: f32 = 0.6;
+/// The best score where history is only likely to be meant.
+const LIKELY: f32 = 0.85;
+/// Kept of a score for each newer session: where the newest is asked for, and else.
+const NEWEST: f32 = 0.85;
+const NEWER: f32 = 0.97;
+/// A lower score is noise.
+const LEAST: f32 = 0.1;
+
+/// A session that answers a question.
+#[derive(Debug)]
+pub(super) struct Ranked<'a> {
+    pub(super) session: &'a Session,
+    /// From 0 to 1.
+    pub(super) score: f32,
+    /// Its facts and how well each answers, best first; never empty.
+    pub(super) facts: Vec<(&'a Seen, f32)>,
+}
+
+/// Ranks sessions, best first.
+pub(super) fn rank<'a>(question: &Question, gathered: &'a Gathered) -> Vec<Ranked<'a>> {
+    let sessions = gathered.sessions.as_slice();
+    let historical = question.certainty > OPEN;
+    if !historical && question.is_general() {
+        return vec![];
+    }
+    let own = own_facts(sessions);
+    let ranking = Ranking { question, weights: weights(question, gathered, &own) };
+    let mut ranked: Vec<(Ranked<'a>, i64)> = Vec::new();
+    for (session, own) in sessions.iter().zip(&own) {
+        let Some(topic) = ranking.topic(session, own) else { continue };
+        let mut facts: Vec<(&Seen, f32)> = own.iter().map(|fact| (*fact, ranking.fact(fact))).collect();
+        facts.retain(|(_, weight)| *weight > 0.0);
+        // Of facts that answer alike the newest, or the first of what was done.
+        let newest = question.asks(Cue::When) || question.asks(Cue::Open);
+        facts.sort_by(|(a, weight), (b, other)| {
+            let order = if newest { b.line.cmp(&a.line) } else { a.line.cmp(&b.line) };
+            other.total_cmp(weight).then(order)
+        });
+        let Some((best, weight)) = facts.first() else { continue };
+        let at = best.at.unwrap_or(session.row.updated_at);
+        let sure = match question.certainty {
+            CERTAIN => 1.0,
+            OPEN => CODE,
+            _ => LIKELY,
+        };
+        let score = topic * (0.4 + 0.6 * weight) * ranking.left_broken(best, own) * sure;
+        ranked.push((Ranked { session, score, facts }, at));
+    }
+    ranked.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
+    let kept = if ranking.wants_newest() { NEWEST } else { NEWER };
+    let mut factor = 1.0;
+    for (session, _) in &mut ranked {
+        session.score *= factor;
+        factor *= kept;
+    }
+    let mut ranked: Vec<Ranked<'a>> = ranked.into_iter().map(|(session, _)| session).collect();
+    ranked.retain(|session| session.score >= LEAST);
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+    ranked
+}
+
+/// Returns the facts of each session that it did not copy from an older one.
+fn own_facts(sessions: &[Session]) -> Vec<Vec<&Seen>> {
+    let mut seen = HashSet::new();
+    let oldest_first = sessions.iter().rev().map(|session| {
+        let is_new = |fact: &&Seen| fact.origin.is_none_or(|origin| !seen.contains(&origin));
+        let facts: Vec<&Seen> = session.facts.iter().filter(is_new).collect();
+        seen.extend(facts.iter().filter_map(|fact| fact.origin));
+        facts
+    });
+    let mut own: Vec<Vec<&Seen>> = oldest_first.collect();
+    own.reverse();
+    own
+}
+
+/// Returns how much each word of a question says: the rarer, the more.
+fn weights(question: &Question, gathered: &Gathered, own: &[Vec<&Seen>]) -> Vec<f32> {
+    let sessions = &gathered.sessions;
+    let hits: Vec<Hits> = sessions
+        .iter()
+        .zip(own)
+        .map(|(session, facts)| facts.iter().fold(session.title_hits, |hits, fact| hits.or(fact.hits)))
+        .collect();
+    let all = gathered.looked_at as f32;
+    let weight = |word: usize| {
+        let with = hits.iter().filter(|hits| hits.holds(word)).count() as f32;
+        let rare = (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
+        if with == 0.0 { rare * ABSENT } else { rare }
+    };
+    (0..question.words.len().min(WORDS)).map(weight).collect()
+}
+
+struct Ranking<'a> {
+    question: &'a Question,
+    weights: Vec<f32>,
+}
+
+impl Ranking<'_> {
+    fn wants_newest(&self) -> bool {
+        [Cue::When, Cue::Last, Cue::Open].iter().any(|cue| self.question.asks(*cue))
+    }
+
+    /// Returns how much of what a question is about a session holds, from 0 to 1; `None` when it is too little.
+    fn topic(&self, session: &Session, facts: &[&Seen]) -> Option<f32> {
+        let question = self.question;
+        let historical = question.certainty > OPEN;
+        let scope = if question.scopes.is_empty() {
+            None
+        } else {
+            let in_scope = facts.iter().filter(|fact| fact.in_scope);
+            Some(in_scope.map(|fact| of_scope(fact.kind)).max_by(f32::total_cmp)?)
+        };
+        if self.weights.is_empty() {
+            return Some(scope.unwrap_or(1.0));
+        }
+        let (mut held, mut all, mut words_held) = (0.0, 0.0, 0_u64);
+        for (word, weight) in self.weights.iter().enumerate() {
+            let of_facts = facts.iter().map(|fact| of_word(fact.kind) * fact.hits.strength(word));
+            let best = of_facts.fold(session.title_hits.strength(word), f32::max);
+            words_held |= u64::from(best > 0.0) << word;
+            held += weight * best;
+            all += weight;
+        }
+        let coverage = if all > 0.0 { held / all } else { 0.0 };
+        let holds_name = self.question.names == 0 || words_held & self.question.names != 0;
+        let enough = holds_name
+            && match scope {
+                // A file that is named says where to look; the words say for what.
+                Some(_) => historical || coverage > 0.0 || self.weights.len() == 1,
+                None if historical => coverage >= TOPIC,
+                // One common word of several is chance.
+                None => coverage >= TOPIC_OF_CODE && (words_held.count_ones() > 1 || self.weights.len() == 1),
+            };
+        enough.then(|| scope.map_or(coverage, |scope| 0.6 * scope + 0.4 * coverage))
+    }
+
+    /// Returns how well a fact answers, from 0 to 1.
+    fn fact(&self, fact: &Seen) -> f32 {
+        let question = self.question;
+        let all: f32 = self.weights.iter().sum();
+        let held = |(word, weight): (usize, &f32)| weight * fact.hits.strength(word);
+        let share =
+            if all > 0.0 { self.weights.iter().enumerate().map(held).sum::<f32>() / all } else { 1.0 };
+        let scope = match fact.kind {
+            _ if question.scopes.is_empty() || fact.in_scope => 1.0,
+            Kind::Edited | Kind::Read => 0.0,
+            _ => 0.4,
+        };
+        let aspects = [Cue::Changed, Cue::Ran, Cue::Failed, Cue::Open, Cue::Why, Cue::When];
+        let asked = aspects.into_iter().filter(|cue| question.asks(*cue));
+        let best = asked.map(|cue| self.answers(cue, fact, share)).fold(f32::NAN, f32::max);
+        // A session is shown by what was wanted in it, unless something else is asked for.
+        let best = if best.is_nan() { general(fact.kind) * (0.2 + 0.8 * share) } else { best };
+        best * scope
+    }
+
+    fn answers(&self, cue: Cue, fact: &Seen, share: f32) -> f32 {
+        let subject = [Cue::Build, Cue::Test].into_iter().find(|cue| self.question.asks(*cue));
+        let some = 0.6 + 0.4 * share;
+        let most = 0.1 + 0.9 * share;
+        match (cue, fact.kind) {
+            (Cue::Changed, Kind::Edited) => some,
+            (Cue::Changed, Kind::Prompt { .. }) => 0.4 * most,
+            (Cue::Changed, Kind::Answer { .. }) => 0.3 * most,
+            (Cue::Ran, Kind::Ran { subject: ran, .. }) if subject.is_none() || ran == subject => some,
+            (Cue::Ran, Kind::Ran { .. }) => 0.3 * some,
+            (Cue::Failed, Kind::Ran { exit_code: Some(code), subject: ran }) if code != 0 => match subject {
+                Some(_) if ran == subject => some,
+                Some(_) => 0.0,
+                None => 0.9 * some,
+            },
+            (Cue::Open, Kind::OpenTasks(_)) => 1.0,
+            (Cue::Open, Kind::Answer { last: true, .. }) => 0.85,
+            (Cue::Open, Kind::Prompt { .. }) => 0.4 * most,
+            (Cue::Why, Kind::Prompt { reason } | Kind::Answer { reason, .. }) if !fact.hits.is_empty() => {
+                if reason {
+                    most
+                } else {
+                    0.6 * most
+                }
+            }
+            (Cue::When, Kind::Edited) => 0.9 * most,
+            (Cue::When, Kind::Prompt { .. }) => 0.7 * most,
+            (Cue::When, Kind::Ran { .. }) => 0.6 * most,
+            (Cue::When, Kind::Answer { .. }) => 0.4 * most,
+            (Cue::Failed, Kind::Prompt { .. } | Kind::Answer { .. }) if !fact.hits.is_empty() => 0.2 * most,
+            _ => 0.0,
+        }
+    }
+
+    /// A session that went on until the build passed did not break it.
+    fn left_broken(&self, best: &Seen, facts: &[&Seen]) -> f32 {
+        let Kind::Ran { subject: Some(broken), .. } = best.kind else { return 1.0 };
+        let last = facts.iter().rev().find_map(|fact| match fact.kind {
+            Kind::Ran { exit_code, subject: Some(subject) } if subject == broken => Some(exit_code),
+            _ => None,
+        });
+        if self.question.asks(Cue::Failed) && last == Some(Some(0)) { 0.8 } else { 1.0 }
+    }
+}
+
+/// Returns what a word counts where it stands.
+fn of_word(kind: Kind) -> f32 {
+    match kind {
+        Kind::Prompt { .. } => 1.0,
+        Kind::Edited => 0.9,
+        Kind::Ran { .. } | Kind::OpenTasks(_) => 0.8,
+        Kind::Answer { .. } => 0.7,
+        Kind::Read => 0.5,
+    }
+}
+
+fn of_scope(kind: Kind) -> f32 {
+    match kind {
+        Kind::Edited => 1.0,
+        Kind::Prompt { .. } => 0.8,
+        _ => 0.6,
+    }
+}
+
+fn general(kind: Kind) -> f32 {
+    match kind {
+        Kind::Prompt { .. } => 1.0,
+        Kind::Edited => 0.7,
+        Kind::Answer { last: true, .. } => 0.65,
+        Kind::OpenTasks(_) => 0.5,
+        Kind::Ran { .. } => 0.4,
+        Kind::Answer { .. } => 0.3,
+        Kind::Read => 0.2,
+    }
+}
