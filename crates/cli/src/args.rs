@@ -84,6 +84,9 @@ pub(crate) struct Find {
     /// The workspace
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
+    /// The code alone, without past sessions
+    #[arg(long)]
+    pub(crate) code: bool,
     /// One JSON object: `{"findings": [{kind, path, start, end, excerpt, symbol, score, why}], …}`
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,6 @@
 //! `openagents find`: the places that answer a question, without a model.
 
-use crate::{args, output};
+use crate::{args, output, surroundings};
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
@@ -24,7 +24,9 @@ pub(crate) fn run(arguments: &args::Find) -> anyhow::Result<ExitCode> {
     }
     let workspace = Workspace::open(&arguments.path).with_context(|| arguments.path.display().to_string())?;
     let budget = Budget::within(find::TIME, &CancellationToken::new());
-    let findings = find::find(&find::Sources { workspace: &workspace, history: None }, question, &budget);
+    let history = (!arguments.code).then(surroundings::history);
+    let sources = find::Sources { workspace: &workspace, history: history.as_ref() };
+    let findings = find::find(&sources, question, &budget);
     if arguments.json {
         output::json_pretty(&findings)?;
     } else {

@@ -21,6 +21,11 @@ impl Budget {
         Self { deadline: Instant::now() + time, cancel: cancel.clone() }
     }
 
+    /// Returns a budget with the same cancellation that ends within `time`, or with this one if that is sooner.
+    pub fn sooner(&self, time: Duration) -> Self {
+        Self { deadline: self.deadline.min(Instant::now() + time), cancel: self.cancel.clone() }
+    }
+
     /// Returns whether the work should stop now, for either reason.
     pub fn spent(&self) -> bool {
         self.cancel.is_cancelled() || Instant::now() >= self.deadline

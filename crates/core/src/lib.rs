@@ -24,17 +24,17 @@
 //! | 2 | `history` | logs that other agents left on this machine |
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |
-//! | 3 | `find` | places in code and history that answer a question |
 //! | 3 | `recall` | past sessions that answer a question |
 //! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `routing` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 4 | `agent` | the agent loop, and agents as providers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
-//! | 4 | `survey` | workspace, history, findings and repository as one run sees them |
+//! | 4 | `find` | places in code and history that answer a question |
 //! | 5 | `delegate` | `delegate.run`: handing a task to another agent |
-//! | 5 | `plan` | planned steps, and who plans them |
-//! | 6 | `explore` | the exploration pipeline |
+//! | 5 | `survey` | workspace, history, findings and repository as one run sees them |
+//! | 6 | `plan` | planned steps, and who plans them |
+//! | 7 | `explore` | the exploration pipeline |
 
 pub mod agent;
 pub mod agent_ids;

@@ -120,7 +120,7 @@ impl Typed {
                     details: Default::default(),
                 })
             }
-            EventKind::FileChange | EventKind::Title(_) => return,
+            EventKind::FileChange | EventKind::CommandEnd | EventKind::Title(_) => return,
         };
         if !text.trim().is_empty() {
             self.updates.push(update);

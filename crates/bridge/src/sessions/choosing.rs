@@ -11,11 +11,12 @@ use openagents_core::{
     CancellationToken,
     agent::{PromptOutcome, inline},
     agent_ids::{LOCAL_FM, LOCAL_MODEL},
+    find,
     model::{Availability, LanguageModel},
     routing::{self, Candidate, Router, Situation, Topic},
     update::{Decision, Inline, SessionUpdate},
 };
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// Chooses who answers, and says so in the session. Blocks.
 pub(super) fn choose(
@@ -44,14 +45,14 @@ pub(super) fn choose(
     match decision.target.mode() {
         Some(provider) => Work::Prompt(Prompt { provider, root: choice.exploration.root, said: choice.said }),
         None if explores => Work::Exploration(choice.exploration),
-        None => Work::Inline { text: choice.said.text, decision },
+        None => Work::Inline { text: choice.said.text, root: choice.exploration.root, decision },
     }
 }
 
 /// Answers in words of our own, on this thread.
 pub(super) fn answer_inline(
     hub: &Arc<Hub>,
-    (text, decision): (&str, &Decision),
+    (text, root, decision): (&str, &Path, &Decision),
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> PromptOutcome {
@@ -60,7 +61,12 @@ pub(super) fn answer_inline(
     let question =
         inline::Question { prompt: text, decision, situation: &situation, transcript: &transcript };
     let emit = |event| answering::show(session, event);
-    inline::answer(&question, hub.runner().at_hand().as_ref(), &emit, cancel)
+    let history = hub.runner().tools.history.clone();
+    let find = || {
+        let found = find::find_in(root, Some(history.clone()), text, cancel);
+        found.map_err(|error| tracing::warn!(%error, "nothing was looked for")).ok()
+    };
+    inline::answer(&question, hub.runner().at_hand().as_ref(), &find, &emit, cancel)
 }
 
 impl Hub {

@@ -78,8 +78,8 @@ impl Runner {
             }
             // Whoever runs the turn has chosen by now.
             Ok(Work::Choose(choice)) => self.explore(&choice.exploration, session, cancel),
-            Ok(Work::Inline { text, decision }) => {
-                choosing::answer_inline(hub, (text, decision), session, cancel).state
+            Ok(Work::Inline { text, root, decision }) => {
+                choosing::answer_inline(hub, (text, root, decision), session, cancel).state
             }
             Ok(Work::Delegate(delegation)) => delegating::call(hub, delegation, session, cancel),
             Err(fault) => {

@@ -103,6 +103,8 @@ pub(crate) enum Work {
     Inline {
         /// As the person typed it.
         text: String,
+        /// The workspace.
+        root: PathBuf,
         /// Why.
         decision: Decision,
     },
@@ -181,6 +183,7 @@ impl TurnRequest {
                 plan_id,
                 repository_note: note,
                 planner: PlannerChoice::default(),
+                answers_prompt: false,
             })),
         }
     }
@@ -207,7 +210,10 @@ impl TurnRequest {
     /// The same prompt, answered by whoever OpenAgents chooses.
     pub(crate) fn answered_by_choice(mut self, said: Said) -> Self {
         self.work = self.work.map(|work| match work {
-            Work::Exploration(exploration) => Work::Choose(Choice { said, exploration }),
+            Work::Exploration(exploration) => Work::Choose(Choice {
+                said,
+                exploration: ExploreRequest { answers_prompt: true, ..exploration },
+            }),
             other => other,
         });
         self

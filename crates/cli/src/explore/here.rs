@@ -53,7 +53,8 @@ fn run(home: &std::path::Path, asked: Asked, cancel: &CancellationToken, news: &
     let name =
         root.file_name().map_or_else(|| root.display().to_string(), |name| name.to_string_lossy().into());
     record.add(SessionUpdate::Title(Title { title: format!("Explore {name}") }));
-    let request = ExploreRequest { root, goals, plan_id, repository_note: None, planner };
+    let request =
+        ExploreRequest { root, goals, plan_id, repository_note: None, planner, answers_prompt: false };
     explorer.explore(&request, cancel, &|update| record.add(update));
     record.close();
     if let Some(Ok(models)) = models {

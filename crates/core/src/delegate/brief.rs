@@ -37,7 +37,13 @@ pub fn brief(summary: &Summary, root: &Path) -> String {
 }
 
 fn places(summary: &Summary) -> Vec<String> {
-    let mut places = Vec::new();
+    let in_code = summary.findings.iter().filter(|finding| finding.path().is_some());
+    let mut places: Vec<String> = in_code
+        .map(|finding| match &finding.symbol {
+            Some(symbol) => format!("{}: {}", finding.citation(), one_line(symbol)),
+            None => finding.citation(),
+        })
+        .collect();
     for evidence in &summary.evidence {
         let place = match evidence {
             Evidence::File { path, line, text } => format!("{path}:{line}: {}", one_line(text)),

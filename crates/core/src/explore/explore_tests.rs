@@ -36,6 +36,7 @@ fn request(root: &std::path::Path) -> ExploreRequest {
         plan_id: "plan".into(),
         repository_note: None,
         planner: PlannerChoice::Heuristic,
+        answers_prompt: false,
     }
 }
 

@@ -45,6 +45,8 @@ pub struct ExploreRequest {
     pub repository_note: Option<String>,
     /// Who plans.
     pub planner: PlannerChoice,
+    /// A person typed the goal as a prompt: every client is told what was found, not only those that explore.
+    pub answers_prompt: bool,
 }
 
 /// Who plans an exploration, and infers the intent where history has none.

@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
         if self.request.goals.is_empty() {
             return;
         }
-        let findings = Findings { in_exploration: true, ..findings.clone() };
+        let findings = Findings { in_exploration: !self.request.answers_prompt, ..findings.clone() };
         self.send(SessionUpdate::AgentMessage(AgentMessage {
             text: findings.message(&self.request.goals.join(" ")),
             message_id: Some(uuid::Uuid::new_v4().to_string()),

@@ -11,16 +11,40 @@ mod role;
 mod scan;
 mod score;
 mod select;
+mod sessions;
 mod weights;
 mod why;
 
-use crate::{budget::Budget, history::History, update::Findings, workspace::Workspace};
+use crate::{
+    CancellationToken,
+    budget::Budget,
+    history::History,
+    isolated::{self, Lost},
+    recall::{Recall, recall},
+    update::{Finding, Findings},
+    workspace::{Workspace, WorkspaceError},
+};
+use jiff::Zoned;
 use matcher::Matcher;
 use query::Query;
-use std::time::Duration;
+use sessions::Touched;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Time for one question; a workspace that takes longer is answered from what was read by then.
 pub const TIME: Duration = Duration::from_millis(3000);
+
+/// Time for the past sessions; the newest are read first.
+const HISTORY: Duration = Duration::from_millis(700);
+
+/// Questions that are answered at once.
+const QUESTIONS: usize = 3;
+
+/// What to try where a question has no word that code could hold.
+const NOTHING_TO_SEARCH: &str = "a word that stands in the code, or the name of a file";
 
 /// Where a question is answered from.
 #[derive(Debug, Clone, Copy)]
@@ -31,21 +55,69 @@ pub struct Sources<'a> {
     pub history: Option<&'a History>,
 }
 
+/// Why a question could not be answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FindError {
+    /// The folder cannot be opened.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// It was cancelled.
+    #[error("Cancelled")]
+    Cancelled,
+    /// The search itself broke.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Opens a folder and finds the places that answer a question, on a thread of its own: a file system that hangs does
+/// not hold up the caller, who hears of a cancel within 100 ms.
+pub fn find_in(
+    root: &Path,
+    history: Option<Arc<History>>,
+    question: &str,
+    cancel: &CancellationToken,
+) -> Result<Findings, FindError> {
+    let (root, question): (PathBuf, String) = (root.to_owned(), question.to_owned());
+    let stop = cancel.child_token();
+    let work = move |_: &_| {
+        let workspace = Workspace::open(&root)?;
+        let sources = Sources { workspace: &workspace, history: history.as_deref() };
+        Ok(find(&sources, &question, &Budget::within(TIME, &stop)))
+    };
+    match isolated::run("find", isolated::FILES, cancel, work, |(): ()| ()) {
+        Ok(found) => found,
+        Err(Lost::Cancelled) => Err(FindError::Cancelled),
+        Err(lost) => Err(FindError::Failed(lost.to_string())),
+    }
+}
+
 /// Finds the places that answer a question, best first, at most ten. Blocks.
 ///
 /// Bounded by `budget`; what was read by then is ranked, and [`Findings::truncated`] says so.
 pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings {
-    let workspace = sources.workspace;
     let query = Query::read(question);
-    let Some(matcher) = Matcher::new(&query) else {
-        return Findings { hint: Some(NOTHING_TO_SEARCH.to_owned()), ..Findings::default() };
-    };
-    let mut scanned = scan::scan(workspace, &query, &matcher, budget);
-    let truncated = scanned.truncated;
-    let files = score::rank(&mut scanned, &query, &matcher, workspace, &|_| 1.0, budget);
-    let findings = select::select(&files, &query);
-    let hint = findings.is_empty().then(|| hint(&query));
-    Findings { findings, hint, truncated, in_exploration: false }
+    let matcher = Matcher::new(&query);
+    std::thread::scope(|scope| {
+        let remembered = sources.history.map(|history| {
+            let budget = budget.sooner(HISTORY);
+            let root = sources.workspace.root();
+            scope.spawn(move || recall(question, root, history, &Zoned::now(), &budget))
+        });
+        let scanned = matcher.as_ref().map(|matcher| scan::scan(sources.workspace, &query, matcher, budget));
+        let recalled: Recall = remembered.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let touched = Touched::by(&recalled);
+        let (mut code, mut truncated): (Vec<Finding>, bool) = (Vec::new(), recalled.truncated);
+        if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
+            truncated |= scanned.truncated;
+            let boost = |path: &str| touched.boost(path);
+            let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boost, budget);
+            code = select::select(&files, &query);
+        }
+        code.iter_mut().for_each(|finding| touched.explain(finding));
+        let findings = sessions::merge(code, recalled.findings);
+        let hint = findings.is_empty().then(|| hint(&query));
+        Findings { findings, hint, truncated, in_exploration: false }
+    })
 }
 
 /// Answers several questions at once: the best of each first.
@@ -69,13 +141,10 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
     all
 }
 
-/// Questions that are answered at once.
-const QUESTIONS: usize = 3;
-
-/// What to try where a question has no word that code could hold.
-const NOTHING_TO_SEARCH: &str = "a word that stands in the code, or the name of a file";
-
 fn hint(query: &Query) -> String {
+    if query.words().next().is_none() {
+        return NOTHING_TO_SEARCH.to_owned();
+    }
     let words: Vec<_> = query.words().take(4).map(|word| format!("“{word}”")).collect();
     format!("other words than {}, or a name out of the code", words.join(", "))
 }

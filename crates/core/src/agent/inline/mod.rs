@@ -9,7 +9,7 @@ use crate::{
     CancellationToken,
     model::LanguageModel,
     routing::{self, Situation, Topic},
-    update::{Decision, Inline, RunState},
+    update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate},
 };
 use std::sync::Arc;
 
@@ -28,15 +28,18 @@ pub struct Question<'a> {
 
 /// Answers a [`Inline::Answer`] or an [`Inline::Guidance`]; an exploration is answered with the prompt as its goal.
 ///
-/// `model` is one on this machine that is at hand, or `None`. Tells `emit` of exactly one ending message, within 100 ms
-/// of a cancel; no tool is called.
+/// `model` is one on this machine that is at hand, or `None`; `find` finds the places that answer the prompt. Tells `emit`
+/// of exactly one ending message, within 100 ms of a cancel; no tool is called. What needs a model that is not there is
+/// answered by what was found, with the ways to get a model below it.
 pub fn answer(
     question: &Question<'_>,
     model: Option<&Arc<dyn LanguageModel>>,
+    find: &dyn Fn() -> Option<Findings>,
     emit: &(dyn Fn(AgentEvent) + Sync),
     cancel: &CancellationToken,
 ) -> PromptOutcome {
     if question.decision.inline == Some(Inline::Guidance) {
+        show(emit, find().filter(|found| !found.findings.is_empty()), question.prompt);
         return say(emit, &texts::guidance(question));
     }
     let topic = routing::topic(question.prompt, question.situation).unwrap_or(Topic::Explanation);
@@ -51,11 +54,25 @@ pub fn answer(
             let spoken = model.and_then(|model| spoken::speak(question, model, emit, cancel));
             return spoken.unwrap_or_else(|| match topic {
                 Topic::Title => say(emit, &texts::title(question.transcript)),
-                _ => say(emit, &texts::unexplained(question.situation)),
+                _ => {
+                    show(emit, find(), question.prompt);
+                    say(emit, &texts::unexplained(question.situation))
+                }
             });
         }
     };
     say(emit, &known)
+}
+
+/// Tells what was found, if anything was looked for.
+fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: Option<Findings>, prompt: &str) {
+    let Some(found) = found else { return };
+    emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
+        text: found.message(prompt),
+        message_id: Some(uuid::Uuid::new_v4().to_string()),
+        findings: Some(found),
+        ..AgentMessage::default()
+    })));
 }
 
 fn say(emit: &(dyn Fn(AgentEvent) + Sync), text: &str) -> PromptOutcome {

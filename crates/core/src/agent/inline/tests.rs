@@ -39,7 +39,7 @@ fn ask(text: &str, situation: &Situation, model: Option<&Arc<dyn LanguageModel>>
     transcript.push(&testing::answer("Done."));
     let question = Question { prompt: text, decision: &decision, situation, transcript: &transcript };
     let emit = |event| events.lock().unwrap().push(event);
-    let outcome = answer(&question, model, &emit, &cancel);
+    let outcome = answer(&question, model, &|| None, &emit, &cancel);
     let updates = events.into_inner().unwrap().into_iter().filter_map(|event| match event {
         AgentEvent::Update(update) => Some(update),
         AgentEvent::Activity(_) => None,

@@ -114,7 +114,7 @@ pub(super) fn title(transcript: &Transcript) -> String {
 }
 
 pub(super) fn unexplained(situation: &Situation) -> String {
-    format!("We cannot explain that without a model on this computer.\n\n{}", ways(situation, None))
+    format!("Explaining this needs a model on this computer.\n\n{}", ways(situation, None))
 }
 
 pub(super) fn guidance(question: &Question<'_>) -> String {

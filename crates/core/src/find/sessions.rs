@@ -1,0 +1,104 @@
+//! What past sessions add to the code: the files they touched count more, and they are findings themselves.
+
+use super::select::FINDINGS;
+use crate::{recall::Recall, update::Finding};
+use std::collections::HashMap;
+
+/// How much more a file counts that the best matching session edited.
+const EDITED: f32 = 0.25;
+/// The same for one that it only read.
+const READ: f32 = 0.1;
+
+/// A session above this score is what the question is about; below it, the question may be about code.
+const ABOUT_HISTORY: f32 = 0.6;
+
+/// Sessions beside code, where the question may be about either.
+const BESIDE_CODE: usize = 3;
+
+/// Characters of a title in a reason.
+const TITLE: usize = 60;
+
+/// The files that matching sessions touched.
+#[derive(Debug)]
+pub(super) struct Touched<'a>(HashMap<&'a str, (f32, Option<&'a str>)>);
+
+impl<'a> Touched<'a> {
+    pub(super) fn by(recalled: &'a Recall) -> Self {
+        let weight = |edited: bool| if edited { EDITED } else { READ };
+        let files = recalled.files.iter();
+        Self(
+            files
+                .map(|file| (file.path.as_str(), (file.score * weight(file.edited), file.session.as_deref())))
+                .collect(),
+        )
+    }
+
+    /// Returns the factor of a file's score.
+    pub(super) fn boost(&self, path: &str) -> f32 {
+        1.0 + self.0.get(path).map_or(0.0, |(more, _)| *more)
+    }
+
+    /// Says in the reason that a session touched the file.
+    pub(super) fn explain(&self, finding: &mut Finding) {
+        let known = finding.path().and_then(|path| self.0.get(path));
+        if let Some((_, Some(title))) = known {
+            let title = crate::text::cut_at_word(title, TITLE);
+            finding.why.push_str(&format!("; touched by the session “{title}”"));
+        }
+    }
+}
+
+/// Puts code and sessions into one list, best first, with scores relative to the best.
+pub(super) fn merge(code: Vec<Finding>, sessions: Vec<Finding>) -> Vec<Finding> {
+    let best = sessions.first().map_or(0.0, |finding| finding.score);
+    let (first, then) = if best > ABOUT_HISTORY {
+        let code = code
+            .into_iter()
+            .map(|finding| Finding { score: finding.score * ABOUT_HISTORY * best, ..finding });
+        (sessions, code.collect::<Vec<_>>())
+    } else {
+        (code, sessions.into_iter().take(BESIDE_CODE).collect())
+    };
+    let mut all: Vec<Finding> = first.into_iter().chain(then).collect();
+    all.sort_by(|a, b| b.score.total_cmp(&a.score));
+    all.truncate(FINDINGS);
+    let best = all.first().map_or(1.0, |finding| finding.score).max(f32::MIN_POSITIVE);
+    all.iter_mut().for_each(|finding| finding.score /= best);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::{FindingKind, Place};
+
+    fn found(name: &str, score: f32) -> Finding {
+        Finding {
+            kind: FindingKind::Usage,
+            place: Place::File { path: name.to_owned() },
+            start: 1,
+            end: 1,
+            excerpt: String::new(),
+            symbol: None,
+            score,
+            why: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_question_about_history_has_its_sessions_first() {
+        let rows: [(&[(&str, f32)], &[&str]); 3] = [
+            (&[("s1", 0.9), ("s2", 0.4)], &["s1", "c1", "s2", "c2"]),
+            (&[("s1", 0.5)], &["c1", "s1", "c2"]),
+            (&[], &["c1", "c2"]),
+        ];
+        for (sessions, expected) in rows {
+            let code = vec![found("c1", 1.0), found("c2", 0.3)];
+            let sessions = sessions.iter().map(|(name, score)| found(name, *score)).collect();
+            let merged = merge(code, sessions);
+            let order: Vec<_> = merged.iter().filter_map(Finding::path).collect();
+            assert_eq!(order, expected);
+            assert_eq!(merged[0].score, 1.0);
+        }
+    }
+}

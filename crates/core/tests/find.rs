@@ -1,0 +1,171 @@
+//! Questions as people ask them, with the place that answers each, on small trees of several kinds.
+
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    find::{Sources, TIME, find},
+    update::Findings,
+    workspace::Workspace,
+};
+use std::path::Path;
+
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn ask(folder: &Path, question: &str) -> Findings {
+    let workspace = Workspace::open_for(folder, None).unwrap();
+    let sources = Sources { workspace: &workspace, history: None };
+    find(&sources, question, &Budget::within(TIME, &CancellationToken::new()))
+}
+
+/// A client library: redirects and proxies, with a manual and tests that hold the same words.
+const CLIENT: &[(&str, &str)] = &[
+    ("README.md", "# fetchit\n\nAn HTTP client. It follows redirects and respects proxy settings.\n"),
+    (
+        "CHANGELOG.md",
+        "## 0.2\n- Redirects are followed.\n- Redirects keep the method.\n- Proxy from the environment.\n",
+    ),
+    (
+        "src/redirect.rs",
+        "//! Following responses that point elsewhere.\n\n/// How many hops are allowed.\npub struct Policy {\n    limit: usize,\n}\n\n\
+         impl Policy {\n    /// Decides about the next hop.\n    pub fn redirect(&self, attempt: Attempt) -> Action {\n        \
+         if attempt.previous.len() > self.limit {\n            return Action::TooManyRedirects;\n        }\n        Action::Follow\n    }\n}\n",
+    ),
+    (
+        "src/proxy.rs",
+        "/// A proxy for some of the requests.\npub struct Proxy {\n    intercept: Intercept,\n}\n\nimpl Proxy {\n    \
+         /// Returns the proxy to use for an address, if one matches.\n    pub fn choose(&self, url: &Url) -> Option<ProxyScheme> {\n        \
+         if self.no_proxy.contains(url.host()) {\n            return None;\n        }\n        self.intercept.custom(url)\n    }\n}\n",
+    ),
+    (
+        "src/request.rs",
+        "/// A request.\npub struct Request {\n    url: Url,\n}\n\nimpl Request {\n    pub fn url(&self) -> &Url {\n        &self.url\n    }\n}\n",
+    ),
+    (
+        "src/auth/login.rs",
+        "/// Signs a person in with a password.\npub fn login(user: &str, password: &str) -> Session {\n    authenticate(user, password)\n}\n",
+    ),
+    (
+        "tests/redirect.rs",
+        "#[test]\nfn redirects_are_followed() {\n    // redirects redirects followed\n    follow_redirects();\n}\n",
+    ),
+];
+
+/// A small server with a router.
+const SERVER: &[(&str, &str)] = &[
+    (
+        "lib/router.js",
+        "class Router {\n  add(method, path, handler) {\n    this.routes.push({ method, path, handler });\n  }\n\n  \
+      match(method, path) {\n    for (const route of this.routes) {\n      if (matchPath(route.path, path)) return route;\n    }\n  }\n}\n\nmodule.exports = Router;\n",
+    ),
+    ("lib/response.js", "class Response {\n  send(body) {\n    this.body = body;\n  }\n}\n"),
+    ("lib/start.js", "function start(port) {\n  // Fails when the port is in use.\n  listen(port);\n}\n"),
+    ("examples/matching.js", "// matching matching matching\nconst done = true;\n"),
+];
+
+/// A companion of agents, as this project is one.
+const COMPANION: &[(&str, &str)] = &[
+    ("PLAN.md", "# Plan\n\n- [ ] Parser\n- [x] Store\n"),
+    (
+        "src/history/codex/rollout.rs",
+        "/// Parses one line of a Codex rollout.\npub fn parse_rollout(line: &str) -> Option<Record> {\n    serde_json::from_str(line).ok()\n}\n",
+    ),
+    (
+        "src/history/claude.rs",
+        "/// Reads a transcript of Claude Code.\npub fn read(line: &str) -> Option<Record> {\n    None\n}\n",
+    ),
+    (
+        "src/rewind.rs",
+        "/// Goes back to an earlier state.\npub fn rewind(to: Time) -> Checkpoint {\n    choose_checkpoint(to)\n}\n\n\
+      /// Takes the last checkpoint before a time.\nfn choose_checkpoint(to: Time) -> Checkpoint {\n    checkpoints().filter(|point| point.at <= to).last()\n}\n",
+    ),
+    (
+        "src/net.rs",
+        "pub fn connect() {\n    // TODO: retry with a backoff\n}\n\npub fn close() {\n    // TODO: wait for the peer\n}\n",
+    ),
+    ("src/main.rs", "fn main() {\n    // TODO: arguments\n}\n"),
+];
+
+#[test]
+fn the_first_finding_answers_the_question() {
+    let rows: &[(&[(&str, &str)], &str, &str, u64)] = &[
+        (CLIENT, "Where are redirects followed?", "src/redirect.rs", 10),
+        (CLIENT, "How does it decide which proxy to use?", "src/proxy.rs", 8),
+        (SERVER, "Where is the router matching done?", "lib/router.js", 6),
+        (SERVER, "Why doesn't it start?", "lib/start.js", 1),
+        (CLIENT, "Wie funktioniert die Anmeldung?", "src/auth/login.rs", 2),
+        (CLIENT, "認証はどこで処理されますか？", "src/auth/login.rs", 2),
+        (COMPANION, "Where do we parse Codex rollouts?", "src/history/codex/rollout.rs", 2),
+        (COMPANION, "PLAN.md に沿って `parse_rollout` を直して [ ]", "src/history/codex/rollout.rs", 2),
+        (COMPANION, "How does rewind decide which checkpoint to use?", "src/rewind.rs", 2),
+        (COMPANION, "Which TODOs are open in src/net.rs?", "src/net.rs", 2),
+        (COMPANION, "Show the open TODOs in src/net.rs", "src/net.rs", 2),
+    ];
+    for (files, question, path, line) in rows {
+        let folder = tree(files);
+        let found = ask(folder.path(), question);
+        let Some(first) = found.findings.first() else { panic!("nothing for {question}") };
+        assert_eq!(first.path(), Some(*path), "{question}: {}", found.message(question));
+        assert!((first.start..=first.end).contains(line), "{question}: {}", first.citation());
+        assert!(first.excerpt.lines().count() as u64 == first.end - first.start + 1, "{question}");
+        assert!(!first.why.is_empty() && first.score == 1.0, "{question}");
+    }
+}
+
+#[test]
+fn where_nothing_answers_nothing_is_claimed() {
+    let folder = tree(CLIENT);
+    for question in ["Where is the kubernetes operator?", "¿?", "", "where is it?"] {
+        let found = ask(folder.path(), question);
+        assert!(found.findings.is_empty(), "{question}: {}", found.message(question));
+        assert!(found.hint.is_some(), "{question}");
+    }
+}
+
+#[test]
+fn tests_come_first_where_they_are_asked_for() {
+    let folder = tree(CLIENT);
+    let found = ask(folder.path(), "Which test checks that redirects are followed?");
+    assert_eq!(found.findings[0].path(), Some("tests/redirect.rs"), "{}", found.message("?"));
+}
+
+#[test]
+fn ignored_hidden_binary_and_huge_files_do_no_harm() {
+    let folder = tree(&[
+        (".gitignore", "secret/\n"),
+        ("secret/redirect.rs", "fn redirect() {}\n"),
+        (".hidden.rs", "fn redirect() {}\n"),
+        ("a.bin", "redirect\0redirect"),
+        ("one_line.json", &"redirect ".repeat(300_000)),
+        ("latin.rs", "fn redirect() {}\n"),
+    ]);
+    std::fs::write(folder.path().join("latin.rs"), b"// caf\xe9\nfn redirect() {}\n").unwrap();
+    let found = ask(folder.path(), "Where is the redirect?");
+    let paths: Vec<_> = found.findings.iter().filter_map(|finding| finding.path()).collect();
+    assert_eq!(paths, ["latin.rs", "one_line.json"]);
+    assert!(found.truncated, "the large file was not read whole");
+    assert!(
+        found
+            .findings
+            .iter()
+            .all(|finding| finding.excerpt.len() <= openagents_core::update::Finding::EXCERPT_BYTES)
+    );
+}
+
+#[test]
+fn a_cancelled_question_ends_at_once_with_what_it_has() {
+    let folder = tree(CLIENT);
+    let workspace = Workspace::open_for(folder.path(), None).unwrap();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let found =
+        find(&Sources { workspace: &workspace, history: None }, "redirects", &Budget::within(TIME, &cancel));
+    assert!(found.findings.is_empty() && found.truncated);
+}
