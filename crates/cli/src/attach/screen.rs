@@ -121,6 +121,8 @@ impl Screen {
                 let mode = output::printable(update["currentModeId"].as_str().unwrap_or_default());
                 self.aside(&format!("{FAINT}{mode} answers{FAINT:#}"))
             }
+            // The summary lists it again.
+            "agent_message_chunk" if self.exploration.is_some() && meta["findings"].is_object() => Ok(()),
             "agent_message_chunk" if self.exploration.is_some() || meta["summary"].is_object() => {
                 self.end_exploration(params)
             }

@@ -37,7 +37,8 @@ impl Outcome {
                 };
                 self.ops = entries.filter(ran).count();
             }
-            Some("agent_message_chunk") => {
+            // What was found is a message of its own; the run goes on to its final one.
+            Some("agent_message_chunk") if meta["findings"].is_null() => {
                 self.message = update["content"]["text"].as_str().map(str::to_owned);
                 self.summary = meta["summary"].clone();
             }
@@ -77,6 +78,7 @@ impl Outcome {
             "intent": self.summary["intent"],
             "source": self.summary["source"],
             "evidence": self.summary["evidence"],
+            "findings": self.summary["findings"],
             "ops": self.ops,
             "message": self.message,
         })
@@ -113,6 +115,18 @@ mod tests {
             updates.iter().for_each(|params| outcome.add(params));
             assert_eq!(outcome.state(), expected);
         }
+    }
+
+    #[test]
+    fn what_was_found_does_not_end_a_run() {
+        let mut outcome = Outcome::default();
+        outcome.add(
+            &json!({"update": {"sessionUpdate": "agent_message_chunk", "content": {"text": "**Found:**"},
+            "_meta": {"openagents": {"findings": {"findings": []}}}}}),
+        );
+        assert!(!outcome.is_over());
+        outcome.add(&message("done", json!({"repository": "x"})));
+        assert!(outcome.is_over());
     }
 
     #[test]

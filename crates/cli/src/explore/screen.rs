@@ -158,6 +158,14 @@ impl Screen {
                 text("repository")
             ))?;
         }
+        self.section("Found", summary, "findings", |item| {
+            let text = |key: &str| item[key].as_str().unwrap_or_default();
+            let place = match item["path"].as_str() {
+                Some(path) => path.to_owned(),
+                None => format!("{} {}", text("provider"), text("session_id").get(..8).unwrap_or_default()),
+            };
+            format!("{place}:{}-{}  {}  {}", item["start"], item["end"], text("symbol"), text("why"))
+        })?;
         self.section("Evidence", summary, "evidence", |item| {
             let place = match item["kind"].as_str() {
                 Some("file") => format!("{}:{}", item["path"].as_str().unwrap_or_default(), item["line"]),
