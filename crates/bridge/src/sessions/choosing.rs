@@ -1,22 +1,19 @@
 //! Who answers a prompt when a person leaves the choice to OpenAgents.
 
 use super::{
-    answering,
     hub::Hub,
     running::Runner,
     session::Session,
-    turn::{Choice, Prompt, Work},
+    turn::{Choice, Prompt, Reply, Work},
 };
 use openagents_core::{
     CancellationToken,
-    agent::{PromptOutcome, inline},
     agent_ids::{LOCAL_FM, LOCAL_MODEL},
-    find,
     model::{Availability, LanguageModel},
     routing::{self, Candidate, Router, Situation, Topic},
-    update::{Decision, Inline, SessionUpdate},
+    update::{Inline, SessionUpdate},
 };
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 /// Chooses who answers, and says so in the session. Blocks.
 pub(super) fn choose(
@@ -32,10 +29,11 @@ pub(super) fn choose(
     let situation = hub.situation(session);
     let decision = runner.router().decide(choice.said.words(), &situation, cancel);
     let explores = decision.inline == Some(Inline::Explore);
+    // What is attached is not the person's own: it decides nothing, and is not looked at again.
+    let topic = routing::topic(choice.said.words(), &situation);
+    let is_talk = topic.as_ref().is_some_and(|topic| *topic != Topic::Explanation);
     // With nobody to choose from there is no choice, but for talk.
-    let is_talk =
-        || routing::topic(choice.said.words(), &situation).is_some_and(|topic| topic != Topic::Explanation);
-    if !runner.has_anybody() && !is_talk() {
+    if !runner.has_anybody() && !is_talk {
         return Work::Exploration(choice.exploration);
     }
     session.append(vec![SessionUpdate::Routed(decision.clone())]);
@@ -45,28 +43,11 @@ pub(super) fn choose(
     match decision.target.mode() {
         Some(provider) => Work::Prompt(Prompt { provider, root: choice.exploration.root, said: choice.said }),
         None if explores => Work::Exploration(choice.exploration),
-        None => Work::Inline { text: choice.said.text, root: choice.exploration.root, decision },
+        None => {
+            let root = choice.exploration.root;
+            Work::Inline(Box::new(Reply { text: choice.said.text, root, topic, decision }))
+        }
     }
-}
-
-/// Answers in words of our own, on this thread.
-pub(super) fn answer_inline(
-    hub: &Arc<Hub>,
-    (text, root, decision): (&str, &Path, &Decision),
-    session: &Arc<Session>,
-    cancel: &CancellationToken,
-) -> PromptOutcome {
-    let situation = hub.situation(session);
-    let transcript = answering::transcript(session, cancel);
-    let question =
-        inline::Question { prompt: text, decision, situation: &situation, transcript: &transcript };
-    let emit = |event| answering::show(session, event);
-    let history = hub.runner().tools.history.clone();
-    let find = || {
-        let found = find::find_in(root, Some(history.clone()), text, cancel);
-        found.map_err(|error| tracing::warn!(%error, "nothing was looked for")).ok()
-    };
-    inline::answer(&question, hub.runner().at_hand().as_ref(), &find, &emit, cancel)
 }
 
 impl Hub {
@@ -83,7 +64,7 @@ impl Hub {
 
 impl Runner {
     /// Returns a model on this machine that answers in a moment.
-    fn at_hand(&self) -> Option<Arc<dyn LanguageModel>> {
+    pub(super) fn at_hand(&self) -> Option<Arc<dyn LanguageModel>> {
         let is_at_hand = |model: &Arc<dyn LanguageModel>| {
             let can = model.capabilities();
             can.local && can.loaded && model.availability() == Availability::Ready

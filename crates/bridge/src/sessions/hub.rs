@@ -370,7 +370,7 @@ impl Hub {
         }
         let slots = match &work {
             _ if delegated => None,
-            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Inline { .. }) => Some(&self.answers),
+            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Inline(_)) => Some(&self.answers),
             Ok(Work::Exploration(_) | Work::Choose(_)) | Err(_) => Some(&self.explorations),
         };
         let slot = async {

@@ -20,6 +20,7 @@ mod mirror;
 mod modes;
 mod pending;
 mod queue;
+mod replying;
 mod running;
 mod session;
 mod turn;

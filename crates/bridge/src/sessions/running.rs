@@ -1,8 +1,9 @@
 //! Running a turn: from its first update to its last.
 
 use super::{
-    answering, choosing, delegating,
+    answering, delegating,
     hub::Hub,
+    replying,
     session::Session,
     turn::{TurnEnd, Work},
     unfinished::word,
@@ -78,9 +79,7 @@ impl Runner {
             }
             // Whoever runs the turn has chosen by now.
             Ok(Work::Choose(choice)) => self.explore(&choice.exploration, session, cancel),
-            Ok(Work::Inline { text, root, decision }) => {
-                choosing::answer_inline(hub, (text, root, decision), session, cancel).state
-            }
+            Ok(Work::Inline(reply)) => replying::reply(hub, reply, session, cancel).state,
             Ok(Work::Delegate(delegation)) => delegating::call(hub, delegation, session, cancel),
             Err(fault) => {
                 session.append(vec![refusal(fault)]);
@@ -118,7 +117,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn of(work: &Result<Work, Fault>) -> Self {
         match work {
-            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Choose(_) | Work::Inline { .. }) => {
+            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Choose(_) | Work::Inline(_)) => {
                 Self { cancelled: agent::CANCELLED, broken: "the answer ended unexpectedly" }
             }
             Ok(Work::Exploration(_)) | Err(_) => {

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
+    routing::Topic,
     update::{Decision, RunState, SessionUpdate, Title, UserMessage},
 };
 use serde::Serialize;
@@ -99,15 +100,21 @@ pub(crate) enum Work {
     Delegate(Delegation),
     /// Whoever OpenAgents chooses answers.
     Choose(Choice),
-    /// OpenAgents answers in words of its own.
-    Inline {
-        /// As the person typed it.
-        text: String,
-        /// The workspace.
-        root: PathBuf,
-        /// Why.
-        decision: Decision,
-    },
+    /// OpenAgents answers itself.
+    Inline(Box<Reply>),
+}
+
+/// See [`Work::Inline`].
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// As the person typed it.
+    pub(crate) text: String,
+    /// The workspace.
+    pub(crate) root: PathBuf,
+    /// What the person wants to hear, where it is talk.
+    pub(crate) topic: Option<Topic>,
+    /// Why it is answered here.
+    pub(crate) decision: Decision,
 }
 
 /// What a person sends.
@@ -277,7 +284,7 @@ impl TurnRequest {
             Work::Prompt(prompt) => Some(&prompt.root),
             Work::Delegate(delegation) => Some(&delegation.root),
             Work::Choose(choice) => Some(&choice.exploration.root),
-            Work::Inline { .. } => None,
+            Work::Inline(_) => None,
         }
     }
 

@@ -8,7 +8,7 @@ use super::{AgentEvent, PromptOutcome, Transcript, say_last};
 use crate::{
     CancellationToken,
     model::LanguageModel,
-    routing::{self, Situation, Topic},
+    routing::{Situation, Topic},
     update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate},
 };
 use std::sync::Arc;
@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub struct Question<'a> {
     /// What the person asks.
     pub prompt: &'a str,
+    /// What they want to hear, as it was decided by their own words; an explanation where it was not.
+    pub topic: Option<&'a Topic>,
     /// Why it is answered here.
     pub decision: &'a Decision,
     /// Who else is there.
@@ -42,14 +44,14 @@ pub fn answer(
         show(emit, find().filter(|found| !found.findings.is_empty()), question.prompt);
         return say(emit, &texts::guidance(question));
     }
-    let topic = routing::topic(question.prompt, question.situation).unwrap_or(Topic::Explanation);
+    let topic = question.topic.unwrap_or(&Topic::Explanation);
     let known = match topic {
         Topic::Greeting => texts::greeting(),
         Topic::Thanks => texts::thanks(),
         Topic::Identity => texts::identity(),
         Topic::Capabilities => texts::capabilities(question.situation),
         Topic::Delegates => texts::delegates(question.situation),
-        Topic::Agent(target) => texts::agent(&target, question.situation),
+        Topic::Agent(target) => texts::agent(target, question.situation),
         Topic::Title | Topic::Explanation => {
             let spoken = model.and_then(|model| spoken::speak(question, model, emit, cancel));
             return spoken.unwrap_or_else(|| match topic {

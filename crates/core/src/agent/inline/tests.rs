@@ -2,7 +2,7 @@ use super::*;
 use crate::{
     agent::testing::{self, Answer, Scripted, figures, prompt, speak, story},
     model::{Availability, ModelError, StopReason},
-    routing::{Candidate, Router},
+    routing::{self, Candidate, Router},
     update::{SessionUpdate, Target},
 };
 use std::sync::Mutex;
@@ -37,7 +37,14 @@ fn ask(text: &str, situation: &Situation, model: Option<&Arc<dyn LanguageModel>>
     let mut transcript = Transcript::default();
     transcript.push(&prompt("Fix the login test"));
     transcript.push(&testing::answer("Done."));
-    let question = Question { prompt: text, decision: &decision, situation, transcript: &transcript };
+    let topic = routing::topic(text, situation);
+    let question = Question {
+        prompt: text,
+        topic: topic.as_ref(),
+        decision: &decision,
+        situation,
+        transcript: &transcript,
+    };
     let emit = |event| events.lock().unwrap().push(event);
     let outcome = answer(&question, model, &|| None, &emit, &cancel);
     let updates = events.into_inner().unwrap().into_iter().filter_map(|event| match event {
