@@ -25,7 +25,7 @@ pub(super) const OTHER_WAYS: f32 = 0.194;
 pub(super) const SIZE: f32 = 0.057;
 
 /// Occurrences that a word in the name of the definition stands for.
-pub(super) const SYMBOL: f32 = 3.3;
+pub(super) const SYMBOL: f32 = 2.5;
 /// In the name of the definition around it.
 pub(super) const PARENT: f32 = 1.9;
 /// In the name of the file.
