@@ -320,6 +320,44 @@ fn read_keeps_to_its_caps_and_words_its_errors() {
 }
 
 #[test]
+fn the_history_of_one_workspace_has_no_other_session() {
+    let mut bench = Bench::new();
+    let (root, elsewhere) = (bench.root(), bench.base().join("elsewhere").to_str().unwrap().to_owned());
+    let own = bench.claude(1, 1, &root, &[json!("The marimba is ours")]);
+    let foreign = [
+        bench.claude(2, 2, &elsewhere, &[json!("The marimba is secret")]),
+        bench.codex(3, 3, &elsewhere, &[json!("The marimba is secret")]),
+        bench.claude(4, 4, &format!("{root}/../elsewhere"), &[json!("The marimba is secret")]),
+    ];
+    bench.history = bench.history.of_workspace(bench.workspace.root());
+    for history in [bench.history.snapshot(), bench.history.of_workspace(bench.workspace.root())] {
+        bench.history = history;
+        for arguments in [
+            json!({"pattern": "marimba"}),
+            json!({"pattern": "marimba", "sessionIds": [own, foreign[0], foreign[1], foreign[2]]}),
+        ] {
+            let found = bench.value("session.search", arguments);
+            assert_eq!((&found["matches"][0]["sessionId"], &found["totalMatches"]), (&json!(own), &json!(1)));
+        }
+        let listed = bench.value("session.list", json!({}));
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
+        assert_eq!(bench.value("session.read", json!({"sessionId": own}))["totalEvents"], 1);
+        for id in foreign.iter().flat_map(|id| [&id[..], &id[..35]]) {
+            let read = bench.call("session.read", json!({"sessionId": id}));
+            assert!(matches!(read, Err(ToolError::FileNotFound(_))), "{id}: {read:?}");
+        }
+    }
+    // A log that no budget was left to read: its directory is not known.
+    bench.limits.read_time = Duration::ZERO;
+    bench.history = History::new(
+        HistoryRoots { codex: None, claude: Some(bench.base().join("claude")) },
+        Arc::new(MemoryIndex::default()),
+    )
+    .of_workspace(bench.workspace.root());
+    assert!(bench.call("session.read", json!({"sessionId": foreign[0]})).is_err());
+}
+
+#[test]
 fn analyze_says_what_the_person_wanted() {
     let bench = furnished();
     insta::assert_json_snapshot!("analyze", bench.value("session.analyze", json!({})));

@@ -10,7 +10,7 @@ use super::{
 use crate::{CancellationToken, budget::Budget};
 use std::{
     collections::{HashMap, HashSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -35,8 +35,7 @@ impl History {
             rows.retain(|row| !row.hidden && !row.subagent);
         }
         if let Some(workspace) = &query.workspace {
-            let mut territory = Territory::of(workspace);
-            rows.retain(|row| row.cwd.as_deref().is_some_and(|cwd| territory.holds(cwd)));
+            retain_of(workspace, &mut rows);
         }
         let total = rows.len();
         let truncated = query.limit > 0 && total > query.limit;
@@ -189,8 +188,17 @@ impl History {
                 row.title = Some(name.clone());
             }
         }
+        if let Some(workspace) = &self.workspace {
+            retain_of(workspace, &mut rows);
+        }
         Rows { rows, unread, cut_short }
     }
+}
+
+/// Drops the sessions that did not run in `workspace`, or whose directory is unknown.
+fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
+    let mut territory = Territory::of(workspace);
+    rows.retain(|row| row.cwd.as_deref().is_some_and(|cwd| territory.holds(cwd)));
 }
 
 struct Rows {

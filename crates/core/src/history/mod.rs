@@ -40,7 +40,10 @@ pub(crate) use facts::{Fact, Facts};
 pub(crate) use intent::{choose, of_title, sentence};
 pub(crate) use worktree::{Territory, real};
 
-use std::sync::{Arc, OnceLock, atomic::AtomicUsize};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
+};
 
 /// Changes whenever the same log is summed up differently; an index that outlives the process keeps it and forgets
 /// its rows when it differs.
@@ -51,6 +54,8 @@ pub const READER_VERSION: u32 = 2;
 pub struct History {
     roots: HistoryRoots,
     index: Arc<dyn TranscriptIndex>,
+    /// Only sessions of this directory exist.
+    workspace: Option<PathBuf>,
     /// Logs read so far that the index did not know.
     parsed: Arc<AtomicUsize>,
     /// In a snapshot: every session, from the first listing that was complete.
@@ -60,7 +65,7 @@ pub struct History {
 impl History {
     /// Looks at `roots`; `index` remembers what was parsed.
     pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
-        Self { roots, index, parsed: Arc::default(), listed: None }
+        Self { roots, index, workspace: None, parsed: Arc::default(), listed: None }
     }
 
     /// A history without a single session.
@@ -74,8 +79,22 @@ impl History {
         Self {
             roots: self.roots.clone(),
             index: self.index.clone(),
+            workspace: self.workspace.clone(),
             parsed: self.parsed.clone(),
             listed: Some(OnceLock::new()),
+        }
+    }
+
+    /// Returns the same history with the sessions of one workspace alone: those that ran in `workspace` or in another
+    /// worktree of its repository. No other session is listed, found by its id or searched. A session whose directory
+    /// is unknown is left out.
+    pub fn of_workspace(&self, workspace: &Path) -> Self {
+        Self {
+            roots: self.roots.clone(),
+            index: self.index.clone(),
+            workspace: Some(workspace.to_owned()),
+            parsed: self.parsed.clone(),
+            listed: None,
         }
     }
 
