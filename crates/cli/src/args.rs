@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Devices(Devices),
     /// Be the agent of an editor: speak the Agent Client Protocol on standard input and output
     Acp,
+    /// Let other agents find code and past sessions here: speak the Model Context Protocol on standard input and output
+    Mcp(Mcp),
     /// List, show and search the past sessions of Codex and Claude Code
     #[command(subcommand)]
     Sessions(Sessions),
@@ -90,6 +92,16 @@ pub(crate) struct Find {
     /// One JSON object: `{"findings": [{kind, path, start, end, excerpt, symbol, score, why}], …}`
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// The workspace
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Offer the past sessions of this workspace too
+    #[arg(long)]
+    pub(crate) history: bool,
 }
 
 /// Who plans an exploration.

@@ -13,6 +13,7 @@ mod door;
 mod explore;
 mod find;
 mod local;
+mod mcp;
 mod models;
 mod output;
 mod pair;
@@ -54,6 +55,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Pair(pair) => pair::run(&pair),
         Command::Devices(devices) => devices::run(&devices),
         Command::Acp => acp::run(),
+        Command::Mcp(mcp) => mcp::run(&mcp),
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Models(models) => models::run(&models),
         Command::Doctor(doctor) => doctor::run(&doctor),

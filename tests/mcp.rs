@@ -1,0 +1,249 @@
+//! `openagents mcp`: another agent starts it and asks over standard input and output.
+
+#![cfg(unix)]
+
+use anyhow::{Context, Result, ensure};
+use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout};
+use serde_json::{Value, json};
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+};
+
+const OURS: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+const FOREIGN_CODEX: &str = "0199a213-81c0-7800-8aa1-000000000001";
+const FOREIGN_CLAUDE: &str = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
+
+/// A workspace with one session; two others ran in a folder beside it.
+fn desk() -> Result<Desk> {
+    let source = "pub fn follow_redirects(limit: usize) -> bool {\n    limit > 0\n}\n";
+    let desk = Desk::new("proj", &[("src/redirect.rs", source), ("src/proxy.rs", "pub fn proxy() {}\n")])?;
+    let rollout = |id: &str| format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl");
+    desk.log(&rollout(OURS), &codex_rollout(OURS, &["Tune the marimba"]))?;
+    let elsewhere = desk.workspace.with_file_name("elsewhere");
+    std::fs::create_dir(&elsewhere)?;
+    let moved = |lines: Vec<Value>| -> Result<Vec<Value>> {
+        let elsewhere = elsewhere.display().to_string();
+        let moved = lines.iter().map(|line| line.to_string().replace("WORKSPACE", &elsewhere));
+        moved.map(|line| Ok(serde_json::from_str(&line)?)).collect()
+    };
+    desk.log(&rollout(FOREIGN_CODEX), &moved(codex_rollout(FOREIGN_CODEX, &["A secret marimba"]))?)?;
+    let claude = claude_transcript(FOREIGN_CLAUDE, "Another secret marimba", &["a.rs"]);
+    desk.log(&format!("claude/projects/-elsewhere/{FOREIGN_CLAUDE}.jsonl"), &moved(claude)?)?;
+    Ok(desk)
+}
+
+/// An agent's side of the pipe.
+struct Agent {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    last_id: u64,
+}
+
+impl Agent {
+    /// Starts the server and shakes hands.
+    fn start(desk: &Desk, arguments: &[&str]) -> Result<Self> {
+        let mut command = desk.openagents(&[&["mcp"], arguments].concat())?;
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().context("stdout")?);
+        let mut agent = Self { child, input, output, last_id: 0 };
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}});
+        let about = agent.request("initialize", params)?["result"].clone();
+        assert_eq!(
+            (&about["serverInfo"]["name"], &about["protocolVersion"]),
+            (&json!("openagents"), &json!("2025-06-18"))
+        );
+        agent.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string())?;
+        Ok(agent)
+    }
+
+    fn send(&mut self, line: &str) -> Result<()> {
+        Ok(writeln!(self.input.as_mut().context("stdin")?, "{line}")?)
+    }
+
+    /// Sends a request and returns its response; every line of standard output is a frame.
+    fn request(&mut self, method: &str, params: Value) -> Result<Value> {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string())?;
+        loop {
+            let mut line = String::new();
+            ensure!(self.output.read_line(&mut line)? > 0, "it ended before answering {method}");
+            let frame: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
+            if frame["id"] == id {
+                return Ok(frame);
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Result<Value> {
+        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Calls a tool that must answer; returns its data and its text.
+    fn answer(&mut self, tool: &str, arguments: Value) -> Result<(Value, String)> {
+        let result = self.call(tool, arguments)?["result"].clone();
+        ensure!(result["isError"] == false, "{result}");
+        Ok((result["structuredContent"].clone(), text(&result)?))
+    }
+
+    fn tools(&mut self) -> Result<Vec<Value>> {
+        let listed = self.request("tools/list", json!({}))?;
+        Ok(listed["result"]["tools"].as_array().context("tools")?.clone())
+    }
+
+    /// Closes the pipe, as an agent does at its end.
+    fn end(mut self) -> Result<()> {
+        drop(self.input.take());
+        ensure!(self.child.wait()?.code() == Some(0));
+        Ok(())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(result: &Value) -> Result<String> {
+    Ok(result["content"][0]["text"].as_str().context("a text")?.to_owned())
+}
+
+fn names(tools: &[Value]) -> Vec<&str> {
+    tools.iter().filter_map(|tool| tool["name"].as_str()).collect()
+}
+
+#[test]
+fn an_agent_finds_code() -> Result<()> {
+    let desk = desk()?;
+    let mut agent = Agent::start(&desk, &[])?;
+    let tools = agent.tools()?;
+    assert_eq!(names(&tools), ["find"]);
+    assert_eq!(tools[0]["annotations"]["readOnlyHint"], true);
+    assert_eq!(tools[0]["inputSchema"]["required"], json!(["question"]));
+    let (found, said) = agent.answer("find", json!({"question": "Where are redirects followed?"}))?;
+    let first = &found["findings"][0];
+    assert_eq!((&first["path"], &first["symbol"]), (&json!("src/redirect.rs"), &json!("follow_redirects")));
+    assert!(said.starts_with("**Found:**") && said.contains("`src/redirect.rs:1-3`"), "{said}");
+    let (found, said) = agent.answer("find", json!({"question": "xylophone"}))?;
+    assert_eq!(found["findings"], json!([]));
+    assert!(said.starts_with("**Found:** nothing for “xylophone”; try "), "{said}");
+    agent.end()?;
+    assert!(!desk.folder("home").exists(), "code alone needs no data folder");
+    Ok(())
+}
+
+#[test]
+fn without_history_no_session_can_be_reached() -> Result<()> {
+    let desk = desk()?;
+    let mut agent = Agent::start(&desk, &[])?;
+    for tool in ["sessions_search", "session_read", "session.read", "fs.list_dir"] {
+        let refused = agent.call(tool, json!({"pattern": "marimba", "sessionId": OURS}))?;
+        let message = refused["error"]["message"].as_str().context("an error")?;
+        assert_eq!(message, format!("no such tool: {tool} (there are: find)"));
+    }
+    let (found, said) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
+    assert!(!format!("{found}{said}").contains(OURS), "{found}");
+    agent.end()
+}
+
+#[test]
+fn with_history_the_sessions_of_this_workspace_can_be_read() -> Result<()> {
+    let desk = desk()?;
+    // Named from outside, as an agent does that runs elsewhere.
+    let workspace = desk.workspace.to_str().context("a path that is text")?.to_owned();
+    let mut agent = Agent::start(&desk, &[&workspace, "--history"])?;
+    assert_eq!(names(&agent.tools()?), ["find", "sessions_search", "session_read"]);
+    let (found, said) = agent.answer("sessions_search", json!({"pattern": "marimba"}))?;
+    assert_eq!((&found["matches"][0]["sessionId"], &found["totalMatches"]), (&json!(OURS), &json!(1)));
+    assert_eq!(serde_json::from_str::<Value>(&said)?, found, "the text is the data");
+    let (read, _) = agent.answer("session_read", json!({"session_id": OURS, "provider": "codex"}))?;
+    assert_eq!(read["events"][0]["content"], "Tune the marimba");
+    let (found, _) = agent.answer("find", json!({"question": "Where are redirects followed?"}))?;
+    assert_eq!(found["findings"][0]["path"], "src/redirect.rs");
+    let (found, _) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
+    assert_eq!(found["findings"][0]["session_id"], OURS);
+    agent.end()
+}
+
+#[test]
+fn no_argument_reaches_a_session_of_another_workspace() -> Result<()> {
+    let desk = desk()?;
+    let elsewhere = desk.workspace.with_file_name("elsewhere");
+    let mut agent = Agent::start(&desk, &["--history"])?;
+    for id in [FOREIGN_CODEX, FOREIGN_CLAUDE, &FOREIGN_CODEX[..35], &FOREIGN_CLAUDE[..8]] {
+        for provider in [Value::Null, json!("codex"), json!("claude-code")] {
+            let arguments =
+                json!({"sessionId": id, "provider": provider, "workspace": elsewhere, "all": true});
+            let result = agent.call("session_read", arguments)?["result"].clone();
+            assert_eq!(result["isError"], true, "{result}");
+            assert_eq!(text(&result)?, format!("File not found: session {id}"));
+        }
+    }
+    for arguments in [
+        json!({"pattern": "marimba"}),
+        json!({"pattern": "marimba", "sessionIds": [OURS, FOREIGN_CODEX, FOREIGN_CLAUDE]}),
+        json!({"pattern": ".", "workspace": elsewhere, "workspaceOnly": false, "all": true, "cwd": elsewhere}),
+    ] {
+        let (found, _) = agent.answer("sessions_search", arguments.clone())?;
+        assert!(found.to_string().contains("Tune the marimba"), "{arguments}: {found}");
+        assert!(!found.to_string().contains("secret"), "{arguments}: {found}");
+    }
+    let (found, said) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
+    for foreign in [FOREIGN_CODEX, FOREIGN_CLAUDE, "secret"] {
+        assert!(!format!("{found}{said}").contains(foreign), "{found}");
+    }
+    agent.end()
+}
+
+#[test]
+fn a_malformed_call_names_what_is_wrong_and_costs_nothing_else() -> Result<()> {
+    let desk = desk()?;
+    let mut agent = Agent::start(&desk, &["--history"])?;
+    let rows = [
+        ("find", json!({}), "question is missing"),
+        ("find", json!({"question": 7}), "question: 7 is not a string"),
+        ("find", json!({"question": " "}), "question is empty"),
+        ("sessions_search", json!({"pattern": "("}), "("),
+        (
+            "sessions_search",
+            json!({"pattern": "a", "maxResults": "x"}),
+            r#"maxResults: "x" is not an integer"#,
+        ),
+        ("session_read", json!({"session_id": OURS, "startLine": 5, "endLine": 4}), "line range: 5-4"),
+    ];
+    for (tool, arguments, expected) in rows {
+        let result = agent.call(tool, arguments)?["result"].clone();
+        assert_eq!(result["isError"], true, "{result}");
+        let said = text(&result)?;
+        assert!(said.starts_with("Invalid parameters: ") && said.contains(expected), "{said}");
+    }
+    let broken = [
+        (json!({"name": "find", "arguments": [1]}), -32602, "arguments is not a JSON object"),
+        (json!({"arguments": {}}), -32602, "name is missing or not a string"),
+    ];
+    for (params, code, message) in broken {
+        let error = agent.request("tools/call", params)?["error"].clone();
+        assert_eq!((&error["code"], &error["message"]), (&json!(code), &json!(message)));
+    }
+    assert_eq!(agent.request("no/such", json!({}))?["error"]["message"], "no such method: no/such");
+    agent.send("not a frame")?;
+    agent.answer("find", json!({"question": "redirects"}))?;
+    agent.end()
+}
+
+#[test]
+fn a_folder_that_is_no_workspace_is_refused() -> Result<()> {
+    let desk = desk()?;
+    for (path, expected) in [("/", "too wide"), ("missing", "does not exist")] {
+        let output = desk.run(&["mcp", path])?;
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &[][..]));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{path}");
+    }
+    Ok(())
+}
