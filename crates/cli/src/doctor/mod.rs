@@ -3,6 +3,7 @@
 //! What there is to do is done by the bridge that runs, so that every client sees it; without one, by this process.
 
 mod managed;
+mod mcp;
 mod table;
 
 use crate::{args, door, output};
@@ -26,7 +27,16 @@ pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
     let mut door = Door::open()?;
     let checked = door.command(AgentCommand::Check).and_then(|_| follow(&mut door));
     door.close();
-    show(checked?, arguments.json)
+    let Some(mut snapshot) = checked? else { return Ok(ExitCode::from(130)) };
+    let commands = mcp::commands(&snapshot);
+    if arguments.json {
+        snapshot["mcp"] = serde_json::to_value(commands)?;
+        output::json_pretty(&snapshot)?;
+    } else {
+        table::print(&snapshot, None)?;
+        mcp::print(&commands)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `openagents agents …`.
