@@ -3,7 +3,7 @@
 #
 #   peers.sh reach PEERS     fails when the programs are not there and npm cannot be reached to install them
 #   peers.sh prepare PEERS   installs the programs with npm, in the versions of PEERS/npm/package.json, into target/peers
-#   peers.sh run PEERS       runs tests/peers.rs
+#   peers.sh run PEERS       runs tests/peers.rs and tests/peers_mcp.rs
 #
 # PEERS holds the model server (scripted-model). Nothing is installed outside of target/peers.
 set -euo pipefail
@@ -44,7 +44,7 @@ prepare)
 run)
     cargo build --locked --quiet -p openagents-cli
     OPENAGENTS_PEERS=$peers OPENAGENTS_PEER_PROGRAMS=$folder/node_modules/.bin \
-        cargo test --locked -p openagents-e2e --features peers --test peers
+        cargo test --locked -p openagents-e2e --features peers --test peers --test peers_mcp
     ;;
 *)
     echo "peers.sh: reach, prepare or run; not $action" >&2

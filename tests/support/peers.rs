@@ -1,6 +1,9 @@
 //! The real Codex and Claude Code, and a model server that answers from a script instead of a model.
 
-use crate::{server::Server, terminal::Desk};
+use crate::{
+    server::Server,
+    terminal::{Desk, program},
+};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use std::{
@@ -20,6 +23,42 @@ const PROGRAMS: &str = "OPENAGENTS_PEER_PROGRAMS";
 /// Nothing here takes so long: a test that waits longer hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
+/// A desk where the real agents are installed and their model answers from a script.
+#[derive(Debug)]
+pub struct Installed {
+    /// The workspace, a Git repository.
+    pub desk: Desk,
+    model: ScriptedModel,
+}
+
+impl Installed {
+    /// Starts the model. `script` is the name of a script of the model server, or a file.
+    pub fn on(desk: Desk, script: &str) -> Result<Self> {
+        let model = ScriptedModel::start(script)?;
+        configure(&desk, model.port)?;
+        Ok(Self { desk, model })
+    }
+
+    /// Runs one line of a shell to its end in the workspace, and returns what it printed.
+    pub fn shell(&self, line: &str) -> Result<String> {
+        self.output(Command::new("sh").args(["-c", line]), line)
+    }
+
+    /// Runs `openagents` to its end, and returns what it printed.
+    pub fn openagents(&self, arguments: &[&str]) -> Result<String> {
+        self.output(Command::new(program("openagents")?).args(arguments), &arguments.join(" "))
+    }
+
+    fn output(&self, command: &mut Command, what: &str) -> Result<String> {
+        command.stdin(Stdio::null());
+        self.desk.surround(command);
+        surround(command, &self.desk, &self.model, &[])?;
+        let output = command.output()?;
+        ensure!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
 /// A server of ours on a desk where the real agents are installed and their model answers from a script.
 #[derive(Debug)]
 pub struct Peers {
@@ -34,8 +73,7 @@ impl Peers {
     /// Starts both servers. `programs` says which of the programs are installed; all of them where it is empty.
     pub fn start(programs: &[&str]) -> Result<Self> {
         let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
-        let model = ScriptedModel::start()?;
-        configure(&desk, model.port)?;
+        let Installed { desk, model } = Installed::on(desk, "done")?;
         let mut command = desk.openagents(&["serve", "--port", "0", "--json"])?;
         surround(&mut command, &desk, &model, programs)?;
         let server = Server::start(command)?;
@@ -180,10 +218,10 @@ struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    fn start() -> Result<Self> {
+    fn start(script: &str) -> Result<Self> {
         let program = named(PEERS)?.join("scripted-model");
         let child = Command::new(&program)
-            .args(["--port", "0", "--script", "done"])
+            .args(["--port", "0", "--script", script])
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

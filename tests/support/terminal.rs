@@ -48,8 +48,13 @@ impl Desk {
     /// Returns `openagents` with its surroundings set.
     pub fn openagents(&self, arguments: &[&str]) -> Result<Command> {
         let mut command = Command::new(program("openagents")?);
+        self.surround(command.args(arguments));
+        Ok(command)
+    }
+
+    /// Sets the surroundings of a program: the workspace, the home folder and those of the agents.
+    pub fn surround(&self, command: &mut Command) {
         command
-            .args(arguments)
             .current_dir(&self.workspace)
             .env("HOME", self.keep.path())
             // More threads than free cores make a model many times slower.
@@ -57,7 +62,6 @@ impl Desk {
             .env("OPENAGENTS_HOME", self.folder("home"))
             .env("CODEX_HOME", self.folder("codex"))
             .env("CLAUDE_CONFIG_DIR", self.folder("claude"));
-        Ok(command)
     }
 
     /// Runs `openagents` to its end.
