@@ -135,6 +135,7 @@ fn our_loop_runs_their_tool() {
         text: "How many words?".to_owned(),
         words: None,
         transcript: Transcript::default(),
+        findings: None,
         delegated: false,
     };
     let outputs = Mutex::new(Vec::new());

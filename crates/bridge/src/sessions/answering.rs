@@ -53,7 +53,7 @@ pub(super) fn answer(
             let transcript = transcript(session, cancel);
             let (root, Said { text, words }) = (prompt.root.clone(), prompt.said.clone());
             let delegated = session.parent().is_some();
-            let request = PromptRequest { root, text, words, transcript, delegated };
+            let request = PromptRequest { root, text, words, transcript, findings: None, delegated };
             agent.prompt(&request, cancel, &|event| show(session, event))
         }
         Ok(Who::Agent(agent)) => {

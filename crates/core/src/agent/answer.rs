@@ -3,6 +3,7 @@
 use super::{
     AgentEvent,
     deltas::{Deltas, Piece, Voice},
+    grounding::{Filter, Grounding},
 };
 use crate::{
     CancellationToken,
@@ -34,7 +35,10 @@ const ACTIVITY_EVERY: Duration = Duration::from_millis(100);
 /// A whole answer.
 #[derive(Debug)]
 pub(super) struct Answer {
+    /// As the model gave it, which is what it reads in the next request.
     pub(super) message: AssistantMessage,
+    /// What was shown of its text.
+    pub(super) shown: String,
     pub(super) stop: StopReason,
     pub(super) usage: Option<Usage>,
 }
@@ -51,10 +55,12 @@ enum Word {
     Done(Result<StopReason, ModelError>),
 }
 
-/// Asks `model` and tells its words. Returns within 100 ms of a cancel, whatever the model does.
+/// Asks `model` and tells its words; with `grounding`, without the citations that do not hold. Returns within 100 ms of a
+/// cancel, whatever the model does.
 pub(super) fn ask(
     model: &Arc<dyn LanguageModel>,
     request: ModelRequest,
+    grounding: Option<&Grounding>,
     deadline: Instant,
     cancel: &CancellationToken,
     emit: &(dyn Fn(AgentEvent) + Sync),
@@ -63,7 +69,7 @@ pub(super) fn ask(
     // Whatever ends the reading ends the model too.
     let _stops_the_model = stop.clone().drop_guard();
     let words = spawn(model, request, stop)?;
-    let mut reader = Reader::new(emit);
+    let mut reader = Reader::new(emit, grounding);
     loop {
         let now = Instant::now();
         reader.tick(now);
@@ -71,6 +77,7 @@ pub(super) fn ask(
             return Err(reader.broken(ModelError::Cancelled));
         }
         if now >= deadline {
+            reader.release();
             reader.flush(false);
             return Err(Broken::OutOfTime);
         }
@@ -114,6 +121,11 @@ struct Reader<'a> {
     emit: &'a (dyn Fn(AgentEvent) + Sync),
     message_id: String,
     message: AssistantMessage,
+    grounding: Option<&'a Grounding>,
+    filter: Option<Filter<'a>>,
+    /// Who says what the filter holds.
+    voice: Voice,
+    shown: String,
     bytes: usize,
     usage: Option<Usage>,
     deltas: Deltas<Voice>,
@@ -121,11 +133,15 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(emit: &'a (dyn Fn(AgentEvent) + Sync)) -> Self {
+    fn new(emit: &'a (dyn Fn(AgentEvent) + Sync), grounding: Option<&'a Grounding>) -> Self {
         Self {
             emit,
             message_id: uuid::Uuid::new_v4().to_string(),
             message: AssistantMessage::default(),
+            grounding,
+            filter: grounding.map(Filter::new),
+            voice: Voice::Answer,
+            shown: String::new(),
             bytes: 0,
             usage: None,
             deltas: Deltas::default(),
@@ -158,9 +174,33 @@ impl<'a> Reader<'a> {
 
     fn push(&mut self, voice: Voice, text: &str) {
         self.bytes += text.len();
+        if voice != self.voice {
+            self.release();
+            self.filter = self.grounding.map(Filter::new);
+            self.voice = voice;
+        }
+        match &mut self.filter {
+            None => self.pass(voice, text),
+            Some(filter) => {
+                let checked = filter.push(text);
+                self.pass(voice, &checked);
+            }
+        }
+    }
+
+    fn pass(&mut self, voice: Voice, text: &str) {
+        if voice == Voice::Answer {
+            self.shown.push_str(text);
+        }
         for piece in self.deltas.push(Instant::now(), voice, text) {
             self.tell(piece, false);
         }
+    }
+
+    /// Passes on what the filter holds.
+    fn release(&mut self) {
+        let held = self.filter.as_mut().map(Filter::finish).unwrap_or_default();
+        self.pass(self.voice, &held);
     }
 
     fn show(&mut self, activity: Activity) {
@@ -209,12 +249,20 @@ impl<'a> Reader<'a> {
     fn end(mut self, stop: StopReason) -> Answer {
         // An answer that asks for tools is not the last of its turn, and one that says nothing or was cut off is followed
         // by a word about that.
-        let is_whole = stop != StopReason::MaxTokens && !self.message.text.trim().is_empty();
-        self.flush(is_whole && self.message.calls.is_empty());
-        Answer { message: self.message, stop, usage: self.usage }
+        let says_nothing = self.message.text.trim().is_empty();
+        let is_whole = stop != StopReason::MaxTokens && !says_nothing;
+        let asks = !self.message.calls.is_empty();
+        self.release();
+        if !says_nothing && (!asks || stop == StopReason::MaxTokens) {
+            let postscript = self.filter.as_ref().map(Filter::postscript).unwrap_or_default();
+            self.pass(Voice::Answer, &postscript);
+        }
+        self.flush(is_whole && !asks);
+        Answer { message: self.message, shown: self.shown, stop, usage: self.usage }
     }
 
     fn broken(mut self, error: ModelError) -> Broken {
+        self.release();
         self.flush(false);
         Broken::Model(error)
     }

@@ -153,8 +153,9 @@ impl Generate {
             }
             other => (context.emit)(other),
         };
-        let answered = answer::ask(&self.model, request, Instant::now() + TIME, context.cancel, &stream);
-        let Answer { message, stop, usage } = answered.map_err(|broken| match broken {
+        let answered =
+            answer::ask(&self.model, request, None, Instant::now() + TIME, context.cancel, &stream);
+        let Answer { message, stop, usage, .. } = answered.map_err(|broken| match broken {
             Broken::Model(ModelError::Cancelled) => Stop::Failed(ToolError::Cancelled),
             Broken::Model(ModelError::Unavailable(reason) | ModelError::Load(reason)) => {
                 Stop::Unavailable(without_full_stop(&reason))

@@ -11,6 +11,7 @@ mod answer;
 mod calls;
 mod deltas;
 mod generate;
+mod grounding;
 pub mod inline;
 mod instructions;
 mod model_agent;
@@ -41,7 +42,7 @@ use crate::{
     CancellationToken,
     model::{Activity, LanguageModel, ModelOptions, Usage},
     tool::Toolbox,
-    update::{AgentMessage, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
+    update::{AgentMessage, Findings, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -69,6 +70,9 @@ pub struct PromptRequest {
     pub words: Option<String>,
     /// What was said in the session before.
     pub transcript: Transcript,
+    /// What was found for the question and shown to the person, if it is one: the model reads it, and what it cites is
+    /// checked.
+    pub findings: Option<Findings>,
     /// Another agent wrote the text and chose the root: the text is no person's word, and the root has to be canonical.
     pub delegated: bool,
 }

@@ -63,6 +63,7 @@ impl AgentProvider for ModelAgent {
             text: request.text.clone(),
             words: None,
             transcript: request.transcript.clone(),
+            findings: None,
             delegated: false,
         };
         agent.prompt(&turn, cancel, &|event| host.emit(event))

@@ -4,12 +4,15 @@ use super::{
     AgentEvent, AgentLoop, CANCELLED, CUT_OFF, PromptOutcome, PromptRequest,
     answer::{self, Answer, Broken},
     calls::{Cancelled, Desk},
+    grounding::{self, Grounding},
     instructions, say_last, tools,
 };
 use crate::{
     CancellationToken, isolated,
-    model::{AssistantMessage, Message, ModelError, ModelRequest, StopReason, Usage},
-    update::RunState,
+    model::{
+        AssistantMessage, LanguageModel, Message, ModelError, ModelRequest, StopReason, ToolSpec, Usage,
+    },
+    update::{Findings, RunState},
     workspace::Workspace,
 };
 use std::{
@@ -32,6 +35,9 @@ const TOKEN_CHARS: usize = 3;
 /// Characters that are left of a result of this turn when the conversation fits no more.
 const SHORTENED: usize = 500;
 
+/// Tokens of the smallest context in which a model looks further than what was found.
+const SMALL: u32 = 8_192;
+
 type Emit<'a> = &'a (dyn Fn(AgentEvent) + Sync);
 
 pub(super) struct Run<'a> {
@@ -46,11 +52,17 @@ pub(super) struct Run<'a> {
     turn: Vec<Message>,
     usage: Option<Usage>,
     cut_off: bool,
+    /// Checks citations; there once the workspace is open, if anything was looked for.
+    grounding: Option<Grounding>,
+    /// Characters that the findings may have.
+    findings_room: usize,
 }
 
 /// Why a turn ends without an answer.
 enum Stop {
     Cancelled,
+    /// What was found has been shown and is the answer; the reason why there is no other.
+    FindingsOnly(String),
     Failed(String),
 }
 
@@ -61,9 +73,17 @@ impl<'a> Run<'a> {
         cancel: &'a CancellationToken,
         emit: Emit<'a>,
     ) -> Self {
-        // Half of the room is for this turn; more, if the prompt is that long.
         let all = conversation(agent);
-        let room = (all / 2).min(all.saturating_sub(request.text.chars().count()));
+        let is_small = is_small(agent.model.as_ref());
+        let findings_room = grounding::room(all, fixed(agent, request, is_small));
+        let prompt = prompt(request, findings_room, is_small);
+        let taken = match found(request) {
+            // What else the model reads, and an answer, have to fit as well.
+            Some(_) => fixed(agent, request, is_small) + all / 4 + prompt.chars().count(),
+            None => prompt.chars().count(),
+        };
+        // Half of the room is for this turn; more, if it needs that.
+        let room = (all / 2).min(all.saturating_sub(taken));
         Self {
             agent,
             request,
@@ -71,9 +91,11 @@ impl<'a> Run<'a> {
             emit,
             deadline: Instant::now() + TURN,
             earlier: request.transcript.messages(room),
-            turn: vec![Message::User { text: request.text.clone() }],
+            turn: vec![Message::User { text: prompt }],
             usage: None,
             cut_off: false,
+            grounding: None,
+            findings_room,
         }
     }
 
@@ -83,6 +105,11 @@ impl<'a> Run<'a> {
         let (state, text) = match ended {
             Ok(text) => (RunState::Complete, text),
             Err(Stop::Cancelled) => (RunState::Cancelled, CANCELLED.to_owned()),
+            Err(Stop::FindingsOnly(reason)) => {
+                let text = format!("_Only the places found are shown: {reason}._");
+                say_last(self.emit, &text, None);
+                (RunState::Complete, text)
+            }
             Err(Stop::Failed(reason)) => (RunState::Failed, format!("❌ {reason}")),
         };
         if state != RunState::Complete {
@@ -95,21 +122,24 @@ impl<'a> Run<'a> {
         let workspace = self.open()?;
         let words = self.request.words.as_ref().unwrap_or(&self.request.text);
         let asked = if self.request.delegated { "" } else { words };
+        self.grounding = self.request.findings.as_ref().map(|findings| {
+            Grounding::new(findings, words, Arc::clone(&workspace), &self.agent.tools, self.cancel)
+        });
         let desk = Desk::new(self.agent, asked, Arc::clone(&workspace), self.cancel, self.emit);
         for _ in 0..ROUNDS {
-            let Answer { message, stop, usage } = self.ask(&workspace)?;
+            let Answer { message, shown, stop, usage } = self.ask(&workspace)?;
             self.usage = usage.or(self.usage);
             let AssistantMessage { text, calls, .. } = message.clone();
             self.turn.push(Message::Assistant(message));
             if stop == StopReason::MaxTokens {
                 self.cut_off = true;
                 say_last(self.emit, &self.postscript(usage), usage);
-                return Ok(text);
+                return Ok(shown);
             }
             if calls.is_empty() {
                 let name = self.agent.model.name();
                 let silent = format!("{name} ended without an answer; rephrase the prompt and try again");
-                return if text.trim().is_empty() { Err(Stop::Failed(silent)) } else { Ok(text) };
+                return if text.trim().is_empty() { Err(self.without_answer(silent)) } else { Ok(shown) };
             }
             let begun = Instant::now();
             self.turn.extend(desk.run(calls).map_err(|Cancelled| Stop::Cancelled)?);
@@ -117,9 +147,13 @@ impl<'a> Run<'a> {
             self.deadline += begun.elapsed();
         }
         let name = self.agent.model.name();
-        Err(Stop::Failed(format!(
+        Err(self.without_answer(format!(
             "{name} asked for tools {ROUNDS} times without answering; ask more narrowly"
         )))
+    }
+
+    fn without_answer(&self, reason: String) -> Stop {
+        if found(self.request).is_some() { Stop::FindingsOnly(reason) } else { Stop::Failed(reason) }
     }
 
     fn open(&self) -> Result<Arc<Workspace>, Stop> {
@@ -144,33 +178,41 @@ impl<'a> Run<'a> {
     }
 
     /// Asks the model. Where the conversation does not fit, its older half is left out, as often as it takes; then the
-    /// oldest results of this turn are shortened.
+    /// oldest results of this turn are shortened, and then the findings.
     fn ask(&mut self, workspace: &Workspace) -> Result<Answer, Stop> {
         loop {
             // Asked anew each time: what a model can do is known for certain only once it is loaded.
-            let has_tools = self.agent.model.capabilities().tools;
-            let tools = if has_tools {
-                tools::specs(&self.agent.tools.registry, &tools::offered(self.agent))
-            } else {
-                Vec::new()
-            };
+            let is_small = is_small(self.agent.model.as_ref());
+            let tools = specs(self.agent, self.request, is_small);
+            if let (Some(_), Some(first)) = (found(self.request), self.turn.first_mut()) {
+                *first = Message::User { text: prompt(self.request, self.findings_room, is_small) };
+            }
             let request = ModelRequest {
-                instructions: instructions(workspace.name(), has_tools),
+                instructions: instructions(workspace.name(), !tools.is_empty()),
                 messages: self.earlier.iter().chain(&self.turn).cloned().collect(),
                 tools,
                 options: self.agent.options,
             };
-            match answer::ask(&self.agent.model, request, self.deadline, self.cancel, self.emit) {
+            match answer::ask(
+                &self.agent.model,
+                request,
+                self.grounding.as_ref(),
+                self.deadline,
+                self.cancel,
+                self.emit,
+            ) {
                 Ok(answer) => return Ok(answer),
                 Err(Broken::Model(ModelError::ContextOverflow { .. })) if !self.earlier.is_empty() => {
                     self.forget();
                 }
                 Err(Broken::Model(ModelError::ContextOverflow { .. })) if self.shorten_a_result() => {}
+                Err(Broken::Model(ModelError::ContextOverflow { .. })) if self.shorten_findings() => {}
                 Err(Broken::Model(ModelError::Cancelled)) => return Err(Stop::Cancelled),
-                Err(Broken::Model(error)) => return Err(Stop::Failed(error.to_string())),
+                Err(Broken::Model(error)) => return Err(self.without_answer(error.to_string())),
                 Err(Broken::OutOfTime) => {
                     let minutes = TURN.as_secs() / 60;
-                    return Err(Stop::Failed(format!("the turn was stopped after {minutes} minutes")));
+                    let reason = format!("the turn was stopped after {minutes} minutes");
+                    return Err(self.without_answer(reason));
                 }
             }
         }
@@ -194,6 +236,13 @@ impl<'a> Run<'a> {
         oldest.map(|text| *text = tools::shorten(text, SHORTENED)).is_some()
     }
 
+    /// Halves the room of the findings. Returns whether the model still reads any.
+    fn shorten_findings(&mut self) -> bool {
+        let had = prompt(self.request, self.findings_room, true) != self.request.text;
+        self.findings_room /= 2;
+        had
+    }
+
     fn postscript(&self, usage: Option<Usage>) -> String {
         let limit = self.agent.options.max_tokens;
         match limit.filter(|limit| usage.is_none_or(|usage| usage.tokens >= *limit)) {
@@ -206,4 +255,44 @@ impl<'a> Run<'a> {
 /// Characters that a conversation with this model may have.
 pub(super) fn conversation(agent: &AgentLoop) -> usize {
     agent.model.context_tokens().map_or(CONVERSATION, |tokens| tokens as usize * TOKEN_CHARS)
+}
+
+/// Returns what was found, if anything was.
+fn found(request: &PromptRequest) -> Option<&Findings> {
+    request.findings.as_ref().filter(|findings| !findings.findings.is_empty())
+}
+
+/// Returns whether a model only words what was found: looking further would cost a good answer, or is impossible.
+fn is_small(model: &dyn LanguageModel) -> bool {
+    !model.capabilities().tools || model.context_tokens().is_some_and(|tokens| tokens < SMALL)
+}
+
+fn prompt(request: &PromptRequest, room: usize, is_small: bool) -> String {
+    found(request).map_or_else(
+        || request.text.clone(),
+        |findings| grounding::question(&request.text, findings, room, is_small),
+    )
+}
+
+/// Returns the tools that the model is offered; none where it is only to word what was found.
+fn specs(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> Vec<ToolSpec> {
+    let only_words = is_small && found(request).is_some();
+    if agent.model.capabilities().tools && !only_words {
+        tools::specs(&agent.tools.registry, &tools::offered(agent))
+    } else {
+        Vec::new()
+    }
+}
+
+/// Returns the characters of a turn that are there whatever was found: the question, the instructions and the tools.
+fn fixed(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> usize {
+    let tools = specs(agent, request, is_small);
+    let name = request.root.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let spec = |tool: &ToolSpec| {
+        let all = [&tool.name, &tool.description, &tool.parameters.to_string()];
+        all.iter().map(|text| text.chars().count()).sum::<usize>()
+    };
+    request.text.chars().count()
+        + instructions(&name, !tools.is_empty()).chars().count()
+        + tools.iter().map(spec).sum::<usize>()
 }

@@ -22,6 +22,7 @@ pub(crate) struct Scripted {
     pub(crate) unavailable: Option<&'static str>,
     /// The load shows that it cannot ask for tools.
     pub(crate) no_tools_once_asked: bool,
+    pub(crate) context_tokens: Option<u32>,
 }
 
 impl LanguageModel for Scripted {
@@ -34,6 +35,9 @@ impl LanguageModel for Scripted {
     fn capabilities(&self) -> Capabilities {
         let tools = !self.no_tools_once_asked || self.asked.lock().unwrap().is_empty();
         Capabilities { tools, local: true, loaded: true }
+    }
+    fn context_tokens(&self) -> Option<u32> {
+        self.context_tokens
     }
     fn availability(&self) -> Availability {
         self.unavailable.map_or(Availability::Ready, |reason| Availability::Unavailable(reason.to_owned()))
@@ -85,6 +89,7 @@ pub(crate) fn request(bench: &Bench) -> PromptRequest {
         text: "What is this?".to_owned(),
         words: None,
         transcript: Transcript::default(),
+        findings: None,
         delegated: false,
     }
 }

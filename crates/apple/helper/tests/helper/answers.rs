@@ -46,6 +46,7 @@ fn our_loop_runs_our_tools_for_their_model() {
         text: "What is here?".to_owned(),
         words: None,
         transcript: Transcript::default(),
+        findings: None,
         delegated: false,
     };
     let told = Mutex::new(Vec::new());

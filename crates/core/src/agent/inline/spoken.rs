@@ -55,14 +55,14 @@ pub(super) fn speak(
         }
         emit(event);
     };
-    let answered = answer::ask(model, request, Instant::now() + TIME, cancel, &listen);
+    let answered = answer::ask(model, request, None, Instant::now() + TIME, cancel, &listen);
     emit(AgentEvent::Activity(None));
     let last = |state, text: String, cut_off| {
         say_last(emit, &text, None);
         PromptOutcome { state, text, usage: None, cut_off }
     };
     match answered {
-        Ok(Answer { message, stop: StopReason::MaxTokens, usage }) => {
+        Ok(Answer { message, stop: StopReason::MaxTokens, usage, .. }) => {
             let postscript = format!("{CUT_OFF}: the limit of {TOKENS} tokens was reached.");
             say_last(emit, &postscript, usage);
             Some(PromptOutcome { state: RunState::Complete, text: message.text, usage, cut_off: true })

@@ -1,0 +1,134 @@
+//! The findings as a model reads them: a block after the question.
+
+use crate::{
+    text::{cut_at_word, one_line},
+    update::{Finding, Findings},
+};
+
+/// Characters of the reason that is given for a place.
+const WHY: usize = 160;
+
+/// Characters of the shortest excerpt that is worth its room.
+const EXCERPT: usize = 240;
+
+/// What a model with tools is asked for.
+const CITE: &str = "These places were found for the question; look further where they are not enough. Cite each place that the answer rests on as `path:line` or `session:line`, written as above.";
+
+/// What a small model is asked for.
+const WORD: &str = "Answer in two or three sentences from these places only, and cite each as `path:line` or `session:line`, written as above.";
+
+/// Returns the characters that the findings may have where a conversation may have `all`, of which `fixed` are taken. A
+/// quarter of the conversation is left for the answer, and more than a third for what was said before and for tools.
+pub(crate) fn room(all: usize, fixed: usize) -> usize {
+    (all * 2 / 5).min(all.saturating_sub(fixed + all / 4))
+}
+
+/// Returns the question, and after it the findings in `room` characters at most, best first.
+///
+/// Places come before excerpts, and better excerpts before worse ones: where the room ends, an excerpt is cut at a line
+/// or left out whole. Without room for a single place, the question stands alone.
+pub(crate) fn question(text: &str, findings: &Findings, room: usize, is_small: bool) -> String {
+    let task = if is_small { WORD } else { CITE };
+    let heads = findings.findings.iter().enumerate().map(|(index, finding)| head(index + 1, finding));
+    let mut left = room.saturating_sub(chars("\n\nPlaces found:\n") + chars("\n") + chars(task));
+    let mut places: Vec<String> = Vec::new();
+    for head in heads {
+        let Some(rest) = left.checked_sub(chars(&head)) else { break };
+        left = rest;
+        places.push(head);
+    }
+    if places.is_empty() {
+        return text.to_owned();
+    }
+    // One long excerpt must not take the room of all others.
+    let share = (left / 3).max(EXCERPT);
+    for (place, finding) in places.iter_mut().zip(&findings.findings) {
+        let Some(excerpt) = excerpt(&finding.excerpt, share.min(left)) else { break };
+        left -= chars(&excerpt);
+        place.push_str(&excerpt);
+    }
+    format!("{text}\n\nPlaces found:\n{}\n{task}", places.concat())
+}
+
+fn head(number: usize, finding: &Finding) -> String {
+    let symbol = finding.symbol.as_deref().map(|symbol| format!(" {}", one_line(symbol))).unwrap_or_default();
+    let why = cut_at_word(&one_line(&finding.why), WHY);
+    format!("{number}. `{}`{symbol}: {why}\n", finding.citation())
+}
+
+/// Returns an excerpt in a fence, in `room` characters at most; `None` where that is too little to tell anything.
+fn excerpt(text: &str, room: usize) -> Option<String> {
+    let text = text.trim_end();
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    let frame = 2 * chars(&fence) + 3;
+    let inner = room.checked_sub(frame)?;
+    let kept = match text.char_indices().nth(inner) {
+        None => text,
+        Some(_) if room < EXCERPT => return None,
+        Some((end, _)) => text[..end].rsplit_once('\n').map_or(&text[..end], |(whole, _)| whole),
+    };
+    (!kept.trim().is_empty()).then(|| format!("{fence}\n{kept}\n{fence}\n"))
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::{FindingKind, Place};
+
+    fn findings(count: usize, lines: usize) -> Findings {
+        let finding = |number: usize| Finding {
+            kind: FindingKind::Definition,
+            place: Place::File { path: format!("src/part{number}.rs") },
+            start: 10,
+            end: 10 + lines as u64,
+            excerpt: (0..lines).map(|line| format!("    let value{line} = part{number}();\n")).collect(),
+            symbol: Some(format!("part{number}")),
+            score: 1.0,
+            why: "`part`, defines `part`".to_owned(),
+        };
+        Findings { findings: (1..=count).map(finding).collect(), ..Findings::default() }
+    }
+
+    #[test]
+    fn the_block_never_has_more_than_its_room() {
+        for (count, lines) in [(1, 1), (1, 120), (10, 5), (10, 120)] {
+            let findings = findings(count, lines);
+            for room in (0..60_000).step_by(97) {
+                let block = question("", &findings, room, false);
+                assert!(chars(&block) <= room, "{count} {lines} {room}");
+            }
+        }
+    }
+
+    #[test]
+    fn places_come_before_excerpts_and_the_best_excerpt_before_the_others() {
+        let findings = findings(10, 40);
+        let tight = question("Where?", &findings, 1_500, true);
+        assert!(tight.contains("10. `src/part10.rs:10-50` part10: `part`, defines `part`\n"), "{tight}");
+        assert!(tight.contains("value0 = part1()") && !tight.contains("= part9()"), "{tight}");
+        assert!(tight.ends_with(WORD));
+        let wide = question("Where?", &findings, 60_000, false);
+        assert!(wide.contains("value39 = part10()"));
+        assert!(wide.starts_with("Where?\n\nPlaces found:\n1. `src/part1.rs:10-50`"));
+    }
+
+    #[test]
+    fn without_room_the_question_stands_alone() {
+        assert_eq!(question("Where?", &findings(3, 3), 100, false), "Where?");
+    }
+
+    #[test]
+    fn an_excerpt_cannot_end_its_own_fence() {
+        let mut findings = findings(1, 1);
+        findings.findings[0].excerpt = "```\nfn a() {}\n```".to_owned();
+        let block = question("?", &findings, 5_000, false);
+        assert!(block.contains("````\n```\nfn a() {}\n```\n````\n"), "{block}");
+    }
+}

@@ -1,0 +1,151 @@
+//! The filter between what a model says and what is shown: text goes through as it comes, citations when their line is
+//! complete and they are confirmed.
+
+use super::{
+    Grounding,
+    citation::{Citation, may_cite},
+    sentence, strike,
+};
+
+/// Bytes of a paragraph that are kept to know what its next citation is cited for.
+const PARAGRAPH: usize = 2_000;
+
+/// Takes the text of one answer in pieces of any size. Text without citations leaves it unchanged.
+#[derive(Debug)]
+pub(in crate::agent) struct Filter<'a> {
+    grounding: &'a Grounding,
+    line: String,
+    /// Bytes of the line that went through.
+    passed: usize,
+    /// The marks that close the code block.
+    fence: Option<String>,
+    /// What was said before the line, without its citations.
+    before: String,
+}
+
+impl<'a> Filter<'a> {
+    pub(in crate::agent) fn new(grounding: &'a Grounding) -> Self {
+        Self { grounding, line: String::new(), passed: 0, fence: None, before: String::new() }
+    }
+
+    /// Returns what of the text can be shown now and was not before.
+    pub(in crate::agent) fn push(&mut self, text: &str) -> String {
+        let mut out = String::new();
+        for piece in text.split_inclusive('\n') {
+            self.line.push_str(piece);
+            if piece.ends_with('\n') {
+                out.push_str(&self.end_line());
+            }
+        }
+        let safe = if self.fence.is_some() {
+            self.line.len()
+        } else {
+            certain(&self.line, self.grounding.held_words())
+        };
+        if safe > self.passed {
+            out.push_str(&self.line[self.passed..safe]);
+            self.passed = safe;
+        }
+        out
+    }
+
+    /// Returns what is left.
+    pub(in crate::agent) fn finish(&mut self) -> String {
+        self.end_line()
+    }
+
+    /// Returns what is said of the citations at the end of an answer, in paragraphs of its own; often nothing.
+    pub(in crate::agent) fn postscript(&self) -> String {
+        let notes = self.grounding.notes();
+        // It must not become code because the model left a block open.
+        let close = self.fence.as_ref().filter(|_| !notes.is_empty()).map(|fence| format!("\n{fence}"));
+        close.into_iter().chain(notes.into_iter().map(|note| format!("\n\n{note}"))).collect()
+    }
+
+    fn end_line(&mut self) -> String {
+        let line = std::mem::take(&mut self.line);
+        let passed = std::mem::take(&mut self.passed);
+        let was_open = self.fence.is_some();
+        self.follow_fence(&line);
+        if was_open {
+            return line[passed..].to_owned();
+        }
+        let is_fence = self.fence.is_some();
+        let text = line.trim_end_matches(['\n', '\r']);
+        if !may_cite(text) {
+            if !is_fence {
+                self.remember(text, &[]);
+            }
+            return line[passed..].to_owned();
+        }
+        let checked = self.grounding.check(&self.before, text);
+        let citations: Vec<_> = checked.iter().map(|(citation, _)| citation.clone()).collect();
+        if !is_fence {
+            self.remember(text, &citations);
+        }
+        let struck: Vec<_> =
+            checked.into_iter().filter(|(_, holds)| !holds).map(|(citation, _)| citation.range).collect();
+        if struck.is_empty() {
+            return line[passed..].to_owned();
+        }
+        match strike::strike(text, &struck) {
+            // Nothing is struck in front of what has passed: see `certain`.
+            Some(left) => left.get(passed..).unwrap_or_default().to_owned() + &line[text.len()..],
+            None => String::new(),
+        }
+    }
+
+    fn follow_fence(&mut self, line: &str) {
+        let text = line.trim();
+        let Some(mark) = text.chars().next().filter(|mark| "`~".contains(*mark)) else { return };
+        let count = text.chars().take_while(|letter| *letter == mark).count();
+        match &self.fence {
+            Some(open) if open.starts_with(mark) && count >= open.len() && text.len() == count => {
+                self.fence = None;
+            }
+            None if count >= 3 && !text[count..].contains('`') => {
+                self.fence = Some(text[..count].to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn remember(&mut self, line: &str, citations: &[Citation]) {
+        sentence::join(&mut self.before, &sentence::without(line, citations));
+        let too_much = self.before.len().saturating_sub(PARAGRAPH);
+        let cut = (too_much..self.before.len()).find(|at| self.before.is_char_boundary(*at));
+        self.before.drain(..cut.unwrap_or_default());
+    }
+}
+
+/// Returns the bytes at the beginning of an incomplete line that no citation can change any more: whole words before the
+/// first that may be a part of one, or of the marks around one.
+fn certain(line: &str, held_words: usize) -> usize {
+    let mut letters = line.char_indices().peekable();
+    let mut end = line.len();
+    let mut last = ' ';
+    while let Some((at, letter)) = letters.next() {
+        let next = letters.peek().map(|(_, next)| *next);
+        let begins_lines = match letter {
+            ':' => next.is_none_or(|next| next.is_ascii_digit() || next == 'L'),
+            '#' => next.is_none_or(|next| next == 'L'),
+            '"' | '\'' | '*' | '_' => !last.is_alphanumeric(),
+            _ => "`~[({<（【「“„«|".contains(letter),
+        };
+        last = letter;
+        if begins_lines {
+            end = at;
+            break;
+        }
+    }
+    // A citation may have words of its own in front: `codex session 1234:7`, a path with spaces.
+    let words = line[..end].char_indices().filter(|(_, letter)| letter.is_whitespace()).map(|(at, _)| at);
+    let held = words.rev().nth(held_words).unwrap_or_default();
+    let safe = line[..held].trim_end_matches(|c: char| c.is_whitespace() || ",;、:–—-".contains(c));
+    // The mark of an item goes with the item when nothing is left of it.
+    if safe.contains(char::is_alphabetic) { safe.len() } else { 0 }
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;
