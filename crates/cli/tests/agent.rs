@@ -112,7 +112,7 @@ fn bad_usage_is_named() {
         (&["agent", "hi", "--model", "gone.gguf"], "--model gone.gguf: there is no such file"),
         (
             &["tool", "gptoss.generate", r#"{"user_prompt": "x", "temperature": 2}"#],
-            "temperature is 2; it goes from 0 to 1",
+            "temperature: 2 is greater than the maximum of 1",
         ),
     ];
     for (arguments, part) in rows {

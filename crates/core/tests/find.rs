@@ -1,5 +1,7 @@
 //! Questions as people ask them, with the place that answers each, on small trees of several kinds.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 use openagents_core::{
     CancellationToken,
     budget::Budget,
@@ -9,7 +11,10 @@ use openagents_core::{
 };
 use std::path::Path;
 
-fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+/// Paths and texts.
+type Files = [(&'static str, &'static str)];
+
+fn tree(files: &Files) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = folder.path().join(path);
@@ -26,7 +31,7 @@ fn ask(folder: &Path, question: &str) -> Findings {
 }
 
 /// A client library: redirects and proxies, with a manual and tests that hold the same words.
-const CLIENT: &[(&str, &str)] = &[
+const CLIENT: &Files = &[
     ("README.md", "# fetchit\n\nAn HTTP client. It follows redirects and respects proxy settings.\n"),
     (
         "CHANGELOG.md",
@@ -59,7 +64,7 @@ const CLIENT: &[(&str, &str)] = &[
 ];
 
 /// A small server with a router.
-const SERVER: &[(&str, &str)] = &[
+const SERVER: &Files = &[
     (
         "lib/router.js",
         "class Router {\n  add(method, path, handler) {\n    this.routes.push({ method, path, handler });\n  }\n\n  \
@@ -71,7 +76,7 @@ const SERVER: &[(&str, &str)] = &[
 ];
 
 /// A companion of agents, as this project is one.
-const COMPANION: &[(&str, &str)] = &[
+const COMPANION: &Files = &[
     ("PLAN.md", "# Plan\n\n- [ ] Parser\n- [x] Store\n"),
     (
         "src/history/codex/rollout.rs",
@@ -95,7 +100,7 @@ const COMPANION: &[(&str, &str)] = &[
 
 #[test]
 fn the_first_finding_answers_the_question() {
-    let rows: &[(&[(&str, &str)], &str, &str, u64)] = &[
+    let rows: [(&Files, &str, &str, u64); 11] = [
         (CLIENT, "Where are redirects followed?", "src/redirect.rs", 10),
         (CLIENT, "How does it decide which proxy to use?", "src/proxy.rs", 8),
         (SERVER, "Where is the router matching done?", "lib/router.js", 6),
@@ -112,8 +117,8 @@ fn the_first_finding_answers_the_question() {
         let folder = tree(files);
         let found = ask(folder.path(), question);
         let Some(first) = found.findings.first() else { panic!("nothing for {question}") };
-        assert_eq!(first.path(), Some(*path), "{question}: {}", found.message(question));
-        assert!((first.start..=first.end).contains(line), "{question}: {}", first.citation());
+        assert_eq!(first.path(), Some(path), "{question}: {}", found.message(question));
+        assert!((first.start..=first.end).contains(&line), "{question}: {}", first.citation());
         assert!(first.excerpt.lines().count() as u64 == first.end - first.start + 1, "{question}");
         assert!(!first.why.is_empty() && first.score == 1.0, "{question}");
     }
@@ -138,14 +143,16 @@ fn tests_come_first_where_they_are_asked_for() {
 
 #[test]
 fn ignored_hidden_binary_and_huge_files_do_no_harm() {
+    let one_line = "redirect ".repeat(300_000);
     let folder = tree(&[
         (".gitignore", "secret/\n"),
         ("secret/redirect.rs", "fn redirect() {}\n"),
         (".hidden.rs", "fn redirect() {}\n"),
         ("a.bin", "redirect\0redirect"),
-        ("one_line.json", &"redirect ".repeat(300_000)),
+        ("one_line.json", ""),
         ("latin.rs", "fn redirect() {}\n"),
     ]);
+    std::fs::write(folder.path().join("one_line.json"), one_line).unwrap();
     std::fs::write(folder.path().join("latin.rs"), b"// caf\xe9\nfn redirect() {}\n").unwrap();
     let found = ask(folder.path(), "Where is the redirect?");
     let paths: Vec<_> = found.findings.iter().filter_map(|finding| finding.path()).collect();

@@ -3,8 +3,10 @@
 use super::{answering, hub::Hub, session::Session, turn::Reply};
 use openagents_core::{
     CancellationToken,
-    agent::{PromptOutcome, inline},
+    agent::{AgentLoop, PromptOutcome, PromptRequest, inline},
     find,
+    model::ModelOptions,
+    routing::Topic,
 };
 use std::sync::Arc;
 
@@ -24,11 +26,33 @@ pub(super) fn reply(
         situation: &situation,
         transcript: &transcript,
     };
-    let history = hub.runner().tools.history.clone();
+    let runner = hub.runner();
     let find = || {
-        let found = find::find_in(&reply.root, Some(history.clone()), &reply.text, cancel);
+        let found = find::find_in(&reply.root, Some(runner.tools.history.clone()), &reply.text, cancel);
         found.map_err(|error| tracing::warn!(%error, "nothing was looked for")).ok()
     };
     let emit = |event| answering::show(session, event);
-    inline::answer(&question, hub.runner().at_hand().as_ref(), &find, &emit, cancel)
+    let ready = runner.at_hand();
+    let is_question = reply.topic == Some(Topic::Explanation);
+    if let Some(model) = ready.as_ref().filter(|_| is_question)
+        && let Some(found) = find().filter(|found| !found.findings.is_empty())
+    {
+        inline::show(&emit, &found, &reply.text);
+        let agent = AgentLoop {
+            model: Arc::clone(model),
+            options: ModelOptions::default(),
+            tools: runner.tools.clone(),
+            session_tools: Vec::new(),
+        };
+        let request = PromptRequest {
+            root: reply.root.clone(),
+            text: reply.text.clone(),
+            words: None,
+            transcript,
+            findings: Some(found),
+            delegated: session.parent().is_some(),
+        };
+        return agent.prompt(&request, cancel, &emit);
+    }
+    inline::answer(&question, ready.as_ref(), &find, &emit, cancel)
 }

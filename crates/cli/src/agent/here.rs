@@ -83,7 +83,8 @@ fn run(
         session_tools: Vec::new(),
     };
     let transcript = Transcript::default();
-    let request = PromptRequest { root, text: prompt, words: None, transcript, findings: None, delegated: false };
+    let request =
+        PromptRequest { root, text: prompt, words: None, transcript, findings: None, delegated: false };
     let outcome = agent.prompt(&request, cancel, &|event| match event {
         AgentEvent::Update(update) => record.add(update),
         AgentEvent::Activity(activity) => send(News::Activity(activity)),

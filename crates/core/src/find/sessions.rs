@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn a_question_about_history_has_its_sessions_first() {
-        let rows: [(&[(&str, f32)], &[&str]); 3] = [
-            (&[("s1", 0.9), ("s2", 0.4)], &["s1", "c1", "s2", "c2"]),
-            (&[("s1", 0.5)], &["c1", "s1", "c2"]),
-            (&[], &["c1", "c2"]),
+        let rows = [
+            (vec![("s1", 0.9), ("s2", 0.4)], vec!["s1", "c1", "s2", "c2"]),
+            (vec![("s1", 0.5)], vec!["c1", "s1", "c2"]),
+            (vec![], vec!["c1", "c2"]),
         ];
         for (sessions, expected) in rows {
             let code = vec![found("c1", 1.0), found("c2", 0.3)];
-            let sessions = sessions.iter().map(|(name, score)| found(name, *score)).collect();
+            let sessions = sessions.into_iter().map(|(name, score)| found(name, score)).collect();
             let merged = merge(code, sessions);
             let order: Vec<_> = merged.iter().filter_map(Finding::path).collect();
             assert_eq!(order, expected);

@@ -41,7 +41,9 @@ pub fn answer(
     cancel: &CancellationToken,
 ) -> PromptOutcome {
     if question.decision.inline == Some(Inline::Guidance) {
-        show(emit, find().filter(|found| !found.findings.is_empty()), question.prompt);
+        if let Some(found) = find().filter(|found| !found.findings.is_empty()) {
+            show(emit, &found, question.prompt);
+        }
         return say(emit, &texts::guidance(question));
     }
     let topic = question.topic.unwrap_or(&Topic::Explanation);
@@ -57,7 +59,9 @@ pub fn answer(
             return spoken.unwrap_or_else(|| match topic {
                 Topic::Title => say(emit, &texts::title(question.transcript)),
                 _ => {
-                    show(emit, find(), question.prompt);
+                    if let Some(found) = find() {
+                        show(emit, &found, question.prompt);
+                    }
                     say(emit, &texts::unexplained(question.situation))
                 }
             });
@@ -66,13 +70,12 @@ pub fn answer(
     say(emit, &known)
 }
 
-/// Tells what was found, if anything was looked for.
-fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: Option<Findings>, prompt: &str) {
-    let Some(found) = found else { return };
+/// Tells what was found for a prompt.
+pub fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: &Findings, prompt: &str) {
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
         text: found.message(prompt),
         message_id: Some(uuid::Uuid::new_v4().to_string()),
-        findings: Some(found),
+        findings: Some(found.clone()),
         ..AgentMessage::default()
     })));
 }
