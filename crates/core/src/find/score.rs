@@ -127,6 +127,8 @@ struct ReadChunk {
     /// Bytes without indentation.
     bytes: f32,
     is_comment: bool,
+    /// A test beside the code that it tests.
+    is_test: bool,
     hits: Vec<Hit>,
     /// The concepts of each line that has some, as bits.
     lines: Vec<u64>,
@@ -213,6 +215,7 @@ impl ReadChunk {
             in_parent: named(chunk.parent),
             bytes: own.iter().map(|line| line.trim().len()).sum::<usize>() as f32,
             is_comment: comments as f32 / own.len() as f32 > weights::COMMENT_SHARE,
+            is_test: is_test(chunk.symbol) || is_test(chunk.parent),
             hits: Vec::new(),
             lines: Vec::new(),
         }
@@ -298,6 +301,8 @@ impl<'a> Rarity<'a> {
             let near = chunk.lines.iter().map(|line| self.together(*line)).fold(0.0, f32::max);
             let score = score * coverage.powf(weights::COVERAGE) + weights::NEARNESS * near;
             let score = if chunk.is_comment { score * weights::ONLY_COMMENT } else { score };
+            let stands_back = chunk.is_test && !self.query.wants.tests;
+            let score = if stands_back { score * weights::TEST_IN_CODE } else { score };
             chunks.push(RankedChunk {
                 score,
                 at,
@@ -342,6 +347,14 @@ impl<'a> Rarity<'a> {
         telling.sort_by(|a, b| self.ways[*b as usize].total_cmp(&self.ways[*a as usize]));
         telling
     }
+}
+
+/// Returns whether a definition is a test by its name: `tests`, `test_x`, `TestX`.
+fn is_test(symbol: &str) -> bool {
+    let rest = symbol.strip_prefix("test").or_else(|| symbol.strip_prefix("Test"));
+    rest.is_some_and(|rest| {
+        rest.is_empty() || rest == "s" || rest.starts_with(|c: char| c == '_' || c.is_uppercase())
+    })
 }
 
 /// Returns the weighted occurrences that a file's path stands for, by alternative.

@@ -35,6 +35,8 @@ pub(super) const FOLDER: f32 = 0.54;
 
 /// A chunk that is almost all comment explains code that is elsewhere.
 pub(super) const ONLY_COMMENT: f32 = 0.11;
+/// A test beside the code that it tests; not tuned, but set to what other chunks without behaviour get.
+pub(super) const TEST_IN_CODE: f32 = 0.2;
 /// Share of comment lines from which a chunk is almost all comment.
 pub(super) const COMMENT_SHARE: f32 = 0.7;
 
