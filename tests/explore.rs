@@ -80,8 +80,18 @@ fn every_json_line_is_an_update_and_the_last_one_is_final() -> Result<()> {
     }
     let mut keys: Vec<_> = last["final"].as_object().context("an object")?.keys().cloned().collect();
     keys.sort_unstable();
-    let expected =
-        ["evidence", "intent", "message", "ops", "plan_id", "repository", "session_id", "source", "status"];
+    let expected = [
+        "evidence",
+        "findings",
+        "intent",
+        "message",
+        "ops",
+        "plan_id",
+        "repository",
+        "session_id",
+        "source",
+        "status",
+    ];
     assert_eq!(keys, expected);
     Ok(())
 }
