@@ -166,7 +166,7 @@ test('where nothing was found the page says what to try', async () => {
   const { tab, page, played } = await stage();
   find(played, [], { text: '**Found:** nothing for `blockchain`; try a name that stands in the code', hint: 'a name that stands in the code, such as `pair_device`, or the name of a folder' });
   await page.getByText('Nothing found for blockchain').waitFor();
-  await page.getByText('or name a folder.').waitFor();
+  await page.getByText('or the name of a folder.').waitFor();
   await tab.shootAll('findings-none');
   await tab.close();
 });
