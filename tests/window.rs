@@ -258,7 +258,7 @@ async fn a_phone_is_let_in_and_removed_in_the_window() -> anyhow::Result<()> {
     desktop.until("the way to remove it", &press("Remove")).await?;
     desktop.until("the question", &shows("main", "Remove Pocket phone?")).await?;
     desktop.shoot("device-removed").await?;
-    desktop.until("the answer", &press("Remove it")).await?;
+    desktop.until("the answer", &press("Remove device")).await?;
     assert!(phone.next().await.is_err(), "the socket of a removed device is cut");
     assert!(Client::with_token(port, token).await.is_err(), "and its token is worth nothing");
     desktop.close(home.path()).await
