@@ -94,6 +94,8 @@ const ENGLISH: &[Row] = &[
     ("What did Claude change in packages/web yesterday?", &[REDIRECT], 5,
         &["5: edited packages/web/src/redirect.ts", "7: edited packages/web/src/app.ts"]),
     ("when did we last touch the parser?", &[PARSER, LEXER], 11, &["11: edited packages/api/src/parser.rs"]),
+    ("What is the open work on pairing?", &[PAIRING], 7,
+        &["7: open: Let codes expire; Revoke button", "9: answer: The pairing code is shown"]),
     ("what was left open in the pairing work?", &[PAIRING], 7,
         &["7: open: Let codes expire; Revoke button", "9: answer: The pairing code is shown"]),
     ("which session broke the build?", &[HYPER], 7, &["7: ran cargo build (exit code 101)"]),

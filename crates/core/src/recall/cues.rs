@@ -85,7 +85,7 @@ pub(super) const CUES: &[(Cue, u8, &str)] = &[
         scheiter*|gescheitert|fehlschlag*|roto|fallo|fallos|fallando|falla|échou*|失敗|エラー|失败|报错|\
         出错"),
     (Cue::Open, CERTAIN, "\
-        left open|left off|leave off|left unfinished|left to do|left undone|was left|offen geblieben|\
+        open work|unfinished work|offene arbeit|trabajo pendiente|travail en cours|left open|left off|leave off|left unfinished|left to do|left undone|was left|offen geblieben|\
         offengeblieben|liegen geblieben|liegengeblieben|noch offen|quedó pendiente|quedó abierto|\
         quedaba pendiente|quedó sin|dejamos pendiente|en suspens|restait à faire|やり残し|残って|残った|\
         途中|没做完|没完成|剩下|遗留"),
