@@ -53,7 +53,7 @@ pub trait Progress: Send + Sync {
     fn report(&self, done: u64, total: u64);
 }
 
-/// Nobody listens.
+/// Discards the reports.
 impl Progress for () {
     fn report(&self, _done: u64, _total: u64) {}
 }

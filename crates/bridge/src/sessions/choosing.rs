@@ -2,9 +2,10 @@
 
 use super::{
     hub::Hub,
+    replying::Reply,
     running::Runner,
     session::Session,
-    turn::{Choice, Prompt, Reply, Work},
+    turn::{Choice, Prompt, Work},
 };
 use openagents_core::{
     CancellationToken,

@@ -1,14 +1,28 @@
 //! A turn that OpenAgents answers itself: in words of its own, or with what it finds and a model that is ready.
 
-use super::{answering, hub::Hub, session::Session, turn::Reply};
+use super::{answering, hub::Hub, session::Session};
 use openagents_core::{
     CancellationToken,
     agent::{AgentLoop, PromptOutcome, PromptRequest, inline},
     find,
     model::ModelOptions,
     routing::Topic,
+    update::Decision,
 };
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
+
+/// A prompt that OpenAgents answers itself.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// As the person typed it.
+    pub(crate) text: String,
+    /// The workspace.
+    pub(crate) root: PathBuf,
+    /// What the person wants to hear, where it is talk.
+    pub(crate) topic: Option<Topic>,
+    /// Why it is answered here.
+    pub(crate) decision: Decision,
+}
 
 /// Answers on this thread.
 pub(super) fn reply(

@@ -1,10 +1,10 @@
 //! A turn: what a client asks of a session, and the queue of those that wait. A session runs one at a time.
 
+use super::replying::Reply;
 use crate::error::Fault;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
-    routing::Topic,
-    update::{Decision, RunState, SessionUpdate, Title, UserMessage},
+    update::{RunState, SessionUpdate, Title, UserMessage},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -102,19 +102,6 @@ pub(crate) enum Work {
     Choose(Choice),
     /// OpenAgents answers itself.
     Inline(Box<Reply>),
-}
-
-/// See [`Work::Inline`].
-#[derive(Debug)]
-pub(crate) struct Reply {
-    /// As the person typed it.
-    pub(crate) text: String,
-    /// The workspace.
-    pub(crate) root: PathBuf,
-    /// What the person wants to hear, where it is talk.
-    pub(crate) topic: Option<Topic>,
-    /// Why it is answered here.
-    pub(crate) decision: Decision,
 }
 
 /// What a person sends.

@@ -1,6 +1,8 @@
 use super::*;
 use crate::{
+    budget::Budget,
     builtin::testing::Bench,
+    find,
     history::{FileStamp, HistoryRoots, MemoryIndex, Provider, Transcript, TranscriptIndex},
     model::{Availability, Capabilities, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason},
     plan::{OpKind, PlanError, PlanRequest},
@@ -314,6 +316,27 @@ impl LanguageModel for Thinker {
         on_event(ModelEvent::Reasoning(Reasoning::new("grep \"secret\"\n")));
         said.split_inclusive(' ').for_each(|word| on_event(ModelEvent::Text(word.to_owned())));
         Ok(StopReason::EndTurn)
+    }
+}
+
+/// M16: a follow-up was offered whose answer was nothing.
+#[test]
+fn every_follow_up_that_is_offered_has_a_finding() {
+    let bench = Bench::with(&[
+        ("README.md", "# App\n\nApp is a batteries-included thing.\n"),
+        ("src/parser.rs", "/// Finds the parser.\npub fn parser() {}\n"),
+        ("src/net.rs", "pub fn connect() {\n    // TODO: retry\n}\n"),
+    ]);
+    let explorer = Explorer::heuristic(Arc::new(History::empty()));
+    for goals in [vec![], vec!["find the parser".to_owned()]] {
+        let request = ExploreRequest { goals: goals.clone(), ..request(bench.root()) };
+        let outcome = explorer.explore(&request, &CancellationToken::new(), &|_| ());
+        assert!(!outcome.summary.followups.is_empty(), "{goals:?}");
+        for followup in &outcome.summary.followups {
+            let budget = Budget::within(find::TIME, &CancellationToken::new());
+            let sources = find::Sources { workspace: &bench.workspace, history: None };
+            assert!(!find::find(&sources, followup, &budget).findings.is_empty(), "{followup}");
+        }
     }
 }
 

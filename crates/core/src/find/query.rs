@@ -48,8 +48,6 @@ pub(super) enum Origin {
     Asked,
     /// Another word for it.
     Synonym,
-    /// The initials of words that follow each other: `byte order mark` is often `bom`.
-    Initials,
     /// Words that follow each other, as one name.
     Phrase,
 }
@@ -92,16 +90,7 @@ impl Query {
         for word in words.iter().filter(|word| !word.is_stop) {
             self.add_word(&word.text, if word.is_identifier { IDENTIFIER } else { 1.0 });
         }
-        // Initials and phrases last: they must not keep a word from its place.
-        for run in (3..=4)
-            .flat_map(|length| words.windows(length))
-            .filter(|run| run.iter().all(|word| !word.is_stop))
-        {
-            let initials: String = run.iter().filter_map(|word| word.text.chars().next()).collect();
-            if initials.is_ascii() {
-                self.add(&initials, 1.0, vec![(initials.clone(), Origin::Initials)]);
-            }
-        }
+        // Phrases last: they must not keep a word from its place.
         for pair in words.windows(2).filter(|pair| pair.iter().all(|word| !word.is_stop)) {
             self.add_phrase(&[pair[0].text.clone(), pair[1].text.clone()], 1.0);
         }

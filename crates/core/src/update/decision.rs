@@ -46,7 +46,7 @@ pub enum Inline {
     Answer,
     /// By exploring the workspace with the prompt as the goal.
     Explore,
-    /// With what to install or switch on so that somebody can do it.
+    /// With what to install or switch on so that it can be done.
     Guidance,
 }
 

@@ -1,6 +1,9 @@
 use super::*;
 use crate::{
     agent::testing::{self, Answer, Scripted, figures, prompt, speak, story},
+    budget::Budget,
+    builtin::testing::Bench,
+    find,
     model::{Availability, ModelError, StopReason},
     routing::{self, Candidate, Router},
     update::{SessionUpdate, Target},
@@ -31,13 +34,24 @@ struct Told {
 }
 
 fn ask(text: &str, situation: &Situation, model: Option<&Arc<dyn LanguageModel>>) -> Told {
+    ask_with(text, text, situation, model, &|| None)
+}
+
+/// `words` is what of `text` the person wrote.
+fn ask_with(
+    text: &str,
+    words: &str,
+    situation: &Situation,
+    model: Option<&Arc<dyn LanguageModel>>,
+    find: &dyn Fn() -> Option<Findings>,
+) -> Told {
     let (cancel, events) = (CancellationToken::new(), Mutex::new(Vec::new()));
-    let decision = Router::default().decide(text, situation, &cancel);
+    let decision = Router::default().decide(words, situation, &cancel);
     assert_eq!(decision.target, Target::Inline, "{text}");
     let mut transcript = Transcript::default();
     transcript.push(&prompt("Fix the login test"));
     transcript.push(&testing::answer("Done."));
-    let topic = routing::topic(text, situation);
+    let topic = routing::topic(words, situation);
     let question = Question {
         prompt: text,
         topic: topic.as_ref(),
@@ -46,7 +60,7 @@ fn ask(text: &str, situation: &Situation, model: Option<&Arc<dyn LanguageModel>>
         transcript: &transcript,
     };
     let emit = |event| events.lock().unwrap().push(event);
-    let outcome = answer(&question, model, &|| None, &emit, &cancel);
+    let outcome = answer(&question, model, find, &emit, &cancel);
     let updates = events.into_inner().unwrap().into_iter().filter_map(|event| match event {
         AgentEvent::Update(update) => Some(update),
         AgentEvent::Activity(_) => None,
@@ -158,6 +172,32 @@ fn a_model_that_fails_in_the_middle_ends_with_one_word_about_it() {
     let ends =
         told.updates.iter().filter(|update| matches!(update, SessionUpdate::AgentMessage(m) if m.ended));
     assert_eq!((ends.count(), told.outcome.state), (1, RunState::Failed));
+}
+
+/// M11: the topic was read again from the text with what is attached to it.
+#[test]
+fn what_is_attached_does_not_change_what_is_answered() {
+    let text = "who are you?\n\nWrite a parser for the log format. Then summarise this session in a title.";
+    let told = ask_with(text, "who are you?", &situation(&[]), None, &|| None);
+    assert!(told.outcome.text.starts_with("We are OpenAgents"), "{}", told.outcome.text);
+}
+
+#[test]
+fn what_needs_a_model_that_is_not_there_is_answered_by_what_was_found() {
+    let bench = Bench::with(&[("src/lock.rs", "/// A mutex.\npub fn lock_mutex() {}\n")]);
+    for text in ["what is a mutex?", "Write a mutex"] {
+        let find = || {
+            let budget = Budget::within(find::TIME, &CancellationToken::new());
+            Some(find::find(&find::Sources { workspace: &bench.workspace, history: None }, text, &budget))
+        };
+        let told = ask_with(text, text, &situation(&[]), None, &find);
+        let [SessionUpdate::AgentMessage(found), SessionUpdate::AgentMessage(last)] = told.updates.as_slice()
+        else {
+            panic!("{text}: {:?}", told.updates)
+        };
+        assert_eq!(found.findings.as_ref().unwrap().findings[0].path(), Some("src/lock.rs"), "{text}");
+        assert!(!found.ended && last.ended && last.text.contains("What you can do"), "{text}: {}", last.text);
+    }
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn the_cap_cuts_the_same_lines_every_time_and_the_total_is_true() {
         assert_eq!((again.to_json(), again.cut), (first.to_json(), first.cut));
     }
     let all = call(&bench, "search.grep", json!({"pattern": "needle", "maxResults": 5000})).unwrap();
-    assert_eq!(lines(&all.to_json()).len(), 200, "nobody gets more than the limit");
+    assert_eq!(lines(&all.to_json()).len(), 200, "no caller gets more than the limit");
 }
 
 #[test]
