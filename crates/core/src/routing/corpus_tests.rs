@@ -121,3 +121,20 @@ proptest::proptest! {
         proptest::prop_assert!(!leaves, "{decision:?}");
     }
 }
+
+/// `language, kind, prompt`: 300 prompts in six languages as people type them, written without sight of the rules.
+const PROMPTS: &str = include_str!("prompts.tsv");
+
+#[test]
+fn no_question_talk_or_fragment_starts_an_agent_off_this_machine() {
+    let rows = PROMPTS.lines().skip(1).map(|line| line.splitn(3, '\t').collect::<Vec<_>>());
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), 300);
+    let leaves = |row: &&Vec<&str>| {
+        let prompt = row[2].replace("\\n", "\n");
+        let target = Router::default().decide(&prompt, &everybody(), &CancellationToken::new()).target;
+        !matches!(target, Target::Inline | Target::Gptoss)
+    };
+    let left: Vec<_> = rows.iter().filter(|row| row[1] != "work").filter(leaves).map(|row| row[2]).collect();
+    assert!(left.is_empty(), "{left:#?}");
+}
