@@ -9,7 +9,7 @@ use openagents_core::{
         Availability, CallRequest, Capabilities, LanguageModel, Message, ModelError, ModelEvent,
         ModelOptions, ModelRequest, StopReason, ToolSpec,
     },
-    routing::Candidate,
+    route::{Candidate, Situation},
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -59,11 +59,11 @@ impl LanguageModel for Scripted {
 struct Nobody;
 
 impl Delegator for Nobody {
-    fn candidates(&self) -> Vec<Candidate> {
-        Vec::new()
+    fn situation(&self) -> Situation {
+        Situation::default()
     }
-    fn allows_external(&self) -> bool {
-        false
+    fn ask(&self, _: &str, _: &[Candidate], _: &str, _: &CancellationToken) -> Option<String> {
+        None
     }
     fn run(&self, _: &DelegateOrder, call_id: &str, _: &CancellationToken) -> DelegateReport {
         DelegateReport {

@@ -26,7 +26,7 @@
 //! | 2 | `walk` | files of a workspace, without ignored ones |
 //! | 3 | `recall` | past sessions that answer a question |
 //! | 3 | `repository` | what a repository says about itself |
-//! | 3 | `routing` | who answers a prompt |
+//! | 3 | `route` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
 //! | 4 | `agent` | the agent loop, and agents as providers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
@@ -52,7 +52,7 @@ pub mod model;
 pub mod plan;
 pub mod recall;
 pub mod repository;
-pub mod routing;
+pub mod route;
 pub mod survey;
 mod terms;
 mod text;

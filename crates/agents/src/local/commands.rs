@@ -3,7 +3,7 @@
 use super::{Inner, checks::Depth, lock};
 use crate::custom::{Saved, check, restored};
 use openagents_core::{
-    agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent},
+    agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent, WorkspaceAgent},
     agent_ids::CUSTOM_PREFIX,
 };
 use std::sync::Arc;
@@ -35,6 +35,15 @@ impl Inner {
                 settings.choose = change.choose.unwrap_or(settings.choose);
                 settings.allow_external_llms =
                     change.allow_external_llms.unwrap_or(settings.allow_external_llms);
+                match change.workspace_agent {
+                    Some(WorkspaceAgent { workspace, agent: Some(agent) }) => {
+                        settings.workspace_agents.insert(workspace, agent);
+                    }
+                    Some(WorkspaceAgent { workspace, agent: None }) => {
+                        settings.workspace_agents.remove(&workspace);
+                    }
+                    None => {}
+                }
                 Ok(())
             }),
         }

@@ -134,7 +134,7 @@ impl Table {
         let path = self.environment.as_ref().map(|environment| environment.path().to_string_lossy());
         AgentsSnapshot {
             agents: self.entries.iter().map(card).collect(),
-            settings: AgentSettings { custom, ..self.settings },
+            settings: AgentSettings { custom, ..self.settings.clone() },
             path: path.unwrap_or_default().into_owned(),
             checking: self.checking,
             checked_at: self.checked_at,

@@ -109,9 +109,9 @@ fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
 #[test]
 fn a_change_of_one_choice_leaves_the_other() {
     let agents = agents();
-    let change = AgentSettingsChange { choose: Some(false), allow_external_llms: None };
+    let change = AgentSettingsChange { choose: Some(false), ..Default::default() };
     agents.command(AgentCommand::Configure(change)).unwrap();
-    let change = AgentSettingsChange { choose: None, allow_external_llms: Some(true) };
+    let change = AgentSettingsChange { allow_external_llms: Some(true), ..Default::default() };
     agents.command(AgentCommand::Configure(change)).unwrap();
     let settings = agents.snapshot().settings;
     assert_eq!((settings.choose, settings.allow_external_llms), (false, true));

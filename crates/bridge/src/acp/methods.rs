@@ -377,7 +377,12 @@ impl Methods {
     }
 
     fn by(&self, prompt_id: Option<String>) -> By {
-        By { connection: self.line.id.to_string(), client: self.line.client().to_string(), prompt_id }
+        By {
+            connection: self.line.id.to_string(),
+            client: self.line.client().to_string(),
+            prompt_id,
+            shows_cards: true,
+        }
     }
 
     /// The client goes on asking while the turn runs.

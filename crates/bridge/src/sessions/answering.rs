@@ -106,7 +106,7 @@ pub(super) fn transcript(session: &Session, cancel: &CancellationToken) -> Trans
 }
 
 /// Returns the tools that only a session can offer.
-fn session_tools(
+pub(super) fn session_tools(
     runner: &Runner,
     hub: &Arc<Hub>,
     session: &Arc<Session>,

@@ -1,12 +1,12 @@
 //! People's answers to what agents ask, whichever client they come from.
 
 use super::{
-    beside,
+    beside, card,
     delegating::DEPTH,
     hub::Hub,
     mirror::Mirror,
     session::Session,
-    turn::{Said, Ticket, TurnRequest},
+    turn::{By, Said, Ticket, TurnRequest},
 };
 use crate::{
     error::Fault,
@@ -67,9 +67,18 @@ impl Hub {
             return Err(Fault::invalid_params("Nobody has to be told to go on: there is nothing to resume."));
         }
         let shown = self.show_above(session).await?;
-        let said = Said::from("Continue.".to_owned());
-        let turn = TurnRequest::prompt(session.cwd(), said.clone(), &connection.into());
-        let turn = turn.answered_by(&asked.agent_id, session.cwd(), said);
+        let turn = match card::prompt(asked) {
+            // The same prompt asks again, and hears what was answered.
+            Some(prompt) => {
+                let by = By { shows_cards: true, ..By::from(connection) };
+                self.prompt(session, session.cwd(), prompt.into(), by)
+            }
+            None => {
+                let said = Said::from("Continue.".to_owned());
+                let turn = TurnRequest::prompt(session.cwd(), said.clone(), &connection.into());
+                turn.answered_by(&asked.agent_id, session.cwd(), said)
+            }
+        };
         match self.submit(session, turn).await {
             Ok(ticket) => {
                 tokio::spawn(hide_at_end(self.clone(), shown, Some(ticket)));

@@ -1,88 +1,80 @@
 //! Who answers a prompt when a person leaves the choice to OpenAgents.
 
 use super::{
+    card::Card,
     hub::Hub,
     replying::Reply,
     running::Runner,
     session::Session,
-    turn::{Choice, Prompt, Work},
+    turn::{Choice, Prompt, Said, Work},
 };
 use openagents_core::{
-    CancellationToken,
     agent_ids::{LOCAL_FM, LOCAL_MODEL},
-    model::{Availability, LanguageModel},
-    routing::{self, Candidate, Router, Situation, Topic},
-    update::{Inline, SessionUpdate},
+    model::LanguageModel,
+    route::{Candidate, Route, Situation, route},
+    update::{Inline, SessionUpdate, Target},
 };
 use std::sync::Arc;
 
 /// Chooses who answers, and says so in the session. Blocks.
-pub(super) fn choose(
-    hub: &Arc<Hub>,
-    choice: Choice,
-    session: &Arc<Session>,
-    cancel: &CancellationToken,
-) -> Work {
-    let runner = hub.runner();
+pub(super) fn choose(hub: &Arc<Hub>, choice: Choice, session: &Arc<Session>) -> Work {
+    let Choice { said, exploration, shows_cards } = choice;
     if !hub.agent_settings().choose {
-        return Work::Exploration(choice.exploration);
+        return Work::Exploration(exploration);
     }
     let situation = hub.situation(session);
-    let decision = runner.router().decide(choice.said.words(), &situation, cancel);
-    let explores = decision.inline == Some(Inline::Explore);
-    // What is attached is not the person's own: it decides nothing, and is not looked at again.
-    let topic = routing::topic(choice.said.words(), &situation);
-    let is_talk = topic.as_ref().is_some_and(|topic| *topic != Topic::Explanation);
-    // With nobody to choose from there is no choice, but for talk.
-    if !runner.has_anybody() && !is_talk {
-        return Work::Exploration(choice.exploration);
+    // What is attached is not the person's own: it decides nothing.
+    let Route { decision, topic, prompt } = route(said.words(), &situation);
+    // Without models and agents there is no choice, but for talk.
+    if !hub.runner().has_anybody() && topic.is_none() {
+        return Work::Exploration(exploration);
     }
     session.append(vec![SessionUpdate::Routed(decision.clone())]);
-    if let Err(error) = hub.store().record_decision(session.id(), choice.said.words(), &decision) {
+    if let Err(error) = hub.store().record_decision(session.id(), said.words(), &decision) {
         tracing::warn!(%error, "a decision is not kept");
     }
-    match decision.target.mode() {
-        Some(provider) => Work::Prompt(Prompt { provider, root: choice.exploration.root, said: choice.said }),
-        None if explores => Work::Exploration(choice.exploration),
-        None => {
-            let root = choice.exploration.root;
-            Work::Inline(Box::new(Reply { text: choice.said.text, root, topic, decision }))
+    let root = exploration.root;
+    match (decision.inline, decision.target.mode()) {
+        (Some(Inline::Card), _) if shows_cards => Work::Card(Box::new(Card { said, root, decision })),
+        (None, Some(provider)) => {
+            let said = without_mention(&said, prompt);
+            Work::Prompt(Prompt { provider, root, said })
         }
+        _ => Work::Inline(Box::new(Reply { said, root, topic, decision })),
+    }
+}
+
+/// Returns what was said without the `@agent` at its beginning; `rest` is what of the person's words follows it.
+fn without_mention(said: &Said, rest: &str) -> Said {
+    let words = said.words();
+    match said.text.strip_prefix(words) {
+        Some(attached) if rest != words => Said {
+            text: format!("{rest}{attached}"),
+            words: said.words.is_some().then(|| rest.to_owned()),
+        },
+        _ => said.clone(),
     }
 }
 
 impl Hub {
-    /// Returns who could answer in a session now.
+    /// Returns who could answer in a session now, and what the person allowed.
     pub(super) fn situation(&self, session: &Session) -> Situation {
-        Situation { candidates: self.runner().candidates(), allows_external: self.allows_external(session) }
-    }
-
-    /// Returns whether agents off this machine may be chosen in a session without being named.
-    pub(super) fn allows_external(&self, session: &Session) -> bool {
-        session.policy().allow_external_llms || self.agent_settings().allow_external_llms
+        let settings = self.agent_settings();
+        let chosen = settings.workspace_agents.get(session.cwd());
+        Situation {
+            candidates: self.runner().candidates(),
+            allows_external: session.policy().allow_external_llms || settings.allow_external_llms,
+            workspace_agent: chosen.and_then(|id| Target::of_mode(id)),
+        }
     }
 }
 
 impl Runner {
-    /// Returns a model on this machine that answers in a moment.
-    pub(super) fn at_hand(&self) -> Option<Arc<dyn LanguageModel>> {
-        let is_at_hand = |model: &Arc<dyn LanguageModel>| {
-            let can = model.capabilities();
-            can.local && can.loaded && model.availability() == Availability::Ready
-        };
-        self.router().models.into_iter().find(is_at_hand)
-    }
-
-    fn router(&self) -> Router {
-        let local = self.models.as_ref().map(|models| models.model());
-        Router { models: self.foundation.iter().cloned().chain(local).collect() }
-    }
-
     fn has_anybody(&self) -> bool {
         self.models.is_some() || self.agents.is_some() || self.foundation.is_some()
     }
 
-    /// Returns everybody that a prompt or a task can be given to, available or not.
+    /// Returns the models and agents that a prompt or a task can be given to, available or not.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let model = |id: &str, model: Arc<dyn LanguageModel>| Candidate {
             id: id.to_owned(),
@@ -100,5 +92,22 @@ impl Runner {
             availability: agent.availability(),
         });
         agents.chain(local).chain(foundation).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_is_not_told_to_the_agent_that_it_chooses() {
+        let said = |text: &str, words: Option<&str>| Said {
+            text: text.to_owned(),
+            words: words.map(str::to_owned),
+        };
+        let text = |said: &Said, rest: &str| without_mention(said, rest).text;
+        assert_eq!(text(&said("@codex fix it", None), "fix it"), "fix it");
+        assert_eq!(text(&said("@codex fix it\n\nfn a() {}", Some("@codex fix it")), "fix it"), "fix it\n\nfn a() {}");
+        assert_eq!(text(&said("fix it", None), "fix it"), "fix it");
     }
 }

@@ -1,7 +1,7 @@
 //! A task is handed to another agent, which works in a session of its own; what it does is shown here as well.
 
 use super::{
-    answering,
+    answering, card,
     hub::{DELEGATES, Hub},
     mirror::Mirror,
     running::{Runner, refusal},
@@ -14,11 +14,11 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentProvider, CANCELLED, SessionContext, SessionTool},
     delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
-    routing::Candidate,
+    route::{Candidate, Situation},
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     workspace::Workspace,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::Instant};
 
@@ -101,12 +101,20 @@ impl Runner {
 }
 
 impl Delegator for SessionDelegator {
-    fn candidates(&self) -> Vec<Candidate> {
-        self.hub.runner().candidates()
+    fn situation(&self) -> Situation {
+        self.hub.situation(&self.session)
     }
 
-    fn allows_external(&self) -> bool {
-        self.hub.allows_external(&self.session)
+    fn ask(
+        &self,
+        brief: &str,
+        offered: &[Candidate],
+        call_id: &str,
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        let question = (json!({"brief": brief}), &*self.session.mode());
+        let chosen = card::ask(&self.hub, &self.session, call_id, question, offered, cancel);
+        chosen.map(|agent| agent.id)
     }
 
     fn run(&self, order: &DelegateOrder, call_id: &str, cancel: &CancellationToken) -> DelegateReport {

@@ -265,12 +265,13 @@ impl Hub {
     /// Makes a turn of a prompt. Who answers is settled when the prompt is sent: a mode that is set while it waits is for
     /// later ones. A mode that nobody here serves explores.
     pub(crate) fn prompt(&self, session: &Session, cwd: &Path, said: Said, by: impl Into<By>) -> TurnRequest {
-        let turn = TurnRequest::prompt(cwd, said.clone(), &by.into());
+        let by = by.into();
+        let turn = TurnRequest::prompt(cwd, said.clone(), &by);
         let mode = session.mode();
         if self.runner.serves(&mode) {
             turn.answered_by(&mode, cwd, said)
         } else if *mode == *DEFAULT_MODE {
-            turn.answered_by_choice(said)
+            turn.answered_by_choice(said, by.shows_cards)
         } else {
             turn
         }
@@ -364,13 +365,13 @@ impl Hub {
     ) -> Option<Ended> {
         let Turn { mut work, delegated, asker, .. } = turn;
         if let Ok(Work::Choose(choice)) = work {
-            let (hub, session, token) = (self.clone(), session.clone(), token.clone());
-            let chosen = beside(move || choosing::choose(&hub, choice, &session, &token)).await;
+            let (hub, session) = (self.clone(), session.clone());
+            let chosen = beside(move || choosing::choose(&hub, choice, &session)).await;
             work = chosen.ok_or_else(|| Fault::internal("the choice who answers ended unexpectedly"));
         }
         let slots = match &work {
             _ if delegated => None,
-            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Inline(_)) => Some(&self.answers),
+            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Inline(_) | Work::Card(_)) => Some(&self.answers),
             Ok(Work::Exploration(_) | Work::Choose(_)) | Err(_) => Some(&self.explorations),
         };
         let slot = async {

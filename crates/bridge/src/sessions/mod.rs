@@ -7,6 +7,7 @@ mod answering;
 mod answers;
 mod approvals;
 mod asking;
+mod card;
 mod choosing;
 mod delegating;
 mod deleting;

@@ -77,9 +77,14 @@ impl Runner {
                 cut_off = outcome.cut_off;
                 outcome.state
             }
-            // Whoever runs the turn has chosen by now.
+            // The choice is made before a turn runs.
             Ok(Work::Choose(choice)) => self.explore(&choice.exploration, session, cancel),
             Ok(Work::Inline(reply)) => replying::reply(hub, reply, session, cancel).state,
+            Ok(Work::Card(card)) => {
+                let outcome = card.put(hub, session, cancel);
+                cut_off = outcome.cut_off;
+                outcome.state
+            }
             Ok(Work::Delegate(delegation)) => delegating::call(hub, delegation, session, cancel),
             Err(fault) => {
                 session.append(vec![refusal(fault)]);
@@ -117,7 +122,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn of(work: &Result<Work, Fault>) -> Self {
         match work {
-            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Choose(_) | Work::Inline(_)) => {
+            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Choose(_) | Work::Inline(_) | Work::Card(_)) => {
                 Self { cancelled: agent::CANCELLED, broken: "the answer ended unexpectedly" }
             }
             Ok(Work::Exploration(_)) | Err(_) => {

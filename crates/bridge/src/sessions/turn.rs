@@ -1,6 +1,6 @@
 //! A turn: what a client asks of a session, and the queue of those that wait. A session runs one at a time.
 
-use super::replying::Reply;
+use super::{card::Card, replying::Reply};
 use crate::error::Fault;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
@@ -61,6 +61,8 @@ pub(crate) struct By {
     pub(crate) client: String,
     /// What the client calls the prompt.
     pub(crate) prompt_id: Option<String>,
+    /// The client can ask the person which agent may do the work.
+    pub(crate) shows_cards: bool,
 }
 
 impl From<&str> for By {
@@ -102,6 +104,8 @@ pub(crate) enum Work {
     Choose(Choice),
     /// OpenAgents answers itself.
     Inline(Box<Reply>),
+    /// A person chooses the agent.
+    Card(Box<Card>),
 }
 
 /// What a person sends.
@@ -131,8 +135,10 @@ impl From<String> for Said {
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub(crate) said: Said,
-    /// What is done when the folder is to be looked through.
+    /// Runs instead where nothing is to be chosen.
     pub(crate) exploration: ExploreRequest,
+    /// See [`By::shows_cards`].
+    pub(crate) shows_cards: bool,
 }
 
 /// A prompt, and who answers it.
@@ -202,10 +208,11 @@ impl TurnRequest {
     }
 
     /// The same prompt, answered by whoever OpenAgents chooses.
-    pub(crate) fn answered_by_choice(mut self, said: Said) -> Self {
+    pub(crate) fn answered_by_choice(mut self, said: Said, shows_cards: bool) -> Self {
         self.work = self.work.map(|work| match work {
             Work::Exploration(exploration) => Work::Choose(Choice {
                 said,
+                shows_cards,
                 exploration: ExploreRequest { answers_prompt: true, ..exploration },
             }),
             other => other,
@@ -271,7 +278,7 @@ impl TurnRequest {
             Work::Prompt(prompt) => Some(&prompt.root),
             Work::Delegate(delegation) => Some(&delegation.root),
             Work::Choose(choice) => Some(&choice.exploration.root),
-            Work::Inline(_) => None,
+            Work::Inline(_) | Work::Card(_) => None,
         }
     }
 

@@ -7,8 +7,8 @@ use crate::store::{SessionRow, Store, StoreError, Stored};
 use openagents_core::{
     approval::{Approval, ApprovalState},
     update::{
-        AgentMessage, Decision, Delegated, EntryStatus, Inline, PlanSnapshot, RunState, SessionUpdate,
-        Target, ToolCallStatus, ToolCallUpdate, UserMessage,
+        AgentMessage, Delegated, EntryStatus, PlanSnapshot, RunState, SessionUpdate,
+        ToolCallStatus, ToolCallUpdate, UserMessage,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -31,8 +31,6 @@ pub(super) struct Unfinished {
     waiting: usize,
     /// The message that was said last.
     message: Option<String>,
-    /// Who answers is settled, and nothing else has come of the turn.
-    routed: bool,
     /// Approvals that nobody has answered, those of delegates aside.
     approvals: Pending,
     /// What delegates left open, by their session and the call that set them to work.
@@ -90,10 +88,7 @@ impl Unfinished {
             // What came too late opens nothing.
             SessionUpdate::AgentMessage(AgentMessage { late: true, .. }) => {}
             SessionUpdate::AgentThought(thought) if thought.late => {}
-            SessionUpdate::Routed(decision) => {
-                self.routed = self.turn.is_none();
-                self.begin(kind(decision));
-            }
+            SessionUpdate::Routed(_) => self.begin(Kind::Model),
             SessionUpdate::Approval(_) => self.approvals.push(update),
             SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
                 let key = (child_session_id.clone(), parent_call_id.clone());
@@ -103,9 +98,7 @@ impl Unfinished {
                 if self.plan.as_ref().is_none_or(|known| known.plan_id != plan.plan_id) {
                     // An agent plans in the middle of its turn.
                     if self.turn != Some(Kind::Model) {
-                        if !std::mem::take(&mut self.routed) {
-                            self.waiting = self.waiting.saturating_sub(1);
-                        }
+                        self.waiting = self.waiting.saturating_sub(1);
                         self.calls.clear();
                         self.turn = Some(Kind::Exploration);
                     }
@@ -156,7 +149,6 @@ impl Unfinished {
         self.begin(Kind::Model);
         if ends {
             self.turn = None;
-            self.routed = false;
         }
     }
 
@@ -275,14 +267,6 @@ pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
             tracing::warn!(%error, "an unfinished session was not closed");
             Ok(Some(row))
         }
-    }
-}
-
-/// Returns who is at work in a turn that was routed.
-fn kind(decision: &Decision) -> Kind {
-    match (&decision.target, decision.inline) {
-        (Target::Inline, Some(Inline::Explore)) => Kind::Exploration,
-        _ => Kind::Model,
     }
 }
 

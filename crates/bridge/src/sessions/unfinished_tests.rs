@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::{approval, call, completed, delegated, plan, stored, text, user};
-use openagents_core::update::{AgentThought, Title};
+use openagents_core::update::{AgentThought, Decision, Inline, Target, Title};
 
 fn end_of(updates: Vec<SessionUpdate>) -> Unfinished {
     let mut found = Unfinished::default();
@@ -209,13 +209,13 @@ fn a_turn_that_was_routed_is_open_until_its_last_word() {
     };
     let explored = || plan(RunState::Complete, &[EntryStatus::Completed]);
     let answer = "❌ OpenAgents ended before this answer was done.";
-    let exploration = "❌ OpenAgents ended before this exploration was done.";
     let prompt = "❌ OpenAgents ended before this was begun.";
     assert_eq!(closed(vec![user("a", "c"), routed(Inline::Answer)]), [answer]);
-    assert_eq!(closed(vec![user("a", "c"), user("b", "c"), routed(Inline::Explore)]), [exploration, prompt]);
-    let log = vec![user("a", "c"), user("b", "c"), routed(Inline::Explore), explored()];
-    assert_eq!(closed(log), [exploration, prompt]);
-    let log = vec![user("a", "c"), routed(Inline::Explore), explored(), last("m")];
+    assert_eq!(closed(vec![user("a", "c"), user("b", "c"), routed(Inline::Find)]), [answer, prompt]);
+    let log = vec![user("a", "c"), user("b", "c"), routed(Inline::Find), explored()];
+    // Logs of before: a question was answered by an exploration.
+    assert_eq!(closed(log), [answer, prompt]);
+    let log = vec![user("a", "c"), routed(Inline::Find), explored(), last("m")];
     assert!(!end_of(log).is_inside_a_turn());
 }
 

@@ -53,21 +53,27 @@ pub enum AgentCommand {
 pub struct AgentSettings {
     /// "Let OpenAgents choose": prompts in `default_mode` are routed.
     pub choose: bool,
-    /// Prompts may be routed to agents and models that are not on this machine without being named. Off unless a person
-    /// switches it on.
+    /// Agents and models that are not on this machine may be started without asking. Off unless a person switches it on.
     pub allow_external_llms: bool,
+    /// "Always in this folder": who does the work of a workspace, as the id of an agent by the path of the workspace.
+    pub workspace_agents: BTreeMap<PathBuf, String>,
     /// Agents that a person added.
     pub custom: Vec<CustomAgent>,
 }
 
 impl Default for AgentSettings {
     fn default() -> Self {
-        Self { choose: true, allow_external_llms: false, custom: Vec::new() }
+        Self {
+            choose: true,
+            allow_external_llms: false,
+            workspace_agents: BTreeMap::new(),
+            custom: Vec::new(),
+        }
     }
 }
 
 /// A change of some settings; what is absent stays as it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AgentSettingsChange {
     /// See [`AgentSettings::choose`].
@@ -76,6 +82,19 @@ pub struct AgentSettingsChange {
     /// See [`AgentSettings::allow_external_llms`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_external_llms: Option<bool>,
+    /// See [`AgentSettings::workspace_agents`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_agent: Option<WorkspaceAgent>,
+}
+
+/// Who does the work of one workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceAgent {
+    /// Its path.
+    pub workspace: PathBuf,
+    /// The agent's id; absent takes the choice back.
+    #[serde(default)]
+    pub agent: Option<String>,
 }
 
 /// An agent that a person added; its mode is `custom:<id>`.

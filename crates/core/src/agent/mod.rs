@@ -26,7 +26,7 @@ mod tools;
 mod transcript;
 
 pub use agents::{
-    AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
+    AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError, WorkspaceAgent,
     AgentsSnapshot, CustomAgent, CustomKind,
 };
 pub use deltas::{Deltas, Piece};

@@ -1,13 +1,16 @@
-//! What was explored, as a task that can be handed over.
+//! A task with what was found for it, as it is handed over.
 
 use crate::{
-    text::one_line,
-    update::{Evidence, Summary},
+    text::{cut_at_word, one_line},
+    update::{Evidence, Finding, Summary},
 };
 use std::path::Path;
 
 /// Places that are named.
 const PLACES: usize = 8;
+
+/// Characters of what was said in a past session.
+const EXCERPT: usize = 160;
 
 /// Returns a text for a person to edit and an agent to work from: workspace, intent, evidence, acceptance.
 pub fn brief(summary: &Summary, root: &Path) -> String {
@@ -36,14 +39,35 @@ pub fn brief(summary: &Summary, root: &Path) -> String {
     text
 }
 
+/// Returns a task with the places that were found for it. Past sessions are named only `with_history`: an agent off this
+/// machine is told of them only after a person saw the text.
+pub fn with_findings(task: &str, findings: &[Finding], with_history: bool) -> String {
+    let mut places = in_code(findings);
+    if with_history {
+        let sessions = findings.iter().filter(|finding| finding.path().is_none());
+        places.extend(sessions.map(|finding| match finding.excerpt.trim() {
+            "" => finding.citation(),
+            said => format!("{}: {}", finding.citation(), cut_at_word(&one_line(said), EXCERPT)),
+        }));
+    }
+    places.truncate(PLACES);
+    match places.as_slice() {
+        [] => task.to_owned(),
+        places => format!("{task}\n\nPlaces that may matter, found by a search:\n{}", bullets(places)),
+    }
+}
+
+fn in_code(findings: &[Finding]) -> Vec<String> {
+    let in_code = findings.iter().filter(|finding| finding.path().is_some());
+    let place = |finding: &Finding| match &finding.symbol {
+        Some(symbol) => format!("{}: {}", finding.citation(), one_line(symbol)),
+        None => finding.citation(),
+    };
+    in_code.map(place).collect()
+}
+
 fn places(summary: &Summary) -> Vec<String> {
-    let in_code = summary.findings.iter().filter(|finding| finding.path().is_some());
-    let mut places: Vec<String> = in_code
-        .map(|finding| match &finding.symbol {
-            Some(symbol) => format!("{}: {}", finding.citation(), one_line(symbol)),
-            None => finding.citation(),
-        })
-        .collect();
+    let mut places = in_code(&summary.findings);
     for evidence in &summary.evidence {
         let place = match evidence {
             Evidence::File { path, line, text } => format!("{path}:{line}: {}", one_line(text)),
@@ -65,7 +89,7 @@ fn bullets(lines: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::update::IntentSource;
+    use crate::update::{FindingKind, IntentSource, Place};
 
     #[test]
     fn an_exploration_becomes_a_task() {
@@ -105,6 +129,30 @@ mod tests {
         - The project builds and its tests pass.
         - Nothing else has changed.
         ");
+    }
+
+    #[test]
+    fn a_task_names_the_places_that_were_found_and_history_only_where_it_may() {
+        let finding = |place, symbol: Option<&str>, excerpt: &str| Finding {
+            kind: FindingKind::Text,
+            place,
+            start: 3,
+            end: 9,
+            excerpt: excerpt.to_owned(),
+            symbol: symbol.map(str::to_owned),
+            score: 1.0,
+            why: String::new(),
+        };
+        let (provider, session_id) = ("codex".to_owned(), "s1".to_owned());
+        let findings = [
+            finding(Place::File { path: "src/net.rs".to_owned() }, Some("retry"), "fn retry() {}"),
+            finding(Place::Session { provider, session_id }, None, "The retry\nis wrong"),
+        ];
+        assert_eq!(with_findings("Fix it", &[], true), "Fix it");
+        let code = "Fix it\n\nPlaces that may matter, found by a search:\n- src/net.rs:3-9: retry";
+        assert_eq!(with_findings("Fix it", &findings, false), code);
+        let all = format!("{code}\n- codex session s1:3-9: The retry is wrong");
+        assert_eq!(with_findings("Fix it", &findings, true), all);
     }
 
     #[test]

@@ -5,10 +5,14 @@ mod brief;
 mod provider;
 mod tool;
 
-pub use brief::brief;
+pub use brief::{brief, with_findings};
 pub use tool::Delegate;
 
-use crate::{CancellationToken, agent::AccessLimits, routing::Candidate};
+use crate::{
+    CancellationToken,
+    agent::AccessLimits,
+    route::{Candidate, Situation},
+};
 use serde::Serialize;
 use std::{path::PathBuf, time::Duration};
 
@@ -54,13 +58,14 @@ pub struct DelegateReport {
     pub notes: String,
 }
 
-/// Sets agents to work for one session. Implemented by whoever has the sessions.
+/// Sets agents to work for one session. Implemented by the owner of the sessions.
 pub trait Delegator: Send + Sync + std::fmt::Debug {
-    /// Returns everybody that a task can be handed to, available or not.
-    fn candidates(&self) -> Vec<Candidate>;
+    /// Returns the agents that a task can be handed to, and what the person allowed.
+    fn situation(&self) -> Situation;
 
-    /// Returns whether agents off this machine may be chosen without being named.
-    fn allows_external(&self) -> bool;
+    /// Asks the person which of `offered` may do a task, with `brief` as what it would be told. Returns the id; `None` when
+    /// the person refuses or the call is cancelled. Blocks; returns within 100 ms of a cancel.
+    fn ask(&self, brief: &str, offered: &[Candidate], call_id: &str, cancel: &CancellationToken) -> Option<String>;
 
     /// Runs a delegate to its end in a session of its own, whose updates appear in this one under `call_id`. Blocks;
     /// returns within 100 ms of a cancel.

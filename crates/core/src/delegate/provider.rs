@@ -1,31 +1,49 @@
-//! Who does a task: whoever was named, or whoever fits. Never somebody else.
+//! Who does a task: the agent that was named, or one that fits. Never another one.
 
 use super::Delegator;
 use crate::{
     agent::SessionContext,
     agent_ids::{CLAUDE_CODE, LOCAL_MODEL},
     model::Availability,
-    routing::{self, Candidate, Situation, Topic},
+    route::{self, Candidate, Situation, Worker},
     update::Target,
 };
 
-/// Returns who does it, or why nobody does.
+/// Who does a task.
+pub(super) enum Chosen {
+    /// Starts without asking.
+    Starts(Candidate),
+    /// A person is asked; these are offered, best first.
+    Asks(Vec<Candidate>),
+}
+
+/// Returns who does it, or why there is none.
 pub(super) fn choose(
     wanted: Option<&str>,
     delegator: &dyn Delegator,
     context: &SessionContext<'_>,
-) -> Result<Candidate, String> {
-    let situation =
-        Situation { candidates: delegator.candidates(), allows_external: delegator.allows_external() };
-    if let (Some(_), Some(topic)) = (context.caller, routing::topic(context.prompt, &situation))
-        && topic != Topic::Explanation
+) -> Result<Chosen, String> {
+    let mut situation = delegator.situation();
+    if context.caller.is_some() && route::is_talk(context.prompt, &situation) {
+        return Err("This is talk, not a task: answer it yourself, in words".to_owned());
+    }
+    let wanted = wanted.filter(|wanted| *wanted != "auto");
+    let wanted = wanted.map(|wanted| named(wanted, &situation, context)).transpose()?;
+    if let Some(wanted) = &wanted
+        && (context.caller.is_none() || wanted.local)
     {
-        return Err("This is talk and no task: answer it yourself, in words".to_owned());
+        return Ok(Chosen::Starts(wanted.clone()));
     }
-    match wanted.filter(|wanted| *wanted != "auto") {
-        Some(wanted) => named(wanted, &situation, context),
-        None => fitting(&situation, context),
+    // An agent that hands a task over does not want it back.
+    situation.candidates.retain(|candidate| Some(candidate.id.as_str()) != context.caller);
+    let target = wanted.as_ref().and_then(|wanted| Target::of_mode(&wanted.id));
+    let found = |target: &Target| situation.find(target).cloned();
+    match route::worker(target.as_ref(), &situation) {
+        Worker::Starts(target) => found(&target).map(Chosen::Starts),
+        Worker::Asks(target) => Some(Chosen::Asks(situation.offered(target.as_ref()))),
+        Worker::Nobody => None,
     }
+    .ok_or_else(|| format!("No agent can be chosen; {}", available(&situation)))
 }
 
 fn named(wanted: &str, situation: &Situation, context: &SessionContext<'_>) -> Result<Candidate, String> {
@@ -45,40 +63,7 @@ fn named(wanted: &str, situation: &Situation, context: &SessionContext<'_>) -> R
     if Some(id) == context.caller {
         return Err(format!("{} is at work on this already and has to do it itself", candidate.name));
     }
-    // A model may have read "hand this to …" in a file. Only a person sends anything away from this machine.
-    let may_leave = candidate.local
-        || situation.allows_external
-        || context.caller.is_none()
-        || Target::of_mode(id).is_some_and(|target| routing::is_asked(context.prompt, &target, situation));
-    if !may_leave {
-        return Err(format!(
-            "{} is not on this computer and the prompt does not ask it; say \"use {}\" in the prompt, or allow models off this \
-             machine for this session",
-            candidate.name, candidate.name
-        ));
-    }
     Ok(candidate.clone())
-}
-
-fn fitting(situation: &Situation, context: &SessionContext<'_>) -> Result<Candidate, String> {
-    if let Some(target) = routing::asked(context.prompt, situation)
-        && let Some(candidate) = situation.find(&target)
-    {
-        return named(&candidate.id, situation, context);
-    }
-    // Whoever hands a task over does not want it back.
-    let others =
-        situation.candidates.iter().filter(|candidate| Some(candidate.id.as_str()) != context.caller);
-    let others = Situation { candidates: others.cloned().collect(), ..*situation };
-    let chosen = routing::worker(&others).and_then(|target| others.find(&target).cloned());
-    chosen.ok_or_else(|| {
-        let allowed = if situation.allows_external {
-            String::new()
-        } else {
-            " without leaving this computer".to_owned()
-        };
-        format!("Nobody can be chosen{allowed}; {}", available(situation))
-    })
 }
 
 fn available(situation: &Situation) -> String {

@@ -3,7 +3,7 @@
 use super::{
     CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator,
     arguments::{Arguments, Task},
-    provider,
+    provider::{self, Chosen},
 };
 use crate::{
     agent::{AgentEvent, SessionContext, SessionTool, end_call},
@@ -115,16 +115,32 @@ impl Delegate {
             notes,
         };
         let wanted = task.provider.as_deref();
-        let chosen = match provider::choose(wanted, self.delegator.as_ref(), context) {
+        let wanted = wanted.unwrap_or("auto");
+        let chosen = match provider::choose(task.provider.as_deref(), self.delegator.as_ref(), context) {
             Ok(chosen) => chosen,
-            Err(reason) => return Ok(report(false, wanted.unwrap_or("auto"), format!("{reason}."))),
+            Err(reason) => return Ok(report(false, wanted, format!("{reason}."))),
         };
-        if task.dry_run {
-            let notes = format!("Dry run: {} would be set to work. Nobody was.", chosen.name);
-            return Ok(report(true, &chosen.id, notes));
-        }
+        let provider = match chosen {
+            Chosen::Starts(agent) if task.dry_run => {
+                return Ok(report(true, &agent.id, format!("Dry run: {} would start.", agent.name)));
+            }
+            Chosen::Starts(agent) => agent.id,
+            Chosen::Asks(offered) if task.dry_run => {
+                let names: Vec<_> = offered.iter().map(|agent| agent.name.as_str()).collect();
+                let notes = format!("Dry run: the person would be asked to choose among {}.", names.join(", "));
+                return Ok(report(true, wanted, notes));
+            }
+            Chosen::Asks(offered) => {
+                let answer = self.delegator.ask(&task.text, &offered, context.call_id, context.cancel);
+                let Some(id) = answer else {
+                    let notes = "The person did not allow it; do it yourself, or say what is missing.";
+                    return Ok(report(false, wanted, notes.to_owned()));
+                };
+                id
+            }
+        };
         let order = DelegateOrder {
-            provider: chosen.id,
+            provider,
             description: task.description,
             text: task.text,
             root: task.root,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Decision {
     /// Who.
     pub target: Target,
-    /// How [`Target::Inline`] answers; absent otherwise.
+    /// How OpenAgents goes on; absent where the target answers at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<Inline>,
     /// One sentence for people: `Code is written by the local model.`
@@ -38,15 +38,18 @@ pub enum Target {
     Custom(String),
 }
 
-/// How OpenAgents answers itself.
+/// How OpenAgents goes on itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inline {
-    /// In words: who we are, what we can do, a greeting, a short explanation.
+    /// In words: who we are, what we can do, a greeting.
     Answer,
-    /// By exploring the workspace with the prompt as the goal.
-    Explore,
-    /// With what to install or switch on so that it can be done.
+    /// By what is found in the workspace and its past sessions, and a model that is ready.
+    #[serde(alias = "explore")]
+    Find,
+    /// By asking a person which agent may do it; [`Decision::target`] is offered first.
+    Card,
+    /// By what is found, and what to install or switch on so that it can be done.
     Guidance,
 }
 

@@ -1,5 +1,5 @@
-//! What OpenAgents answers itself: who it is, what it can do, to whom it can hand work, what to install. The facts are
-//! written down here and need no model; short explanations are a model's where one is at hand.
+//! What OpenAgents answers itself: who it is, what it can do, which agents there are, what was found, what to install.
+//! The facts are written down here and need no model.
 
 mod spoken;
 mod texts;
@@ -8,7 +8,7 @@ use super::{AgentEvent, PromptOutcome, Transcript, say_last};
 use crate::{
     CancellationToken,
     model::LanguageModel,
-    routing::{Situation, Topic},
+    route::{Situation, Topic},
     update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate},
 };
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Question<'a> {
     /// What the person asks.
     pub prompt: &'a str,
-    /// What they want to hear, as it was decided by their own words; an explanation where it was not.
+    /// What is answered in words; `None` for a question.
     pub topic: Option<&'a Topic>,
     /// Why it is answered here.
     pub decision: &'a Decision,
@@ -28,11 +28,10 @@ pub struct Question<'a> {
     pub transcript: &'a Transcript,
 }
 
-/// Answers a [`Inline::Answer`] or an [`Inline::Guidance`]; an exploration is answered with the prompt as its goal.
+/// Answers in words, or by what is found.
 ///
 /// `model` is one on this machine that is at hand, or `None`; `find` finds the places that answer the prompt. Tells `emit`
-/// of exactly one ending message, within 100 ms of a cancel; no tool is called. What needs a model that is not there is
-/// answered by what was found, with the ways to get a model below it.
+/// of exactly one ending message, within 100 ms of a cancel; no tool is called.
 pub fn answer(
     question: &Question<'_>,
     model: Option<&Arc<dyn LanguageModel>>,
@@ -40,44 +39,44 @@ pub fn answer(
     emit: &(dyn Fn(AgentEvent) + Sync),
     cancel: &CancellationToken,
 ) -> PromptOutcome {
-    if question.decision.inline == Some(Inline::Guidance) {
-        if let Some(found) = find().filter(|found| !found.findings.is_empty()) {
-            show(emit, &found, question.prompt);
-        }
-        return say(emit, &texts::guidance(question));
-    }
-    let topic = question.topic.unwrap_or(&Topic::Explanation);
-    let known = match topic {
-        Topic::Greeting => texts::greeting(),
-        Topic::Thanks => texts::thanks(),
-        Topic::Identity => texts::identity(),
-        Topic::Capabilities => texts::capabilities(question.situation),
-        Topic::Delegates => texts::delegates(question.situation),
-        Topic::Agent(target) => texts::agent(target, question.situation),
-        Topic::Title | Topic::Explanation => {
+    let text = match question.topic {
+        Some(Topic::Greeting) => texts::greeting(),
+        Some(Topic::Thanks) => texts::thanks(),
+        Some(Topic::Identity) => texts::identity(),
+        Some(Topic::Capabilities) => texts::capabilities(question.situation),
+        Some(Topic::Delegates) => texts::delegates(question.situation),
+        Some(Topic::Agent(target)) => texts::agent(target, question.situation),
+        Some(Topic::Title) => {
             let spoken = model.and_then(|model| spoken::speak(question, model, emit, cancel));
-            return spoken.unwrap_or_else(|| match topic {
-                Topic::Title => say(emit, &texts::title(question.transcript)),
-                _ => {
-                    if let Some(found) = find() {
-                        show(emit, &found, question.prompt);
-                    }
-                    say(emit, &texts::unexplained(question.situation))
+            return spoken.unwrap_or_else(|| say(emit, &texts::title(question.transcript)));
+        }
+        None => {
+            let found = find().unwrap_or_default();
+            let asks = question.decision.inline != Some(Inline::Guidance);
+            let answers = asks && !found.findings.is_empty();
+            if asks || !found.findings.is_empty() {
+                let text = show(emit, &found, question.prompt, answers);
+                if answers {
+                    return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
                 }
-            });
+            }
+            if asks { texts::unexplained(question.situation) } else { texts::guidance(question) }
         }
     };
-    say(emit, &known)
+    say(emit, &text)
 }
 
-/// Tells what was found for a prompt.
-pub fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: &Findings, prompt: &str) {
+/// Tells what was found for a prompt, and returns the text. `ended`: it is the answer.
+pub fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: &Findings, prompt: &str, ended: bool) -> String {
+    let text = found.message(prompt);
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
-        text: found.message(prompt),
+        text: text.clone(),
         message_id: Some(uuid::Uuid::new_v4().to_string()),
         findings: Some(found.clone()),
+        ended,
         ..AgentMessage::default()
     })));
+    text
 }
 
 fn say(emit: &(dyn Fn(AgentEvent) + Sync), text: &str) -> PromptOutcome {

@@ -4,7 +4,7 @@ use super::Question;
 use crate::{
     agent::{Transcript, title::of as first_words},
     model::{Availability, Message},
-    routing::{Candidate, Situation},
+    route::{Candidate, Situation},
     update::Target,
 };
 
@@ -12,7 +12,7 @@ use crate::{
 const BEGINNING: usize = 100_000;
 
 pub(super) fn greeting() -> String {
-    "Hello! We are OpenAgents. Ask what was worked on here, say what to do, or ask what we can do.".to_owned()
+    "Hello! We are OpenAgents. Ask where something is, what was worked on here, or what we can do.".to_owned()
 }
 
 pub(super) fn thanks() -> String {
@@ -32,10 +32,10 @@ pub(super) fn capabilities(situation: &Situation) -> String {
     };
     format!(
         "We are OpenAgents. Yes, we help with code. In this folder we can:\n\n\
-         - **Explore**: what was worked on in the past sessions of your agents, what is where in the files. This needs no model.\n\
+         - **Find** what is where in the files, and what was done in the past sessions of your agents. This needs no model.\n\
          - **Write and analyse** with a model on this computer: code, documentation, refactorings, plans ({model}).\n\
-         - **Hand work over** to an agent: name it (\"Use Codex to …\") or pick it beside the prompt. Ready now: {}.\n\n\
-         Nothing leaves this computer unless you name or pick an agent that works elsewhere, or allow it in Settings → Agents.",
+         - **Hand work over** to an agent: begin with its name (\"@codex …\") or pick it beside the prompt. Ready now: {}.\n\n\
+         Nothing leaves this computer unless you pick an agent that works elsewhere, or allow it in Settings → Agents.",
         ready_names(situation, |_| true)
             .unwrap_or_else(|| "nobody; `openagents doctor` says what to install".to_owned())
     )
@@ -50,7 +50,7 @@ pub(super) fn delegates(situation: &Situation) -> String {
     let lines: Vec<_> =
         situation.candidates.iter().map(|candidate| format!("- {}", standing(candidate))).collect();
     format!(
-        "We can hand work over to these:\n\n{}\n\nName one in the prompt (\"Use Codex to …\") or pick it beside the prompt. \
+        "We can hand work over to these:\n\n{}\n\nBegin a prompt with a name (\"@codex …\") or pick one beside the prompt. \
          `openagents doctor`, or Settings → Agents, says more about each.",
         lines.join("\n")
     )
@@ -77,7 +77,7 @@ pub(super) fn agent(target: &Target, situation: &Situation) -> String {
         None => format!("**{name}** is not set up here; `openagents doctor` says how to install it"),
     };
     format!(
-        "{name} {what}. {stands}. We hand work over to it when you ask for it (\"Use {name} to …\") or pick it beside the prompt."
+        "{name} {what}. {stands}. Pick it beside the prompt, or begin a prompt with its name, to give it work."
     )
 }
 
@@ -114,7 +114,7 @@ pub(super) fn title(transcript: &Transcript) -> String {
 }
 
 pub(super) fn unexplained(situation: &Situation) -> String {
-    format!("Explaining this needs a model on this computer.\n\n{}", ways(situation, None))
+    format!("Answering this in words needs a model on this computer.\n\n{}", ways(situation, None))
 }
 
 pub(super) fn guidance(question: &Question<'_>) -> String {
@@ -134,31 +134,15 @@ fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
         );
     } else {
         ways.push(
-            "Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file that you have."
+            "Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file."
                 .to_owned(),
         );
     }
     if let Some(names) = ready_names(situation, |_| true) {
-        ways.push(format!(
-            "Name somebody who is ready (\"Use {} to …\"), or pick one beside the prompt: {names}.",
-            first(&names)
-        ));
+        ways.push(format!("Pick an agent beside the prompt: {names}."));
     } else if !wants_an_agent {
         ways.push("Install an agent such as Codex or Claude Code; `openagents doctor`, or Settings → Agents, says how.".to_owned());
     }
-    if !wants_an_agent
-        && !situation.allows_external
-        && ready_names(situation, |candidate| !candidate.local).is_some()
-    {
-        ways.push(
-            "Allow models off this computer in Settings → Agents: then we choose one of them ourselves."
-                .to_owned(),
-        );
-    }
     let ways: Vec<_> = ways.iter().map(|way| format!("- {way}")).collect();
     format!("What you can do:\n\n{}", ways.join("\n"))
-}
-
-fn first(names: &str) -> &str {
-    names.split(", ").next().unwrap_or(names)
 }

@@ -15,13 +15,15 @@ pub struct Candidate {
     pub availability: Availability,
 }
 
-/// Who could answer, and what the session allows.
+/// Who could answer, and what the person allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Situation {
-    /// Everybody who can be chosen, available or not.
+    /// All that can be chosen, available or not.
     pub candidates: Vec<Candidate>,
-    /// What is asked may leave this machine without an agent being named.
+    /// Agents off this machine may be started without asking.
     pub allows_external: bool,
+    /// The agent that the person chose for all work in this workspace.
+    pub workspace_agent: Option<Target>,
 }
 
 impl Situation {
@@ -52,6 +54,20 @@ impl Situation {
             Target::Claude => "Claude Code".to_owned(),
             Target::Known(id) | Target::Custom(id) => id.clone(),
         }
+    }
+
+    /// Returns whether a target would answer now.
+    pub fn is_ready(&self, target: &Target) -> bool {
+        self.obstacle(target).is_none()
+    }
+
+    /// Lists the agents that can do work now, as a person is offered them: the proposed one first, then those on this
+    /// machine.
+    pub fn offered(&self, proposed: Option<&Target>) -> Vec<Candidate> {
+        let agents = self.ready().filter_map(|candidate| Some((Target::of_mode(&candidate.id)?, candidate)));
+        let mut agents: Vec<_> = agents.collect();
+        agents.sort_by_key(|(target, candidate)| (Some(target) != proposed, !candidate.local));
+        agents.into_iter().map(|(_, candidate)| candidate.clone()).collect()
     }
 
     /// Lists who would answer now.

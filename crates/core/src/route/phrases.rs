@@ -1,0 +1,63 @@
+//! `phrases.tsv`: how requests and small talk begin, end and sound in six languages. Data, so that a language is added
+//! without a rule.
+
+/// `use`, then the phrases, separated by `|`. A phrase stands at the beginning of a request; `…x` at its end, `…x…`
+/// anywhere.
+const TABLE: &str = include_str!("phrases.tsv");
+
+/// The phrases of one use, in all languages.
+#[derive(Debug)]
+pub(super) struct Phrases {
+    starts: Vec<&'static str>,
+    ends: Vec<&'static str>,
+    parts: Vec<&'static str>,
+}
+
+impl Phrases {
+    pub(super) fn read(wanted: &str) -> Self {
+        let mut phrases = Self { starts: Vec::new(), ends: Vec::new(), parts: Vec::new() };
+        let rows = TABLE.lines().filter(|line| !line.starts_with('#'));
+        let rows = rows.filter_map(|line| line.split_once('\t')).filter(|(name, _)| *name == wanted);
+        for phrase in rows.flat_map(|(_, phrases)| phrases.split('|')).map(str::trim) {
+            match phrase.strip_prefix('…') {
+                None => phrases.starts.push(phrase),
+                Some(end) => match end.strip_suffix('…') {
+                    None => phrases.ends.push(end),
+                    Some(part) => phrases.parts.push(part),
+                },
+            }
+        }
+        phrases
+    }
+
+    /// Returns what follows a phrase at the beginning, the longest first.
+    pub(super) fn strip_start<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let rests = self.starts.iter().filter_map(|phrase| text.strip_prefix(phrase));
+        rests.filter(|rest| ends_word(text, rest)).min_by_key(|rest| rest.len())
+    }
+
+    /// Returns whether a text begins or ends with one of them, or has one that may stand anywhere.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        self.strip_start(text).is_some()
+            || self.parts.iter().any(|part| text.contains(part))
+            || self.ends.iter().any(|end| {
+                let before = text.strip_suffix(end);
+                before.is_some_and(|before| before.ends_with(|c: char| is_wide(c) || !c.is_alphanumeric()) || end.starts_with(is_wide))
+            })
+    }
+
+    /// Returns whether a text is one of them and nothing else.
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.starts.contains(&text)
+    }
+}
+
+/// Chinese and Japanese are written without spaces.
+fn is_wide(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}')
+}
+
+fn ends_word(text: &str, rest: &str) -> bool {
+    let last = text[..text.len() - rest.len()].chars().next_back();
+    last.is_some_and(is_wide) || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '\'')
+}
