@@ -139,3 +139,37 @@ test('prompts that are left to OpenAgents say who answers and why', async () => 
   await tab.close();
 });
 
+
+test('work is not sent to an agent before a person chose one', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  await stage.addFake(tab);
+  await tab.pick('default_mode');
+  await stage.ask(tab, 'Write a parser for the log format');
+  const card = page.locator('[data-approval-state=pending]');
+  await card.getByText('This is work for an agent').waitFor();
+  const brief = card.getByLabel('What the agent is told');
+  assert.match(await brief.innerText(), /^Write a parser for the log format/);
+  await tab.shootAll('work-card');
+  await card.getByRole('button', { name: 'Not now' }).click();
+  await page.getByText('Not sent to an agent.').waitFor();
+  await tab.atRest();
+
+  await stage.prompt(tab, 'Refactor the log module');
+  await card.getByText('This is work for an agent').waitFor();
+  await card.getByLabel('Always in this folder').check();
+  await card.getByRole('button', { name: 'Fake' }).click();
+  await page.getByText('You said: Refactor the log module', { exact: false }).waitFor();
+  await tab.atRest();
+  await tab.shootAll('work-card-chosen');
+  await stage.prompt(tab, 'Rename the log module');
+  await page.getByText('You said: Rename the log module', { exact: false }).waitFor();
+
+  await stage.settings(tab);
+  const folders = page.getByRole('region', { name: 'Agents of folders' });
+  await folders.getByText('Fake').waitFor();
+  await tab.shoot('work-card-always');
+  await folders.getByRole('button', { name: 'Remove' }).click();
+  await folders.waitFor({ state: 'detached' });
+  await tab.close();
+});

@@ -185,7 +185,8 @@ async fn who_answers_is_chosen_and_kept_with_the_reason() {
     let (house, _) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
-    for text in ["Who are you?", "Use Codex to write a parser", "where is the parser?"] {
+    std::fs::write(house.workspace.join("parser.rs"), "pub fn parse_parser() {}\n").unwrap();
+    for text in ["Who are you?", "@codex write a parser", "where is the parser?"] {
         client.request("session/prompt", prompt(&session, text)).await;
     }
     let notes = updates(&mut client);
@@ -196,16 +197,19 @@ async fn who_answers_is_chosen_and_kept_with_the_reason() {
         .collect();
     let targets: Vec<Value> =
         routed.iter().map(|routing| json!([routing["target"], routing["inline"]])).collect();
-    assert_eq!(targets, [json!(["inline", "answer"]), json!(["codex", null]), json!(["inline", "explore"])]);
+    assert_eq!(targets, [json!(["inline", "answer"]), json!(["codex", null]), json!(["inline", "find"])]);
     let said = shown(&notes);
     assert!(said.iter().any(|text| text.contains("OpenAgents")), "{said:?}");
-    assert!(said.iter().any(|text| text.starts_with("agent_message_chunk: Use Codex to write a parser")));
-    assert!(said.contains(&"agent_message_chunk: where is the parser?".to_owned()));
+    assert!(said.iter().any(|text| text.starts_with("agent_message_chunk: write a parser")), "{said:?}");
+    assert!(
+        said.iter().any(|text| text.starts_with("agent_message_chunk: **Found:**\n- `parser.rs:1`")),
+        "{said:?}"
+    );
 
     let kept = client.request("_openagents/agents/decisions", json!({})).await;
     let prompts: Vec<&Value> =
         kept["decisions"].as_array().unwrap().iter().map(|decided| &decided["prompt"]).collect();
-    assert_eq!(prompts, ["where is the parser?", "Use Codex to write a parser", "Who are you?"]);
+    assert_eq!(prompts, ["where is the parser?", "@codex write a parser", "Who are you?"]);
     assert_eq!(&kept["decisions"][1]["decision"], routed[1]);
     assert_eq!(kept["decisions"][1]["sessionId"], session);
 }
@@ -218,7 +222,12 @@ async fn a_session_can_allow_agents_elsewhere() {
     for (policy, asked) in [(json!({}), 0), (json!({"allow_external_llms": true}), 1)] {
         let params = json!({"cwd": house.workspace, "_meta": {"openagents": {"policy": policy}}});
         let session = client.request("session/new", params).await["sessionId"].clone();
-        client.request("session/prompt", prompt(&session, "Write a parser for the log format")).await;
+        let id = client.ask("session/prompt", prompt(&session, "Write a parser for the log format")).await;
+        if asked == 0 {
+            agents::asked(&mut client).await;
+            client.notify("session/cancel", json!({"sessionId": session})).await;
+        }
+        client.answer(id).await;
         assert_eq!(troupe.agents[0].requests.lock().unwrap().len(), asked);
     }
 }
@@ -232,7 +241,8 @@ async fn a_device_allows_itself_no_agents_elsewhere() {
     let policy = json!({"allow_external_llms": true});
     let params = json!({"cwd": house.workspace, "_meta": {"openagents": {"policy": policy}}});
     let session = phone.request("session/new", params).await["sessionId"].clone();
-    phone.request("session/prompt", prompt(&session, "Write a parser for the log format")).await;
+    phone.ask("session/prompt", prompt(&session, "Write a parser for the log format")).await;
+    agents::asked(&mut phone).await;
     assert!(troupe.agents[0].requests.lock().unwrap().is_empty());
 }
 

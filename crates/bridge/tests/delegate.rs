@@ -302,8 +302,14 @@ async fn a_model_hands_a_task_on_and_hears_what_came_of_it() {
     let mut client = ours_client(&house, "Window").await;
     let session = agents::session_in(&mut client, &house, "custom:planner").await;
     client.notes.clear();
-    let text = "Use Codex to fix the parser";
-    assert_eq!(client.request("session/prompt", prompt(&session, text)).await["stopReason"], "end_turn");
+    // Whatever the prompt says: a person is asked before anything leaves this machine.
+    let id = client.ask("session/prompt", prompt(&session, "Use Codex to fix the parser")).await;
+    let card = asked(&mut client).await;
+    assert!(troupe.agents[1].requests.lock().unwrap().is_empty());
+    assert!(card["rawInput"]["brief"].as_str().unwrap().starts_with("Fix it"), "{card}");
+    let answer = json!({"sessionId": session, "approvalId": card["id"], "optionId": "codex"});
+    client.request("_openagents/approvals/answer", answer).await;
+    assert_eq!(client.answer(id).await["result"]["stopReason"], "end_turn");
     let notes: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
     assert!(notes.iter().any(|note| ours(note)["childSessionId"].is_string()));
     let said = support::shown(&notes);

@@ -445,14 +445,14 @@ async fn a_prompt_that_waits_keeps_its_mode() {
     let first = client.ask("session/prompt", prompt(&session, "one")).await;
     let second = client.ask("session/prompt", prompt(&session, "two")).await;
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await;
-    let third = client.ask("session/prompt", prompt(&session, "where is three?")).await;
+    let third = client.ask("session/prompt", prompt(&session, "hello")).await;
     released.store(true, Ordering::SeqCst);
     for id in [first, second, third] {
         client.answer(id).await;
     }
     assert_eq!(fake.0.asked.lock().unwrap().len(), 2);
     let said = shown(&updates(&mut client));
-    assert_eq!(said.last().map(String::as_str), Some("agent_message_chunk: where is three?"));
+    assert!(said.last().unwrap().starts_with("agent_message_chunk: Hello!"), "{said:?}");
 }
 
 #[tokio::test]

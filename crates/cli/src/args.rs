@@ -22,6 +22,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Say in one sentence what somebody was doing in a workspace, with evidence
     Explore(Explore),
+    /// Answer a question from code and past sessions, in words where a model on this computer is ready
+    Ask(Ask),
     /// Find the places in code and past sessions that answer a question, without a model
     Find(Find),
     /// Ask the model on this computer, or another one; it may look into the folder
@@ -74,6 +76,18 @@ pub(crate) struct Explore {
     /// Who plans, and infers the intent where past sessions say nothing
     #[arg(long, default_value = "heuristic")]
     pub(crate) planner: Planner,
+    /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// The question, in plain words or with names out of the code; `-` reads standard input
+    pub(crate) question: String,
+    /// The workspace
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
     /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,

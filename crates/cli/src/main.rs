@@ -48,6 +48,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Explore(explore) => explore::run(&explore),
+        Command::Ask(ask) => agent::ask_question(&ask),
         Command::Find(find) => find::run(&find),
         Command::Agent(agent) => agent::run(&agent),
         Command::Serve(serve) => serve::run(&serve),

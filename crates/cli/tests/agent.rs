@@ -139,3 +139,31 @@ fn an_exploration_that_insists_on_a_model_fails_without_one() {
         serde_json::from_str(String::from_utf8(told.stdout).unwrap().lines().last().unwrap()).unwrap();
     assert!(last["final"]["message"].as_str().unwrap().starts_with("❌ no plan: "), "{last}");
 }
+
+/// The short way to an answer needs no model.
+#[test]
+fn a_question_is_answered_by_what_is_found() {
+    let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(
+        folder.path().join("redirect.rs"),
+        "/// Follows redirects.\npub fn follow_redirect() {}\n",
+    )
+    .unwrap();
+    let ask = |question: &str, json: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_openagents"));
+        command.args(["ask", question]).arg(folder.path()).args(json.then_some("--json"));
+        command
+            .env("OPENAGENTS_HOME", home.path())
+            .env("HOME", home.path())
+            .env_remove("OPENAGENTS_LLAMA_MODEL");
+        command.output().unwrap()
+    };
+    let told = ask("Where are redirects followed?", false);
+    let said = String::from_utf8(told.stdout).unwrap();
+    assert!(told.status.success() && said.contains("redirect.rs:1-2"), "{said}");
+    let told = ask("Where is the zeppelin?", true);
+    let said = String::from_utf8(told.stdout).unwrap();
+    let last: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert_eq!(last["final"]["status"], "complete");
+    assert!(last["final"]["message"].as_str().unwrap().starts_with("**Found:** nothing"), "{said}");
+}

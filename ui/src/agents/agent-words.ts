@@ -18,9 +18,11 @@ export function agentName(id: string): string {
   return NAMES[id] ?? id.replace(/^custom:/, '');
 }
 
-/** `GPTOSS 20B`, `OpenAgents explores`, `Claude Code instead of Codex`. */
+/** `GPTOSS 20B`, `Answered from what was found`, `Choose an agent`, `Claude Code instead of Codex`. */
 export function routedWords(decision: Decision, nameOf: (id: string) => string): string {
-  const who = decision.target === 'inline' && decision.inline === 'explore' ? 'OpenAgents explores' : nameOf(decision.target);
+  if (decision.inline === 'find') return 'Answered from what was found';
+  if (decision.inline === 'card') return 'Choose an agent';
+  const who = nameOf(decision.target);
   return decision.insteadOf === undefined ? who : `${who} instead of ${nameOf(decision.insteadOf)}`;
 }
 

@@ -1,4 +1,5 @@
 import type { Approval, ApprovalOption, FrozenCommand } from '../connection/agents-wire';
+import { workCard } from './work-card';
 
 export const allows = (option: ApprovalOption): boolean => option.kind.startsWith('allow');
 
@@ -24,6 +25,8 @@ export function outcomeWords(approval: Approval): string {
       return '';
     case 'answered': {
       const option = approval.options.find(({ id }) => id === approval.optionId);
+      const card = workCard(approval);
+      if (card !== null && option !== undefined) return `${option.name}, chosen on ${approval.by || 'another device'}`;
       const done = option === undefined ? 'Answered' : allows(option) ? 'Approved' : 'Rejected';
       const always = option?.kind.endsWith('always') === true ? `, “${option.name}”` : '';
       return `${done} on ${approval.by || 'another device'}${always}`;

@@ -52,7 +52,8 @@ export interface Approval {
 export interface Decision {
   /** `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`. */
   target: string;
-  inline?: 'answer' | 'explore' | 'guidance';
+  /** How OpenAgents goes on; absent where the target answers at once. */
+  inline?: 'answer' | 'find' | 'card' | 'guidance';
   reason: string;
   insteadOf?: string;
 }
@@ -110,8 +111,10 @@ export interface AgentCard {
 export interface AgentSettings {
   /** Prompts in `default_mode` are routed. */
   choose: boolean;
-  /** Prompts may be routed to models off this machine. */
+  /** Agents off this machine may be started without asking. */
   allowExternalLlms: boolean;
+  /** Who does the work in a folder: the agent's id by the path. */
+  workspaceAgents?: Record<string, string>;
   custom: CustomAgent[];
 }
 

@@ -48,7 +48,12 @@ pub(crate) struct Card {
 
 impl Card {
     /// Asks, and lets the agent that was chosen answer. Blocks.
-    pub(super) fn put(&self, hub: &Arc<Hub>, session: &Arc<Session>, cancel: &CancellationToken) -> PromptOutcome {
+    pub(super) fn put(
+        &self,
+        hub: &Arc<Hub>,
+        session: &Arc<Session>,
+        cancel: &CancellationToken,
+    ) -> PromptOutcome {
         let emit = |event| answering::show(session, event);
         let words = self.said.words();
         let history = hub.runner().tools.history.clone();
@@ -146,9 +151,14 @@ pub(super) fn ask(
 
 fn options(offered: &[Candidate]) -> Vec<ApprovalOption> {
     let option = |id: String, name: String, kind| ApprovalOption { id, name, kind };
-    let once = offered.iter().map(|agent| option(agent.id.clone(), agent.name.clone(), OptionKind::AllowOnce));
+    let once =
+        offered.iter().map(|agent| option(agent.id.clone(), agent.name.clone(), OptionKind::AllowOnce));
     let always = offered.iter().map(|agent| {
-        option(format!("{ALWAYS}{}", agent.id), format!("Always {} in this folder", agent.name), OptionKind::AllowAlways)
+        option(
+            format!("{ALWAYS}{}", agent.id),
+            format!("Always {} in this folder", agent.name),
+            OptionKind::AllowAlways,
+        )
     });
     let not_now = option(NOT_NOW.to_owned(), "Not now".to_owned(), OptionKind::RejectOnce);
     once.chain(always).chain([not_now]).collect()

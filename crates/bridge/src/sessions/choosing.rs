@@ -48,10 +48,9 @@ pub(super) fn choose(hub: &Arc<Hub>, choice: Choice, session: &Arc<Session>) -> 
 fn without_mention(said: &Said, rest: &str) -> Said {
     let words = said.words();
     match said.text.strip_prefix(words) {
-        Some(attached) if rest != words => Said {
-            text: format!("{rest}{attached}"),
-            words: said.words.is_some().then(|| rest.to_owned()),
-        },
+        Some(attached) if rest != words => {
+            Said { text: format!("{rest}{attached}"), words: said.words.is_some().then(|| rest.to_owned()) }
+        }
         _ => said.clone(),
     }
 }
@@ -101,13 +100,14 @@ mod tests {
 
     #[test]
     fn a_mention_is_not_told_to_the_agent_that_it_chooses() {
-        let said = |text: &str, words: Option<&str>| Said {
-            text: text.to_owned(),
-            words: words.map(str::to_owned),
-        };
+        let said =
+            |text: &str, words: Option<&str>| Said { text: text.to_owned(), words: words.map(str::to_owned) };
         let text = |said: &Said, rest: &str| without_mention(said, rest).text;
         assert_eq!(text(&said("@codex fix it", None), "fix it"), "fix it");
-        assert_eq!(text(&said("@codex fix it\n\nfn a() {}", Some("@codex fix it")), "fix it"), "fix it\n\nfn a() {}");
+        assert_eq!(
+            text(&said("@codex fix it\n\nfn a() {}", Some("@codex fix it")), "fix it"),
+            "fix it\n\nfn a() {}"
+        );
         assert_eq!(text(&said("fix it", None), "fix it"), "fix it");
     }
 }

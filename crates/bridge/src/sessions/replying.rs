@@ -1,13 +1,6 @@
 //! A turn that OpenAgents answers itself: in words of its own, or with what it finds and a model that is ready.
 
-use super::{
-    answering,
-    hub::Hub,
-    running::Runner,
-    session::Session,
-    turn::Said,
-    unfinished::word,
-};
+use super::{answering, hub::Hub, running::Runner, session::Session, turn::Said, unfinished::word};
 use openagents_core::{
     CancellationToken,
     agent::{AgentLoop, PromptOutcome, PromptRequest, inline},

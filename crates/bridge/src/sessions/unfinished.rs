@@ -7,8 +7,8 @@ use crate::store::{SessionRow, Store, StoreError, Stored};
 use openagents_core::{
     approval::{Approval, ApprovalState},
     update::{
-        AgentMessage, Delegated, EntryStatus, PlanSnapshot, RunState, SessionUpdate,
-        ToolCallStatus, ToolCallUpdate, UserMessage,
+        AgentMessage, Delegated, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus,
+        ToolCallUpdate, UserMessage,
     },
 };
 use std::{collections::BTreeMap, sync::Arc};

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -143,6 +143,8 @@ pub struct Troupe {
     pub snapshot: Mutex<AgentsSnapshot>,
     pub watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
     pub shut_down: AtomicBool,
+    /// Where the bridge reads what was chosen.
+    pub store: OnceLock<Arc<dyn SettingsStore>>,
 }
 
 impl std::fmt::Debug for Troupe {
@@ -168,7 +170,13 @@ impl Agents for Troupe {
             AgentCommand::Remove { id } => return Err(AgentsError::Unknown(id)),
             AgentCommand::Configure(change) => {
                 let mut snapshot = self.snapshot.lock().unwrap();
-                snapshot.settings.choose = change.choose.unwrap_or(snapshot.settings.choose);
+                let settings = &mut snapshot.settings;
+                settings.choose = change.choose.unwrap_or(settings.choose);
+                if let Some(WorkspaceAgent { workspace, agent: Some(agent) }) = change.workspace_agent {
+                    settings.workspace_agents.insert(workspace, agent);
+                }
+                let store = self.store.get().unwrap();
+                store.set(AGENT_SETTINGS, serde_json::to_value(settings).unwrap()).unwrap();
             }
         }
         self.watchers.lock().unwrap().iter().for_each(|on_change| on_change());
@@ -181,7 +189,8 @@ impl Agents for Troupe {
 
 /// Starts a bridge with agents on a data folder.
 pub async fn start_with(home: &Path, workspace: &Path, troupe: Arc<Troupe>) -> Bridge {
-    Bridge::start_with(config(home, workspace), |_| {
+    Bridge::start_with(config(home, workspace), |surroundings| {
+        let _ = troupe.store.set(surroundings.settings);
         let explorer: Arc<dyn Explore> = Arc::new(Scripted::new(echo));
         Providers { explorer, models: None, agents: Some(troupe), foundation: None }
     })

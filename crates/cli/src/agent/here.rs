@@ -8,12 +8,12 @@ use crate::{
 use openagents_agents::openai::OpenAi;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript},
+    agent::{AgentEvent, AgentLoop, PromptOutcome, PromptRequest, Transcript, inline},
     agent_ids::LOCAL_MODEL,
-    builtin,
+    builtin, find,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
-    model::{LanguageModel, LocalModels, ModelSettings, SettingsStore},
-    update::{RunState, SessionUpdate, Title, UserMessage},
+    model::{Availability, LanguageModel, LocalModels, ModelSettings, SettingsStore},
+    update::{AgentMessage, RunState, SessionUpdate, Title, UserMessage},
 };
 use std::{
     path::{Path, PathBuf},
@@ -52,9 +52,9 @@ fn run(
             Told::Notice(text) => News::Notice(text),
         });
     };
-    let Asked { prompt, root, choice, temperature, max_tokens } = asked;
-    // A model that was named for one prompt is no mode.
-    let mode = if matches!(choice, Choice::OpenAi(_)) { DEFAULT_MODE } else { LOCAL_MODEL };
+    let Asked { prompt, root, is_question, choice, temperature, max_tokens } = asked;
+    // A model that was named for one prompt is not a mode.
+    let mode = if is_question || matches!(choice, Choice::OpenAi(_)) { DEFAULT_MODE } else { LOCAL_MODEL };
     let record = Record::open(home, session_id.to_owned(), (&root, mode), &tell, cancel);
     let (index, settings): (Arc<dyn TranscriptIndex>, Arc<dyn SettingsStore>) = match &record.store {
         Some(store) => (store.transcript_index(), Arc::new(store.clone())),
@@ -76,22 +76,49 @@ fn run(
         max_tokens: max_tokens.or(kept.max_tokens),
         ..kept
     };
-    let agent = AgentLoop {
-        model: model.language_model(),
-        options: chosen.options(),
-        tools: builtin::toolbox(Arc::new(History::new(HistoryRoots::from_env(), index))),
-        session_tools: Vec::new(),
-    };
-    let transcript = Transcript::default();
-    let request =
-        PromptRequest { root, text: prompt, words: None, transcript, findings: None, delegated: false };
-    let outcome = agent.prompt(&request, cancel, &|event| match event {
+    let emit = |event| match event {
         AgentEvent::Update(update) => record.add(update),
         AgentEvent::Activity(activity) => send(News::Activity(activity)),
-    });
+    };
+    let history = Arc::new(History::new(HistoryRoots::from_env(), index));
+    let language_model = model.language_model();
+    let is_ready = language_model.availability() == Availability::Ready;
+    let found = is_question.then(|| find::find_in(&root, Some(history.clone()), &prompt, cancel)).transpose();
+    let outcome = match found {
+        Err(error) => failed(&emit, &error),
+        Ok(Some(found)) if !is_ready || found.findings.is_empty() => {
+            let text = inline::show(&emit, &found, &prompt, true);
+            PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false }
+        }
+        Ok(findings) => {
+            if let Some(found) = &findings {
+                inline::show(&emit, found, &prompt, false);
+            }
+            let agent = AgentLoop {
+                model: language_model,
+                options: chosen.options(),
+                tools: builtin::toolbox(history),
+                session_tools: Vec::new(),
+            };
+            let transcript = Transcript::default();
+            let request =
+                PromptRequest { root, text: prompt, words: None, transcript, findings, delegated: false };
+            agent.prompt(&request, cancel, &emit)
+        }
+    };
     record.close();
     model.shut_down();
     outcome
+}
+
+fn failed(emit: &dyn Fn(AgentEvent), error: &dyn std::fmt::Display) -> PromptOutcome {
+    let text = format!("❌ {error}");
+    emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
+        text: text.clone(),
+        ended: true,
+        ..AgentMessage::default()
+    })));
+    PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
 }
 
 /// Who answers, for as long as the turn takes.

@@ -40,6 +40,8 @@ enum News {
 struct Asked {
     prompt: String,
     root: PathBuf,
+    /// Answered by what is found, and worded by a model that is ready.
+    is_question: bool,
     choice: Choice,
     temperature: Option<f32>,
     max_tokens: Option<u32>,
@@ -55,6 +57,7 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
     let asked = Asked {
         prompt: prompt(&arguments.prompt)?,
         root: std::path::absolute(&arguments.root).unwrap_or_else(|_| arguments.root.clone()),
+        is_question: false,
         choice: Choice::read(arguments)?,
         temperature: arguments.temperature,
         max_tokens: arguments.max_tokens,
@@ -66,8 +69,25 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
         ..defaults
     };
     chosen.check().map_err(output::Usage)?;
+    answer(asked, arguments.json)
+}
+
+/// `openagents ask`: the places that answer a question, and a model's answer where one is ready.
+pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
+    let asked = Asked {
+        prompt: prompt(&arguments.question)?,
+        root: std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone()),
+        is_question: true,
+        choice: Choice::InUse,
+        temperature: None,
+        max_tokens: None,
+    };
+    answer(asked, arguments.json)
+}
+
+fn answer(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let code = runtime.block_on(ask(asked, arguments.json));
+    let code = runtime.block_on(ask(asked, json));
     // A tool that hangs on a dead file system must not hold the exit up.
     runtime.shutdown_background();
     code

@@ -61,8 +61,10 @@ impl Turn {
         let session = bridge.request("session/new", new).await?["sessionId"].clone();
         let id = session.as_str().unwrap_or_default().to_owned();
         news.send(News::Started(id)).await?;
-        let mode = json!({"sessionId": session, "modeId": LOCAL_MODEL});
-        bridge.request("session/set_mode", mode).await?;
+        if !asked.is_question {
+            let mode = json!({"sessionId": session, "modeId": LOCAL_MODEL});
+            bridge.request("session/set_mode", mode).await?;
+        }
         let content = json!([{"type": "text", "text": asked.prompt}]);
         let prompt = bridge.ask("session/prompt", json!({"sessionId": session, "prompt": content})).await?;
         let mut cancelled = false;
@@ -83,6 +85,14 @@ impl Turn {
                     }
                     match message["method"].as_str() {
                         Some("session/update") => {
+                            let approval = &params["update"]["_meta"]["openagents"]["approval"];
+                            if !cancelled && approval["state"] == "pending" {
+                                let text = "this is work for an agent: `openagents serve` and pick one on the page, or \
+                                    begin the prompt with its name there (\"@codex …\")";
+                                news.send(News::Notice(text.to_owned())).await?;
+                                cancelled = true;
+                                bridge.notify("session/cancel", json!({"sessionId": session})).await?;
+                            }
                             self.hear(&params["update"]);
                             news.send(News::Update(params)).await?;
                         }

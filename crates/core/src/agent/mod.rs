@@ -26,8 +26,8 @@ mod tools;
 mod transcript;
 
 pub use agents::{
-    AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError, WorkspaceAgent,
-    AgentsSnapshot, CustomAgent, CustomKind,
+    AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
+    AgentsSnapshot, CustomAgent, CustomKind, WorkspaceAgent,
 };
 pub use deltas::{Deltas, Piece};
 pub use generate::{GENERATE, Generate};

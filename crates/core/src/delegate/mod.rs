@@ -65,7 +65,13 @@ pub trait Delegator: Send + Sync + std::fmt::Debug {
 
     /// Asks the person which of `offered` may do a task, with `brief` as what it would be told. Returns the id; `None` when
     /// the person refuses or the call is cancelled. Blocks; returns within 100 ms of a cancel.
-    fn ask(&self, brief: &str, offered: &[Candidate], call_id: &str, cancel: &CancellationToken) -> Option<String>;
+    fn ask(
+        &self,
+        brief: &str,
+        offered: &[Candidate],
+        call_id: &str,
+        cancel: &CancellationToken,
+    ) -> Option<String>;
 
     /// Runs a delegate to its end in a session of its own, whose updates appear in this one under `call_id`. Blocks;
     /// returns within 100 ms of a cancel.

@@ -127,7 +127,8 @@ impl Delegate {
             Chosen::Starts(agent) => agent.id,
             Chosen::Asks(offered) if task.dry_run => {
                 let names: Vec<_> = offered.iter().map(|agent| agent.name.as_str()).collect();
-                let notes = format!("Dry run: the person would be asked to choose among {}.", names.join(", "));
+                let notes =
+                    format!("Dry run: the person would be asked to choose among {}.", names.join(", "));
                 return Ok(report(true, wanted, notes));
             }
             Chosen::Asks(offered) => {

@@ -37,7 +37,11 @@ fn everybody() -> Situation {
         local: id == LOCAL_MODEL,
         availability: Availability::Ready,
     };
-    Situation { candidates: names.into_iter().map(candidate).collect(), allows_external: false, workspace_agent: None }
+    Situation {
+        candidates: names.into_iter().map(candidate).collect(),
+        allows_external: false,
+        workspace_agent: None,
+    }
 }
 
 /// Returns every sentence that a router fails, and its figures.
@@ -74,8 +78,7 @@ fn faults(decide: impl Fn(&str) -> Decision) -> (Vec<String>, String) {
 
 #[test]
 fn the_router_is_right_about_almost_every_prompt() {
-    let (faults, figures) =
-        faults(|prompt| route(prompt, &everybody()).decision);
+    let (faults, figures) = faults(|prompt| route(prompt, &everybody()).decision);
     println!("{figures}");
     assert!(faults.is_empty(), "{figures}{faults:#?}");
 }

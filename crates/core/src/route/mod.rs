@@ -49,7 +49,10 @@ pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
         Some(topic) => inline(Inline::Answer, topic.reason().to_owned()),
         None => match work(&read, &names) {
             Some(proposed) => worker::decide(proposed.as_ref(), situation),
-            None => inline(Inline::Find, "Questions are answered by what is found in this folder and its past sessions.".to_owned()),
+            None => inline(
+                Inline::Find,
+                "Questions are answered by what is found in this folder and its past sessions.".to_owned(),
+            ),
         },
     };
     Route { decision, topic, prompt }
@@ -62,7 +65,8 @@ pub(crate) fn is_talk(prompt: &str, situation: &Situation) -> bool {
 
 /// Returns the agent that work is proposed for, or `Some(None)` where it names none; `None` for a question.
 fn work(prompt: &Prompt, names: &Names) -> Option<Option<Target>> {
-    let mut requests = prompt.sentences.iter().filter(|sentence| KNOWS.strip_start(&sentence.request).is_none());
+    let mut requests =
+        prompt.sentences.iter().filter(|sentence| KNOWS.strip_start(&sentence.request).is_none());
     let proposed = requests.clone().find_map(|sentence| names.proposed(sentence));
     (proposed.is_some() || requests.any(is_work)).then_some(proposed)
 }

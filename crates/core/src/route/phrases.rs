@@ -42,7 +42,9 @@ impl Phrases {
             || self.parts.iter().any(|part| text.contains(part))
             || self.ends.iter().any(|end| {
                 let before = text.strip_suffix(end);
-                before.is_some_and(|before| before.ends_with(|c: char| is_wide(c) || !c.is_alphanumeric()) || end.starts_with(is_wide))
+                before.is_some_and(|before| {
+                    before.ends_with(|c: char| is_wide(c) || !c.is_alphanumeric()) || end.starts_with(is_wide)
+                })
             })
     }
 

@@ -40,7 +40,8 @@ impl Sentence {
         let asks = text.trim_end().ends_with(['?', '？']);
         let whole = text.trim_matches(marks).to_owned();
         let mut request = whole.as_str();
-        let strip = |request| POLITE.strip_start(request).map(|rest| rest.trim_start_matches([' ', ',', ':', '，']));
+        let strip =
+            |request| POLITE.strip_start(request).map(|rest| rest.trim_start_matches([' ', ',', ':', '，']));
         // Each round takes at least one word away.
         while let Some(rest) = strip(request).filter(|rest| !rest.is_empty()) {
             request = rest;

@@ -102,7 +102,9 @@ fn of(sentence: &Sentence, names: &Names) -> Option<Topic> {
 fn is_general(text: &str) -> bool {
     let is_code = |word: &str| {
         let inner = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
-        inner.contains(['`', '/', '_']) || inner.contains("::") || inner.contains('.') && !inner.contains("..")
+        inner.contains(['`', '/', '_'])
+            || inner.contains("::")
+            || inner.contains('.') && !inner.contains("..")
     };
     !text.split_whitespace().any(is_code)
 }

@@ -24,7 +24,10 @@ pub(crate) fn worker(proposed: Option<&Target>, situation: &Situation) -> Worker
     }
     // Another agent never takes the place of the one that was named.
     if proposed.is_none() {
-        let mut local = situation.ready().filter(|candidate| candidate.local).filter_map(|candidate| Target::of_mode(&candidate.id));
+        let mut local = situation
+            .ready()
+            .filter(|candidate| candidate.local)
+            .filter_map(|candidate| Target::of_mode(&candidate.id));
         let outside = [Target::Codex, Target::Claude].into_iter().filter(|_| situation.allows_external);
         let starts = chosen
             .cloned()
@@ -45,7 +48,11 @@ pub(crate) fn worker(proposed: Option<&Target>, situation: &Situation) -> Worker
 pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decision {
     let missing = proposed.filter(|proposed| !situation.is_ready(proposed));
     let obstacle = |target: &Target| {
-        format!("{} is not available: {}.", situation.name(target), situation.obstacle(target).unwrap_or_default())
+        format!(
+            "{} is not available: {}.",
+            situation.name(target),
+            situation.obstacle(target).unwrap_or_default()
+        )
     };
     match worker(proposed, situation) {
         Worker::Starts(target) => {
@@ -59,7 +66,9 @@ pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decisi
             } else {
                 format!("{name} does the work: {}", obstacle(&Target::Gptoss))
             };
-            let instead = proposed.is_none() && target != Target::Gptoss && situation.workspace_agent.as_ref() != Some(&target);
+            let instead = proposed.is_none()
+                && target != Target::Gptoss
+                && situation.workspace_agent.as_ref() != Some(&target);
             Decision { reason, instead_of: instead.then_some(Target::Gptoss), ..decision(target) }
         }
         Worker::Asks(target) => {
@@ -69,7 +78,13 @@ pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decisi
         }
         Worker::Nobody => {
             let wanted = proposed.cloned().unwrap_or(Target::Gptoss);
-            Decision { instead_of: Some(wanted.clone()), ..inline(Inline::Guidance, format!("This needs a model or an agent, and none is ready. {}", obstacle(&wanted))) }
+            Decision {
+                instead_of: Some(wanted.clone()),
+                ..inline(
+                    Inline::Guidance,
+                    format!("This needs a model or an agent, and none is ready. {}", obstacle(&wanted)),
+                )
+            }
         }
     }
 }
@@ -137,7 +152,9 @@ mod tests {
         ];
         for (prompt, situation, expected) in rows {
             let decision = route(prompt, &situation).decision;
-            let inline = decision.inline.map(|inline| format!(" {}", serde_json::to_value(inline).unwrap().as_str().unwrap()));
+            let inline = decision
+                .inline
+                .map(|inline| format!(" {}", serde_json::to_value(inline).unwrap().as_str().unwrap()));
             let target = format!("{}{}", String::from(decision.target.clone()), inline.unwrap_or_default());
             assert_eq!(target, expected, "{prompt}: {decision:?}");
             assert!(decision.reason.ends_with('.') && !decision.reason.contains(".."), "{}", decision.reason);

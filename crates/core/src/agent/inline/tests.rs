@@ -186,7 +186,8 @@ fn a_question_is_answered_by_what_was_found() {
             Some(find::find(&find::Sources { workspace: &bench.workspace, history: None }, text, &budget))
         };
         let told = ask_with(text, text, &situation(&[]), None, &find);
-        let ends = told.updates.iter().map(|update| matches!(update, SessionUpdate::AgentMessage(m) if m.ended));
+        let ends =
+            told.updates.iter().map(|update| matches!(update, SessionUpdate::AgentMessage(m) if m.ended));
         let expected: Vec<_> = (1..=messages).map(|at| at == messages).collect();
         assert_eq!(ends.collect::<Vec<_>>(), expected, "{text}: {:?}", told.updates);
         assert!(told.outcome.text.contains(said), "{text}: {}", told.outcome.text);

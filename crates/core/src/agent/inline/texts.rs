@@ -133,10 +133,7 @@ fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
                 .to_owned(),
         );
     } else {
-        ways.push(
-            "Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file."
-                .to_owned(),
-        );
+        ways.push("Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file.".to_owned());
     }
     if let Some(names) = ready_names(situation, |_| true) {
         ways.push(format!("Pick an agent beside the prompt: {names}."));
