@@ -145,7 +145,8 @@ test('work is not sent to an agent before a person chose one', async () => {
   const { page } = tab;
   await stage.addFake(tab);
   await tab.pick('default_mode');
-  await stage.ask(tab, 'Write a parser for the log format');
+  await page.getByLabel('Goals').fill('Write a parser for the log format');
+  await page.getByRole('button', { name: 'Ask instead' }).click();
   const card = page.locator('[data-approval-state=pending]');
   await card.getByText('This is work for an agent').waitFor();
   const brief = card.getByLabel('What the agent is told');
