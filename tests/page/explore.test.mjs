@@ -67,7 +67,7 @@ test('a folder that does not exist is refused in the form, and what was typed st
   await tab.close();
 });
 
-test('a follow-up and a prompt explore further in the same session', async () => {
+test('a prompt in an exploration is answered by what is found', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.goto(server.address);
@@ -81,9 +81,8 @@ test('a follow-up and a prompt explore further in the same session', async () =>
   const shown = page.locator('[data-row] p', { hasText: 'And who calls it?' });
   await shown.waitFor();
   assert.equal(await prompt.inputValue(), '');
-  const plan = page.getByRole('region', { name: 'Plan' });
-  await plan.getByText('Where is the code that expires?').waitFor();
-  await plan.getByText('Plan Complete').waitFor();
+  await page.getByText('Answered from what was found').waitFor();
+  await page.locator('[data-finding]').last().waitFor();
   // Rows above the window are not mounted: what was found may have pushed the prompt there.
   assert.ok((await shown.count()) <= 1, 'the prompt is shown once');
   await tab.atRest();

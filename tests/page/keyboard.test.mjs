@@ -58,7 +58,7 @@ test('start, walk the timeline, inspect, search, close, write, debug', async () 
   await page.keyboard.press('/');
   await page.keyboard.type('Which file is touched most?');
   await page.keyboard.press('Enter');
-  await page.locator('[data-summary]').nth(1).waitFor();
+  await page.locator('[data-findings]').last().waitFor();
 
   await page.keyboard.press('Control+Alt+KeyD');
   await page.getByRole('region', { name: 'Debug' }).waitFor();

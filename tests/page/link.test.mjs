@@ -81,7 +81,7 @@ test('when the server comes back the session goes on, with nothing twice', async
   assert.equal(await rows.count(), count);
   await page.getByLabel('Prompt', { exact: true }).fill('Where is pair called?');
   await page.keyboard.press('Enter');
-  await page.locator('[data-summary]').nth(1).waitFor();
+  await page.locator('[data-findings]').last().waitFor();
   assert.equal(await page.locator('[data-row] p', { hasText: 'Where is pair called?' }).count(), 1);
   await tab.close();
 });
@@ -109,7 +109,7 @@ test('a prompt that never arrives comes back into the composer', async () => {
   await tab.shoot('not-arrived');
   await tab.shootNarrow('not-arrived');
   await prompt.press('Enter');
-  await page.locator('[data-summary]').nth(1).waitFor();
+  await page.locator('[data-findings]').last().waitFor();
   assert.equal(await page.locator('[data-row] p', { hasText: 'Which test is flaky?' }).count(), 1);
   assert.equal(await page.getByRole('alert').count(), 0);
   await tab.close();
@@ -142,7 +142,7 @@ test('a second page sees what the first one does, as it happens', async () => {
   await one.page.getByLabel('Prompt', { exact: true }).fill('Which tests cover it?');
   await one.page.keyboard.press('Enter');
   await two.page.locator('[data-row] p', { hasText: 'Which tests cover it?' }).waitFor();
-  await two.page.locator('[data-summary]').nth(1).waitFor();
+  await two.page.locator('[data-findings]').last().waitFor();
   await one.close();
   await two.close();
 });

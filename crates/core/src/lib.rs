@@ -28,11 +28,11 @@
 //! | 3 | `repository` | what a repository says about itself |
 //! | 3 | `route` | who answers a prompt |
 //! | 3 | `tool` | the `Tool` trait, limits, registry, running a call |
-//! | 4 | `agent` | the agent loop, and agents as providers |
 //! | 4 | `builtin` | the seven tools over workspace and history |
 //! | 4 | `find` | places in code and history that answer a question |
-//! | 5 | `delegate` | `delegate.run`: handing a task to another agent |
+//! | 5 | `agent` | the agent loop, and agents as providers |
 //! | 5 | `survey` | workspace, history, findings and repository as one run sees them |
+//! | 6 | `delegate` | `delegate.run`: handing a task to another agent |
 //! | 6 | `plan` | planned steps, and who plans them |
 //! | 7 | `explore` | the exploration pipeline |
 

@@ -3,10 +3,11 @@
 use super::{
     AgentEvent, SessionContext, SessionTool,
     answer::{self, Answer, Broken},
-    end_call,
+    end_call, grounding,
     instructions::quotable,
 };
 use crate::{
+    find,
     model::{
         Availability, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, StopReason, Usage,
     },
@@ -28,6 +29,9 @@ pub const GENERATE: &str = "gptoss.generate";
 /// An answer takes no longer.
 const TIME: Duration = Duration::from_secs(30 * 60);
 
+/// Characters of what was found for the task.
+const FINDINGS: usize = 8_000;
+
 /// Lets the local model answer, without tools and without what was said before.
 #[derive(Debug, Clone)]
 pub struct Generate {
@@ -39,7 +43,8 @@ pub struct Generate {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
-    /// What to do, with everything that is needed for it: the local model sees nothing else.
+    /// What to do, with everything that is needed for it: the local model sees this and what a search of the
+    /// workspace finds for it.
     user_prompt: String,
     /// What kind of task it is.
     task_type: Option<TaskType>,
@@ -138,9 +143,16 @@ impl From<ToolError> for Stop {
 
 impl Generate {
     fn generate(&self, context: &SessionContext<'_>, arguments: Value) -> Result<(String, Usage), Stop> {
-        let request = self.request(context.workspace, arguments)?;
+        let mut request = self.request(context.workspace, arguments)?;
         if let Availability::Unavailable(reason) = self.model.availability() {
             return Err(Stop::Unavailable(without_full_stop(&reason)));
+        }
+        if let [Message::User { text }] = request.messages.as_mut_slice() {
+            let found =
+                find::find_in(context.workspace.root(), None, text, context.cancel).unwrap_or_default();
+            if !found.findings.is_empty() {
+                *text = grounding::question(text, &found, FINDINGS, grounding::USE);
+            }
         }
         // The figures stand in the row.
         let stream = |event| match event {

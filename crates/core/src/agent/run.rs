@@ -270,7 +270,10 @@ fn is_small(model: &dyn LanguageModel) -> bool {
 fn prompt(request: &PromptRequest, room: usize, is_small: bool) -> String {
     found(request).map_or_else(
         || request.text.clone(),
-        |findings| grounding::question(&request.text, findings, room, is_small),
+        |findings| {
+            let task = if is_small { grounding::WORD } else { grounding::CITE };
+            grounding::question(&request.text, findings, room, task)
+        },
     )
 }
 

@@ -71,6 +71,9 @@ enum Priority {
 pub(super) struct Task {
     pub(super) provider: Option<String>,
     pub(super) description: Option<String>,
+    /// What is to be done, in the words of the one who asks.
+    pub(super) prompt: String,
+    /// The whole text for the delegate.
     pub(super) text: String,
     pub(super) root: PathBuf,
     pub(super) limits: AccessLimits,
@@ -92,6 +95,7 @@ impl Task {
             provider: filled(&arguments.provider),
             description: filled(&arguments.description),
             text: compose(&arguments, &include),
+            prompt: arguments.user_prompt,
             root,
             limits: AccessLimits { include, max_files: arguments.max_files },
             summarize: arguments.summarize.unwrap_or_default(),

@@ -3,11 +3,13 @@
 use super::{
     CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator,
     arguments::{Arguments, Task},
+    brief::with_findings,
     provider::{self, Chosen},
 };
 use crate::{
     agent::{AgentEvent, SessionContext, SessionTool, end_call},
     agent_ids::CODEX,
+    find,
     model::LanguageModel,
     text::{cut_at_word, one_line},
     tool::ToolError,
@@ -120,6 +122,7 @@ impl Delegate {
             Ok(chosen) => chosen,
             Err(reason) => return Ok(report(false, wanted, format!("{reason}."))),
         };
+        let text = if task.dry_run { String::new() } else { brief(context, &task) };
         let provider = match chosen {
             Chosen::Starts(agent) if task.dry_run => {
                 return Ok(report(true, &agent.id, format!("Dry run: {} would start.", agent.name)));
@@ -132,7 +135,7 @@ impl Delegate {
                 return Ok(report(true, wanted, notes));
             }
             Chosen::Asks(offered) => {
-                let answer = self.delegator.ask(&task.text, &offered, context.call_id, context.cancel);
+                let answer = self.delegator.ask(&text, &offered, context.call_id, context.cancel);
                 let Some(id) = answer else {
                     let notes = "The person did not allow it; do it yourself, or say what is missing.";
                     return Ok(report(false, wanted, notes.to_owned()));
@@ -143,7 +146,7 @@ impl Delegate {
         let order = DelegateOrder {
             provider,
             description: task.description,
-            text: task.text,
+            text,
             root: task.root,
             limits: task.limits,
             summarize: task.summarize,
@@ -151,6 +154,14 @@ impl Delegate {
         };
         Ok(self.delegator.run(&order, context.call_id, context.cancel))
     }
+}
+
+/// Returns the task with the places in the code that were found for it. Past sessions are left out: the person
+/// has not seen the text.
+fn brief(context: &SessionContext<'_>, task: &Task) -> String {
+    let found = find::find_in(&task.root, None, &task.prompt, context.cancel);
+    let found = found.map_err(|error| tracing::warn!(%error, "a task is handed over without findings"));
+    with_findings(&task.text, &found.unwrap_or_default().findings, false)
 }
 
 /// What the row is about: the description, or the beginning of the prompt.

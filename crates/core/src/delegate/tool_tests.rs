@@ -82,7 +82,17 @@ fn delegate(office: Office, caller: Option<&str>, prompt: &str, arguments: Value
 }
 
 fn run(tool: &Delegate, office: &Office, caller: Option<&str>, prompt: &str, arguments: Value) -> Told {
-    let bench = Bench::with(&[]);
+    run_in(&Bench::with(&[]), tool, office, caller, prompt, arguments)
+}
+
+fn run_in(
+    bench: &Bench,
+    tool: &Delegate,
+    office: &Office,
+    caller: Option<&str>,
+    prompt: &str,
+    arguments: Value,
+) -> Told {
     let events = Mutex::new(Vec::new());
     let emit = |event| events.lock().unwrap().push(event);
     let context = SessionContext {
@@ -205,6 +215,16 @@ fn a_model_that_hands_over_makes_a_person_choose() {
     let asked = office.asked.lock().unwrap();
     assert_eq!(asked[0].1, ["claude-code", "codex", "custom:gem"]);
     assert!(asked[0].0.starts_with("Fix it"), "{}", asked[0].0);
+}
+
+#[test]
+fn a_task_is_handed_over_with_the_places_that_were_found_for_it() {
+    let office = Arc::new(Office::default());
+    let bench = Bench::with(&[("src/retry.rs", "pub fn retry_request() {}\n")]);
+    let arguments = json!({"user_prompt": "Fix the retry of a request", "provider": "codex"});
+    run_in(&bench, &Delegate::new(office.clone()), &office, None, "", arguments);
+    let text = office.orders.lock().unwrap()[0].text.clone();
+    assert!(text.contains("Fix the retry of a request") && text.contains("- src/retry.rs:1"), "{text}");
 }
 
 #[test]

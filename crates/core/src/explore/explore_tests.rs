@@ -346,7 +346,9 @@ fn wants_plan(request: &ModelRequest) -> bool {
 
 fn plan_and_intent(request: &ModelRequest, _: &CancellationToken) -> Result<&'static str, ModelError> {
     Ok(match wants_plan(request) {
-        true => "Here is my plan:\n1. `readSpan README.md 1-20`\n2. grep \"tide\" in /etc\n3. dance",
+        true => {
+            r#"[{"op":"readSpan","path":"README.md","endLine":20},{"op":"grep","pattern":"tide","pathPrefix":"/etc"},{"op":"dance"}]"#
+        }
         false => "## Answer\n\nTide **predicts** the <b>tide</b>\u{1b}[2J for sailors. And more.\n\n- a list",
     })
 }
@@ -398,11 +400,28 @@ fn a_model_plans_and_infers_when_asked_to() {
 }
 
 #[test]
+fn a_goal_gets_its_sentence_from_a_model_in_memory_and_none_without_a_citation() {
+    let cites: Said = |_, _| Ok("Redirects are followed by `follow` in src/redirect.rs:2.");
+    let invents: Said = |_, _| Ok("Redirects are followed in src/redirect.rs:90.");
+    for (said, loaded, expected) in [(cites, true, true), (invents, true, false), (cites, false, false)] {
+        let bench = Bench::with(&[("src/redirect.rs", "/// Redirects.\npub fn follow() {}\n")]);
+        let model = Arc::new(Thinker { loaded, unavailable: false, said });
+        let explorer = Explorer { models: vec![model], ..Explorer::heuristic(Arc::new(History::empty())) };
+        let goals = vec!["Where are redirects followed?".to_owned()];
+        let request = ExploreRequest { goals, ..request(bench.root()) };
+        let outcome = explorer.explore(&request, &CancellationToken::new(), &|_| ());
+        let answered = outcome.message.contains("followed by follow in src/redirect.rs:2");
+        assert_eq!(answered, expected, "{}", outcome.message);
+        assert_eq!(outcome.summary.source == IntentSource::Gptoss, expected);
+    }
+}
+
+#[test]
 fn a_model_that_cannot_plan_fails_the_run_that_insists_on_it_and_no_other() {
     let nonsense: Said = |_, _| Ok("I would rather not.");
     let broken: Said = |_, _| Err(ModelError::Crashed("signal 6".to_owned()));
     let rows = [
-        (false, nonsense, "❌ the plan has no step that can be run (1 lines were not understood)"),
+        (false, nonsense, "❌ the plan has no step that can be run (0 objects are not steps)"),
         (false, broken, "❌ no plan: the local model stopped unexpectedly (signal 6); try again"),
         (true, broken, "❌ no plan: download it first"),
     ];

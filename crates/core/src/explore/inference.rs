@@ -1,4 +1,5 @@
-//! What a person was doing, as a model infers it from what the repository says. Used where history says nothing.
+//! What a model says in one sentence: the answer to the goals, from what was found for them; without goals, what the person
+//! was doing, from what the repository says.
 
 use super::intent::Intent;
 use crate::{
@@ -7,18 +8,72 @@ use crate::{
     model::{LanguageModel, complete},
     repository::{excerpt, first_prose},
     survey::Survey,
-    update::{Evidence, IntentSource},
+    update::{Evidence, Finding, IntentSource},
 };
 
 const INSTRUCTIONS: &str = "You are shown the beginning of files of a project. Say in one plain sentence of at most \
     thirty words what the project is for and what somebody who works on it is trying to do. No list, no heading, no \
     introduction.";
 
-/// Asks `model`. `None` where there is nothing to show to it, or where it says nothing that can be shown. Blocks.
-pub(super) fn infer(
+const ANSWER: &str = "You are shown places of a project that were found for a question. Answer it in one plain sentence \
+    of at most forty words, and name the place that says so as path:line. Use nothing that is not shown. No list, no \
+    heading, no introduction.";
+
+/// Bytes of all excerpts that the model is shown.
+const EXCERPTS: usize = 8_000;
+
+/// Asks `model` for the answer to `goals`. `None` where its sentence cites no line that it was shown. Blocks.
+pub(super) fn answer(
     model: &dyn LanguageModel,
     survey: &Survey,
     goals: &[String],
+    cancel: &CancellationToken,
+) -> Option<Intent> {
+    let mut prompt = String::new();
+    for finding in survey.findings.findings.iter().filter(|finding| finding.path().is_some()) {
+        if prompt.len() + finding.excerpt.len() > EXCERPTS {
+            break;
+        }
+        prompt.push_str(&format!("{}\n{}\n\n", finding.citation(), finding.excerpt));
+    }
+    let question = goals.iter().map(|goal| crate::text::cut_at_word(goal, 200)).collect::<Vec<_>>().join(" ");
+    prompt.push_str(&format!("The question: {question}\n"));
+    let said = complete(model, ANSWER, prompt, cancel);
+    let said = said.map_err(|error| tracing::warn!(%error, "the model did not answer the goal")).ok()?;
+    let sentence = first_prose(&said)?;
+    let cited = survey.findings.findings.iter().filter(|finding| cites(&sentence, finding));
+    let evidence: Vec<_> = cited.filter_map(as_evidence).collect();
+    (!evidence.is_empty()).then(|| Intent { sentence: Some(sentence), source: source(model), evidence })
+}
+
+/// Returns whether a sentence cites a line of what was found.
+fn cites(sentence: &str, finding: &Finding) -> bool {
+    let Some(path) = finding.path() else { return false };
+    sentence.match_indices(path).any(|(at, path)| {
+        let rest = sentence[at + path.len()..].strip_prefix(':').unwrap_or_default();
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
+        digits.parse::<u64>().is_ok_and(|line| (finding.start..=finding.end).contains(&line))
+    })
+}
+
+fn as_evidence(finding: &Finding) -> Option<Evidence> {
+    let text = finding.excerpt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Some(Evidence::File {
+        path: finding.path()?.to_owned(),
+        line: finding.start,
+        text: text.trim().to_owned(),
+    })
+}
+
+/// The protocol has these two words for the models of this computer, whichever file answered.
+fn source(model: &dyn LanguageModel) -> IntentSource {
+    if model.id() == LOCAL_FM { IntentSource::Fm } else { IntentSource::Gptoss }
+}
+
+/// Asks `model` what this is about. `None` where there is nothing to show to it, or where it says nothing that can be shown. Blocks.
+pub(super) fn infer(
+    model: &dyn LanguageModel,
+    survey: &Survey,
     cancel: &CancellationToken,
 ) -> Option<Intent> {
     let repository = survey.repository();
@@ -31,17 +86,12 @@ pub(super) fn infer(
         prompt.push_str(&format!("File {path}:\n{text}\n\n"));
         evidence.push(Evidence::File { path: path.clone(), line, text: words });
     }
-    // A claim that rests on nothing is none.
+    // A claim needs evidence.
     if evidence.is_empty() {
         return None;
-    }
-    if let Some(goal) = goals.first() {
-        prompt.push_str(&format!("Somebody asks: {}\n", crate::text::cut_at_word(goal, 200)));
     }
     let said = complete(model, INSTRUCTIONS, prompt, cancel);
     let said = said.map_err(|error| tracing::warn!(%error, "the model inferred no intent")).ok()?;
     let sentence = first_prose(&said)?;
-    // The protocol has these two words for the models of this computer, whichever file answered.
-    let source = if model.id() == LOCAL_FM { IntentSource::Fm } else { IntentSource::Gptoss };
-    Some(Intent { sentence: Some(sentence), source, evidence })
+    Some(Intent { sentence: Some(sentence), source: source(model), evidence })
 }

@@ -15,9 +15,9 @@ pub(super) struct Intent {
     pub(super) evidence: Vec<Evidence>,
 }
 
-/// `inferred` is what a model said, if one was asked.
+/// `inferred` is what a model said, if one was asked: the answer to the goals before anything else.
 pub(super) fn find(survey: &Survey, done: &[Done], inferred: Option<Intent>) -> Intent {
-    from_sessions(done).or(inferred).or_else(|| from_repository(survey)).unwrap_or_default()
+    inferred.or_else(|| from_sessions(done)).or_else(|| from_repository(survey)).unwrap_or_default()
 }
 
 pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {

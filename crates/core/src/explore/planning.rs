@@ -63,17 +63,25 @@ impl Run<'_> {
         planned.map_err(failed)
     }
 
-    /// Asks the model what this is about, where it is to be asked and history does not say. Failing costs nothing: the
-    /// repository says something too.
+    /// Asks a model for the answer to the goals, where one is in memory, or for what this is about, where history does not
+    /// say and a model was asked for. Failing costs nothing: history and the repository say something too.
     pub(super) fn infer(&self, survey: &Arc<Survey>, done: &[Done]) -> Option<Intent> {
-        let model = self.explorer.model_for(self.request.planner)?.clone();
-        if intent::from_sessions(done).is_some() {
+        let answers = !survey.findings.findings.is_empty();
+        let choice = match self.request.planner {
+            PlannerChoice::Heuristic if answers => PlannerChoice::Auto,
+            choice => choice,
+        };
+        let model = self.explorer.model_for(choice)?.clone();
+        if !answers && intent::from_sessions(done).is_some() {
             return None;
         }
         let cancel = self.cancel.child_token();
         let _stops_it = cancel.clone().drop_guard();
         let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
-        let work = move |_: &_| inference::infer(model.as_ref(), &survey, &goals, &cancel);
+        let work = move |_: &_| match answers {
+            true => inference::answer(model.as_ref(), &survey, &goals, &cancel),
+            false => inference::infer(model.as_ref(), &survey, &cancel),
+        };
         isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
     }
 }

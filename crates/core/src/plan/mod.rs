@@ -1,16 +1,16 @@
 //! What an exploration is going to do: ops, who plans them, and how a plan is put in order.
 
 mod heuristic;
+mod json;
 mod model;
 mod normalise;
 mod op;
-mod text;
 
 pub use heuristic::HeuristicPlanner;
+pub use json::{JsonPlan, parse_json_plan};
 pub use model::ModelPlanner;
 pub use normalise::{MAX_OPS, Plan, normalise};
 pub use op::{Op, OpKind};
-pub use text::{TextPlan, parse_text_plan};
 
 pub(crate) use heuristic::OPEN_ENDS;
 
@@ -39,7 +39,7 @@ pub struct PlanRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A model answered, but no line of it was a step.
-    #[error("the plan has no step that can be run ({dropped} lines were not understood)")]
+    #[error("the plan has no step that can be run ({dropped} objects are not steps)")]
     Empty {
         /// Lines that were dropped.
         dropped: usize,

@@ -1,6 +1,6 @@
 //! The planner that asks a model.
 
-use super::{OpKind, PlanError, PlanRequest, Planner, heuristic::recent_titles, parse_text_plan};
+use super::{OpKind, PlanError, PlanRequest, Planner, heuristic::recent_titles, parse_json_plan};
 use crate::{
     model::{Availability, LanguageModel, complete},
     repository::top_names,
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Plans by asking a model for a list of steps, read leniently.
+/// Plans by asking a model for a JSON array of steps.
 #[derive(Debug, Clone)]
 pub struct ModelPlanner {
     /// Is asked.
@@ -21,16 +21,16 @@ const NAMES: usize = 60;
 /// Characters of a goal, a name or a title that the model is shown.
 const LINE: usize = 200;
 
-const INSTRUCTIONS: &str = "You plan how to look at a folder of source code. Write three to five steps, one a line, \
-    nothing else. A step is one of these:
-listDir PATH
-readSpan PATH 1-50
-grep \"WORD\" in PATH
-sessionList
-sessionSearch \"WORD\"
-sessionAnalyze
-The steps with session look at what coding agents did in this folder before. Paths are relative; name only files and \
-    folders that you are shown.";
+const INSTRUCTIONS: &str = r#"You plan how to look at a folder of source code. Reply with a JSON array of three to five
+steps and nothing else. A step is one of these:
+{"op": "listDir", "path": PATH}
+{"op": "readSpan", "path": PATH, "startLine": 1, "endLine": 50}
+{"op": "grep", "pattern": "WORD", "pathPrefix": PATH}
+{"op": "sessionList"}
+{"op": "sessionSearch", "pattern": "WORD"}
+{"op": "sessionAnalyze"}
+The steps with session look at what coding agents did in this folder before. Paths are relative; name only files and
+folders that you are shown."#;
 
 impl Planner for ModelPlanner {
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError> {
@@ -39,7 +39,7 @@ impl Planner for ModelPlanner {
         }
         let said = complete(self.model.as_ref(), INSTRUCTIONS, prompt(request), request.cancel)
             .map_err(|error| PlanError::Unavailable(error.to_string()))?;
-        let plan = parse_text_plan(&said);
+        let plan = parse_json_plan(&said);
         if plan.ops.is_empty() { Err(PlanError::Empty { dropped: plan.dropped }) } else { Ok(plan.ops) }
     }
 }

@@ -1,6 +1,7 @@
 //! One planned step.
 
 use crate::history::Provider;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh32::xxh32;
 
@@ -24,7 +25,8 @@ impl Op {
 }
 
 /// The kinds of steps and their parameters. An absent parameter means the tool's default.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the parameters are those of the tools of the same name")]
 pub enum OpKind {
     /// Lists past sessions.
@@ -33,6 +35,7 @@ pub enum OpKind {
     SessionSearch {
         pattern: String,
         provider: Option<Provider>,
+        #[serde(default)]
         session_ids: Vec<String>,
         max_results: Option<usize>,
         context_lines: Option<usize>,
@@ -46,19 +49,46 @@ pub enum OpKind {
         max_events: Option<usize>,
     },
     /// Sums up past sessions; without ids the recent ones of this workspace.
-    SessionAnalyze { session_ids: Vec<String>, provider: Option<Provider>, metrics: Vec<String> },
+    SessionAnalyze {
+        #[serde(default)]
+        session_ids: Vec<String>,
+        provider: Option<Provider>,
+        #[serde(default)]
+        metrics: Vec<String>,
+    },
     /// Lists a directory.
-    ListDir { path: String, depth: usize },
+    ListDir {
+        path: String,
+        #[serde(default)]
+        depth: usize,
+    },
     /// Reads lines of a file.
-    ReadSpan { path: String, start_line: u64, end_line: u64, context: Option<u64> },
+    ReadSpan {
+        path: String,
+        #[serde(default = "first_line")]
+        start_line: u64,
+        #[serde(default = "last_line")]
+        end_line: u64,
+        context: Option<u64>,
+    },
     /// Searches the code.
     Grep {
         pattern: String,
         path_prefix: Option<String>,
+        #[serde(default)]
         case_insensitive: bool,
         max_results: Option<usize>,
         context_lines: Option<usize>,
     },
+}
+
+/// Lines that a step reads when it names none.
+fn first_line() -> u64 {
+    1
+}
+
+fn last_line() -> u64 {
+    100
 }
 
 impl OpKind {

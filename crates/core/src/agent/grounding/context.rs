@@ -12,10 +12,13 @@ const WHY: usize = 160;
 const EXCERPT: usize = 240;
 
 /// What a model with tools is asked for.
-const CITE: &str = "These places were found for the question; look further where they are not enough. Cite each place that the answer rests on as `path:line` or `session:line`, written as above.";
+pub(crate) const CITE: &str = "These places were found for the question; look further where they are not enough. Cite each place that the answer rests on as `path:line` or `session:line`, written as above.";
 
 /// What a small model is asked for.
-const WORD: &str = "Answer in two or three sentences from these places only, and cite each as `path:line` or `session:line`, written as above.";
+pub(crate) const WORD: &str = "Answer in two or three sentences from these places only, and cite each as `path:line` or `session:line`, written as above.";
+
+/// What a model that does a task is told.
+pub(crate) const USE: &str = "These places were found for the task; use what belongs to it.";
 
 /// Returns the characters that the findings may have where a conversation may have `all`, of which `fixed` are taken. A
 /// quarter of the conversation is left for the answer, and more than a third for what was said before and for tools.
@@ -23,12 +26,11 @@ pub(crate) fn room(all: usize, fixed: usize) -> usize {
     (all * 2 / 5).min(all.saturating_sub(fixed + all / 4))
 }
 
-/// Returns the question, and after it the findings in `room` characters at most, best first.
+/// Returns the question, after it the findings in `room` characters at most, best first, and `task`.
 ///
 /// Places come before excerpts, and better excerpts before worse ones: where the room ends, an excerpt is cut at a line
 /// or left out whole. Without room for a single place, the question stands alone.
-pub(crate) fn question(text: &str, findings: &Findings, room: usize, is_small: bool) -> String {
-    let task = if is_small { WORD } else { CITE };
+pub(crate) fn question(text: &str, findings: &Findings, room: usize, task: &str) -> String {
     let heads = findings.findings.iter().enumerate().map(|(index, finding)| head(index + 1, finding));
     let mut left = room.saturating_sub(chars("\n\nPlaces found:\n") + chars("\n") + chars(task));
     let mut places: Vec<String> = Vec::new();
@@ -101,7 +103,7 @@ mod tests {
         for (count, lines) in [(1, 1), (1, 120), (10, 5), (10, 120)] {
             let findings = findings(count, lines);
             for room in (0..60_000).step_by(97) {
-                let block = question("", &findings, room, false);
+                let block = question("", &findings, room, CITE);
                 assert!(chars(&block) <= room, "{count} {lines} {room}");
             }
         }
@@ -110,25 +112,25 @@ mod tests {
     #[test]
     fn places_come_before_excerpts_and_the_best_excerpt_before_the_others() {
         let findings = findings(10, 40);
-        let tight = question("Where?", &findings, 1_500, true);
+        let tight = question("Where?", &findings, 1_500, WORD);
         assert!(tight.contains("10. `src/part10.rs:10-50` part10: `part`, defines `part`\n"), "{tight}");
         assert!(tight.contains("value0 = part1()") && !tight.contains("= part9()"), "{tight}");
         assert!(tight.ends_with(WORD));
-        let wide = question("Where?", &findings, 60_000, false);
+        let wide = question("Where?", &findings, 60_000, CITE);
         assert!(wide.contains("value39 = part10()"));
         assert!(wide.starts_with("Where?\n\nPlaces found:\n1. `src/part1.rs:10-50`"));
     }
 
     #[test]
     fn without_room_the_question_stands_alone() {
-        assert_eq!(question("Where?", &findings(3, 3), 100, false), "Where?");
+        assert_eq!(question("Where?", &findings(3, 3), 100, CITE), "Where?");
     }
 
     #[test]
     fn an_excerpt_cannot_end_its_own_fence() {
         let mut findings = findings(1, 1);
         findings.findings[0].excerpt = "```\nfn a() {}\n```".to_owned();
-        let block = question("?", &findings, 5_000, false);
+        let block = question("?", &findings, 5_000, CITE);
         assert!(block.contains("````\n```\nfn a() {}\n```\n````\n"), "{block}");
     }
 }

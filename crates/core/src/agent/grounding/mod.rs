@@ -11,7 +11,7 @@ mod sentence;
 mod strike;
 mod words;
 
-pub(super) use context::{question, room};
+pub(super) use context::{CITE, USE, WORD, question, room};
 pub(super) use filter::Filter;
 
 use crate::{
