@@ -64,7 +64,7 @@ test('a phone without a network opens the page, shows the session it saw last, a
   await page.getByText(/^Offline: as of/).waitFor({ state: 'detached' });
   assert.equal(await updatesOf(tab), updates);
   await page.getByRole('button', { name: 'Send' }).click();
-  await page.locator('[data-summary]').nth(1).waitFor();
+  await page.locator('[data-findings]').last().waitFor();
   await tab.close();
 });
 
