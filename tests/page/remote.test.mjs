@@ -38,7 +38,7 @@ test('where no WebSocket can be opened, a whole exploration comes over events', 
   // A prompt goes there and its answer comes back.
   await page.getByLabel('Prompt', { exact: true }).fill('Where is pair called?');
   await page.getByRole('button', { name: 'Send' }).click();
-  await page.locator('[data-summary]').nth(1).waitFor();
+  await page.locator('[data-findings]').last().waitFor();
   await tab.atRest();
   // And the page goes on when the server comes back.
   tab.expected.push(BROKEN);

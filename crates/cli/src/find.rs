@@ -36,6 +36,9 @@ pub(crate) fn run(arguments: &args::Find) -> anyhow::Result<ExitCode> {
 }
 
 fn show(findings: &Findings, question: &str) -> anyhow::Result<()> {
+    if let Some(words) = findings.missing_words().filter(|_| !findings.findings.is_empty()) {
+        output::line(format_args!("No file mentions {}. Closest:\n", output::printable(&words)))?;
+    }
     for finding in &findings.findings {
         show_one(finding)?;
     }

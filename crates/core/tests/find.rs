@@ -134,6 +134,19 @@ fn where_nothing_answers_nothing_is_claimed() {
     }
 }
 
+/// "Where is the kubernetes operator?" found "operations", and did not say that it had found something else.
+#[test]
+fn what_only_comes_near_says_which_word_is_missing() {
+    let folder = tree(&[("src/ops.rs", "/// Operations on the queue.\npub fn operation() {}\n")]);
+    let found = ask(folder.path(), "Where is the kubernetes operator?");
+    assert_eq!(found.missing, ["kubernetes"]);
+    assert!(
+        found.message("?").starts_with("**Found:** no file mentions “kubernetes”; closest:"),
+        "{found:?}"
+    );
+    assert_eq!(ask(folder.path(), "Where are queue operations?").missing, [""; 0]);
+}
+
 #[test]
 fn tests_come_first_where_they_are_asked_for() {
     let folder = tree(CLIENT);

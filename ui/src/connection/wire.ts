@@ -236,6 +236,8 @@ export interface Findings {
   hint?: string;
   /** A bound of the search cut it before its end. */
   truncated?: boolean;
+  /** Words of the question that no file holds, where they are most of it. */
+  missing?: string[];
 }
 
 export interface RecentWork {

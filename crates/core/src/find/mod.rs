@@ -107,8 +107,10 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
         let recalled: Recall = remembered.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let touched = Touched::by(&recalled);
         let (mut code, mut truncated): (Vec<Finding>, bool) = (Vec::new(), recalled.truncated);
+        let mut missing = Vec::new();
         if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
             truncated |= scanned.truncated;
+            missing = score::missing(&scanned, &query);
             let boost = |path: &str| touched.boost(path);
             let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boost, budget);
             code = select::select(&files, &query);
@@ -116,7 +118,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
         code.iter_mut().for_each(|finding| touched.explain(finding));
         let findings = sessions::merge(code, recalled.findings);
         let hint = findings.is_empty().then(|| hint(&query));
-        Findings { findings, hint, truncated, in_exploration: false }
+        Findings { findings, hint, truncated, missing, in_exploration: false }
     })
 }
 

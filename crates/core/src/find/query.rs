@@ -77,12 +77,17 @@ impl Query {
 
     /// Returns the words that are searched for, as they were asked.
     pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
-        let spoken = self.concepts.iter().enumerate().filter(|(at, _)| {
-            self.alternatives
-                .iter()
-                .any(|other| other.concept == *at && matches!(other.origin, Origin::Asked | Origin::Synonym))
-        });
-        spoken.map(|(_, concept)| concept.word.as_str())
+        self.spoken().map(|(_, word)| word)
+    }
+
+    /// Returns the concepts that are words and not phrases, by index.
+    pub(super) fn spoken(&self) -> impl Iterator<Item = (usize, &str)> {
+        let is_word = |at: usize| {
+            let mut own = self.alternatives.iter().filter(|other| other.concept == at);
+            own.any(|other| matches!(other.origin, Origin::Asked | Origin::Synonym))
+        };
+        let concepts = self.concepts.iter().enumerate().filter(move |(at, _)| is_word(*at));
+        concepts.map(|(at, concept)| (at, concept.word.as_str()))
     }
 
     fn read_english(&mut self, question: &str) {

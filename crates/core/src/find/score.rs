@@ -29,6 +29,9 @@ const CHUNKS: usize = 6;
 
 const THREADS: usize = 4;
 
+/// Letters of the shortest word that is said to be missing.
+const MISSING: usize = 4;
+
 /// A file with its best chunks.
 #[derive(Debug)]
 pub(super) struct RankedFile {
@@ -67,6 +70,23 @@ struct Rarity<'a> {
     /// By concept: the most that it can count.
     concepts: Vec<f32>,
     all: f32,
+}
+
+/// Returns the words of a question that no file holds in any form, where they are the larger part of it.
+pub(super) fn missing(scan: &Scan, query: &Query) -> Vec<String> {
+    let rarity = Rarity::of(scan, query);
+    let spoken: Vec<(usize, &str)> = query.spoken().filter(|(_, word)| word.is_ascii()).collect();
+    let is_missing = |at: usize| rarity.concepts[at] == 0.0;
+    // A word that is nowhere is as rare as can be.
+    let rarest = (2.0 * scan.total.max(1) as f32).ln().powf(weights::RARITY);
+    let weight =
+        |at: usize| if is_missing(at) { rarest * query.concepts[at].weight } else { rarity.concepts[at] };
+    let (all, gone) = spoken.iter().fold((0.0, 0.0), |(all, gone), (at, _)| {
+        (all + weight(*at), gone + if is_missing(*at) { weight(*at) } else { 0.0 })
+    });
+    let missing = spoken.iter().filter(|(at, word)| is_missing(*at) && word.len() >= MISSING);
+    let missing = missing.map(|(_, word)| (*word).to_owned());
+    if gone > all / 2.0 { missing.take(3).collect() } else { Vec::new() }
 }
 
 /// Ranks the files of a scan, best first.

@@ -69,6 +69,9 @@ pub struct Findings {
     /// A bound of the search cut it before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// Words of the question that no file holds, where they are most of it: what was found is only near it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// Part of an exploration: a client that shows one message of it leaves this one out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_exploration: bool,
@@ -84,12 +87,23 @@ impl Findings {
             let hint = self.hint.as_deref().unwrap_or("other words");
             return format!("**Found:** nothing for “{}”; try {hint}.", one_line(question));
         }
-        let mut text = "**Found:**".to_owned();
+        let mut text = match self.missing_words() {
+            Some(words) => format!("**Found:** no file mentions {words}; closest:"),
+            None => "**Found:**".to_owned(),
+        };
         for finding in self.findings.iter().take(LISTED) {
             let symbol = finding.symbol.as_ref().map(|symbol| format!(" {symbol}")).unwrap_or_default();
             text.push_str(&format!("\n- `{}`{symbol}: {}", finding.citation(), finding.why));
         }
         text
+    }
+}
+
+impl Findings {
+    /// Returns [`Findings::missing`] for people: `“kubernetes” or “helm”`.
+    pub fn missing_words(&self) -> Option<String> {
+        let words: Vec<_> = self.missing.iter().map(|word| format!("“{word}”")).collect();
+        (!words.is_empty()).then(|| words.join(" or "))
     }
 }
 
@@ -150,6 +164,12 @@ mod tests {
         let text = findings.message("Where?");
         assert_eq!(text.lines().count(), 6);
         assert!(text.ends_with("\n- `src/redirect.rs:12-40` Policy: defines `Policy`"), "{text}");
+        findings.missing = vec!["kubernetes".to_owned(), "helm".to_owned()];
+        let text = findings.message("Where?");
+        assert!(
+            text.starts_with("**Found:** no file mentions “kubernetes” or “helm”; closest:\n- `src"),
+            "{text}"
+        );
     }
 
     #[test]
