@@ -315,3 +315,28 @@ fn is_alive(process: u32) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", &process.to_string()]).output();
     state.is_ok_and(|output| output.stdout.first().is_some_and(|state| *state != b'Z'))
 }
+
+/// The findings are the answer; a small model may only add words that a place confirms.
+#[test]
+fn a_small_real_model_makes_no_answer_worse() -> Result<()> {
+    let desk = desk()?;
+    std::fs::write(
+        desk.workspace.join("src/tide.rs"),
+        "/// Counts the tides of a day.\npub fn count_tides() {}\n",
+    )?;
+    let question = "Where are the tides counted?";
+    let workspace = desk.workspace.display().to_string();
+    let without = desk.openagents(&["find", question, &workspace, "--json"])?.output()?;
+    let without: Value = serde_json::from_slice(&without.stdout)?;
+    let asked = with_model(&desk, &["ask", question, &workspace, "--json"], &small_model()?)?.output()?;
+    let mut lines = json_lines(&asked.stdout)?;
+    let last = lines.pop().context("nothing was printed")?["final"].take();
+    ensure!(last["status"] == "complete", "{last}");
+    let findings = |line: &Value| line["update"]["_meta"]["openagents"]["findings"]["findings"].clone();
+    let found =
+        lines.iter().map(findings).find(|found| found.is_array()).context("no findings were shown")?;
+    ensure!(found == without["findings"] && found[0]["path"] == "src/tide.rs", "{found} {without}");
+    let said = last["message"].as_str().unwrap_or_default();
+    ensure!(said.contains("src/tide.rs") || said.contains("Only the places found are shown"), "{said}");
+    Ok(())
+}

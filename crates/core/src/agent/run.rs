@@ -10,13 +10,14 @@ use super::{
 use crate::{
     CancellationToken, isolated,
     model::{
-        AssistantMessage, LanguageModel, Message, ModelError, ModelRequest, StopReason, ToolSpec, Usage,
+        AssistantMessage, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, StopReason,
+        ToolSpec, Usage,
     },
     update::{Findings, RunState},
     workspace::Workspace,
 };
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -37,6 +38,9 @@ const SHORTENED: usize = 500;
 
 /// Tokens of the smallest context in which a model looks further than what was found.
 const SMALL: u32 = 8_192;
+
+/// Tokens in which a model that only words what was found has to do it.
+const WORDING: u32 = 240;
 
 type Emit<'a> = &'a (dyn Fn(AgentEvent) + Sync);
 
@@ -184,6 +188,7 @@ impl<'a> Run<'a> {
             // Asked anew each time: what a model can do is known for certain only once it is loaded.
             let is_small = is_small(self.agent.model.as_ref());
             let tools = specs(self.agent, self.request, is_small);
+            let only_words = is_small && found(self.request).is_some();
             if let (Some(_), Some(first)) = (found(self.request), self.turn.first_mut()) {
                 *first = Message::User { text: prompt(self.request, self.findings_room, is_small) };
             }
@@ -191,16 +196,39 @@ impl<'a> Run<'a> {
                 instructions: instructions(workspace.name(), !tools.is_empty()),
                 messages: self.earlier.iter().chain(&self.turn).cloned().collect(),
                 tools,
-                options: self.agent.options,
+                options: match (only_words, self.agent.options) {
+                    (true, options) => {
+                        let max_tokens = Some(options.max_tokens.map_or(WORDING, |most| most.min(WORDING)));
+                        ModelOptions { max_tokens, ..options }
+                    }
+                    (false, options) => options,
+                },
             };
-            match answer::ask(
+            // The findings are the answer of a small model. Its words are shown once a place confirms them.
+            let held = Mutex::new(Vec::new());
+            let hold = |event| match event {
+                AgentEvent::Update(_) => held.lock().unwrap_or_else(PoisonError::into_inner).push(event),
+                AgentEvent::Activity(_) => (self.emit)(event),
+            };
+            let answered = answer::ask(
                 &self.agent.model,
                 request,
                 self.grounding.as_ref(),
                 self.deadline,
                 self.cancel,
-                self.emit,
-            ) {
+                if only_words { &hold } else { self.emit },
+            );
+            match answered {
+                Ok(answer) if only_words => {
+                    let is_grounded = self.grounding.as_ref().is_some_and(Grounding::is_grounded);
+                    if !is_grounded || answer.stop == StopReason::MaxTokens {
+                        let name = self.agent.model.name();
+                        return Err(self.without_answer(format!("{name} gave no answer that they confirm")));
+                    }
+                    let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    held.into_iter().for_each(self.emit);
+                    return Ok(answer);
+                }
                 Ok(answer) => return Ok(answer),
                 Err(Broken::Model(ModelError::ContextOverflow { .. })) if !self.earlier.is_empty() => {
                     self.forget();

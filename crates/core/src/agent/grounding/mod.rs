@@ -70,6 +70,11 @@ impl Grounding {
         }
     }
 
+    /// Returns whether a citation was confirmed so far.
+    pub(super) fn is_grounded(&self) -> bool {
+        self.confirmed.get() > 0
+    }
+
     /// Opens the citations of a line and counts them. `before` is what was said before it, without its citations.
     fn check(&self, before: &str, line: &str) -> Vec<(Citation, bool)> {
         let begun = Instant::now();

@@ -220,6 +220,34 @@ fn a_small_model_words_the_findings_and_is_offered_no_tools() {
     }
 }
 
+/// A real small model repeated one word for twelve minutes, below findings that were right.
+#[test]
+fn what_a_small_model_says_without_a_place_is_not_shown() {
+    let bench = Bench::with(&FILES);
+    let says: [Answer; 3] = [
+        |request, _, say| {
+            assert_eq!(request.options.max_tokens, Some(240));
+            say(speak("It is a block chain, and a block chain."));
+            Ok(StopReason::EndTurn)
+        },
+        |_, _, say| {
+            say(speak("It is in `src/gone.rs:1`."));
+            Ok(StopReason::EndTurn)
+        },
+        |_, _, say| {
+            say(speak("It follows redirects in `src/redirect.rs:12`. CALLBACK_CALLBACK"));
+            Ok(StopReason::MaxTokens)
+        },
+    ];
+    for answer in says {
+        let model = Scripted { context_tokens: Some(4_096), answers: vec![answer], ..Scripted::default() };
+        let told = run(&agent(Arc::new(model)), &asked(&bench));
+        assert!(told.outcome.text.starts_with("_Only the places found are shown: "), "{}", told.outcome.text);
+        let said = story(&told.updates);
+        assert!(!said.contains("block") && !said.contains("gone") && !said.contains("CALLBACK"), "{said}");
+    }
+}
+
 #[test]
 fn without_findings_nothing_is_checked_and_the_prompt_is_the_question() {
     let bench = Bench::with(&FILES);
