@@ -94,6 +94,24 @@ test('a folder that does not exist is refused in the form, and the prompt stays'
   await tab.close();
 });
 
+test('a question is answered from what was found, and its citation is checked', async (t) => {
+  const finder = await ModelsStage.set({ ready: true, script: 'finder' });
+  t.after(() => finder.strike());
+  const tab = await opened(finder);
+  const { page } = tab;
+  await tab.pick('default_mode');
+  await page.getByLabel('Goals').fill('Where is a pairing code checked?');
+  await page.getByRole('button', { name: 'Ask instead' }).click();
+  await page.locator('[data-finding]', { hasText: 'pair.rs' }).first().waitFor();
+  const answer = page.locator('.message', { hasText: 'It gives a bool at' });
+  await answer.waitFor();
+  await tab.atRest();
+  assert.match(await answer.innerText(), /src\/pair\.rs:3/);
+  assert.doesNotMatch(await answer.innerText(), /Not grounded|could not be confirmed/);
+  await tab.shootAll('question-model');
+  await tab.close();
+});
+
 test('an answer is stopped where it is shown', async () => {
   const tab = await opened();
   const { page } = tab;

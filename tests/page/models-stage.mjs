@@ -15,12 +15,12 @@ const SIZE = 4_000_000;
 export const offered = (page) => page.locator('[data-model="gpt-oss-20b"]');
 
 export class ModelsStage {
-  /** `held` is how many bytes the repository hands out before it is released; `ready` says that a model can answer. */
-  static async set({ held = Infinity, ready = false } = {}) {
+  /** `held` is how many bytes the repository hands out before it is released; `ready` says that a model can answer, `script` what it says. */
+  static async set({ held = Infinity, ready = false, script = 'explorer' } = {}) {
     const stage = new ModelsStage();
     stage.repository = await Repository.start(SIZE, held);
     stage.fixture = await Fixture.create();
-    stage.fixture.env = { OPENAGENTS_MODELS_URL: stage.repository.address, OPENAGENTS_LLAMA_MODEL: ready ? await stage.scripted() : '' };
+    stage.fixture.env = { OPENAGENTS_MODELS_URL: stage.repository.address, OPENAGENTS_LLAMA_MODEL: ready ? await stage.scripted(script) : '' };
     stage.server = await Server.start(stage.fixture);
     return stage;
   }
@@ -31,9 +31,9 @@ export class ModelsStage {
   }
 
   /** Writes a gpt-oss that says what the tests expect, and returns its path. */
-  async scripted() {
+  async scripted(script) {
     const path = join(this.fixture.base, 'scripted.gguf');
-    await promisify(execFile)(`${BUILT}/scripted-gptoss`, [path, 'explorer']);
+    await promisify(execFile)(`${BUILT}/scripted-gptoss`, [path, script]);
     return path;
   }
 

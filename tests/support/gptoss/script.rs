@@ -43,8 +43,8 @@ const EXPLORER: Script = Script {
 
 impl Script {
     /// The names of all scripts.
-    pub const NAMES: [&str; 7] =
-        ["weather", "explorer", "reader", "glued", "in-analysis", "bare", "malformed"];
+    pub const NAMES: [&str; 8] =
+        ["weather", "explorer", "reader", "finder", "glued", "in-analysis", "bare", "malformed"];
 
     /// Thinks "The user says hi", calls `get_weather` with `{"location":"Paris"}`, answers "Sunny in Paris."; without
     /// tools "Hello there, friend 🦊!", whose emoji is three tokens.
@@ -87,12 +87,18 @@ impl Script {
         Self { arguments: "not even close", ..EXPLORER }
     }
 
+    /// The explorer, which answers with a place: "It gives a bool at `src/pair.rs:3`."
+    pub fn finder() -> Self {
+        Self { thoughts: None, answer: "It gives a bool at `src/pair.rs:3`.", ..EXPLORER }
+    }
+
     /// Returns the script of a name out of [`NAMES`](Self::NAMES).
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "weather" => Some(Self::weather()),
             "explorer" => Some(Self::explorer()),
             "reader" => Some(Self::reader()),
+            "finder" => Some(Self::finder()),
             "glued" => Some(Self::glued()),
             "in-analysis" => Some(Self::in_analysis()),
             "bare" => Some(Self::bare()),
