@@ -71,7 +71,7 @@ impl Hub {
             // The same prompt asks again, and hears what was answered.
             Some(prompt) => {
                 let by = By { shows_cards: true, ..By::from(connection) };
-                self.prompt(session, session.cwd(), prompt.into(), by)
+                self.prompt(session, session.cwd(), prompt, by)
             }
             None => {
                 let said = Said::from("Continue.".to_owned());

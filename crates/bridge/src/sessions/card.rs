@@ -57,10 +57,12 @@ impl Card {
         let emit = |event| answering::show(session, event);
         let words = self.said.words();
         let history = hub.runner().tools.history.clone();
-        let found = find::find_in(&self.root, Some(history), words, cancel).unwrap_or_else(|error| {
+        let mut found = find::find_in(&self.root, Some(history), words, cancel).unwrap_or_else(|error| {
             tracing::warn!(%error, "a card has no findings");
             Default::default()
         });
+        // Work names what is not there yet.
+        found.missing.clear();
         if !found.findings.is_empty() {
             inline::show(&emit, &found, words, false);
         }
@@ -76,7 +78,10 @@ impl Card {
             details: ToolCallDetails { title: Some(TITLE.to_owned()), ..ToolCallDetails::default() },
         })));
         let offered = hub.situation(session).offered(Some(&self.decision.target));
-        let question = json!({"brief": brief, "prompt": self.said.text});
+        let mut question = json!({"brief": brief, "prompt": self.said.text});
+        if let Some(words) = &self.said.words {
+            question["words"] = json!(words);
+        }
         let chosen = ask(hub, session, &call_id, (question, DEFAULT_MODE), &offered, cancel);
         let end = |status| {
             emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
@@ -165,9 +170,8 @@ fn options(offered: &[Candidate]) -> Vec<ApprovalOption> {
 }
 
 /// Returns the prompt that a card was put for.
-pub(super) fn prompt(asked: &Asked) -> Option<String> {
-    if asked.agent_id != DEFAULT_MODE {
-        return None;
-    }
-    asked.approval.raw_input.as_ref()?.get("prompt")?.as_str().map(str::to_owned)
+pub(super) fn prompt(asked: &Asked) -> Option<Said> {
+    let question = asked.approval.raw_input.as_ref().filter(|_| asked.agent_id == DEFAULT_MODE)?;
+    let text = |name: &str| question.get(name).and_then(Value::as_str).map(str::to_owned);
+    Some(Said { text: text("prompt")?, words: text("words") })
 }
