@@ -154,6 +154,31 @@ fn tests_come_first_where_they_are_asked_for() {
     assert_eq!(found.findings[0].path(), Some("tests/redirect.rs"), "{}", found.message("?"));
 }
 
+/// What was edited since the last commit comes a little sooner; after a clone, where all is newer, nothing does.
+#[test]
+fn what_is_being_edited_comes_first_among_equals() {
+    const LINE: &str = "0 1 Ada <a@b.c> 1 +0000\tcommit: x\n";
+    let same = "fn redirect() {}\n";
+    let folder = tree(&[("a.rs", same), ("b.rs", same), (".git/HEAD", "ref: refs/heads/main\n")]);
+    let log = folder.path().join(".git/logs/HEAD");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let set = |path: &Path, seconds: u64| {
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + seconds);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    };
+    set(&folder.path().join("a.rs"), 1);
+    set(&folder.path().join("b.rs"), 3);
+    for (log_text, first, edited) in [(LINE.to_owned(), "a.rs", 0), (LINE.repeat(2), "b.rs", 1)] {
+        std::fs::write(&log, log_text).unwrap();
+        set(&log, 2);
+        let found = ask(folder.path(), "Where is the redirect?").findings;
+        assert_eq!(found[0].path(), Some(first));
+        let says =
+            found.iter().filter(|finding| finding.why.ends_with("edited since the last commit or checkout"));
+        assert_eq!(says.count(), edited);
+    }
+}
+
 #[test]
 fn ignored_hidden_binary_and_huge_files_do_no_harm() {
     let one_line = "redirect ".repeat(300_000);

@@ -5,6 +5,7 @@
 
 mod chunk;
 mod definition;
+mod edited;
 mod matcher;
 mod query;
 mod role;
@@ -24,6 +25,7 @@ use crate::{
     update::{Finding, Findings},
     workspace::{Workspace, WorkspaceError},
 };
+use edited::Edited;
 use jiff::Zoned;
 use matcher::Matcher;
 use query::Query;
@@ -111,9 +113,11 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
         if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
             truncated |= scanned.truncated;
             missing = score::missing(&scanned, &query);
-            let boost = |path: &str| touched.boost(path);
+            let edited = Edited::among(&scanned.files, sources.workspace.root());
+            let boost = |path: &str| touched.boost(path) * edited.boost(path);
             let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boost, budget);
             code = select::select(&files, &query);
+            code.iter_mut().for_each(|finding| edited.explain(finding));
         }
         code.iter_mut().for_each(|finding| touched.explain(finding));
         let findings = sessions::merge(code, recalled.findings);

@@ -16,6 +16,7 @@ use std::{
     io::Read,
     path::Path,
     sync::{Mutex, PoisonError},
+    time::SystemTime,
 };
 
 /// Bytes that are read of a file.
@@ -44,6 +45,7 @@ pub(super) struct ScannedFile {
     pub(super) path: String,
     pub(super) role: Role,
     pub(super) bytes: usize,
+    pub(super) modified: Option<SystemTime>,
     /// Weighted occurrences by alternative; those that have none are left out.
     pub(super) counts: Vec<(u16, f32)>,
     /// The weight of the best fit, by alternative.
@@ -64,8 +66,8 @@ pub(super) fn scan(workspace: &Workspace, query: &Query, matcher: &Matcher, budg
     let walked = walk::files(workspace, Path::new("."), budget, || {
         let (mut stems, scanned) = (Stems::new(), &scanned);
         move |path: &Path| -> Result<(), WorkspaceError> {
-            let Some(text) = read(workspace, path) else { return Ok(()) };
-            let file = scan_file(Workspace::shown(path), &text, query, matcher, &mut stems);
+            let Some((text, modified)) = read(workspace, path) else { return Ok(()) };
+            let file = scan_file(Workspace::shown(path), modified, &text, query, matcher, &mut stems);
             let mut scanned = scanned.lock().unwrap_or_else(PoisonError::into_inner);
             scanned.total += 1;
             scanned.bytes += text.len() as u64;
@@ -79,17 +81,18 @@ pub(super) fn scan(workspace: &Workspace, query: &Query, matcher: &Matcher, budg
     scanned
 }
 
-/// Reads the beginning of a text file; `None` where it cannot be read or is binary.
-pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<Vec<u8>> {
+/// Reads the beginning of a text file, and when it was last written; `None` where it cannot be read or is binary.
+pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<(Vec<u8>, Option<SystemTime>)> {
     let opened = workspace.open_file(path).ok()?;
     let mut text = Vec::with_capacity(opened.size.min(FILE_BYTES) as usize + 1);
     opened.file.take(FILE_BYTES).read_to_end(&mut text).ok()?;
     let head = &text[..text.len().min(BINARY_PROBE)];
-    memchr::memchr(0, head).is_none().then_some(text)
+    memchr::memchr(0, head).is_none().then_some((text, opened.modified))
 }
 
 fn scan_file(
     path: String,
+    modified: Option<SystemTime>,
     text: &[u8],
     query: &Query,
     matcher: &Matcher,
@@ -102,7 +105,15 @@ fn scan_file(
     }
     let head = String::from_utf8_lossy(&text[..text.len().min(role::HEAD)]);
     let (counts, fits) = tally(&hits, query.alternatives.len());
-    Some(ScannedFile { role: Role::of(&path, &head), bytes: text.len(), counts, fits, in_path, path })
+    Some(ScannedFile {
+        role: Role::of(&path, &head),
+        bytes: text.len(),
+        modified,
+        counts,
+        fits,
+        in_path,
+        path,
+    })
 }
 
 type Tally = Vec<(u16, f32)>;

@@ -171,7 +171,7 @@ fn read_all(
                 while !budget.spent() {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some((_, file)) = candidates.get(at) else { return };
-                    let Some(text) = scan::read(workspace, Path::new(&file.path)) else { continue };
+                    let Some((text, _)) = scan::read(workspace, Path::new(&file.path)) else { continue };
                     let file = read_file(file, text, query, matcher, &mut stems);
                     read.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(file);
                 }

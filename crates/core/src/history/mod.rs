@@ -38,7 +38,7 @@ pub use workspaces::RecentWorkspace;
 pub(crate) use digest::{Digest, Prompt};
 pub(crate) use facts::{Fact, Facts};
 pub(crate) use intent::{choose, of_title, sentence};
-pub(crate) use worktree::{Territory, real};
+pub(crate) use worktree::{Territory, last_commit_or_checkout, real};
 
 use std::{
     path::{Path, PathBuf},

@@ -6,6 +6,7 @@ use std::{
     collections::HashMap,
     fs,
     path::{Component, Path, PathBuf},
+    time::SystemTime,
 };
 
 /// A `.git` file is one short line, in bytes.
@@ -69,6 +70,9 @@ impl Territory {
 /// The worktree around a directory.
 struct Worktree {
     top: PathBuf,
+    /// The git folder of this worktree alone.
+    own: PathBuf,
+    /// The git folder that all worktrees share.
     common: PathBuf,
 }
 
@@ -77,7 +81,7 @@ impl Worktree {
         let top = top_of(path)?;
         let git = top.join(".git");
         if git.is_dir() {
-            return Some(Self { common: real(&git), top });
+            return Some(Self { own: git.clone(), common: real(&git), top });
         }
         let text = read_small(&git)?;
         let folder = top.join(text.strip_prefix("gitdir:")?.trim());
@@ -86,7 +90,7 @@ impl Worktree {
             Some(common) => real(&folder.join(common.trim())),
             None => real(&folder),
         };
-        Some(Self { top, common })
+        Some(Self { top, own: folder, common })
     }
 
     /// Returns the tops of all worktrees of the repository.
@@ -104,6 +108,16 @@ impl Worktree {
         }
         tops
     }
+}
+
+/// Returns when the last commit, checkout or merge was made in the repository around a directory.
+///
+/// `None` where only one is known: after a clone every file is newer than it.
+pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
+    let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
+    let metadata = fs::metadata(&log).ok()?;
+    let has_more = || read_small(&log).is_some_and(|text| text.lines().nth(1).is_some());
+    (metadata.len() > MAX_GIT_FILE || has_more()).then(|| metadata.modified().ok()).flatten()
 }
 
 /// Returns the top folder of the repository around a directory. An empty `.git`, which Codex's sandbox leaves behind,

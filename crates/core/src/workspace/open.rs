@@ -2,7 +2,7 @@
 
 use super::{PathError, Workspace};
 use cap_std::fs::{Dir, OpenOptions};
-use std::{fs::File, io, path::Path};
+use std::{fs::File, io, path::Path, time::SystemTime};
 
 /// A regular file that was opened beneath the workspace.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub struct BeneathFile {
     pub file: File,
     /// Bytes, when it was opened.
     pub size: u64,
+    /// When it was last written, where the file system says so.
+    pub modified: Option<SystemTime>,
 }
 
 impl Workspace {
@@ -25,7 +27,7 @@ impl Workspace {
         if !metadata.is_file() {
             return Err(PathError::WrongKind(format!("{shown} is not a regular file")));
         }
-        Ok(BeneathFile { file, size: metadata.len() })
+        Ok(BeneathFile { file, size: metadata.len(), modified: metadata.modified().ok() })
     }
 
     /// Opens a directory beneath the workspace.
