@@ -1,14 +1,10 @@
 //! Who gets in, who does not, and what they are told.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::{self, Client, House, config, echo, refused, request, start, with};
 use futures::SinkExt;
 use openagents_bridge::{Bridge, BridgeError};
 use serde_json::json;
 use std::net::Ipv4Addr;
-use support::{Client, House, config, echo, refused, request, start, with};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

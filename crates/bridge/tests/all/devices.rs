@@ -1,18 +1,15 @@
 //! Devices: how they are paired, what they may do, and how they are taken out again.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
-use openagents_core::agent_ids::CODEX;
-use serde_json::{Value, json};
-use std::time::Duration;
-use support::{
-    Client, House, acp,
+use crate::support::{
+    self, Client, House, acp,
     agents::{self, ScriptedAgent, asks_to_edit, others_client, ours_client, session_in},
     echo,
     pairing::{Paired, claim, code, connect_from, pair, post, posting, seen},
     prompt, refused, request, start, until_cancelled, with,
 };
+use openagents_core::agent_ids::CODEX;
+use serde_json::{Value, json};
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 async fn devices(desk: &mut Client) -> Value {

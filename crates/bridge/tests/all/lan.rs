@@ -1,14 +1,6 @@
 //! What other devices reach over the network, and what they do not.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
-
-mod support;
-
+use crate::support::{self, Client, House, config, echo, pairing, refused, with};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor, Listener, NetworkConfig};
 use reqwest::{Certificate, StatusCode, Version};
 use rustls::{
@@ -22,7 +14,6 @@ use std::{
     path::Path,
     sync::Arc,
 };
-use support::{Client, House, config, echo, pairing, refused, with};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

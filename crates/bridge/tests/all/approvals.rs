@@ -1,18 +1,15 @@
 //! What agents ask for: stored, shown to everybody, answered once.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{
+    self, House,
+    agents::{self, ScriptedAgent, asked, asks_to_edit, others_client, ours_client, session_in},
+    prompt,
+};
 use openagents_core::{CancellationToken, agent_ids::CODEX, approval::ApprovalRequest, update::RunState};
 use serde_json::{Value, json};
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
-};
-use support::{
-    House,
-    agents::{self, ScriptedAgent, asked, asks_to_edit, others_client, ours_client, session_in},
-    prompt,
 };
 
 /// Asks for the file that it is prompted with.

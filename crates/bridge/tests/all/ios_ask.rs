@@ -1,19 +1,10 @@
 //! The app waits until a person on this machine has allowed it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
-
-mod support;
-
+use crate::support::{self, Client, House, echo, shown};
 use futures::{SinkExt, StreamExt};
 use openagents_bridge::{Bridge, BridgeConfig, IosDoor, Listener, NetworkConfig};
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use support::{Client, House, echo, shown};
 use tokio::net::TcpSocket;
 use tokio_tungstenite::tungstenite::{self, Message, client::IntoClientRequest};
 

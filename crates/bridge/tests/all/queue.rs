@@ -1,9 +1,7 @@
 //! A real bridge: prompts that wait, and how they are taken back.
 
-mod support;
-
+use crate::support::{self, House, prompt, shown, until_cancelled};
 use serde_json::{Value, json};
-use support::{House, prompt, shown, until_cancelled};
 
 #[tokio::test]
 async fn everybody_sees_what_waits_and_may_take_it_back() {

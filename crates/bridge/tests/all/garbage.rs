@@ -1,11 +1,9 @@
 //! Whatever a client sends, the next one is served, and mostly it is the same one.
 
-mod support;
-
+use crate::support::{Client, House, echo};
 use futures::SinkExt;
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value, json};
-use support::{Client, House, echo};
 use tokio_tungstenite::tungstenite::{
     Message,
     protocol::frame::{

@@ -1,13 +1,11 @@
 //! A real bridge, driven over the door of the iOS app.
 
-mod support;
-
+use crate::support::{self, Client, House, config, echo, request, shown, text, until_cancelled};
 use futures::{SinkExt, StreamExt};
 use openagents_bridge::Bridge;
 use openagents_core::update::RunState;
 use serde_json::{Value, json};
 use std::sync::{Mutex, mpsc};
-use support::{Client, House, config, echo, request, shown, text, until_cancelled};
 use tokio_tungstenite::tungstenite::Message;
 
 fn prompt(session: &Value, text: &str) -> Value {

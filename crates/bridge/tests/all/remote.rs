@@ -1,8 +1,12 @@
 //! The remote transport: requests in, event streams out.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{
+    House, acp,
+    agents::{self, ScriptedAgent, asks_to_edit},
+    echo, last, prompt,
+    remote::{Remote, exchange, knock, pair, text},
+    seq, until_cancelled,
+};
 use axum::{
     body::Body,
     http::{Request, StatusCode},
@@ -10,13 +14,6 @@ use axum::{
 use futures::StreamExt;
 use openagents_core::agent_ids::CODEX;
 use serde_json::{Value, json};
-use support::{
-    House, acp,
-    agents::{self, ScriptedAgent, asks_to_edit},
-    echo, last, prompt,
-    remote::{Remote, exchange, knock, pair, text},
-    seq, until_cancelled,
-};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
 

@@ -1,11 +1,9 @@
 //! A real bridge, driven over the ACP door.
 
-mod support;
-
+use crate::support::{self, Client, House, echo, prompt, seq, shown, start, text, until_cancelled};
 use openagents_core::update::{Cut, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
 use std::sync::Barrier;
-use support::{Client, House, echo, prompt, seq, shown, start, text, until_cancelled};
 
 #[tokio::test]
 async fn a_client_learns_who_it_is_and_where() {

@@ -1,8 +1,6 @@
 //! A real bridge with a scripted local model behind it: modes, answers, activities, and what a person does with models.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{self, Client, House, Scripted, config, prompt, shown};
 use openagents_bridge::{Bridge, Explore, Providers};
 use openagents_core::{CancellationToken, agent_ids::LOCAL_MODEL, model::*};
 use serde_json::{Value, json};
@@ -10,7 +8,6 @@ use std::sync::{
     Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
-use support::{Client, House, Scripted, config, prompt, shown};
 
 type Answer = dyn Fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>
     + Send

@@ -1,19 +1,16 @@
 //! "This is work for an agent": nothing starts off this machine before a person chose.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{
+    Client, House,
+    agents::{self, ScriptedAgent, Troupe, asked, others_client, ours_client},
+    prompt, shown,
+};
 use openagents_core::{
     agent_ids::{CLAUDE_CODE, CODEX},
     update::RunState,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
-use support::{
-    Client, House,
-    agents::{self, ScriptedAgent, Troupe, asked, others_client, ours_client},
-    prompt, shown,
-};
 
 const WORK: &str = "Write a parser for the log format";
 

@@ -1,8 +1,11 @@
 //! Agents as modes of a session, who is chosen, and what a person does with them.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{
+    self, Client,
+    agents::{self, ScriptedAgent, ours_client, session_in},
+    pairing::pair,
+    prompt, shown,
+};
 use openagents_core::{
     agent_ids::{CLAUDE_CODE, CODEX},
     model::Availability,
@@ -12,12 +15,6 @@ use serde_json::{Value, json};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
-};
-use support::{
-    Client,
-    agents::{self, ScriptedAgent, ours_client, session_in},
-    pairing::pair,
-    prompt, shown,
 };
 
 /// Says what it was asked, and by which name it knows the session.

@@ -1,8 +1,6 @@
 //! What was told is on disk: a process is killed in the middle of writing, and its log read again.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support;
 use openagents_bridge::store::{NewSession, Store};
 use openagents_core::update::{AgentMessage, SessionUpdate, Title};
 use serde_json::{Value, json};
@@ -43,7 +41,7 @@ fn the_process_that_is_killed() {
 
 fn process(home: &Path) -> Command {
     let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", "the_process_that_is_killed", "--nocapture"]).env(HOME, home);
+    process.args(["--exact", "kill::the_process_that_is_killed", "--nocapture"]).env(HOME, home);
     process.stdin(Stdio::piped()).stdout(Stdio::piped());
     process
 }

@@ -1,16 +1,13 @@
 //! Attacks, each refused.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
-use futures::SinkExt;
-use serde_json::json;
-use std::time::Duration;
-use support::{
+use crate::support::{
     Client, House, echo,
     pairing::{claim, code, connect_from, http, http_from, pair, post, posting, status},
     prompt, refused, request, until_cancelled, with,
 };
+use futures::SinkExt;
+use serde_json::json;
+use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 
 fn bearer(house: &House, token: &str) -> tokio_tungstenite::tungstenite::http::Request<()> {

@@ -1,14 +1,11 @@
 //! A real bridge whose store cannot be written: nothing that is not stored is shown, everybody hears of it, and it goes
 //! on when it can.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{self, Client, House, agents, echo, prompt, seq, shown, text};
 use openagents_bridge::store::{DATABASE_FILE, NewSession, Store};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::Path;
-use support::{Client, House, agents, echo, prompt, seq, shown, text};
 
 /// The disk of a test that is full when it says so.
 fn fill(home: &Path, is_full: bool) {

@@ -1,11 +1,9 @@
 //! A real bridge: clients that come back, clients that come late, and what they hear of other sessions.
 
-mod support;
-
+use crate::support::{self, Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
 use openagents_bridge::store::{NewSession, Store};
 use openagents_core::update::RunState;
 use serde_json::{Value, json};
-use support::{Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
 use tokio_tungstenite::tungstenite::Message;
 
 /// More than is sent one by one to somebody who comes late.

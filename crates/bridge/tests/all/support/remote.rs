@@ -44,8 +44,6 @@ pub struct Remote {
     port: u16,
     pub token: String,
     pub id: String,
-    /// The result of `initialize`.
-    pub initialized: Value,
     next_id: u64,
 }
 
@@ -76,7 +74,7 @@ impl Remote {
         let initialized: Value = serde_json::from_str(&text(response).await).unwrap();
         assert_eq!(initialized["id"], 0);
         assert_eq!(initialized["result"]["_meta"]["openagents"]["connection"], id);
-        Self { port, token, id, initialized: initialized["result"].clone(), next_id: 1 }
+        Self { port, token, id, next_id: 1 }
     }
 
     pub fn knock(&self, method: &str) -> axum::http::request::Builder {

@@ -1,11 +1,4 @@
 //! Starts a real bridge on a free port, with a scripted explorer behind it, and talks to it like a client.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
 
 pub mod agents;
 pub mod pairing;

@@ -1,8 +1,10 @@
 //! A task is handed to another agent: two logs, one work.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{
+    self, Client,
+    agents::{self, ScriptedAgent, Session, approval, asked, asks_to_edit, ours, ours_client},
+    prompt,
+};
 use openagents_bridge::store::Store;
 use openagents_core::{
     CancellationToken,
@@ -20,11 +22,6 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
-};
-use support::{
-    Client,
-    agents::{self, ScriptedAgent, Session, approval, asked, asks_to_edit, ours, ours_client},
-    prompt,
 };
 
 /// Works, and says what it was asked.

@@ -1,0 +1,28 @@
+//! A real bridge, and clients of every kind that talk to it. One program: each of its own would link the bridge anew.
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod acp;
+mod agents;
+mod approvals;
+mod attach;
+mod attacks;
+mod card;
+mod delegate;
+mod devices;
+mod doors;
+mod faults;
+mod garbage;
+mod ios;
+mod ios_ask;
+mod kill;
+mod lan;
+mod models;
+mod queue;
+mod remote;
+mod support;
