@@ -43,7 +43,7 @@ class Peer {
   static async with(transport, run) {
     const peer = new Peer();
     const app = client({ name: 'conformance' })
-      .onNotification(methods.client.session.update, ({ params }) => void peer.updates.push(params))
+      .onNotification(methods.client.session.update, ({ params }) => peer.#told(params))
       .onRequest(methods.client.session.requestPermission, ({ params, signal }) => peer.#decide(params, signal))
       .onNotification('*', () => {});
     await app.connectWith(peer.#counted(transport()), async (agent) => {
@@ -55,6 +55,19 @@ class Peer {
       });
       await run(peer);
       assert.equal(peer.updates.length, peer.frames, 'every update is valid to the SDK');
+    });
+  }
+
+  #told(params) {
+    this.updates.push(params);
+    this.onTold?.();
+  }
+
+  /** Waits for the update that makes a condition true. */
+  until(condition) {
+    return new Promise((resolve) => {
+      this.onTold = () => condition() && resolve();
+      this.onTold();
     });
   }
 
@@ -126,17 +139,23 @@ for (const [name, transport] of Object.entries(TRANSPORTS)) {
 
     test('sees an exploration as a plan, tool calls and an answer', () =>
       Peer.with(transport, async (peer) => {
-        const { sessionId, modes } = await peer.newSession();
-        assert.equal(modes.currentModeId, 'default_mode');
-        const { stopReason } = await peer.prompt(sessionId, 'What was I working on?');
-        assert.equal(stopReason, 'end_turn');
+        const { sessionId } = await peer.agent.request('_openagents/explore', { root: stage.workspace });
+        await peer.until(() => /\*\*Repository:\*\* proj/.test(peer.text(sessionId)));
         const plan = peer.of(sessionId, 'plan').at(-1);
         assert.ok(plan.entries.length > 0 && plan.entries.every(({ status }) => status === 'completed'));
         const calls = peer.of(sessionId, 'tool_call').map(({ toolCallId }) => toolCallId);
         const ended = peer.of(sessionId, 'tool_call_update').filter(({ status }) => status === 'completed');
         assert.deepEqual(ended.map(({ toolCallId }) => toolCallId).sort(), [...calls].sort());
-        assert.match(peer.text(sessionId), /\*\*Repository:\*\* proj/);
         assert.deepEqual(peer.numbers(sessionId), counted(1, peer.numbers(sessionId).length));
+      }));
+
+    test('gets what is found for a question', () =>
+      Peer.with(transport, async (peer) => {
+        const { sessionId, modes } = await peer.newSession();
+        assert.equal(modes.currentModeId, 'default_mode');
+        const { stopReason } = await peer.prompt(sessionId, 'What does this project do?');
+        assert.equal(stopReason, 'end_turn');
+        assert.match(peer.text(sessionId), /^\*\*Found:\*\*\n- `README\.md:/);
       }));
 
     test('allows and denies what an agent asks for', () =>

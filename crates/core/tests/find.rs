@@ -147,6 +147,20 @@ fn what_only_comes_near_says_which_word_is_missing() {
     assert_eq!(ask(folder.path(), "Where are queue operations?").missing, [""; 0]);
 }
 
+/// The first question of all got "nothing found": it holds no word that code could hold.
+#[test]
+fn what_the_project_is_says_its_readme() {
+    let folder = tree(CLIENT);
+    let found = ask(folder.path(), "What does this project do?");
+    assert_eq!(found.findings[0].citation(), "README.md:3");
+    assert_eq!(
+        found.findings[0].excerpt,
+        "An HTTP client. It follows redirects and respects proxy settings."
+    );
+    let bare = tree(&[("a.rs", "fn a() {}\n")]);
+    assert!(ask(bare.path(), "What does this project do?").hint.is_some());
+}
+
 #[test]
 fn tests_come_first_where_they_are_asked_for() {
     let folder = tree(CLIENT);

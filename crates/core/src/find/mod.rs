@@ -7,6 +7,7 @@ mod chunk;
 mod definition;
 mod edited;
 mod matcher;
+mod overview;
 mod query;
 mod role;
 mod scan;
@@ -97,6 +98,12 @@ pub fn find_in(
 ///
 /// Bounded by `budget`; what was read by then is ranked, and [`Findings::truncated`] says so.
 pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings {
+    if overview::is_asked_for(question) {
+        let findings = overview::overview(sources.workspace);
+        if !findings.is_empty() {
+            return Findings { findings, ..Findings::default() };
+        }
+    }
     let query = Query::read(question);
     let matcher = Matcher::new(&query);
     std::thread::scope(|scope| {
@@ -120,8 +127,9 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             code.iter_mut().for_each(|finding| edited.explain(finding));
         }
         code.iter_mut().for_each(|finding| touched.explain(finding));
+        let only_of = recalled.only_of;
         let findings = sessions::merge(code, recalled.findings);
-        let hint = findings.is_empty().then(|| hint(&query));
+        let hint = findings.is_empty().then(|| hint(&query, only_of));
         Findings { findings, hint, truncated, missing, in_exploration: false }
     })
 }
@@ -147,7 +155,18 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
     all
 }
 
-fn hint(query: &Query) -> String {
+/// Says what to try where nothing was found; `sessions` were looked at, if only they could have answered.
+fn hint(query: &Query, sessions: Option<usize>) -> String {
+    match sessions {
+        Some(0) => {
+            return "a question about the code: no agent has left a session in this folder yet".to_owned();
+        }
+        Some(1) => return "other words, or another day: the one past session here does not match".to_owned(),
+        Some(all) => {
+            return format!("other words, or another day: none of the {all} past sessions here matches");
+        }
+        None => {}
+    }
     if query.words().next().is_none() {
         return NOTHING_TO_SEARCH.to_owned();
     }

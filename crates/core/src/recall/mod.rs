@@ -32,6 +32,8 @@ pub struct Recall {
     pub files: Vec<SessionFile>,
     /// A bound cut the search before its end.
     pub truncated: bool,
+    /// Sessions that were looked at, for a question that only they can answer.
+    pub only_of: Option<usize>,
 }
 
 /// A file that a session of [`Recall::findings`] touched.
@@ -62,6 +64,7 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
         findings: ranked.iter().filter_map(|session| tell::finding(&question, session, now)).collect(),
         files: files(&ranked),
         truncated: gathered.truncated,
+        only_of: (question.certainty == cues::CERTAIN).then_some(gathered.looked_at),
     }
 }
 

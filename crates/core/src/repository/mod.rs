@@ -91,6 +91,15 @@ pub(crate) fn top_names(workspace: &Workspace) -> Vec<String> {
     names
 }
 
+/// Returns at most `most` lines of a file, from the line `first` (from 1) to the end of its section.
+pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) -> String {
+    let text = text_of(workspace, path);
+    let lines: Vec<&str> = text.lines().skip(first.saturating_sub(1) as usize).take(most as usize).collect();
+    let is_heading = |line: &&str| line.starts_with('#') || line.starts_with('[');
+    let end = lines.iter().skip(1).position(is_heading).map_or(lines.len(), |at| at + 1);
+    lines[..end].join("\n").trim_end().to_owned()
+}
+
 /// Bytes of a file that a model is shown.
 const EXCERPT: usize = 3_000;
 

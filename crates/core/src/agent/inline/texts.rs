@@ -114,7 +114,7 @@ pub(super) fn title(transcript: &Transcript) -> String {
 }
 
 pub(super) fn unexplained(situation: &Situation) -> String {
-    format!("Answering this in words needs a model on this computer.\n\n{}", ways(situation, None))
+    format!("A model on this computer, or an agent, could look further.\n\n{}", ways(situation, None))
 }
 
 pub(super) fn guidance(question: &Question<'_>) -> String {
