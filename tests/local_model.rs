@@ -127,7 +127,7 @@ async fn one_session_goes_on_in_another_mode_and_back() -> Result<()> {
     assert!(said(&client)?.contains("Paris"), "{}", said(&client)?);
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await?;
     prompt(&mut client, &session, "tides").await?;
-    assert!(said(&client)?.contains("Proj counts tides."), "{}", said(&client)?);
+    assert!(said(&client)?.contains("`README.md:1-3`: has `tides`"), "{}", said(&client)?);
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "gptoss_20b"})).await?;
     let end = prompt(&mut client, &session, "Say hello.").await?;
     assert_eq!(end["stopReason"], "end_turn");

@@ -3,6 +3,7 @@
 //!
 //! `question → Query → scan (all files) → rank (the best files, in chunks) → select → findings`
 
+mod asking;
 mod chunk;
 mod definition;
 mod edited;

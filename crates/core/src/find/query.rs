@@ -1,5 +1,6 @@
 //! A question as the search reads it: concepts, each with the words that code may use for it.
 
+use super::asking;
 use crate::terms::{self, Language};
 use std::collections::HashSet;
 
@@ -93,7 +94,8 @@ impl Query {
     fn read_english(&mut self, question: &str) {
         let words = words(question);
         for word in words.iter().filter(|word| !word.is_stop) {
-            self.add_word(&word.text, if word.is_identifier { IDENTIFIER } else { 1.0 });
+            let weight = if word.is_asked { 1.0 } else { ASIDE };
+            self.add_word(&word.text, if word.is_identifier { IDENTIFIER } else { weight });
         }
         // Phrases last: they must not keep a word from its place.
         for pair in words.windows(2).filter(|pair| pair.iter().all(|word| !word.is_stop)) {
@@ -224,6 +226,8 @@ impl Query {
 const IDENTIFIER: f32 = 1.3;
 /// Weight of a quotation.
 const QUOTATION: f32 = 2.0;
+/// Weight of a word outside of the part of a question that asks; tuned like the numbers in `weights`.
+const ASIDE: f32 = 0.4;
 /// Weight of a word that may or may not be the same in English.
 const COGNATE: f32 = 0.8;
 /// Weight of two letters of a word that is in no table.
@@ -233,21 +237,30 @@ struct Word {
     text: String,
     is_stop: bool,
     is_identifier: bool,
+    /// It stands in the part of the question that asks.
+    is_asked: bool,
 }
 
 /// Returns the words of an English question in order; an identifier comes whole, then in parts.
 fn words(question: &str) -> Vec<Word> {
+    let asking = asking::part(question);
+    let parts = [(0..asking.start, false), (asking.clone(), true), (asking.end..question.len(), false)];
+    parts.into_iter().flat_map(|(range, is_asked)| words_of(&question[range], is_asked)).collect()
+}
+
+fn words_of(text: &str, is_asked: bool) -> Vec<Word> {
     let mut words = Vec::new();
-    for raw in question.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|raw| !raw.is_empty()) {
+    for raw in text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|raw| !raw.is_empty()) {
         let is_identifier = terms::is_identifier(raw);
         let parts = terms::subwords(raw);
         if is_identifier && parts.len() > 1 {
-            words.push(Word { text: parts.concat(), is_stop: false, is_identifier });
+            words.push(Word { text: parts.concat(), is_stop: false, is_identifier, is_asked });
         }
         words.extend(parts.into_iter().map(|text| Word {
             is_stop: Language::English.is_stop_word(&text) || text.len() < 2,
             text,
             is_identifier,
+            is_asked,
         }));
     }
     words
