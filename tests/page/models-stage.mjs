@@ -31,7 +31,7 @@ export class ModelsStage {
   }
 
   /** Writes a gpt-oss that says what the tests expect, and returns its path. */
-  async scripted(script) {
+  async scripted(script = 'explorer') {
     const path = join(this.fixture.base, 'scripted.gguf');
     await promisify(execFile)(`${BUILT}/scripted-gptoss`, [path, script]);
     return path;
