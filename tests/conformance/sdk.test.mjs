@@ -10,6 +10,9 @@ import { Stage } from './stage.mjs';
 
 const { initialize, session } = methods.agent;
 
+/** Nothing here takes so long. */
+const HANGS_MS = 60_000;
+
 let stage;
 let mode;
 let server;
@@ -65,8 +68,13 @@ class Peer {
 
   /** Waits for the update that makes a condition true. */
   until(condition) {
-    return new Promise((resolve) => {
-      this.onTold = () => condition() && resolve();
+    return new Promise((resolve, reject) => {
+      const hang = setTimeout(() => reject(new Error(JSON.stringify(this.updates))), HANGS_MS);
+      this.onTold = () => {
+        if (!condition()) return;
+        clearTimeout(hang);
+        resolve();
+      };
       this.onTold();
     });
   }

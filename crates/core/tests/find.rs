@@ -157,7 +157,7 @@ fn what_the_project_is_says_its_readme() {
         found.findings[0].excerpt,
         "An HTTP client. It follows redirects and respects proxy settings."
     );
-    let bare = tree(&[("a.rs", "fn a() {}\n")]);
+    let bare = tree(&[("a.rs", "fn a() {}\n"), ("README.md", "\n")]);
     assert!(ask(bare.path(), "What does this project do?").hint.is_some());
 }
 
@@ -188,7 +188,7 @@ fn what_is_being_edited_comes_first_among_equals() {
         let found = ask(folder.path(), "Where is the redirect?").findings;
         assert_eq!(found[0].path(), Some(first));
         let says =
-            found.iter().filter(|finding| finding.why.ends_with("edited since the last commit or checkout"));
+            found.iter().filter(|finding| finding.why.ends_with("written since the last commit or checkout"));
         assert_eq!(says.count(), edited);
     }
 }

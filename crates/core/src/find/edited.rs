@@ -3,9 +3,9 @@
 //! Git is not asked: it runs programs that a repository names (filters, a file system monitor). The times of the files
 //! say nearly the same; what was edited before that commit and left out of it is missed.
 
-use super::scan::ScannedFile;
-use crate::{history::last_commit_or_checkout, update::Finding};
-use std::{collections::HashSet, path::Path};
+use super::scan::Scan;
+use crate::update::Finding;
+use std::collections::HashSet;
 
 /// How much more such a file counts; not tuned, the measure's projects have no repository around them.
 const MORE: f32 = 0.1;
@@ -18,14 +18,12 @@ const BY_HAND: usize = 100;
 pub(super) struct Edited(HashSet<String>);
 
 impl Edited {
-    pub(super) fn among(files: &[ScannedFile], root: &Path) -> Self {
-        let Some(since) = last_commit_or_checkout(root) else { return Self::default() };
-        let is_edited = |file: &&ScannedFile| file.modified.is_some_and(|modified| modified > since);
-        let edited: Vec<&ScannedFile> = files.iter().filter(is_edited).take(BY_HAND + 1).collect();
-        if edited.len() > BY_HAND {
+    pub(super) fn among(scan: &Scan) -> Self {
+        if scan.written_since > BY_HAND {
             return Self::default();
         }
-        Self(edited.into_iter().map(|file| file.path.clone()).collect())
+        let edited = scan.files.iter().filter(|file| file.is_written_since);
+        Self(edited.map(|file| file.path.clone()).collect())
     }
 
     /// Returns the factor of a file's score.
@@ -36,7 +34,7 @@ impl Edited {
     /// Says in the reason that the file was edited.
     pub(super) fn explain(&self, finding: &mut Finding) {
         if finding.path().is_some_and(|path| self.0.contains(path)) {
-            finding.why.push_str("; edited since the last commit or checkout");
+            finding.why.push_str("; written since the last commit or checkout");
         }
     }
 }

@@ -21,7 +21,7 @@ mod why;
 use crate::{
     CancellationToken,
     budget::Budget,
-    history::History,
+    history::{History, last_commit_or_checkout},
     isolated::{self, Lost},
     recall::{Recall, recall},
     update::{Finding, Findings},
@@ -49,6 +49,12 @@ const QUESTIONS: usize = 3;
 
 /// What to try where a question has no word that code could hold.
 const NOTHING_TO_SEARCH: &str = "a word that stands in the code, or the name of a file";
+
+/// What to try where only past sessions could answer, and there are none.
+const NO_SESSIONS: &str = "a question about the code: no agent has left a session in this folder yet";
+
+/// The same where there are some.
+const NO_SUCH_SESSION: &str = "other words: no past session in this folder matches";
 
 /// Where a question is answered from.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +119,15 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             let root = sources.workspace.root();
             scope.spawn(move || recall(question, root, history, &Zoned::now(), &budget))
         });
-        let scanned = matcher.as_ref().map(|matcher| scan::scan(sources.workspace, &query, matcher, budget));
+        let scanned = matcher.as_ref().map(|matcher| {
+            scan::scan(
+                sources.workspace,
+                &query,
+                matcher,
+                last_commit_or_checkout(sources.workspace.root()),
+                budget,
+            )
+        });
         let recalled: Recall = remembered.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let touched = Touched::by(&recalled);
         let (mut code, mut truncated): (Vec<Finding>, bool) = (Vec::new(), recalled.truncated);
@@ -121,16 +135,16 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
         if let (Some(matcher), Some(mut scanned)) = (&matcher, scanned) {
             truncated |= scanned.truncated;
             missing = score::missing(&scanned, &query);
-            let edited = Edited::among(&scanned.files, sources.workspace.root());
+            let edited = Edited::among(&scanned);
             let boost = |path: &str| touched.boost(path) * edited.boost(path);
             let files = score::rank(&mut scanned, &query, matcher, sources.workspace, &boost, budget);
             code = select::select(&files, &query);
             code.iter_mut().for_each(|finding| edited.explain(finding));
         }
         code.iter_mut().for_each(|finding| touched.explain(finding));
-        let only_of = recalled.only_of;
+        let has_sessions = recalled.has_sessions;
         let findings = sessions::merge(code, recalled.findings);
-        let hint = findings.is_empty().then(|| hint(&query, only_of));
+        let hint = findings.is_empty().then(|| hint(&query, has_sessions));
         Findings { findings, hint, truncated, missing, in_exploration: false }
     })
 }
@@ -156,16 +170,11 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
     all
 }
 
-/// Says what to try where nothing was found; `sessions` were looked at, if only they could have answered.
-fn hint(query: &Query, sessions: Option<usize>) -> String {
-    match sessions {
-        Some(0) => {
-            return "a question about the code: no agent has left a session in this folder yet".to_owned();
-        }
-        Some(1) => return "other words, or another day: the one past session here does not match".to_owned(),
-        Some(all) => {
-            return format!("other words, or another day: none of the {all} past sessions here matches");
-        }
+/// Says what to try where nothing was found; `has_sessions` is [`Recall::has_sessions`].
+fn hint(query: &Query, has_sessions: Option<bool>) -> String {
+    match has_sessions {
+        Some(false) => return NO_SESSIONS.to_owned(),
+        Some(true) => return NO_SUCH_SESSION.to_owned(),
         None => {}
     }
     if query.words().next().is_none() {

@@ -2,63 +2,38 @@
 
 use crate::{
     repository::{self, Repository},
-    terms::{self, Language},
     update::{Finding, FindingKind, Place},
     workspace::Workspace,
 };
+use regex::Regex;
+use std::sync::LazyLock;
 
-/// Words that name the workspace, as the vocabulary has them in English.
-const WHOLE: [&str; 4] = ["codebase", "project", "repo", "repository"];
+/// The question, in six languages. Whole sentences: "What did we do in this project?" asks for past sessions, "Where is
+/// the project saved?" for code.
+const QUESTIONS: &[&str] = &[
+    r"what(?:'s|’s| is| does| do) (?:this|the|our|my) (?:project|repo|repository|codebase)(?: do| about| all about| for)?",
+    r"what(?:'s|’s| is| does) this(?: app| application| crate| library| package| program| tool)?(?: do| about| all about| for)?",
+    r"(?:explain|describe|introduce|summari[sz]e) (?:me |to me )?(?:this|the|our|my) (?:project|repo|repository|codebase)",
+    r"(?:(?:give|show) me )?(?:an? |the )?(?:overview|summary) of (?:this|the|our|my) (?:project|repo|repository|codebase)",
+    r"was (?:macht|tut|ist) (?:dieses|das|dieses hier) (?:projekt|repo|repository)",
+    r"worum geht (?:es|'s) (?:in|bei) (?:diesem|dem) (?:projekt|repo|repository)",
+    r"¿?qu[eé] (?:hace|es) (?:este|el) (?:proyecto|repositorio)",
+    r"(?:que fait|à quoi sert|qu['’]est-ce que) ce (?:projet|dépôt)",
+    r"この(?:プロジェクト|リポジトリ)(?:は|って)(?:何|なに|なん)(?:ですか|をしますか|をするものですか|だ)?",
+    r"(?:这个|這個|本)(?:项目|項目|專案|仓库|倉庫)(?:是)?(?:做|干|幹)?(?:什么|什麼)(?:的|用的)?",
+];
 
-/// Words that ask for an overview, beside those that are left out of every question.
-const TELL: [&str; 8] =
-    ["about", "describe", "explain", "introduce", "overview", "purpose", "summarize", "summary"];
-
-/// The same in languages without spaces; hiragana is left out anyway.
-const TELL_UNSPACED: &str = "这這个個是做什么麼甚的何概要说説明介绍紹一下请請呢吗嗎";
+static IS_ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(&format!(r"(?i)^\s*(?:(?:{}))(?:,? please| bitte)?[\s.?!。？！]*$", QUESTIONS.join(")|(?:")))
+        .ok()
+});
 
 /// Lines of a README that are shown, from its first sentence.
 const LINES: u64 = 20;
 
 /// Returns whether a question is about the workspace as a whole and nothing in it.
 pub(super) fn is_asked_for(question: &str) -> bool {
-    let lower = question.to_lowercase();
-    match Language::of(question) {
-        Language::English => {
-            let words = terms::subwords(&lower);
-            let is = |wanted: &str| words.iter().any(|word| word == wanted);
-            let says_nothing = |word: &String| {
-                Language::English.is_stop_word(word)
-                    || WHOLE.contains(&word.as_str())
-                    || TELL.contains(&word.as_str())
-            };
-            words.iter().all(says_nothing) && (WHOLE.iter().any(|word| is(word)) || is("what") && is("this"))
-        }
-        language if language.is_unspaced() => {
-            let named = terms::translations_within(&lower, language);
-            let rest = named.iter().fold(lower.clone(), |rest, (word, _)| rest.replace(word, ""));
-            let is_hiragana = |c: char| matches!(c, '\u{3040}'..='\u{309f}');
-            let says_nothing = |c: char| !c.is_alphanumeric() || is_hiragana(c) || TELL_UNSPACED.contains(c);
-            !named.is_empty()
-                && named.iter().all(|(_, english)| is_whole(english))
-                && rest.chars().all(says_nothing)
-        }
-        language => {
-            let words = lower.split(|c: char| !c.is_alphanumeric());
-            let mut said = words.filter(|word| !word.is_empty() && !language.is_stop_word(word)).peekable();
-            // The English words are said in every language.
-            let is_whole = |word| {
-                let translated = terms::translations(word, language);
-                WHOLE.contains(&word)
-                    || !translated.is_empty() && translated.iter().all(|(_, english)| is_whole(english))
-            };
-            said.peek().is_some() && said.all(is_whole)
-        }
-    }
-}
-
-fn is_whole(english: &[&str]) -> bool {
-    english.iter().any(|word| WHOLE.contains(word))
+    IS_ASKED.as_ref().is_some_and(|questions| questions.is_match(question))
 }
 
 /// Returns what the repository says about itself: its sentence, then the beginning of a README that has another.
@@ -67,15 +42,18 @@ pub(super) fn overview(workspace: &Workspace) -> Vec<Finding> {
     let readme = readme.filter(|path| description.as_ref().is_none_or(|said| said.path != *path));
     let sentence = description.map(|said| {
         let lines = if manifest.as_ref() == Some(&said.path) { 1 } else { LINES };
-        let why = format!("the project says of itself: “{}”", said.text);
-        beginning(workspace, said.path, said.line, lines, why)
+        let why = format!("the project says of itself: “{}”", repository::plain(&said.text));
+        passage(workspace, said.path, said.line, lines, why)
     });
-    let readme =
-        readme.map(|path| beginning(workspace, path, 1, LINES, "the beginning of the README".to_owned()));
-    sentence.into_iter().chain(readme).collect()
+    let readme = readme.map(|path| {
+        let start = repository::introduction(workspace, &path);
+        passage(workspace, path, start, LINES, "the beginning of the README".to_owned())
+    });
+    let has_words = |finding: &Finding| finding.excerpt.chars().any(char::is_alphanumeric);
+    sentence.into_iter().chain(readme).filter(has_words).collect()
 }
 
-fn beginning(workspace: &Workspace, path: String, start: u64, lines: u64, why: String) -> Finding {
+fn passage(workspace: &Workspace, path: String, start: u64, lines: u64, why: String) -> Finding {
     let mut excerpt = repository::section(workspace, &path, start, lines);
     excerpt.truncate(excerpt.floor_char_boundary(Finding::EXCERPT_BYTES));
     Finding {
@@ -98,9 +76,10 @@ mod tests {
     fn the_whole_project_is_asked_for_in_any_language() {
         for question in [
             "What does this project do?",
-            "What is this?",
-            "What is this repo about?",
-            "Explain this codebase",
+            "what is this",
+            "What’s this repo about?",
+            "What is this crate for?",
+            "Explain this codebase, please.",
             "Give me an overview of the repository.",
             "Was macht dieses Projekt?",
             "Worum geht es in diesem Repository?",
@@ -108,20 +87,33 @@ mod tests {
             "Que fait ce projet ?",
             "このプロジェクトは何ですか？",
             "这个项目是做什么的？",
+            "這個項目是做什麼的？",
         ] {
             assert!(is_asked_for(question), "{question}");
         }
+    }
+
+    #[test]
+    fn what_is_in_it_and_what_was_done_in_it_is_searched_for() {
         for question in [
             "",
             "?",
-            "Where is it?",
+            "project",
+            "Repository",
+            "What is a tool?",
+            "What is this file?",
+            "What does this code do?",
+            "What package does this use?",
+            "How is the Repository implemented?",
             "Where are projects stored?",
-            "What does this function do?",
+            "What did we do in this project?",
+            "What was I working on in this project?",
+            "What needs work in this repo?",
             "Explain the parser of this project",
+            "Was habe ich in diesem Projekt gemacht?",
             "Wo werden Projekte gespeichert?",
-            "Was macht der Parser?",
-            "¿Dónde se guarda el proyecto?",
-            "このプロジェクトの認証はどこですか？",
+            "¿Qué he hecho en este proyecto?",
+            "このプロジェクトで何をしていた？",
             "这个项目的解析器在哪里？",
         ] {
             assert!(!is_asked_for(question), "{question}");

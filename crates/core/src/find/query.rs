@@ -93,7 +93,10 @@ impl Query {
 
     fn read_english(&mut self, question: &str) {
         let words = words(question);
-        for word in words.iter().filter(|word| !word.is_stop) {
+        let (asked, aside): (Vec<&Word>, Vec<&Word>) =
+            words.iter().filter(|word| !word.is_stop).partition(|word| word.is_asked);
+        // What asks comes first: a word that stands in both parts has its full weight.
+        for word in asked.into_iter().chain(aside) {
             let weight = if word.is_asked { 1.0 } else { ASIDE };
             self.add_word(&word.text, if word.is_identifier { IDENTIFIER } else { weight });
         }

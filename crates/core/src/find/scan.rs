@@ -34,6 +34,8 @@ pub(super) struct Scan {
     pub(super) total: usize,
     /// Bytes of the text files.
     pub(super) bytes: u64,
+    /// Text files that were written after the time that the scan was given.
+    pub(super) written_since: usize,
     /// The pass ended before the last file, or files could not be read whole.
     pub(super) truncated: bool,
 }
@@ -45,7 +47,8 @@ pub(super) struct ScannedFile {
     pub(super) path: String,
     pub(super) role: Role,
     pub(super) bytes: usize,
-    pub(super) modified: Option<SystemTime>,
+    /// After the time that the scan was given.
+    pub(super) is_written_since: bool,
     /// Weighted occurrences by alternative; those that have none are left out.
     pub(super) counts: Vec<(u16, f32)>,
     /// The weight of the best fit, by alternative.
@@ -61,18 +64,26 @@ pub(super) struct InPath {
 }
 
 /// Reads every file of a workspace once.
-pub(super) fn scan(workspace: &Workspace, query: &Query, matcher: &Matcher, budget: &Budget) -> Scan {
+pub(super) fn scan(
+    workspace: &Workspace,
+    query: &Query,
+    matcher: &Matcher,
+    since: Option<SystemTime>,
+    budget: &Budget,
+) -> Scan {
     let scanned = Mutex::new(Scan::default());
     let walked = walk::files(workspace, Path::new("."), budget, || {
         let (mut stems, scanned) = (Stems::new(), &scanned);
         move |path: &Path| -> Result<(), WorkspaceError> {
             let Some((text, modified)) = read(workspace, path) else { return Ok(()) };
-            let file = scan_file(Workspace::shown(path), modified, &text, query, matcher, &mut stems);
+            let is_written_since = since.zip(modified).is_some_and(|(since, modified)| modified > since);
+            let file = scan_file(Workspace::shown(path), &text, query, matcher, &mut stems);
             let mut scanned = scanned.lock().unwrap_or_else(PoisonError::into_inner);
             scanned.total += 1;
             scanned.bytes += text.len() as u64;
             scanned.truncated |= text.len() as u64 == FILE_BYTES;
-            scanned.files.extend(file);
+            scanned.written_since += usize::from(is_written_since);
+            scanned.files.extend(file.map(|file| ScannedFile { is_written_since, ..file }));
             Ok(())
         }
     });
@@ -92,7 +103,6 @@ pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<(Vec<u8>, Optio
 
 fn scan_file(
     path: String,
-    modified: Option<SystemTime>,
     text: &[u8],
     query: &Query,
     matcher: &Matcher,
@@ -108,7 +118,7 @@ fn scan_file(
     Some(ScannedFile {
         role: Role::of(&path, &head),
         bytes: text.len(),
-        modified,
+        is_written_since: false,
         counts,
         fits,
         in_path,

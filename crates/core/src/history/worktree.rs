@@ -116,7 +116,8 @@ impl Worktree {
 pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
     let metadata = fs::metadata(&log).ok()?;
-    let has_more = || read_small(&log).is_some_and(|text| text.lines().nth(1).is_some());
+    let lines = |bytes: Vec<u8>| bytes.iter().filter(|byte| **byte == b'\n').count();
+    let has_more = || file::read(&log, MAX_GIT_FILE).is_some_and(|bytes| lines(bytes) > 1);
     (metadata.len() > MAX_GIT_FILE || has_more()).then(|| metadata.modified().ok()).flatten()
 }
 

@@ -32,8 +32,9 @@ pub struct Recall {
     pub files: Vec<SessionFile>,
     /// A bound cut the search before its end.
     pub truncated: bool,
-    /// Sessions that were looked at, for a question that only they can answer.
-    pub only_of: Option<usize>,
+    /// Whether there are sessions at all, for a question that only they can answer; `None` for another one, and where
+    /// not all were looked at.
+    pub has_sessions: Option<bool>,
 }
 
 /// A file that a session of [`Recall::findings`] touched.
@@ -58,13 +59,14 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
         return Recall::default();
     }
     let gathered = gather::gather(&question, workspace, history, budget);
+    let looks_at_all = question.window.is_none() && question.agent.is_none() && !gathered.truncated;
     let mut ranked = rank::rank(&question, &gathered);
     ranked.truncate(FINDINGS);
     Recall {
         findings: ranked.iter().filter_map(|session| tell::finding(&question, session, now)).collect(),
         files: files(&ranked),
         truncated: gathered.truncated,
-        only_of: (question.certainty == cues::CERTAIN).then_some(gathered.looked_at),
+        has_sessions: (question.certainty == cues::CERTAIN && looks_at_all).then_some(gathered.looked_at > 0),
     }
 }
 

@@ -91,11 +91,20 @@ pub(crate) fn top_names(workspace: &Workspace) -> Vec<String> {
     names
 }
 
-/// Returns at most `most` lines of a file, from the line `first` (from 1) to the end of its section.
+/// Returns the line of a README's first sentence, from 1.
+pub(crate) fn introduction(workspace: &Workspace, path: &str) -> u64 {
+    readme::read(&text_of(workspace, path), path).sentence.map_or(1, |said| said.line)
+}
+
+/// Returns at most `most` lines of a file, from the line `first` (from 1) to the next heading.
 pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) -> String {
     let text = text_of(workspace, path);
     let lines: Vec<&str> = text.lines().skip(first.saturating_sub(1) as usize).take(most as usize).collect();
-    let is_heading = |line: &&str| line.starts_with('#') || line.starts_with('[');
+    let mut in_code = false;
+    let is_heading = |line: &&str| {
+        in_code ^= line.trim_start().starts_with("```");
+        !in_code && line.starts_with('#')
+    };
     let end = lines.iter().skip(1).position(is_heading).map_or(lines.len(), |at| at + 1);
     lines[..end].join("\n").trim_end().to_owned()
 }
@@ -116,12 +125,21 @@ pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64
 /// Returns the first sentence of prose in a Markdown text, without markup and without anything that steers a terminal.
 pub(crate) fn first_prose(markdown: &str) -> Option<String> {
     let said = readme::read(markdown, "").sentence?.text;
+    Some(without_controls(&said)).filter(|clean| !clean.is_empty())
+}
+
+/// Returns foreign words for a line of Markdown: without markup and without anything that steers a terminal.
+pub(crate) fn plain(text: &str) -> String {
+    without_controls(text).chars().filter(|c| !"`*[]<>".contains(*c)).collect()
+}
+
+fn without_controls(text: &str) -> String {
     // Letters that turn the direction of what follows are no words either.
     let turns =
         |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let clean: String =
-        said.chars().filter(|c| !turns(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    Some(clean.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|clean| !clean.is_empty())
+        text.chars().filter(|c| !turns(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn text_of(workspace: &Workspace, path: &str) -> String {

@@ -23,18 +23,14 @@ const ASKING: &str = "also case cases code codebase decide decided decides deter
     project really repo repository right same say says set show shows something still sure take taken takes tell thing \
     things two use used uses using want wants way ways whether without work working works";
 
-/// The same in other languages.
-const ASKING_GERMAN: &str = "macht machen gemacht tut tun geht gibt worum handelt zeig zeige erkläre erklär";
-const ASKING_SPANISH: &str = "hace hacen hecho sirve trata muestra explica";
-const ASKING_FRENCH: &str = "fait font faire sert agit montre explique";
+static ENGLISH: LazyLock<HashSet<&'static str>> =
+    LazyLock::new(|| stop_words::get(LANGUAGE::English).iter().copied().chain(ASKING.split(' ')).collect());
+static GERMAN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::German));
+static SPANISH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::Spanish));
+static FRENCH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::French));
 
-static ENGLISH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::English, ASKING));
-static GERMAN: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::German, ASKING_GERMAN));
-static SPANISH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::Spanish, ASKING_SPANISH));
-static FRENCH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| listed(LANGUAGE::French, ASKING_FRENCH));
-
-fn listed(language: LANGUAGE, asking: &'static str) -> HashSet<&'static str> {
-    stop_words::get(language).iter().copied().chain(asking.split_whitespace()).collect()
+fn listed(language: LANGUAGE) -> HashSet<&'static str> {
+    stop_words::get(language).iter().copied().collect()
 }
 
 impl Language {
