@@ -179,9 +179,15 @@ async fn the_ios_app_is_told_what_to_pick() {
 #[tokio::test]
 async fn a_card_outlives_a_restart() {
     let (house, _) = house().await;
+    std::fs::write(house.workspace.join("banana.rs"), "fn banana() {}\n").unwrap();
     let mut client = ours_client(&house, "Before").await;
     let session = new_session(&mut client, &house).await;
-    client.ask("session/prompt", prompt(&session, WORK)).await;
+    // What is attached is no word of the person: neither brief holds a place for it.
+    let attached =
+        json!({"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "banana banana"}});
+    let mut work = prompt(&session, WORK);
+    work["prompt"].as_array_mut().unwrap().push(attached);
+    client.ask("session/prompt", work).await;
     let card = asked(&mut client).await;
     let House { home, workspace, bridge, _folders } = house;
     bridge.shutdown().await;
@@ -193,5 +199,7 @@ async fn a_card_outlives_a_restart() {
     client.notes_until("withdrawn").await;
     client.request("_openagents/approvals/answer", answer(&session, &card, "codex")).await;
     client.notes_until("Written.").await;
-    assert_eq!(prompts_of(&troupe)[0].0, CODEX);
+    let brief = card["rawInput"]["brief"].as_str().unwrap().to_owned();
+    assert!(brief.contains("banana banana") && !brief.contains("banana.rs"), "{brief}");
+    assert_eq!(prompts_of(&troupe), [(CODEX.to_owned(), brief)]);
 }
