@@ -35,6 +35,9 @@ fn shows(selector: &str, text: &str) -> String {
     format!("return document.querySelector('{selector}')?.innerText.includes('{text}') ?? false")
 }
 
+/// Nothing that is waited for takes so long.
+const HANGS: std::time::Duration = std::time::Duration::from_secs(20);
+
 const LIVE: &str = "return document.querySelector('[data-link=live]')";
 const COMPLETE: &str = "return document.querySelector('[data-plan=complete]')";
 
@@ -202,7 +205,16 @@ async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -
 
     desktop.until("who answered", &shows("main", "Approved on Phone")).await?;
     desktop.until("that it goes on", &shows("[data-delegate]", "tide.md")).await?;
-    assert!(fs::read_to_string(project.path().join("tide.md"))?.contains("made by fake-agent"));
+    // The row shows the file before it is written.
+    let written = || {
+        fs::read_to_string(project.path().join("tide.md"))
+            .is_ok_and(|text| text.contains("made by fake-agent"))
+    };
+    let since = std::time::Instant::now();
+    while !written() {
+        anyhow::ensure!(since.elapsed() < HANGS, "tide.md was not written");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
     desktop.shoot("delegate-works").await?;
     let stop = "[...document.querySelectorAll('[data-delegate] button')].find((b) => b.innerText.trim() === 'Stop').click()";
     page.execute(stop, Vec::new()).await?;
