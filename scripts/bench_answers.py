@@ -72,8 +72,10 @@ def large_tree(program, work):
                 if n % 4000 == 7:
                     f.write("/// Follows a redirect.\npub fn follow_redirect(policy: u8) -> u8 {\n    policy\n}\n")
     question = "Where are redirects followed by the policy?"
-    ours = timed([program, "find", question, root, "--json"])
-    peer = timed(["rg", "--count-matches", "--ignore-case", "redirect|follow|policy", root])
+    words = ["rg", "--count-matches", "--ignore-case", "redirect|follow|policy", root]
+    # Every file has to be in the page cache; `find` alone stops after three seconds and would leave some out.
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+    ours, peer = timed([program, "find", question, root, "--json"]), timed(words)
     print(f"\n80,000 files: find {ours:.2f} s, rg with the same words {peer:.2f} s ({ours / peer:.1f}x)")
 
 
