@@ -520,8 +520,14 @@ async fn only_a_device_that_may_answer_is_asked() {
     assert!(phone.notes.iter().all(|note| note["method"] != "session/request_permission"));
     tablet.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes})).await;
     assert_eq!(desk.answer(turn).await["result"]["stopReason"], "end_turn");
-    let done = audit(&mut desk).await;
-    let answered = done.iter().find(|entry| entry["action"] == "approval.answered").unwrap();
+    // The agent may end before the answer to it is written down.
+    let answered = loop {
+        let done = audit(&mut desk).await;
+        if let Some(entry) = done.iter().find(|entry| entry["action"] == "approval.answered") {
+            break entry.clone();
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
     assert_eq!((&answered["device"], &answered["name"]), (&json!(may_approve.id), &json!("Tablet")));
     assert_eq!(answered["detail"], "yes: Edit a.rs");
 }
