@@ -12,7 +12,10 @@ use openagents_core::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::{
-    sync::{Arc, mpsc::RecvTimeoutError},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
     time::Duration,
 };
 use uuid::Uuid;
@@ -74,18 +77,32 @@ impl Question {
         self.approval.raw_input.as_ref()
     }
 
-    /// Stores and shows the question, and waits for the first answer. `given_up` tells how the approval stands when nobody
-    /// waits any more.
-    pub(super) fn put(
+    /// Stores and shows the question. It is open from here on, and [`Asked::wait`] closes it.
+    pub(super) fn ask(self, session: &Arc<Session>) -> Asked {
+        let id = self.approval.id.clone();
+        let answer = session.wait_for(&id);
+        let stored = session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
+        Asked { session: session.clone(), id, answer, stored }
+    }
+}
+
+/// A question that people were asked.
+pub(super) struct Asked {
+    session: Arc<Session>,
+    id: String,
+    answer: Receiver<String>,
+    stored: Result<Decided, StoreError>,
+}
+
+impl Asked {
+    /// Waits for the first answer. `given_up` tells how the approval stands when nobody waits any more.
+    pub(super) fn wait(
         self,
-        session: &Arc<Session>,
         cancels: &[&CancellationToken],
         given_up: impl Fn() -> ApprovalState,
     ) -> ApprovalOutcome {
-        let id = self.approval.id.clone();
-        let answer = session.wait_for(&id);
-        let asked = session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
-        let outcome = match asked {
+        let Self { session, id, answer, stored } = self;
+        let outcome = match stored {
             Ok(Decided { approval: Some(approval), .. }) => match approval.state {
                 // It was given before: the same question was asked by a process that is gone.
                 ApprovalState::Answered { option_id, .. } => Ok(option_id),
@@ -94,7 +111,7 @@ impl Question {
                         Ok(option_id) => break Ok(option_id),
                         Err(RecvTimeoutError::Timeout)
                             if !cancels.iter().any(|cancel| cancel.is_cancelled()) => {}
-                        Err(_) => break give_up(session, &id, given_up()),
+                        Err(_) => break give_up(&session, &id, given_up()),
                     }
                 },
             },

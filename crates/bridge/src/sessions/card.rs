@@ -137,7 +137,7 @@ pub(super) fn ask(
         command: None,
         options: options(offered),
     };
-    let answer = Question::new(request, agent_id).put(session, &[cancel], || hub.given_up());
+    let answer = Question::new(request, agent_id).ask(session).wait(&[cancel], || hub.given_up());
     let ApprovalOutcome::Selected { option_id } = answer else { return None };
     let id = option_id.strip_prefix(ALWAYS).unwrap_or(&option_id);
     let chosen = offered.iter().find(|candidate| candidate.id == id)?;

@@ -225,7 +225,8 @@ impl Approvals for Host {
     fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalOutcome {
         let question = Question::new(request, &self.agent_id);
         let id = question.id().to_owned();
-        {
+        let asked = {
+            // Held until it is stored: a turn that ends meanwhile closes it.
             let mut turn = self.turn();
             if turn.over {
                 return ApprovalOutcome::Cancelled;
@@ -236,8 +237,9 @@ impl Approvals for Host {
                 turn.take(&call);
                 self.session.append(vec![call]);
             }
-        }
-        let outcome = question.put(&self.session, &[cancel, &self.over], || self.given_up());
+            question.ask(&self.session)
+        };
+        let outcome = asked.wait(&[cancel, &self.over], || self.given_up());
         self.turn().asked.retain(|asked| *asked != id);
         outcome
     }

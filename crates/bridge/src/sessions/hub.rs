@@ -348,7 +348,7 @@ impl Hub {
         while let Some(work) = next {
             let ended = match work {
                 Next::Run(turn, token) => self.run_turn(&session, turn, token).await.into_iter().collect(),
-                Next::Drop(turns) => drop_turns(&session, turns).await,
+                Next::Drop(turns) => self.drop_turns(&session, turns).await,
             };
             next = session.next(&self.stopping);
             // Told only now: whoever hears it finds the session ready.
@@ -390,7 +390,7 @@ impl Hub {
         let end = if slot.is_some() {
             beside(move || hub.runner.run(&hub, &work, &runs_in, &token)).await
         } else {
-            beside(move || running::never_started(&runs_in, words)).await
+            beside(move || running::never_began(&hub, &work, &runs_in, words.cancelled)).await
         };
         let end = match end {
             Some(end) => end,
@@ -426,10 +426,12 @@ impl Hub {
         self.turns.close();
         self.turns.wait().await;
     }
-}
 
-async fn drop_turns(session: &Arc<Session>, turns: Vec<Turn>) -> Vec<Ended> {
-    let session = session.clone();
-    let drop_all = move || turns.into_iter().map(|turn| (turn.asker, running::dropped(&session))).collect();
-    beside(drop_all).await.unwrap_or_else(Vec::new)
+    async fn drop_turns(self: &Arc<Self>, session: &Arc<Session>, turns: Vec<Turn>) -> Vec<Ended> {
+        let (hub, session) = (self.clone(), session.clone());
+        let drop_one = move |Turn { work, asker, .. }| {
+            (asker, running::never_began(&hub, &work, &session, running::DROPPED))
+        };
+        beside(move || turns.into_iter().map(drop_one).collect()).await.unwrap_or_default()
+    }
 }

@@ -22,7 +22,7 @@ use openagents_core::{
 use std::sync::Arc;
 
 /// Said for each prompt that a cancel took out of the queue.
-const DROPPED: &str = "Cancelled before it began.";
+pub(super) const DROPPED: &str = "Cancelled before it began.";
 
 /// Runs explorations. [`Explorer`] does; tests put something slower or faster in its place.
 pub trait Explore: Send + Sync + std::fmt::Debug {
@@ -115,7 +115,7 @@ impl Runner {
 /// What a turn is called when it ends without an end of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Words {
-    cancelled: &'static str,
+    pub(super) cancelled: &'static str,
     broken: &'static str,
 }
 
@@ -132,15 +132,22 @@ impl Words {
     }
 }
 
-/// Ends a turn that was cancelled while it waited for its start: it has no plan, but its final message. Blocks.
-pub(super) fn never_started(session: &Arc<Session>, words: Words) -> TurnEnd {
-    session.append(vec![word(words.cancelled)]);
-    ended(session, RunState::Cancelled)
-}
-
-/// Ends a turn that a cancel took out of the queue. Its prompt is in the log already, and so needs an answer. Blocks.
-pub(super) fn dropped(session: &Arc<Session>) -> TurnEnd {
-    session.append(vec![word(DROPPED)]);
+/// Ends a turn that a cancel reached before it began. Its prompt is in the log already, and so needs an answer; the call
+/// of a delegation has an id that a client was told, and so needs a beginning and an end. Blocks.
+pub(super) fn never_began(
+    hub: &Arc<Hub>,
+    work: &Result<Work, Fault>,
+    session: &Arc<Session>,
+    last_word: &str,
+) -> TurnEnd {
+    match work {
+        Ok(Work::Delegate(delegation)) => {
+            let cancelled = CancellationToken::new();
+            cancelled.cancel();
+            delegating::call(hub, delegation, session, &cancelled);
+        }
+        _ => session.append(vec![word(last_word)]),
+    }
     ended(session, RunState::Cancelled)
 }
 

@@ -467,6 +467,27 @@ async fn a_failure_has_one_sign() {
     assert_eq!(notes.last().unwrap()["update"]["content"]["text"], "❌ No disk.");
 }
 
+/// The client was told the id of the call when it asked.
+#[tokio::test]
+async fn a_delegation_that_is_cancelled_before_it_begins_has_an_end() {
+    let waits = |_: &AgentRequest, host: &Session, cancel: &CancellationToken| {
+        agents::say(host, "at work");
+        agents::until_cancelled(host, cancel)
+    };
+    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, waits)]).await;
+    let mut client = ours_client(&house, "Window").await;
+    let session = new_session(&mut client, &house).await;
+    let task = json!({"provider": "codex", "user_prompt": "x"});
+    let first = delegate(&mut client, &session, task.clone()).await;
+    client.notes_until("at work").await;
+    let second = delegate(&mut client, &session, task).await;
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    for call in [first, second] {
+        let (end, _) = ended(&mut client, &call).await;
+        assert_eq!(end["status"], "failed", "{end}");
+    }
+}
+
 /// A little generator: the same seed, the same run.
 struct Dice(u64);
 
@@ -514,7 +535,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
         let mut client = ours_client(&house, "Window").await;
         let workspace = house.workspace.clone();
         rounds.push(tokio::spawn(async move {
-            let mut dice = Dice(lane + 1);
+            let (mut dice, mut children) = (Dice(lane + 1), 0);
             let new = json!({"cwd": workspace});
             let session = client.request("session/new", new).await["sessionId"].clone();
             for round in 0..50 {
@@ -548,13 +569,18 @@ async fn two_hundred_delegations_leave_nothing_open() {
                         client.notify("session/cancel", json!({"sessionId": who})).await;
                     }
                 }
+                // On a busy machine some are cancelled before they begin.
+                children += usize::from(child.is_string());
             }
-            session
+            (session, children)
         }));
     }
-    let mut parents = Vec::new();
+    let (mut parents, mut started) = (Vec::new(), 0);
     for round in rounds {
-        parents.push(tokio::time::timeout(Duration::from_secs(120), round).await.unwrap().unwrap());
+        let (parent, children) =
+            tokio::time::timeout(Duration::from_secs(600), round).await.unwrap().unwrap();
+        parents.push(parent);
+        started += children;
     }
     let mut client = ours_client(&house, "Window").await;
     for session in &parents {
@@ -588,7 +614,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
             nothing_is_open(&child, &log);
         }
     }
-    assert_eq!(children, 200);
+    assert_eq!(children, started);
 }
 
 /// Every call has an end, every approval an outcome, every prompt a last word.

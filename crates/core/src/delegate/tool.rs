@@ -107,6 +107,9 @@ impl SessionTool for Delegate {
 
 impl Delegate {
     fn delegate(&self, context: &SessionContext<'_>, arguments: Value) -> Result<DelegateReport, ToolError> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolError::Cancelled);
+        }
         let task = Task::read(arguments, context.workspace)?;
         let report = |ok: bool, provider: &str, notes: String| DelegateReport {
             ok,
