@@ -81,7 +81,7 @@ fn a_model_behind_an_address_calls_the_tools_of_both_dogfood_commands() -> Resul
         let log = serde_json::to_string(&updates)? + &last.to_string();
         assert!(!log.contains(THOUGHT));
         let session = last["session_id"].as_str().context("a session id")?;
-        let store = openagents_bridge::store::Store::open(&desk.folder("home"))?;
+        let store = openagents_bridge::open_store(&desk.folder("home"))?;
         let rows = store.updates_after(session, 0, 1_000)?;
         let stored = serde_json::to_string(&rows.iter().map(|row| &row.update).collect::<Vec<_>>())?;
         assert!(stored.contains(tool) && !stored.contains(THOUGHT), "{stored}");

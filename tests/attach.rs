@@ -3,16 +3,14 @@
 #![cfg(unix)]
 
 use anyhow::{Context, Result, ensure};
-use openagents_bridge::{
-    acp::to_wire::session_update,
-    store::{NewSession, Store},
-};
+use openagents_bridge::acp::to_wire::session_update;
 use openagents_core::update::{AgentMessage, SessionUpdate};
 use openagents_e2e::{
     pseudo_terminal::PseudoTerminal,
     server::{Client, Server},
     terminal::{Desk, program},
 };
+use openagents_sessions::store::NewSession;
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader},
@@ -125,7 +123,7 @@ async fn each_update_is_printed_once_across_a_kill_9_and_a_restart() -> Result<(
     attached.until_said("again.")?;
 
     assert_eq!(attached.numbers(), counted(attached.heard.len()), "none twice, none missing, in order");
-    let stored = Store::open(&desk.folder("home"))?.updates_after(&session, 0, 10_000)?;
+    let stored = openagents_bridge::open_store(&desk.folder("home"))?.updates_after(&session, 0, 10_000)?;
     for (printed, stored) in attached.heard.iter().zip(&stored) {
         assert_eq!(*printed, session_update(&session, stored.seq, stored.ts, &stored.update));
     }
@@ -134,7 +132,7 @@ async fn each_update_is_printed_once_across_a_kill_9_and_a_restart() -> Result<(
 
 /// A message in so many chunks.
 fn write_log(home: &Path, cwd: PathBuf, session: &str, chunks: usize) -> Result<()> {
-    let store = Store::open(home)?;
+    let store = openagents_bridge::open_store(home)?;
     store.create_session(NewSession { id: session.to_owned(), cwd, mode: "default_mode".to_owned() })?;
     let chunk = |number: usize| {
         let (text, message_id) = (format!("{number} "), Some("m".to_owned()));
@@ -193,7 +191,7 @@ async fn a_person_answers_what_an_agent_asks_and_goes_on_with_the_session() -> R
     let at = terminal.until("1  Yes", at)?;
     let at = terminal.until("Type a number and Enter.", at)?;
     terminal.type_line("9")?;
-    let at = terminal.until("type one of the numbers that are shown", at)?;
+    let at = terminal.until("type one of the numbers shown", at)?;
     terminal.type_line("1")?;
     let at = terminal.until("Yes, answered on openagents-cli", at)?;
     let at = terminal.until("I wrote made.txt.", at)?;
@@ -257,8 +255,8 @@ fn what_cannot_be_followed_is_told() -> Result<()> {
     };
     fails(&[], "OpenAgents is not running here; start the app, or `openagents serve`")?;
     let _server = serve(&desk, "0")?;
-    fails(&[], "there is no session yet")?;
-    fails(&["0123"], "no session has an id that begins with 0123")?;
+    fails(&[], "no sessions yet")?;
+    fails(&["0123"], "no session id begins with 0123")?;
     fails(&["01234567-0123-4123-8123-0123456789ab"], "There is no session 01234567")?;
     Ok(())
 }

@@ -107,7 +107,7 @@ async fn the_chain_of_thought_reaches_no_client_and_no_file() -> Result<()> {
     for frame in client.frames.iter().chain(&phone.frames) {
         assert!(!frame.contains(THOUGHT) && !frame.contains("<|"), "{frame}");
     }
-    let store = openagents_bridge::store::Store::open(&desk.folder("home"))?;
+    let store = openagents_bridge::open_store(&desk.folder("home"))?;
     let id = session.as_str().context("a session id")?;
     let rows = store.updates_after(id, 0, 10_000)?;
     let stored = serde_json::to_string(&rows.iter().map(|row| &row.update).collect::<Vec<_>>())?;
@@ -263,7 +263,7 @@ fn every_bad_model_file_is_told_in_one_sentence() -> Result<()> {
     }
     let output = desk.run(&["agent", "hello", "--model", "nowhere.gguf"])?;
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr)?.contains("--model nowhere.gguf: there is no such file"));
+    assert!(String::from_utf8(output.stderr)?.contains("--model nowhere.gguf: no such file"));
     Ok(())
 }
 

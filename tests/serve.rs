@@ -88,7 +88,7 @@ fn a_kill_9_loses_nothing_that_was_told() -> Result<()> {
     let told = json_lines(&output.stdout)?;
     let (last, updates) = told.split_last().context("lines")?;
     let session = last["final"]["session_id"].as_str().context("session_id")?;
-    let store = openagents_bridge::store::Store::open(&desk.folder("home"))?;
+    let store = openagents_bridge::open_store(&desk.folder("home"))?;
     let stored = store.updates_after(session, 0, 10_000)?;
     let numbers = |seq: &Value| seq["_meta"]["openagents"]["seq"].as_u64();
     let told: Vec<_> = updates.iter().filter_map(numbers).collect();

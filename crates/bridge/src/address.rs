@@ -34,7 +34,7 @@ impl Tenancy {
         let path = home.join(LOCK_FILE);
         let failed =
             |error: &io::Error| BridgeError::NotWritable { path: home.to_owned(), reason: error.to_string() };
-        crate::store::create_folder(home).map_err(|error| failed(&error))?;
+        openagents_sessions::store::create_folder(home).map_err(|error| failed(&error))?;
         let lock = open_lock(&path).map_err(|error| failed(&error))?;
         match patiently(|| lock.try_lock()) {
             Ok(()) => Ok(Self { _lock: lock, announcement: home.join(ADDRESS_FILE) }),

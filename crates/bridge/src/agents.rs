@@ -1,7 +1,8 @@
 //! The agents of this machine as connections see them.
 
-use crate::{access::Scope, error::Fault, feed::Feed, sessions::beside};
+use crate::{access::Scope, error::Fault, feed::Feed};
 use openagents_core::agent::{AgentCommand, Agents, AgentsError};
+use openagents_sessions::run_blocking;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl AgentsDesk {
     /// Does what a person asked for and returns how everything stands then.
     pub(crate) async fn command(&self, command: AgentCommand) -> Result<Value, Fault> {
         let agents = self.agents.clone();
-        let done = beside(move || agents.command(command)).await;
+        let done = run_blocking(move || agents.command(command)).await;
         done.unwrap_or_else(|| Err(AgentsError::Refused("it was interrupted".to_owned())))?;
         Ok(self.feed.snapshot())
     }

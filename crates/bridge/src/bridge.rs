@@ -2,7 +2,7 @@
 
 use crate::{
     BridgeConfig, BridgeError,
-    access::Devices,
+    access::{DeviceRow, Devices, stored_devices},
     address::Tenancy,
     agents::AgentsDesk,
     auth::{BackOff, Token},
@@ -12,17 +12,13 @@ use crate::{
     limits::{self, Limits},
     models::ModelsDesk,
     network::{self, Gate, Listeners, Network, NetworkState},
-    sessions::{Explore, Hub, beside},
+    settings::Settings,
     shared::Shared,
-    store::{DeviceRow, Store},
+    tables::open_store,
     transport::Remotes,
 };
-use openagents_core::{
-    agent::Agents,
-    explore::Explorer,
-    history::History,
-    model::{LanguageModel, LocalModels, SettingsStore},
-};
+use openagents_core::{history::History, model::SettingsStore};
+use openagents_sessions::{Hub, Providers, run_blocking, store::Store};
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -45,45 +41,8 @@ pub struct Surroundings {
     pub settings: Arc<dyn SettingsStore>,
 }
 
-/// Those who explore and answer.
-#[derive(Debug, Clone)]
-pub struct Providers {
-    /// Runs explorations.
-    pub explorer: Arc<dyn Explore>,
-    /// The models on this machine; with them comes the mode `gptoss_20b`.
-    pub models: Option<Arc<dyn LocalModels>>,
-    /// The agents of this machine; with them come their modes, and the choice between them.
-    pub agents: Option<Arc<dyn Agents>>,
-    /// The model that answers in a moment and decides unclear cases: Foundation Models, where there are any.
-    pub foundation: Option<Arc<dyn LanguageModel>>,
-}
-
 /// How long clients have for the last words.
 const GOOD_BYE: Duration = Duration::from_secs(5);
-
-impl Providers {
-    /// Explores by rules; no model answers.
-    pub fn rules(history: Arc<History>) -> Self {
-        Self {
-            explorer: Arc::new(Explorer::heuristic(history)),
-            models: None,
-            agents: None,
-            foundation: None,
-        }
-    }
-
-    /// The models on this machine answer, and plan explorations where that is asked for: the one that answers in a moment
-    /// before the one that has to be loaded.
-    pub fn local(
-        history: Arc<History>,
-        models: Option<Arc<dyn LocalModels>>,
-        foundation: Option<Arc<dyn LanguageModel>>,
-    ) -> Self {
-        let planners = foundation.iter().cloned().chain(models.iter().map(|models| models.model())).collect();
-        let explorer = Explorer { models: planners, ..Explorer::heuristic(history) };
-        Self { explorer: Arc::new(explorer), models, agents: None, foundation }
-    }
-}
 
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it without waiting for anybody; what is stored
 /// stays stored.
@@ -111,9 +70,10 @@ impl Bridge {
         providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
     ) -> Result<Self, BridgeError> {
         let home = config.home.clone();
-        let (tenancy, token, store, known) = beside(move || open(&home)).await.unwrap_or_else(|| {
-            Err(BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() })
-        })?;
+        let (tenancy, token, store, known) =
+            run_blocking(move || open(&home)).await.unwrap_or_else(|| {
+                Err(BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() })
+            })?;
         for notice in store.notices() {
             tracing::warn!("{notice}");
         }
@@ -122,12 +82,13 @@ impl Bridge {
         let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
         tenancy.announce(address)?;
         let (home, network, ios) = (config.home.clone(), config.network, config.ios);
-        let settings: Arc<dyn SettingsStore> = Arc::new(store.clone());
-        let network = beside(move || Network::open(home, network, ios, address, settings)).await;
+        let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
+        let of_network = settings.clone();
+        let network = run_blocking(move || Network::open(home, network, ios, address, of_network)).await;
         let network = network.ok_or(BridgeError::Providers)??;
         let history = Arc::new(History::new(config.history, store.transcript_index()));
-        let around = Surroundings { history: history.clone(), settings: Arc::new(store.clone()) };
-        let providers = beside(move || providers(around)).await;
+        let around = Surroundings { history: history.clone(), settings: settings.clone() };
+        let providers = run_blocking(move || providers(around)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;
         let models = providers.models.clone().map(ModelsDesk::new);
         let agents = providers.agents.clone().map(AgentsDesk::new);
@@ -135,7 +96,7 @@ impl Bridge {
         let (hosts, connections) = (Hosts::following(&network), TaskTracker::new());
         let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
         let shared = Arc::new(Shared {
-            hub: Hub::new(store.clone(), providers, history, root),
+            hub: Hub::new(store.clone(), settings, providers, history, root),
             inspector: Arc::default(),
             models,
             agents,
@@ -204,10 +165,10 @@ impl Bridge {
         }
         self.shared.hub.stop().await;
         if let Some(agents) = self.shared.agents.clone() {
-            beside(move || agents.shut_down()).await;
+            run_blocking(move || agents.shut_down()).await;
         }
         if let Some(models) = self.shared.models.clone() {
-            beside(move || models.shut_down()).await;
+            run_blocking(move || models.shut_down()).await;
         }
         self.shared.closing.cancel();
         self.shared.connections.close();
@@ -216,7 +177,7 @@ impl Bridge {
         }
         let store = self.store;
         drop(self.shared);
-        beside(move || {
+        run_blocking(move || {
             if let Err(error) = store.flush() {
                 tracing::error!(%error, "the last updates were not stored");
             }
@@ -230,8 +191,8 @@ impl Bridge {
 fn open(home: &Path) -> Result<(Tenancy, Token, Store, Vec<DeviceRow>), BridgeError> {
     let tenancy = Tenancy::take(home)?;
     let token = Token::load(home)?;
-    let store = Store::open(home)?;
-    let devices = store.devices()?;
+    let store = open_store(home)?;
+    let devices = stored_devices(&store)?;
     Ok((tenancy, token, store, devices))
 }
 

@@ -4,11 +4,11 @@ use crate::{
     access::{Pass, Scope},
     inspect::Line,
     outbox::{self, Dialect, Follow, Out, Outbox, Sender},
-    sessions::Hub,
     shared::Shared,
     transport::{Closing, Socket},
 };
 use futures::StreamExt;
+use openagents_sessions::Hub;
 use std::{
     collections::VecDeque,
     sync::{

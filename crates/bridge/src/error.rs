@@ -1,7 +1,8 @@
 //! Errors at the boundary: a code to switch on, one sentence to read, and a hint where there is something to do.
 
-use crate::{access::Scope, store::StoreError};
+use crate::access::Scope;
 use openagents_core::{agent::AgentsError, model::LocalModelsError};
+use openagents_sessions::{SessionError, store::StoreError};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -110,7 +111,7 @@ impl Fault {
     }
 
     pub(crate) fn method_not_found(method: &str) -> Self {
-        Self::new(-32601, format!("Method not found: {}", crate::prune::head(method, 100)))
+        Self::new(-32601, format!("Method not found: {}", openagents_sessions::prune::head(method, 100)))
     }
 
     pub(crate) fn invalid_params(reason: impl Into<String>) -> Self {
@@ -145,14 +146,6 @@ impl Fault {
         let mut fault = Self::invalid_params(format!("{path} is not a known workspace"));
         fault.hint = Some("Open it on the desktop, or start OpenAgents there, then try again.");
         fault
-    }
-
-    pub(crate) fn no_workspace() -> Self {
-        Self::invalid_params("no workspace is open; open a folder on the desktop first")
-    }
-
-    pub(crate) fn no_local_model() -> Self {
-        Self::invalid_params("no local model runs here; choose another mode")
     }
 
     /// Returns the `error` member of a response.
@@ -197,5 +190,18 @@ impl From<AgentsError> for Fault {
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         Self::internal(error.to_string())
+    }
+}
+
+impl From<SessionError> for Fault {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Invalid(reason) => Self::invalid_params(reason),
+            SessionError::UnknownWorkspace(path) => Self::unknown_workspace(&path),
+            SessionError::NoWorkspace => Self::invalid_params(error.to_string()),
+            SessionError::NotFound(what) => Self::not_found(what),
+            SessionError::Busy(reason) => Self::busy(reason),
+            SessionError::Internal(reason) => Self::internal(reason),
+        }
     }
 }

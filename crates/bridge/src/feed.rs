@@ -1,6 +1,7 @@
 //! What connections are told of again whenever it changes: a snapshot, at a pace that a socket can take.
 
-use crate::{access::Scope, rpc, sessions::Wake};
+use crate::{access::Scope, rpc};
+use openagents_sessions::Wake;
 use serde_json::Value;
 use std::{
     fmt,

@@ -1,6 +1,6 @@
 //! The last frames of every connection, for the debug panel. Kept in memory only, never logged.
 
-use crate::{sessions::Wake, store::now_ms};
+use openagents_sessions::{Wake, store::now_ms};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -41,7 +41,8 @@ impl Line {
 
     /// Remembers the name that the client gave in `initialize`.
     pub(crate) fn introduce(&self, client: &str) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = crate::prune::head(client, 200).into();
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) =
+            openagents_sessions::prune::head(client, 200).into();
     }
 
     /// Returns the name that the client gave.
@@ -127,7 +128,7 @@ struct Ring {
 impl Inspector {
     /// Remembers a frame that a client sent.
     pub(crate) fn record_in(&self, line: &Line, text: &str) {
-        let kept = crate::prune::head(text, FRAME_BYTES).into();
+        let kept = openagents_sessions::prune::head(text, FRAME_BYTES).into();
         self.record(line, Direction::In, std::iter::once((text.len(), kept)));
     }
 
@@ -135,7 +136,7 @@ impl Inspector {
     /// text is shared with the others, not copied.
     pub(crate) fn record_out(&self, line: &Line, texts: &[Utf8Bytes]) {
         let keep = |text: &Utf8Bytes| match text.len() > FRAME_BYTES {
-            true => (text.len(), crate::prune::head(text, FRAME_BYTES).into()),
+            true => (text.len(), openagents_sessions::prune::head(text, FRAME_BYTES).into()),
             false => (text.len(), text.clone()),
         };
         self.record(line, Direction::Out, texts.iter().map(keep));

@@ -28,25 +28,23 @@ mod models;
 mod network;
 mod outbox;
 mod page;
-mod policy;
-mod prune;
 mod rpc;
-mod sessions;
+mod settings;
 mod shared;
-#[cfg(test)]
-mod testing;
+mod tables;
 mod transport;
 
 pub mod acp;
-pub mod store;
 
 pub use address::{ADDRESS_FILE, running};
 pub use auth::TOKEN_FILE;
-pub use bridge::{Bridge, Providers, Surroundings};
+pub use bridge::{Bridge, Surroundings};
 pub use error::BridgeError;
 pub use http::Listener;
 pub use network::{NetworkState, OpenListener};
-pub use sessions::Explore;
+pub use openagents_sessions::{Explore, Providers, store};
+pub use settings::Settings;
+pub use tables::open_store;
 
 use openagents_core::history::HistoryRoots;
 use serde::{Deserialize, Serialize};

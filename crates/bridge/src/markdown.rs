@@ -17,16 +17,16 @@ const TIME: Duration = Duration::from_secs(2);
 pub(crate) async fn render(text: String) -> String {
     let text: std::sync::Arc<str> = text.into();
     let rendering = text.clone();
-    let rendered = crate::sessions::beside(move || to_html(&rendering));
+    let rendered = openagents_sessions::run_blocking(move || to_html(&rendering));
     match tokio::time::timeout(TIME, rendered).await {
         Ok(Some(html)) => html,
-        _ => as_written(crate::prune::head(&text, MAX_BYTES)),
+        _ => as_written(openagents_sessions::prune::head(&text, MAX_BYTES)),
     }
 }
 
 /// Renders `text`. No scripts, no styles, no images from anywhere, no raw HTML; links open beside the page.
 fn to_html(text: &str) -> String {
-    let text = crate::prune::head(text, MAX_BYTES);
+    let text = openagents_sessions::prune::head(text, MAX_BYTES);
     if text.len() > RENDERED_BYTES {
         return as_written(text);
     }

@@ -1,7 +1,8 @@
 //! The local models as connections see them.
 
-use crate::{access::Scope, error::Fault, feed::Feed, sessions::beside};
+use crate::{access::Scope, error::Fault, feed::Feed};
 use openagents_core::model::{LocalModels, LocalModelsError, ModelCommand};
+use openagents_sessions::run_blocking;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -28,14 +29,14 @@ impl ModelsDesk {
     /// Looks at the files first: a person may have put one there.
     pub(crate) async fn fresh_snapshot(&self) -> Value {
         let models = self.models.clone();
-        beside(move || models.refresh()).await;
+        run_blocking(move || models.refresh()).await;
         self.feed.snapshot()
     }
 
     /// Does what a person asked for and returns how everything stands then.
     pub(crate) async fn command(&self, command: ModelCommand) -> Result<Value, Fault> {
         let models = self.models.clone();
-        let done = beside(move || models.command(command)).await;
+        let done = run_blocking(move || models.command(command)).await;
         done.unwrap_or_else(|| Err(LocalModelsError::Refused("it was interrupted".to_owned())))?;
         Ok(self.feed.snapshot())
     }

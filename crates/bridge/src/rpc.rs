@@ -63,8 +63,10 @@ pub(crate) fn parse(text: &str) -> Result<Incoming, Malformed> {
     })?;
     let id = envelope.id.map(Id);
     if let Some(bad) = id.as_ref().filter(|id| !is_id(id.as_str())) {
-        let reason =
-            format!("An id must be a string or a number, not {}.", crate::prune::head(bad.as_str(), 40));
+        let reason = format!(
+            "An id must be a string or a number, not {}.",
+            openagents_sessions::prune::head(bad.as_str(), 40)
+        );
         return Err(Malformed { id: None, fault: Fault::invalid_request(reason) });
     }
     if envelope.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {

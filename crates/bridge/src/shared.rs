@@ -10,9 +10,9 @@ use crate::{
     limits::Limits,
     models::ModelsDesk,
     network::Network,
-    sessions::Hub,
     transport::Remotes,
 };
+use openagents_sessions::Hub;
 use std::{net::IpAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

@@ -1,4 +1,4 @@
-//! The log of a run in this process, stored like those of the bridge, so that it can be looked at later.
+//! The log of a run in this process, stored like those of the bridge so that it can be viewed later.
 
 use openagents_bridge::{
     acp::to_wire,
@@ -11,23 +11,23 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// What a record tells as it grows.
+/// Events of a record.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// The params of a `session/update`.
     Update(Value),
-    /// Something that a person should know.
+    /// A message for a person.
     Notice(String),
 }
 
-/// Stores an update, then tells it. Without a store a run still works: it is only not remembered.
+/// Stores each update, then emits it. Without a store the run works but is not recorded.
 pub(crate) struct Record<'a> {
     pub(crate) store: Option<Store>,
     session_id: String,
-    /// Number of the last update, where there is no store to give numbers.
+    /// Number of the last update; used only without a store.
     told: AtomicU64,
     tell: &'a (dyn Fn(Told) + Sync),
-    /// Ends the run when the log cannot be written any more.
+    /// Cancels the run when the log cannot be written.
     cancel: CancellationToken,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Record<'a> {
         tell: &'a (dyn Fn(Told) + Sync),
         cancel: &CancellationToken,
     ) -> Self {
-        let opened = Store::open(home).and_then(|store| {
+        let opened = openagents_bridge::open_store(home).and_then(|store| {
             let session =
                 NewSession { id: session_id.clone(), cwd: root.to_path_buf(), mode: mode.to_owned() };
             store.create_session(session)?;
@@ -51,7 +51,7 @@ impl<'a> Record<'a> {
                 Some(store)
             }
             Err(error) => {
-                tell(Told::Notice(format!("this session is not remembered: {error}")));
+                tell(Told::Notice(format!("this session is not recorded: {error}")));
                 None
             }
         };
@@ -72,7 +72,7 @@ impl<'a> Record<'a> {
                     (self.tell)(Told::Update(params));
                 }
             }
-            // What is not stored is not shown, and a run that cannot be stored stops.
+            // Updates that are not stored are not shown, and the run stops.
             Err(error) => {
                 if !self.cancel.is_cancelled() {
                     self.cancel.cancel();
@@ -82,8 +82,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Waits for what is not stored yet. Every update was on disk before it was told; this is for what was learned
-    /// beside them.
+    /// Flushes the store. Updates are on disk already; this waits for other pending writes.
     pub(crate) fn close(&self) {
         if let Some(store) = &self.store {
             let _ = store.flush();

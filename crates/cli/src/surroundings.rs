@@ -1,10 +1,10 @@
-//! What the commands share: our folder, the agents' history, a run of one tool.
+//! Shared by the commands: our data folder, the agents' history, running one tool.
 
 use crate::{local, output};
 use anyhow::Context;
 use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_apple::FoundationModels;
-use openagents_bridge::{Providers, Surroundings, store::Store};
+use openagents_bridge::{Providers, Surroundings};
 use openagents_core::{
     CancellationToken, builtin,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
@@ -21,10 +21,9 @@ pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
         .context("there is no home folder; set OPENAGENTS_HOME to a folder that can be written to")
 }
 
-/// Returns the past sessions on this machine. What was parsed is remembered in our database; where that cannot be
-/// opened everything works, only slower.
+/// Returns the past sessions on this machine. Parsed logs are cached in our database; without one it only gets slower.
 pub(crate) fn history() -> History {
-    let store = data_folder().ok().and_then(|home| Store::open(&home).ok());
+    let store = data_folder().ok().and_then(|home| openagents_bridge::open_store(&home).ok());
     let index: Arc<dyn TranscriptIndex> = match store {
         Some(store) => store.transcript_index(),
         None => Arc::new(MemoryIndex::default()),
@@ -32,16 +31,15 @@ pub(crate) fn history() -> History {
     History::new(HistoryRoots::from_env(), index)
 }
 
-/// Returns what a person chose; the defaults where our database cannot be opened.
+/// Returns the stored settings, or the defaults if our database cannot be opened.
 pub(crate) fn settings() -> Arc<dyn SettingsStore> {
-    match data_folder().ok().and_then(|home| Store::open(&home).ok()) {
-        Some(store) => Arc::new(store),
+    match data_folder().ok().and_then(|home| openagents_bridge::open_store(&home).ok()) {
+        Some(store) => Arc::new(openagents_bridge::Settings(store)),
         None => Arc::new(local::Unkept),
     }
 }
 
-/// Returns those who explore and answer for a bridge: with the agents of this machine, and its models wherever
-/// there is a place for them.
+/// Returns the providers of a bridge: the agents of this machine, and its models if a models folder exists.
 pub(crate) fn providers(around: Surroundings) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);

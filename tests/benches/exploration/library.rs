@@ -5,7 +5,6 @@ use crate::{
     table::Table,
 };
 use anyhow::{Context, Result, ensure};
-use openagents_bridge::store::Store;
 use openagents_core::{
     CancellationToken, builtin,
     history::{History, HistoryRoots},
@@ -112,7 +111,7 @@ fn list(made: &Synthetic, workspace: &Workspace, table: &mut Table) -> Result<()
         (Limits { list_time: Duration::from_secs(60), ..Limits::default() }, Vec::new(), Vec::new());
     for run in 0..=RUNS {
         // A store and a history of its own each time: nothing but the file of the index is warm.
-        let store = Store::open(home.path())?;
+        let store = openagents_bridge::open_store(home.path())?;
         let history = History::new(roots.clone(), store.transcript_index());
         let begun = Instant::now();
         let value = call(workspace, &history, &limits, "session.list", json!({}))?;

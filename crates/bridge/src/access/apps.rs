@@ -55,7 +55,7 @@ impl Apps {
 
     pub(super) fn allow(&mut self, address: IpAddr, name: &str, scope: Scope) {
         self.shut_out.remove(&address);
-        let allowed_at = crate::store::now_ms();
+        let allowed_at = openagents_sessions::store::now_ms();
         let pass = Pass::new(Who::App(address), scope, name);
         let app = App { pass, allowed_at, until: Deadline::after(ALLOWED) };
         if let Some(before) = self.allowed.insert(address, app) {

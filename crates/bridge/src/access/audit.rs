@@ -1,7 +1,11 @@
 //! What was done from afar: written down, and summarised where it is much.
 
-use super::{Devices, Who};
-use crate::{error::Fault, limits::one_address, sessions::beside, store::Deed};
+use super::{
+    Devices, Who,
+    audit_rows::{self, AuditRow, Deed},
+};
+use crate::{error::Fault, limits::one_address};
+use openagents_sessions::run_blocking;
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
@@ -69,7 +73,7 @@ impl Devices {
     /// Writes down what somebody did. `detail` names things and holds nothing that is secret or was said.
     pub(crate) async fn record(&self, actor: &Actor, action: &str, detail: &str) {
         let (store, deed) = (self.store.clone(), deed(actor, action, detail));
-        let written = beside(move || store.record_deed(deed)).await;
+        let written = run_blocking(move || audit_rows::record(&store, deed)).await;
         if !matches!(written, Some(Ok(()))) {
             tracing::warn!(action, "what was done from afar was not written down");
         }
@@ -90,14 +94,14 @@ impl Devices {
         if self.count(Refused::Entry(one_address(address))) {
             let what = what.to_owned();
             let deed = Refused::Entry(address.to_canonical()).deed(what);
-            self.write(move |store| store.record_deed(deed));
+            self.write(move |store| audit_rows::record(store, deed));
         }
     }
 
     /// Writes down that somebody may not call a method; what comes soon after is counted.
     pub(crate) async fn refused_call(&self, actor: &Actor, method: &str) {
         let Actor { device, name, address } = actor.clone();
-        let method = crate::prune::head(method, DETAIL).to_owned();
+        let method = openagents_sessions::prune::head(method, DETAIL).to_owned();
         if self.count(Refused::Call { device, name, address, method: method.clone() }) {
             self.record(actor, &method, "refused").await;
         }
@@ -139,15 +143,15 @@ impl Devices {
             let detail = format!("{} more within a minute, elsewhere", counted.others);
             deeds.push(Deed { action: ENTRY.to_owned(), detail, ..Deed::default() });
         }
-        self.write(move |store| deeds.into_iter().try_for_each(|deed| store.record_deed(deed)));
+        self.write(move |store| deeds.into_iter().try_for_each(|deed| audit_rows::record(store, deed)));
     }
 
     /// Returns a page of what was done, newest first, as it goes over the wire.
     pub(crate) async fn audit(&self, limit: Option<usize>, before: Option<i64>) -> Result<Value, Fault> {
         let (store, limit) = (self.store.clone(), limit.unwrap_or(PAGE).clamp(1, PAGE_MAX));
-        let rows = beside(move || store.deeds(limit, before)).await;
+        let rows = run_blocking(move || audit_rows::newest(&store, limit, before)).await;
         let rows = rows.ok_or_else(|| Fault::internal("The reading was interrupted."))??;
-        let wire = |row: &crate::store::AuditRow| {
+        let wire = |row: &AuditRow| {
             let Deed { device, name, address, action, detail } = &row.deed;
             json!({"id": row.id, "ts": row.ts, "device": device, "name": name, "address": address,
                 "action": action, "detail": detail})
@@ -157,7 +161,7 @@ impl Devices {
 }
 
 fn deed(actor: &Actor, action: &str, detail: &str) -> Deed {
-    let short = |text: &str| crate::prune::head(text, DETAIL).to_owned();
+    let short = |text: &str| openagents_sessions::prune::head(text, DETAIL).to_owned();
     Deed {
         device: actor.device.clone(),
         name: short(&actor.name),

@@ -1,12 +1,13 @@
 //! Devices that send the code, and wait for a person from then on.
 
+use super::audit_rows::{self, Deed};
 use super::{
     Asking, Devices, Kind,
     code::compare_code,
     desk::clean_name,
     pairing::{PATIENCE, Refusal},
 };
-use crate::{auth, store::Deed};
+use crate::auth;
 use std::net::IpAddr;
 
 /// Why a device may not wait.
@@ -70,7 +71,7 @@ impl Devices {
         let detail = "too many wrong codes".to_owned();
         let (address, action) = (address.to_string(), "pair.withdrawn".to_owned());
         let deed = Deed { address, action, detail, ..Deed::default() };
-        self.write(move |store| store.record_deed(deed));
+        self.write(move |store| audit_rows::record(store, deed));
         self.changed();
     }
 }

@@ -6,14 +6,13 @@ use super::{
     audit::Actor,
     code::Code,
     desk::{Device, clean_name, token_hash},
+    device_rows::{self, DeviceRow},
     pairing::{FETCH, Grant, PATIENCE, Refusal},
 };
-use crate::{
-    IosDoor, auth,
-    error::Fault,
-    network::Switch,
-    sessions::beside,
-    store::{DeviceRow, Store, StoreError, now_ms},
+use crate::{IosDoor, auth, error::Fault, network::Switch};
+use openagents_sessions::{
+    run_blocking,
+    store::{Store, StoreError, now_ms},
 };
 use serde_json::Value;
 use std::{net::IpAddr, sync::Arc};
@@ -186,7 +185,7 @@ impl Devices {
             last_address: None,
         };
         let device = Device::new(row.clone());
-        self.stored(move |store| store.add_device(&row)).await?;
+        self.stored(move |store| device_rows::add(store, &row)).await?;
         let is_over = {
             let mut state = self.state();
             let is_over = state.requests.get(request).is_none();
@@ -206,7 +205,7 @@ impl Devices {
             is_over
         };
         if is_over {
-            self.stored(move |store| store.remove_device(&id)).await?;
+            self.stored(move |store| device_rows::remove(store, &id)).await?;
             return Err(AccessError::Over);
         }
         let request = request.to_owned();
@@ -220,7 +219,7 @@ impl Devices {
         let Some(id) = state.pairing.end_grant(request) else { return };
         state.devices.retain(|device| device.row.id != id);
         drop(state);
-        self.write(move |store| store.remove_device(&id));
+        self.write(move |store| device_rows::remove(store, &id));
         self.changed();
     }
 
@@ -244,7 +243,7 @@ impl Devices {
         }
         let (before, name) = (self.pass_of(&id)?.name(), clean_name(name));
         let (device, stored) = (id.clone(), name.clone());
-        self.stored(move |store| store.rename_device(&device, &stored)).await?;
+        self.stored(move |store| device_rows::rename(store, &device, &stored)).await?;
         self.with_device(&id, |device| {
             device.row.name.clone_from(&name);
             device.pass.rename(&name);
@@ -265,7 +264,7 @@ impl Devices {
             apply();
         }
         let device = id.clone();
-        self.stored(move |store| store.change_device_scope(&device, scope)).await?;
+        self.stored(move |store| device_rows::change_scope(store, &device, scope)).await?;
         apply();
         Ok(format!("{}: {}", pass.name(), scope.as_str()))
     }
@@ -288,7 +287,7 @@ impl Devices {
     async fn revoke(&self, id: &str) -> Result<String, AccessError> {
         let pass = self.pass_of(id)?;
         let device = id.to_owned();
-        if let Err(error) = self.stored(move |store| store.remove_device(&device)).await {
+        if let Err(error) = self.stored(move |store| device_rows::remove(store, &device)).await {
             self.changed();
             return Err(AccessError::RevokedForNow(error));
         }
@@ -322,7 +321,7 @@ impl Devices {
         write: impl FnOnce(&Store) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
         let store = self.store.clone();
-        beside(move || write(&store)).await.unwrap_or(Err(StoreError::Closed))
+        run_blocking(move || write(&store)).await.unwrap_or(Err(StoreError::Closed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! When something is over, though the computer may sleep until then.
 
-use crate::store::now_ms;
+use openagents_sessions::store::now_ms;
 use std::time::Duration;
 use tokio::time::Instant;
 

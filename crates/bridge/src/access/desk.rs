@@ -5,15 +5,12 @@ use super::{
     apps::{self, Apps},
     audit::Refusals,
     deadline::Deadline,
+    device_rows::{self, DeviceRow},
     pairing::{Grant, Pairing},
     requests::{Outcome, Requests, Waiting},
 };
-use crate::{
-    feed::Feed,
-    limits::Place,
-    network::Network,
-    store::{DeviceRow, Store, now_ms},
-};
+use crate::{feed::Feed, limits::Place, network::Network};
+use openagents_sessions::store::{Store, now_ms};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{
@@ -245,13 +242,13 @@ impl Devices {
             device.noted = Some(now);
         }
         let id = id.to_owned();
-        self.write(move |store| store.saw_device(&id, seen, &at));
+        self.write(move |store| device_rows::saw(store, &id, seen, &at));
     }
 
     /// Writes beside everything else; a failure is no reason to stop anybody.
     pub(super) fn write(
         &self,
-        write: impl FnOnce(&Store) -> Result<(), crate::store::StoreError> + Send + 'static,
+        write: impl FnOnce(&Store) -> Result<(), openagents_sessions::store::StoreError> + Send + 'static,
     ) {
         let store = self.store.clone();
         if tokio::runtime::Handle::try_current().is_ok() {

@@ -2,11 +2,13 @@
 
 mod apps;
 mod audit;
+mod audit_rows;
 mod claims;
 mod code;
 mod commands;
 mod deadline;
 mod desk;
+mod device_rows;
 mod pairing;
 mod pairing_http;
 mod pass;
@@ -19,6 +21,7 @@ pub(crate) use apps::{AppDoor, Knock};
 pub(crate) use audit::Actor;
 pub(crate) use commands::Command;
 pub(crate) use desk::Devices;
+pub(crate) use device_rows::{DeviceRow, all as stored_devices};
 pub(crate) use pairing_http::routes as pairing_routes;
 pub(crate) use pass::{Pass, Who};
 pub(crate) use requests::{Asking, Kind, Outcome, Waiting};

@@ -1,7 +1,7 @@
 //! What only a person can allow, and those who wait for it.
 
 use super::deadline::Deadline;
-use crate::store::now_ms;
+use openagents_sessions::store::now_ms;
 use std::{net::IpAddr, time::Duration};
 use tokio::sync::watch;
 

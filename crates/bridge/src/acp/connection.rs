@@ -13,12 +13,11 @@ use crate::{
     limits::ACP_FRAME,
     outbox::{Dialect, HeldBack, Out, Projected},
     rpc::{self, Incoming},
-    sessions::{Folded, ListNews, Session, Waits},
     shared::Shared,
-    store::Stored,
     transport::{Closing, Socket},
 };
 use openagents_core::{approval::Approval, model::Activity};
+use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
 use serde_json::json;
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -112,10 +111,12 @@ impl Dialect for Acp {
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Projected> {
         let frame = |stored: &Arc<Stored>| {
-            let text = stored.frame.get_or_make(|| {
+            let encode = || {
                 let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
                 rpc::notification("session/update", &params)
-            });
+            };
+            let encoded = stored.encoded.get_or_encode(encode);
+            let text = Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into());
             Projected { text, covers: stored.seq, part: 0 }
         };
         page.iter().map(frame).collect()

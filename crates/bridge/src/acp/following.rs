@@ -7,12 +7,12 @@ use super::{
 use crate::{
     error::Fault,
     outbox::{From, Out},
-    sessions::Session,
 };
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, LoadSessionRequest, LoadSessionResponse, ResumeSessionRequest,
     ResumeSessionResponse,
 };
+use openagents_sessions::Session;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -98,6 +98,8 @@ impl Methods {
     /// Finds a session, live or stored.
     pub(super) async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
         let found = self.shared().hub.find(id).await?;
-        found.ok_or_else(|| Fault::not_found(format!("There is no session {}.", crate::prune::head(id, 128))))
+        found.ok_or_else(|| {
+            Fault::not_found(format!("There is no session {}.", openagents_sessions::prune::head(id, 128)))
+        })
     }
 }

@@ -4,8 +4,6 @@ use super::{agents, approvals, devices, models};
 use crate::{
     access::{Command, Scope},
     error::Fault,
-    policy::Policy,
-    sessions::Said,
 };
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
@@ -13,6 +11,7 @@ use agent_client_protocol_schema::v1::{
     PromptRequest, ResumeSessionRequest, SetSessionModeRequest,
 };
 use openagents_core::{agent::AgentCommand, explore::PlannerChoice, model::ModelCommand};
+use openagents_sessions::{Policy, Said};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 

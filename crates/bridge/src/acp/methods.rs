@@ -16,7 +16,6 @@ use crate::{
     models::ModelsDesk,
     outbox::{Out, Outbox},
     rpc::{self, Id},
-    sessions::{By, ListWatch, Session, Ticket, TurnEnd, TurnRequest},
     shared::Shared,
 };
 use agent_client_protocol_schema::v1::{
@@ -24,6 +23,7 @@ use agent_client_protocol_schema::v1::{
     PromptResponse, SessionModeState, SetSessionModeRequest, StopReason,
 };
 use openagents_core::update::RunState;
+use openagents_sessions::{By, ListWatch, Session, Ticket, TurnEnd, TurnRequest};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -340,7 +340,10 @@ impl Methods {
     }
 
     fn models(&self) -> Result<Arc<ModelsDesk>, Fault> {
-        self.shared.models.clone().ok_or_else(Fault::no_local_model)
+        self.shared
+            .models
+            .clone()
+            .ok_or_else(|| Fault::invalid_params("no local model runs here; choose another mode"))
     }
 
     pub(super) fn modes(&self, session: &Session) -> SessionModeState {
@@ -352,7 +355,7 @@ impl Methods {
         let (wanted, modes) = (request.mode_id.0, self.shared.hub.modes());
         if modes.iter().all(|mode| *mode.id != *wanted) {
             let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
-            let wanted = crate::prune::head(&wanted, 100);
+            let wanted = openagents_sessions::prune::head(&wanted, 100);
             let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
             return Err(Fault::invalid_params(message));
         }

@@ -1,11 +1,7 @@
 //! The answers that only read.
 
 use super::{from_wire, to_wire};
-use crate::{
-    error::Fault,
-    machine,
-    sessions::{Hub, Wanted},
-};
+use crate::{error::Fault, machine};
 use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
@@ -14,6 +10,7 @@ use agent_client_protocol_schema::{
         SessionResumeCapabilities,
     },
 };
+use openagents_sessions::{Hub, Wanted};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,5 +1,6 @@
 use super::{from_wire, to_wire};
-use crate::{access::Scope, testing};
+use crate::access::Scope;
+use openagents_sessions::testing;
 use serde_json::{Value, json};
 
 #[test]

@@ -1,9 +1,5 @@
 //! Our words into ACP's. One function for each direction and kind; nothing else builds these frames.
 
-use crate::{
-    prune,
-    sessions::{Folded, Listed, Mode},
-};
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, PermissionOption,
     PermissionOptionKind, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest,
@@ -19,11 +15,12 @@ use openagents_core::{
         ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
     },
 };
+use openagents_sessions::{Folded, Listed, Mode, prune};
 use serde_json::{Map, Value, json};
 
 /// Returns the params of the `session/update` notification that shows an update, outputs cut to 256 KiB.
 pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
-    notification(session_id, json!({"seq": seq, "ts": ts}), update, prune::ACP_OUTPUT)
+    notification(session_id, json!({"seq": seq, "ts": ts}), update, crate::limits::ACP_OUTPUT)
 }
 
 /// The same with nothing cut, for those who ask for one update in full.
@@ -46,11 +43,11 @@ pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
     if folded.last_ts != folded.ts {
         ours["lastTs"] = folded.last_ts.into();
     }
-    let mut value = notification(session_id, ours, &folded.update, prune::ACP_OUTPUT);
+    let mut value = notification(session_id, ours, &folded.update, crate::limits::ACP_OUTPUT);
     if let Some(news) = &folded.news
         && let Some(call) = value.get_mut("update")
     {
-        let news_of = tool_call_update(&news.update, prune::ACP_OUTPUT);
+        let news_of = tool_call_update(&news.update, crate::limits::ACP_OUTPUT);
         let mut fields = serde_json::to_value(news_of).unwrap_or_default();
         if fields["_meta"]["openagents"]["pruned"] == true {
             // Where `_openagents/update` has the rest.
@@ -336,7 +333,8 @@ pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
     let option = |option: &ApprovalOption| {
         PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
     };
-    let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, prune::ACP_OUTPUT).0);
+    let raw_input =
+        approval.raw_input.as_ref().map(|input| prune::to_fit(input, crate::limits::ACP_OUTPUT).0);
     let fields = ToolCallUpdateFields::new().title(approval.title.clone()).raw_input(raw_input);
     let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
     let options = approval.options.iter().map(option).collect();

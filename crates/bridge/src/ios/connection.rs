@@ -20,13 +20,12 @@ use crate::{
     machine,
     outbox::{Dialect, HeldBack, Out, Outbox, PAGE, Projected},
     rpc::{self, Incoming},
-    sessions::Session,
     shared::Shared,
-    store::Stored,
     transport::{Closing, Socket, websocket},
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_core::{approval::Approval, model::Activity};
+use openagents_sessions::{Session, store::Stored};
 use std::{collections::HashMap, net::IpAddr, sync::Arc};
 use tokio_util::sync::CancellationToken;
 

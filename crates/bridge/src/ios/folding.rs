@@ -1,7 +1,7 @@
 //! Makes a backlog short before it is sent: of plans the last counts, of a tool call its end.
 
-use crate::store::Stored;
 use openagents_core::update::{SessionUpdate, ToolCallStatus};
+use openagents_sessions::store::Stored;
 use std::{collections::HashSet, sync::Arc};
 
 /// Returns the updates of a page that still matter once the page is over, in their order.

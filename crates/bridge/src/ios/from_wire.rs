@@ -1,6 +1,7 @@
 //! The app's words into calls. Lenient: every generation of the app leaves something else out.
 
-use crate::{access::Scope, error::Fault, sessions::DEFAULT_MODE};
+use crate::{access::Scope, error::Fault};
+use openagents_sessions::DEFAULT_MODE;
 use serde_json::Value;
 
 /// What the app asks for.

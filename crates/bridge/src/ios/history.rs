@@ -5,10 +5,9 @@ use super::{
     projection::{Projection, View},
     to_wire,
 };
-use crate::{
-    error::Fault,
-    prune,
-    sessions::Hub,
+use crate::error::Fault;
+use openagents_sessions::{
+    Hub, prune,
     store::{Store, StoreError, Stored},
 };
 use serde_json::{Value, json};
@@ -22,7 +21,7 @@ const PAGE: usize = 256;
 
 pub(super) async fn recent_sessions(hub: &Hub) -> Result<Value, Fault> {
     let rows = hub.list(RECENT, None, None, false).await?;
-    let wire = |row: crate::store::SessionRow| json!({"session_id": row.id, "last_ts": row.last_ts, "message_count": row.last_seq});
+    let wire = |row: openagents_sessions::store::SessionRow| json!({"session_id": row.id, "last_ts": row.last_ts, "message_count": row.last_seq});
     Ok(rows.into_iter().map(|listed| wire(listed.row)).collect())
 }
 
@@ -35,7 +34,7 @@ pub(super) async fn timeline(hub: &Hub, session_id: String, limit: Option<u64>) 
     let notes: Vec<Value> =
         shown(&updates).into_iter().map(|update| to_wire::note(&session_id, update)).collect();
     let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    Ok(Value::Array(newest(notes, most, prune::IOS_ANSWER)))
+    Ok(Value::Array(newest(notes, most, crate::limits::IOS_ANSWER)))
 }
 
 fn read_end(store: &Store, session_id: &str) -> Result<Vec<Arc<Stored>>, StoreError> {

@@ -13,10 +13,10 @@ use crate::{
     inspect::Line,
     outbox::{From, Out, Outbox},
     rpc::{self, Id},
-    sessions::{Hub, Session, TurnRequest, beside},
     shared::Shared,
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};
+use openagents_sessions::{Hub, Session, SessionError, TurnRequest, run_blocking};
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 
@@ -211,11 +211,11 @@ impl Methods {
         let status = if session.is_used() { "resumed" } else { "started" };
         let hub = &self.shared.hub;
         let started = if text.is_empty() {
-            Err(Fault::invalid_params("Empty prompt"))
+            Err(SessionError::Invalid("Empty prompt".to_owned()))
         } else {
             // What was known when the session began may be something else by now.
             let admitted = match session.cwd() {
-                cwd if cwd.as_os_str().is_empty() => Err(Fault::no_workspace()),
+                cwd if cwd.as_os_str().is_empty() => Err(SessionError::NoWorkspace),
                 cwd => hub.admit(cwd).await,
             };
             let turn = |cwd: &Path| hub.prompt(session, cwd, text.into(), &self.phone.id());
@@ -227,7 +227,8 @@ impl Methods {
         };
         match started {
             Ok(()) => self.respond(id, &json!({"status": status})).await,
-            Err(fault) => {
+            Err(error) => {
+                let fault = Fault::from(error);
                 show(session, &fault).await;
                 return Err(fault);
             }
@@ -250,7 +251,7 @@ impl Methods {
     fn own_workspace(&self, goals: Vec<String>, note: Option<String>) -> TurnRequest {
         let hub = &self.shared.hub;
         let turn = TurnRequest::exploration(hub.root().to_owned(), goals, note);
-        if hub.offered().is_some() { turn } else { turn.refusal(Fault::no_workspace()) }
+        if hub.offered().is_some() { turn } else { turn.refusal(SessionError::NoWorkspace) }
     }
 
     async fn explore(&mut self, id: &Id, root: Option<&str>, goals: Vec<String>) -> Result<(), Fault> {
@@ -262,7 +263,10 @@ impl Methods {
                 Ok(admitted) => TurnRequest::exploration(admitted, goals, None),
                 // Most phones name a path that exists on another machine. Whether it exists here as well is not told.
                 Err(_) => {
-                    let note = format!("{} is not known on this computer", crate::prune::head(root, NOTE));
+                    let note = format!(
+                        "{} is not known on this computer",
+                        openagents_sessions::prune::head(root, NOTE)
+                    );
                     self.own_workspace(goals, Some(note))
                 }
             },
@@ -271,8 +275,8 @@ impl Methods {
         let started = json!({"session_id": session.id(), "plan_id": turn.plan_id(), "status": "started"});
         self.respond(id, &started).await;
         self.name(&session).await;
-        if let Err(fault) = hub.submit(&session, turn).await {
-            show(&session, &fault).await;
+        if let Err(error) = hub.submit(&session, turn).await {
+            show(&session, &error.into()).await;
         }
         Ok(())
     }
@@ -291,5 +295,5 @@ async fn show(session: &Arc<Session>, fault: &Fault) {
 
 async fn append(session: &Arc<Session>, update: SessionUpdate) {
     let session = session.clone();
-    beside(move || session.append(vec![update])).await;
+    run_blocking(move || session.append(vec![update])).await;
 }

@@ -1,7 +1,8 @@
 //! What both halves of a connection of the app know: who it is, and what it has named.
 
 use super::resume::Place;
-use crate::{inspect::Line, outbox::Follow, sessions::Session};
+use crate::{inspect::Line, outbox::Follow};
+use openagents_sessions::Session;
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},

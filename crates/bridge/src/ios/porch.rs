@@ -13,12 +13,13 @@ use crate::{
     http::Caller,
     inspect::Line,
     limits::{STRANGER_FRAME, one_address},
-    machine, prune,
+    machine,
     rpc::{self, Incoming},
     shared::Shared,
     transport::{Closing, Socket},
 };
 use futures::{SinkExt, StreamExt};
+use openagents_sessions::prune;
 use serde_json::{Value, json};
 use std::{
     net::IpAddr,

@@ -4,7 +4,7 @@
 //! plans only when a step begins or all are done, progress rarely and only where it is shown.
 
 use super::to_wire::{self, Voice};
-use crate::{outbox::HeldBack, store::Stored};
+use crate::outbox::HeldBack;
 use openagents_core::{
     approval::ApprovalState,
     update::{
@@ -12,6 +12,7 @@ use openagents_core::{
         ToolCallUpdate, UserMessage,
     },
 };
+use openagents_sessions::store::Stored;
 use serde_json::Value;
 use std::collections::HashMap;
 

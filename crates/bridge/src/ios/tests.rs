@@ -5,8 +5,9 @@ use super::{
     projection::{Projection, Shown, View},
     to_wire,
 };
-use crate::{outbox::HeldBack, prune, testing};
+use crate::outbox::HeldBack;
 use openagents_core::update::{AgentMessage, EntryStatus::*, RunState, SessionUpdate};
+use openagents_sessions::testing;
 use serde_json::{Value, json};
 
 const LIVE: View = View { modes: true, progress: true };
@@ -157,12 +158,12 @@ fn chunks_come_as_paragraphs() {
 fn a_chunk_with_several_paragraphs_covers_what_it_says() {
     let (mut projection, mut shown) = (Projection::default(), Vec::new());
     let mut push = |projection: &mut Projection, seq: u64, text: &str| {
-        let stored = crate::store::Stored {
+        let stored = openagents_sessions::store::Stored {
             seq,
             ts: 0,
             update: testing::text(text),
             bytes: 0,
-            frame: Default::default(),
+            encoded: Default::default(),
         };
         projection.push(&stored, LIVE, &|_| false, &mut shown);
     };
@@ -266,11 +267,11 @@ fn history_has_one_plan_and_no_progress() {
 #[test]
 fn a_long_history_keeps_its_newest_part() {
     let rows: Vec<Value> = (0..1000).map(|n| json!({"n": n, "text": "x".repeat(2000)})).collect();
-    let kept = history::newest(rows, usize::MAX, prune::IOS_ANSWER);
+    let kept = history::newest(rows, usize::MAX, crate::limits::IOS_ANSWER);
     assert_eq!(kept.last().unwrap()["n"], 999);
     let bytes = Value::Array(kept.clone()).to_string().len();
-    assert!((prune::IOS_ANSWER - 3000..prune::IOS_ANSWER + 2).contains(&bytes), "{bytes}");
-    assert_eq!(history::newest(kept, 3, prune::IOS_ANSWER).len(), 3);
+    assert!((crate::limits::IOS_ANSWER - 3000..crate::limits::IOS_ANSWER + 2).contains(&bytes), "{bytes}");
+    assert_eq!(history::newest(kept, 3, crate::limits::IOS_ANSWER).len(), 3);
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn outputs_fit_the_app() {
     );
     let update = &updates(&shown)[1]["tool_call_update"];
     assert!(update["output"]["matches"].as_array().unwrap().len() > 70);
-    assert!(update["output"].to_string().len() <= prune::IOS_OUTPUT);
+    assert!(update["output"].to_string().len() <= crate::limits::IOS_OUTPUT);
     assert_eq!(update["_meta"]["truncated"], true);
 }
 
@@ -356,9 +357,10 @@ fn what_is_refused() {
 /// What the app is sent of a page full of plans.
 fn plans_sent(behind: u64, resumed: bool) -> usize {
     use super::{connection::Ios, phone::Phone};
-    use crate::{inspect::Line, outbox::Dialect, sessions::Session, store};
+    use crate::{inspect::Line, outbox::Dialect};
+    use openagents_sessions::store;
     let home = tempfile::tempdir().unwrap();
-    let store = store::Store::open(home.path()).unwrap();
+    let store = crate::open_store(home.path()).unwrap();
     let new = store::NewSession { id: "s".to_owned(), cwd: "/work".into(), mode: "codex".to_owned() };
     store.create_session(new).unwrap();
     let plan = |n: usize| {
@@ -367,8 +369,7 @@ fn plans_sent(behind: u64, resumed: bool) -> usize {
     };
     let page = testing::stored((0..32).map(plan).collect());
     store.append("s", page.iter().map(|stored| stored.update.clone()).collect()).unwrap();
-    let session =
-        std::sync::Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Default::default()));
+    let session = testing::session(store, "s");
     let phone = std::sync::Arc::new(Phone::new(&Line::new("ios")));
     if resumed {
         phone.resume(&session, vec![]);
@@ -398,7 +399,7 @@ fn no_frame_can_end_the_socket() {
     );
     assert_eq!(shown.len(), 4);
     for update in updates(&shown) {
-        assert!(update.to_string().len() < prune::IOS_ANSWER, "{}", update["sessionUpdate"]);
+        assert!(update.to_string().len() < crate::limits::IOS_ANSWER, "{}", update["sessionUpdate"]);
     }
 }
 

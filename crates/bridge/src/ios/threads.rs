@@ -4,17 +4,14 @@ use super::{
     history::newest,
     to_wire::{self, Voice},
 };
-use crate::{
-    error::Fault,
-    prune,
-    sessions::{Hub, beside},
-};
+use crate::error::Fault;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
     history::{Event, EventKind, History, Provider, Query, Span, Transcript},
     update::{Cut, ToolCall, ToolCallStatus, ToolCallUpdate},
 };
+use openagents_sessions::{Hub, prune, run_blocking};
 use serde_json::{Map, Value, json};
 use std::{collections::VecDeque, ops::ControlFlow, time::Duration};
 
@@ -32,7 +29,7 @@ fn budget() -> Budget {
 pub(super) async fn list(hub: &Hub, top_k: u64) -> Result<Value, Fault> {
     let history = hub.history().clone();
     let query = Query { limit: usize::try_from(top_k).unwrap_or(usize::MAX), ..Query::default() };
-    let listing = beside(move || history.list(&query, &budget())).await.unwrap_or_default();
+    let listing = run_blocking(move || history.list(&query, &budget())).await.unwrap_or_default();
     let items: Vec<Value> = listing.rows.iter().map(summary).collect();
     Ok(json!({"items": items}))
 }
@@ -55,7 +52,7 @@ fn summary(row: &Transcript) -> Value {
 
 pub(super) async fn latest(hub: &Hub) -> Result<Value, Fault> {
     let history = hub.history().clone();
-    let found = beside(move || {
+    let found = run_blocking(move || {
         let newest = |provider| {
             let query = Query { provider: Some(provider), limit: 1, ..Query::default() };
             history.list(&query, &budget()).rows.into_iter().next()
@@ -65,7 +62,7 @@ pub(super) async fn latest(hub: &Hub) -> Result<Value, Fault> {
         Some((row.id, updates))
     });
     let (id, updates) = found.await.flatten().ok_or_else(|| Fault::not_found("No threads found"))?;
-    Ok(json!({"id": id, "updates": newest(updates, usize::MAX, prune::IOS_ANSWER)}))
+    Ok(json!({"id": id, "updates": newest(updates, usize::MAX, crate::limits::IOS_ANSWER)}))
 }
 
 fn read(history: &History, row: &Transcript) -> Vec<Value> {

@@ -1,9 +1,10 @@
 //! Our words into the app's: chunks nested twice, snake_case everywhere but in `sessionUpdate`, closed sets of words.
 
-use crate::{machine, prune};
+use crate::machine;
 use openagents_core::update::{
     Cut, EntryStatus, PlanEntry, PlanSnapshot, ToolCall, ToolCallStatus, ToolCallUpdate,
 };
+use openagents_sessions::prune;
 use serde_json::{Map, Value, json};
 
 /// Whose text it is.
@@ -46,7 +47,7 @@ pub(super) fn waiting_for_approval() -> Value {
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {
     let entries: Vec<Value> = snapshot.entries.iter().map(entry).collect();
     // A goal may be a whole prompt.
-    let (goals, _) = prune::to_fit(&json!(snapshot.goals), prune::IOS_OUTPUT);
+    let (goals, _) = prune::to_fit(&json!(snapshot.goals), crate::limits::IOS_OUTPUT);
     let meta = json!({"plan_id": snapshot.plan_id, "goals": goals});
     json!({"sessionUpdate": "plan", "plan": {"entries": entries, "_meta": meta}})
 }
@@ -65,7 +66,7 @@ fn entry(entry: &PlanEntry) -> Value {
 }
 
 pub(super) fn tool_call(call: &ToolCall) -> Value {
-    let (arguments, _) = prune::to_fit(&Value::Object(call.arguments.clone()), prune::IOS_OUTPUT);
+    let (arguments, _) = prune::to_fit(&Value::Object(call.arguments.clone()), crate::limits::IOS_OUTPUT);
     let mut wire = json!({"call_id": call.call_id, "name": call.name, "arguments": arguments});
     let mut meta = Map::new();
     if let Some(hash) = call.op_hash {
@@ -93,7 +94,7 @@ pub(super) fn tool_call_update(update: &ToolCallUpdate) -> Value {
         ToolCallStatus::Completed { output, cut } => {
             wire["status"] = "completed".into();
             // A list cannot say that it was cut; the flag beside it can.
-            let (output, pruned) = prune::to_fit(output, prune::IOS_OUTPUT);
+            let (output, pruned) = prune::to_fit(output, crate::limits::IOS_OUTPUT);
             wire["output"] = output;
             add_cut(&mut meta, *cut, pruned);
         }
@@ -131,7 +132,7 @@ pub(super) fn mode(id: &str) -> Value {
 pub(super) fn known_mode(id: &str) -> &str {
     match id {
         "codex" | "claude-code" => id,
-        _ => crate::sessions::DEFAULT_MODE,
+        _ => openagents_sessions::DEFAULT_MODE,
     }
 }
 

@@ -25,6 +25,12 @@ pub(crate) const STRANGER_FRAME: usize = 64 << 10;
 pub(crate) const IOS_FRAME: usize = 1 << 20;
 /// Frames on the ACP door.
 pub(crate) const ACP_FRAME: usize = 16 << 20;
+/// Bytes of compact JSON up to which the iOS app shows an output.
+pub(crate) const IOS_OUTPUT: usize = 16_384;
+/// Bytes of a whole answer on the iOS endpoint; the app's socket ends at 1 MiB.
+pub(crate) const IOS_ANSWER: usize = 900_000;
+/// Bytes of an output for ACP clients.
+pub(crate) const ACP_OUTPUT: usize = 256 << 10;
 /// The buffers of a socket; the library's own default is eight times that.
 pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
 /// Connections that are welcome, in all.

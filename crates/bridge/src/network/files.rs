@@ -1,7 +1,7 @@
 //! The files of the certificates: small, readable by their owner alone, written whole or not at all.
 
 use super::authority::AuthorityError;
-use crate::store::create_folder;
+use openagents_sessions::store::create_folder;
 use std::{
     ffi::OsString,
     fs::{File, OpenOptions},

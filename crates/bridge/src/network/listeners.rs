@@ -14,7 +14,8 @@ use super::{
     state::{NetworkState, OpenListener},
     switches::Switches,
 };
-use crate::{IosDoor, http::Listener, machine, sessions::beside, shared::Shared};
+use crate::{IosDoor, http::Listener, machine, shared::Shared};
+use openagents_sessions::run_blocking;
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
@@ -172,7 +173,7 @@ impl Listeners {
 
     async fn make_certificate(&mut self, names: Names, now: SystemTime) -> Result<(), AuthorityError> {
         let (home, known) = (self.network.home.clone(), self.authority.clone());
-        let made = beside(move || {
+        let made = run_blocking(move || {
             let (authority, notice) = match known {
                 Some(known) => (known, None),
                 None => {

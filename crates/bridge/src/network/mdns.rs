@@ -1,8 +1,9 @@
 //! How other devices find this computer without being told its address. Nothing secret is said: no token, no TXT.
 
 use super::{addresses::label, state::NetworkState};
-use crate::{http::Listener, sessions::beside};
+use crate::http::Listener;
 use mdns_sd::{IfKind, ServiceDaemon, ServiceInfo};
+use openagents_sessions::run_blocking;
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
@@ -37,7 +38,7 @@ fn records(state: &NetworkState) -> Vec<Record> {
         let label = label(&state.computer);
         Some(Record {
             service,
-            instance: crate::prune::head(&state.computer, INSTANCE).to_owned(),
+            instance: openagents_sessions::prune::head(&state.computer, INSTANCE).to_owned(),
             // A name of our own: the system answers for the computer's.
             host: format!("{label}{}openagents.local.", if label.is_empty() { "" } else { "-" }),
             addresses: open.iter().map(SocketAddr::ip).collect(),
@@ -91,7 +92,7 @@ impl Announcer {
     pub(super) async fn stop(&mut self) {
         self.announced.clear();
         let Some(daemon) = self.daemon.take() else { return };
-        beside(move || {
+        run_blocking(move || {
             if let Ok(ended) = daemon.shutdown() {
                 // It ends by itself a little later.
                 let _ = ended.recv_timeout(GOOD_BYE);
@@ -178,7 +179,7 @@ mod tests {
         let events = browser.browse(APP).unwrap();
         let until = move |wanted: fn(&ServiceEvent, &str) -> bool, name: String| {
             let events = events.clone();
-            beside(move || {
+            run_blocking(move || {
                 loop {
                     let event = events.recv_timeout(Duration::from_secs(60)).expect("heard in time");
                     if wanted(&event, &name) {

@@ -20,9 +20,10 @@ pub(crate) use listeners::Listeners;
 pub(crate) use profile::{CERTIFICATE, CERTIFICATE_TYPE, PROFILE, PROFILE_TYPE};
 pub use state::{NetworkState, OpenListener};
 
-use crate::{BridgeError, IosDoor, NetworkConfig, error::Fault, machine, sessions::beside};
+use crate::{BridgeError, IosDoor, NetworkConfig, error::Fault, machine};
 use authority::Authority;
 use openagents_core::model::SettingsStore;
+use openagents_sessions::run_blocking;
 use rustls::ServerConfig;
 use std::{
     collections::BTreeSet,
@@ -131,7 +132,7 @@ impl Network {
     pub(crate) async fn switch(&self, switch: Switch) -> Result<(), Fault> {
         let switches = self.switches.borrow().changed(switch).map_err(Fault::busy)?;
         let (store, written) = (self.store.clone(), switches.clone());
-        let written = beside(move || written.write(&*store)).await;
+        let written = run_blocking(move || written.write(&*store)).await;
         written.unwrap_or_else(|| Err("interrupted".to_owned())).map_err(Fault::internal)?;
         let change = switches.change;
         let before = self.switches.send_replace(switches.clone());

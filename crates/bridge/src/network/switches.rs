@@ -134,7 +134,7 @@ fn private_names(names: Vec<String>) -> Result<BTreeSet<String>, String> {
     let read = |name: String| {
         let known = addresses::host_name(&name)
             .filter(|name| name.contains('.') && !name.ends_with(addresses::LOCAL));
-        let short = crate::prune::head(&name, 100);
+        let short = openagents_sessions::prune::head(&name, 100);
         known.ok_or_else(|| {
             format!("{short} is no name in a private network; one looks like mac.tail1234.ts.net.")
         })

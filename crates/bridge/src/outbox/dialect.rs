@@ -1,11 +1,8 @@
 //! What a door makes of what happens in a session.
 
-use crate::{
-    access::Scope,
-    sessions::{Folded, ListNews, Session, Waits},
-    store::Stored,
-};
+use crate::access::Scope;
 use openagents_core::{approval::Approval, model::Activity};
+use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 

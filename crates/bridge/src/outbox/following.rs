@@ -1,11 +1,8 @@
 //! Reads on in the sessions that a connection follows.
 
 use super::{Dialect, End, Projected, Pump, Waiting};
-use crate::{
-    sessions::{Folding, ListNews, Session, StoredLog, beside},
-    store::StoreError,
-    transport::Closing,
-};
+use crate::transport::Closing;
+use openagents_sessions::{Folding, ListNews, Session, StoredLog, run_blocking, store::StoreError};
 use std::sync::Arc;
 
 /// Updates that are read at a time.
@@ -202,8 +199,9 @@ impl<D: Dialect> Pump<D> {
     ) -> Result<bool, End> {
         let Some(follow) = self.follows.get(index) else { return Ok(false) };
         let (session, until) = (follow.session.clone(), follow.read);
-        let read = move || (folding.next(), folding);
-        let (page, folding) = beside(read).await.ok_or_else(|| Some(unreadable(&StoreError::Closed)))?;
+        let read = move || (folding.next_page(), folding);
+        let (page, folding) =
+            run_blocking(read).await.ok_or_else(|| Some(unreadable(&StoreError::Closed)))?;
         let page = match page {
             Ok(page) => page,
             Err(error) => return self.give_up(index, &error).await,
@@ -251,5 +249,5 @@ impl<D: Dialect> Pump<D> {
 }
 
 fn unreadable(error: &StoreError) -> Closing {
-    Closing { code: 1011, reason: crate::prune::head(&error.to_string(), 120).to_owned() }
+    Closing { code: 1011, reason: openagents_sessions::prune::head(&error.to_string(), 120).to_owned() }
 }

@@ -19,10 +19,10 @@ use crate::{
     feed::{Feed, Watch},
     inspect::{Inspector, Line},
     rpc,
-    sessions::{ListWatch, Session, Wake},
     transport::{Closing, Socket},
 };
 use futures::stream::SplitSink;
+use openagents_sessions::{ListWatch, Session, Wake};
 use orders::Order;
 use serde_json::Value;
 use std::{

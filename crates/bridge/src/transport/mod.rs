@@ -135,8 +135,10 @@ impl Closing {
     }
 
     pub(crate) fn removed() -> Self {
-        let reason =
-            format!("This device was removed on {}.", crate::prune::head(crate::machine::name(), 64));
+        let reason = format!(
+            "This device was removed on {}.",
+            openagents_sessions::prune::head(crate::machine::name(), 64)
+        );
         Self { code: 4403, reason }
     }
 

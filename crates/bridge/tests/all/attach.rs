@@ -1,8 +1,8 @@
 //! A real bridge: clients that come back, clients that come late, and what they hear of other sessions.
 
 use crate::support::{self, Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
-use openagents_bridge::store::{NewSession, Store};
 use openagents_core::update::RunState;
+use openagents_sessions::store::NewSession;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -205,7 +205,7 @@ async fn who_watches_the_list_hears_of_what_others_do() {
     // Another process, with the same data folder.
     let home = house.home.path().to_owned();
     let elsewhere = move || {
-        let store = Store::open(&home).unwrap();
+        let store = openagents_bridge::open_store(&home).unwrap();
         let new =
             NewSession { id: "theirs".to_owned(), cwd: "/work".into(), mode: "default_mode".to_owned() };
         store.create_session(new).unwrap();

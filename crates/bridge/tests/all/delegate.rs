@@ -5,7 +5,6 @@ use crate::support::{
     agents::{self, ScriptedAgent, Session, approval, asked, asks_to_edit, ours, ours_client},
     prompt,
 };
-use openagents_bridge::store::Store;
 use openagents_core::{
     CancellationToken,
     agent::*,
@@ -590,7 +589,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
     let support::House { home, bridge, .. } = house;
     bridge.shutdown().await;
 
-    let store = Store::open(home.path()).unwrap();
+    let store = openagents_bridge::open_store(home.path()).unwrap();
     let mut children = 0;
     for parent in &parents {
         let log = store.updates_after(parent.as_str().unwrap(), 0, 1 << 20).unwrap();

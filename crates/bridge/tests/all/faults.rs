@@ -2,7 +2,7 @@
 //! on when it can.
 
 use crate::support::{self, Client, House, agents, echo, prompt, seq, shown, text};
-use openagents_bridge::store::{DATABASE_FILE, NewSession, Store};
+use openagents_sessions::store::{DATABASE_FILE, NewSession};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -116,7 +116,7 @@ async fn a_session_that_cannot_be_read_does_not_take_the_others_along() {
     let house = House::new(echo).await;
     let home = house.home.path().to_owned();
     let damage = move || {
-        let store = Store::open(&home).unwrap();
+        let store = openagents_bridge::open_store(&home).unwrap();
         let new = NewSession { id: "bad".to_owned(), cwd: "/demo".into(), mode: "default_mode".to_owned() };
         store.create_session(new).unwrap();
         store.append("bad", vec![text("one"), text("two"), text("three")]).unwrap();

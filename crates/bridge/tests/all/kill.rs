@@ -1,8 +1,8 @@
 //! What was told is on disk: a process is killed in the middle of writing, and its log read again.
 
 use crate::support;
-use openagents_bridge::store::{NewSession, Store};
 use openagents_core::update::{AgentMessage, SessionUpdate, Title};
+use openagents_sessions::store::NewSession;
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -19,7 +19,7 @@ const HALFWAY: &str = "OPENAGENTS_TEST_KILL_HALFWAY";
 #[test]
 fn the_process_that_is_killed() {
     let Some(home) = std::env::var_os(HOME) else { return };
-    let store = Store::open(Path::new(&home)).unwrap();
+    let store = openagents_bridge::open_store(Path::new(&home)).unwrap();
     store
         .create_session(NewSession { id: SESSION.into(), cwd: "/work".into(), mode: "default_mode".into() })
         .unwrap();
@@ -70,7 +70,7 @@ fn killed_and_opened_again() {
             }
         }
         child.wait().unwrap();
-        let store = Store::open(home.path()).unwrap();
+        let store = openagents_bridge::open_store(home.path()).unwrap();
         assert!(store.notices().is_empty());
         let numbers: Vec<u64> =
             store.updates_after(SESSION, 0, 1 << 30).unwrap().iter().map(|stored| stored.seq).collect();

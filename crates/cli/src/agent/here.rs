@@ -22,10 +22,10 @@ use std::{
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-/// The mode of a session in which nobody was chosen.
+/// The mode of a session without a chosen agent.
 const DEFAULT_MODE: &str = "default_mode";
 
-/// Characters of a title made from a prompt.
+/// Longest title made from a prompt, in characters.
 const TITLE: usize = 60;
 
 pub(super) fn start(home: PathBuf, asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) {
@@ -53,11 +53,11 @@ fn run(
         });
     };
     let Asked { prompt, root, is_question, choice, temperature, max_tokens } = asked;
-    // A model that was named for one prompt is not a mode.
+    // A model named for one prompt is not a mode.
     let mode = if is_question || matches!(choice, Choice::OpenAi(_)) { DEFAULT_MODE } else { LOCAL_MODEL };
     let record = Record::open(home, session_id.to_owned(), (&root, mode), &tell, cancel);
     let (index, settings): (Arc<dyn TranscriptIndex>, Arc<dyn SettingsStore>) = match &record.store {
-        Some(store) => (store.transcript_index(), Arc::new(store.clone())),
+        Some(store) => (store.transcript_index(), Arc::new(openagents_bridge::Settings(store.clone()))),
         None => (Arc::new(MemoryIndex::default()), Arc::new(local::Unkept)),
     };
     let model = match Model::start(choice, settings) {
@@ -121,7 +121,7 @@ fn failed(emit: &dyn Fn(AgentEvent), error: &dyn std::fmt::Display) -> PromptOut
     PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
 }
 
-/// Who answers, for as long as the turn takes.
+/// The model of one turn.
 enum Model {
     Local(Arc<openagents_llama::Local>),
     OpenAi(Arc<OpenAi>),
@@ -143,7 +143,7 @@ impl Model {
         }
     }
 
-    /// What a person chose for the local model is about that one.
+    /// The settings apply only to the local model.
     fn settings(&self) -> ModelSettings {
         match self {
             Self::Local(models) => models.snapshot().settings,

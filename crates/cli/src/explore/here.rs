@@ -40,9 +40,9 @@ fn run(home: &std::path::Path, asked: Asked, cancel: &CancellationToken, news: &
         None => Arc::new(MemoryIndex::default()),
     };
     let mut explorer = Explorer::heuristic(Arc::new(History::new(HistoryRoots::from_env(), index)));
-    // `auto` asks a model that is in memory already, and none is in that of a process that has just begun.
+    // `auto` uses a model only if it is in memory, which is never the case in a new process.
     let models = (planner == PlannerChoice::Model).then(|| match &record.store {
-        Some(store) => local::start(Arc::new(store.clone()), None),
+        Some(store) => local::start(Arc::new(openagents_bridge::Settings(store.clone())), None),
         None => local::start(Arc::new(local::Unkept), None),
     });
     match &models {

@@ -1,0 +1,109 @@
+//! What was done from afar, and what was decided about it: the newest of it.
+
+use openagents_sessions::store::{Store, StoreError};
+use rusqlite::{Transaction, params};
+
+/// Rows that are kept: of what was decided about devices, apps and the network, and of everything else. So nobody who
+/// calls much washes away how it came in.
+const KEPT: i64 = 10_000;
+/// Rows that may be too many until the oldest are taken out.
+const SLACK: i64 = 100;
+
+/// What was decided.
+const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
+    OR action LIKE 'network.%')";
+
+/// Something that was done, and by whom. Never holds a token, a code, or the text of a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Deed {
+    /// `None` when no paired device did it.
+    pub(crate) device: Option<String>,
+    /// The name of whoever did it, as it was then.
+    pub(crate) name: String,
+    pub(crate) address: String,
+    /// A method, or a word such as `pair.allowed`.
+    pub(crate) action: String,
+    /// A session, a title, a scope.
+    pub(crate) detail: String,
+}
+
+/// A deed with its number and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AuditRow {
+    pub(crate) id: i64,
+    /// Milliseconds since the epoch.
+    pub(crate) ts: i64,
+    pub(crate) deed: Deed,
+}
+
+/// Keeps a deed. Blocks.
+pub(crate) fn record(store: &Store, deed: Deed) -> Result<(), StoreError> {
+    store.write(move |transaction, now| {
+        transaction
+            .prepare_cached(
+                "INSERT INTO audit (ts, device_id, name, address, action, detail)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![now, deed.device, deed.name, deed.address, deed.action, deed.detail])?;
+        if transaction.last_insert_rowid() % SLACK == 0 {
+            prune(transaction, KEPT)?;
+        }
+        Ok(())
+    })
+}
+
+/// Returns at most `limit` deeds that came before number `before`, newest first. Blocks.
+pub(crate) fn newest(store: &Store, limit: usize, before: Option<i64>) -> Result<Vec<AuditRow>, StoreError> {
+    store.read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT id, ts, device_id, name, address, action, detail FROM audit WHERE id < ?1
+             ORDER BY id DESC LIMIT ?2",
+        )?;
+        let rows = statement.query_map(params![before.unwrap_or(i64::MAX), limit], |row| {
+            let (device, name, address) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            let deed = Deed { device, name, address, action: row.get(5)?, detail: row.get(6)? };
+            Ok(AuditRow { id: row.get(0)?, ts: row.get(1)?, deed })
+        })?;
+        rows.collect()
+    })
+}
+
+fn prune(transaction: &Transaction<'_>, kept: i64) -> rusqlite::Result<()> {
+    for of in [DECIDED.to_owned(), format!("NOT {DECIDED}")] {
+        let newest = format!("SELECT id FROM audit WHERE {of} ORDER BY id DESC LIMIT 1 OFFSET ?1");
+        let delete = format!("DELETE FROM audit WHERE {of} AND id <= ({newest})");
+        transaction.prepare_cached(&delete)?.execute([kept])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::open_store;
+
+    /// A device that called much made everybody forget how it came in.
+    #[test]
+    fn calls_do_not_wash_away_what_was_decided() {
+        let home = tempfile::tempdir().unwrap();
+        let store = open_store(home.path()).unwrap();
+        let record = |action: &str| {
+            record(&store, Deed { action: action.to_owned(), ..Deed::default() }).unwrap();
+        };
+        record("pair.allowed");
+        record("device.renamed");
+        for _ in 0..5 {
+            record("session/prompt");
+        }
+        record("app.allowed");
+        store.write(|transaction, _| prune(transaction, 2)).unwrap();
+        let shown =
+            |rows: Vec<AuditRow>| rows.into_iter().map(|row| (row.id, row.deed.action)).collect::<Vec<_>>();
+        let row = |id, action: &str| (id, action.to_owned());
+        let kept = [row(8, "app.allowed"), row(7, "session/prompt"), row(6, "session/prompt")];
+        let all = shown(newest(&store, 10, None).unwrap());
+        assert_eq!(all, [&kept[..], &[row(2, "device.renamed")]].concat());
+        assert_eq!(shown(newest(&store, 2, Some(8)).unwrap()), kept[1..]);
+        assert!(newest(&store, 1, None).unwrap()[0].ts > 0);
+    }
+}

@@ -1,0 +1,177 @@
+//! People's answers to what agents ask, whichever client they come from.
+
+use super::{
+    card,
+    delegating::DEPTH,
+    hub::Hub,
+    mirror::Mirror,
+    run_blocking,
+    session::Session,
+    turn::{By, Said, Ticket, TurnRequest},
+};
+use crate::{
+    error::SessionError,
+    store::{ApprovalChange, Asked, Decided, StoreError},
+};
+use openagents_core::approval::Approval;
+use std::sync::Arc;
+
+impl Hub {
+    /// Takes a person's answer to an approval of a session, or of a delegate below it. Returns how the approval stands
+    /// then: of two answers the first counts. An agent that was gone goes on, to ask again and hear it.
+    pub async fn answer(
+        self: &Arc<Self>,
+        session_id: &str,
+        approval_id: &str,
+        option_id: &str,
+        (by, connection): (&str, &str),
+    ) -> Result<Approval, SessionError> {
+        let (asked, session) = self.asked(session_id, approval_id).await?;
+        if asked.approval.options.iter().all(|option| option.id != option_id) {
+            let known: Vec<_> = asked.approval.options.iter().map(|option| option.id.as_str()).collect();
+            let wanted = crate::prune::head(option_id, 100);
+            let message = format!("There is no option {wanted}; there are {}.", known.join(", "));
+            return Err(SessionError::invalid(message));
+        }
+        let (id, option_id, by) = (approval_id.to_owned(), option_id.to_owned(), by.to_owned());
+        let decided = self.decide(&session, ApprovalChange::Answer { id, option_id, by }).await?;
+        let is_unheard = decided.changed && decided.approval.as_ref().is_some_and(|known| known.unheard);
+        if is_unheard && let Err(fault) = self.go_on(&asked, &session, connection).await {
+            // The answer is kept, and so is the way to resume by hand.
+            tracing::warn!(%fault, "an agent does not go on yet");
+        }
+        Ok(decided.approval.unwrap_or(asked.approval))
+    }
+
+    /// Lets the agent go on whose question was withdrawn: it may ask again.
+    pub async fn resume(
+        self: &Arc<Self>,
+        session_id: &str,
+        approval_id: &str,
+        connection: &str,
+    ) -> Result<(), SessionError> {
+        let (asked, session) = self.asked(session_id, approval_id).await?;
+        self.go_on(&asked, &session, connection).await
+    }
+
+    async fn go_on(
+        self: &Arc<Self>,
+        asked: &Asked,
+        session: &Arc<Session>,
+        connection: &str,
+    ) -> Result<(), SessionError> {
+        if session.head().running {
+            return Err(SessionError::busy("The agent is at work already; resume when it is done."));
+        }
+        let decided = self.decide(session, ApprovalChange::Resume { id: asked.approval.id.clone() }).await?;
+        if !decided.changed {
+            return Err(SessionError::invalid("Nobody has to be told to go on: there is nothing to resume."));
+        }
+        let shown = self.show_above(session).await?;
+        let turn = match card::prompt(asked) {
+            // The same prompt asks again, and hears what was answered.
+            Some(prompt) => {
+                let by = By { shows_cards: true, ..By::from(connection) };
+                self.prompt(session, session.cwd(), prompt, by)
+            }
+            None => {
+                let said = Said::from("Continue.".to_owned());
+                let turn = TurnRequest::prompt(session.cwd(), said.clone(), &connection.into());
+                turn.answered_by(&asked.agent_id, session.cwd(), said)
+            }
+        };
+        match self.submit(session, turn).await {
+            Ok(ticket) => {
+                tokio::spawn(hide_at_end(self.clone(), shown, Some(ticket)));
+                Ok(())
+            }
+            Err(fault) => {
+                self.decide(session, ApprovalChange::NotResumed { id: asked.approval.id.clone() }).await?;
+                hide_at_end(self.clone(), shown, None).await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Shows a delegate in the sessions above it again, though their calls are over: people wait for it there. Returns the
+    /// sessions that were not shown before, from the delegate up.
+    async fn show_above(&self, session: &Arc<Session>) -> Result<Vec<Arc<Session>>, SessionError> {
+        let (mut shown, mut below) = (Vec::new(), session.clone());
+        while let Some(link) = below.parent().cloned() {
+            let Some(above) = self.find(&link.session_id).await? else { break };
+            let (showing, mirror) =
+                (below.clone(), Mirror::new(above.clone(), &link.call_id, below.id().clone()));
+            if run_blocking(move || showing.show_in(mirror)).await == Some(true) {
+                shown.push(below);
+            }
+            below = above;
+        }
+        Ok(shown)
+    }
+
+    /// Changes an approval, and tells the sessions above whose delegation is over: nobody else does.
+    async fn decide(&self, session: &Arc<Session>, change: ApprovalChange) -> Result<Decided, SessionError> {
+        let deciding = session.clone();
+        let decided =
+            run_blocking(move || deciding.decide(change)).await.unwrap_or(Err(StoreError::Closed))?;
+        let (mut news, mut below) = (decided.update().into_iter().collect::<Vec<_>>(), session.clone());
+        while !news.is_empty()
+            && let Some(link) = below.parent().cloned()
+            && let Some(above) = self.find(&link.session_id).await?
+        {
+            let mut mirror = Mirror::new(above.clone(), &link.call_id, below.id().clone());
+            let told = run_blocking(move || {
+                // It tells by itself, and so do those above.
+                if below.is_shown_elsewhere() {
+                    return Vec::new();
+                }
+                let copy = mirror.copy(&news);
+                mirror.show(copy.clone());
+                copy
+            });
+            (news, below) = (told.await.unwrap_or_default(), above);
+        }
+        Ok(decided)
+    }
+
+    /// Finds an approval and the session in which it was asked: the one that is named, or that of a delegate below it.
+    async fn asked(
+        &self,
+        session_id: &str,
+        approval_id: &str,
+    ) -> Result<(Asked, Arc<Session>), SessionError> {
+        let unknown = || {
+            let id = crate::prune::head(approval_id, 100);
+            SessionError::not_found(format!("There is no approval {id} in this session."))
+        };
+        let find = |id: String| self.read(move |store| store.approval(&id));
+        let asked = find(approval_id.to_owned()).await?.ok_or_else(unknown)?;
+        let session = self.find(&asked.session_id).await?.ok_or_else(unknown)?;
+        let (mut at, mut parent) = (asked.session_id.clone(), session.parent().cloned());
+        for _ in 0..DEPTH {
+            let Some(above) = parent.filter(|_| at != session_id) else { break };
+            let id = above.session_id.clone();
+            parent = self.read(move |store| store.session(&id)).await?.and_then(|row| row.parent);
+            at = above.session_id;
+        }
+        if at != session_id {
+            return Err(unknown());
+        }
+        // To find the session may have withdrawn it.
+        Ok((find(approval_id.to_owned()).await?.ok_or_else(unknown)?, session))
+    }
+}
+
+/// Ends what [`Hub::show_above`] began, when the turn is over.
+async fn hide_at_end(hub: Arc<Hub>, shown: Vec<Arc<Session>>, ticket: Option<Ticket>) {
+    if let Some(ticket) = ticket {
+        // A turn that broke is over as well.
+        let _ = ticket.await;
+    }
+    let hide = move || {
+        for session in shown {
+            session.show_here_only("the turn ended before this did", &hub.given_up());
+        }
+    };
+    run_blocking(hide).await;
+}

@@ -1,0 +1,231 @@
+//! What an agent asks a person for, from the question to the first answer.
+
+use super::session::Session;
+use crate::{
+    prune,
+    store::{ApprovalChange, Decided, StoreError, now_ms},
+};
+use openagents_core::{
+    CancellationToken,
+    approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState},
+};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::{
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::Duration,
+};
+use uuid::Uuid;
+
+/// How soon a cancel is noticed while an answer is waited for.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// Bytes of raw input that are kept: they are stored with every state, and sent to every client.
+const RAW_INPUT: usize = 256 << 10;
+
+/// A question as it is put to people.
+pub(super) struct Question {
+    approval: Approval,
+    agent_id: String,
+}
+
+impl Question {
+    pub(super) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
+        let hash = hash(&request);
+        let ApprovalRequest { call_id, agent, title, raw_input, command, options } = request;
+        let (raw_input, raw_input_cut) = match raw_input {
+            Some(input) if prune::size(&input) > RAW_INPUT => {
+                let (input, cut) = prune::to_fit(&input, RAW_INPUT);
+                (Some(input), cut)
+            }
+            input => (input, false),
+        };
+        let approval = Approval {
+            id: Uuid::new_v4().to_string(),
+            call_id,
+            agent,
+            title,
+            raw_input,
+            hash,
+            command,
+            options,
+            state: ApprovalState::Pending,
+            asked_at: now_ms(),
+            raw_input_cut,
+            unheard: false,
+            resumed: false,
+        };
+        Self { approval, agent_id: agent_id.to_owned() }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.approval.id
+    }
+
+    pub(super) fn call_id(&self) -> &str {
+        &self.approval.call_id
+    }
+
+    pub(super) fn title(&self) -> &str {
+        &self.approval.title
+    }
+
+    pub(super) fn raw_input(&self) -> Option<&Value> {
+        self.approval.raw_input.as_ref()
+    }
+
+    /// Stores and shows the question. It is open from here on, and [`Asked::wait`] closes it.
+    pub(super) fn ask(self, session: &Arc<Session>) -> Asked {
+        let id = self.approval.id.clone();
+        let answer = session.wait_for(&id);
+        let stored = session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
+        Asked { session: session.clone(), id, answer, stored }
+    }
+}
+
+/// A question that people were asked.
+pub(super) struct Asked {
+    session: Arc<Session>,
+    id: String,
+    answer: Receiver<String>,
+    stored: Result<Decided, StoreError>,
+}
+
+impl Asked {
+    /// Waits for the first answer. `given_up` tells how the approval stands when nobody waits any more.
+    pub(super) fn wait(
+        self,
+        cancels: &[&CancellationToken],
+        given_up: impl Fn() -> ApprovalState,
+    ) -> ApprovalOutcome {
+        let Self { session, id, answer, stored } = self;
+        let outcome = match stored {
+            Ok(Decided { approval: Some(approval), .. }) => match approval.state {
+                // It was given before: the same question was asked by a process that is gone.
+                ApprovalState::Answered { option_id, .. } => Ok(option_id),
+                _ => loop {
+                    match answer.recv_timeout(LOOK) {
+                        Ok(option_id) => break Ok(option_id),
+                        Err(RecvTimeoutError::Timeout)
+                            if !cancels.iter().any(|cancel| cancel.is_cancelled()) => {}
+                        Err(_) => break give_up(&session, &id, given_up()),
+                    }
+                },
+            },
+            Ok(Decided { approval: None, .. }) => Err(Ok(())),
+            Err(error) => Err(Err(error)),
+        };
+        session.wait_no_longer(&id);
+        match outcome {
+            Ok(option_id) => ApprovalOutcome::Selected { option_id },
+            Err(Ok(())) => ApprovalOutcome::Cancelled,
+            Err(Err(error)) => {
+                tracing::error!(%error, "an approval could not be stored");
+                ApprovalOutcome::Cancelled
+            }
+        }
+    }
+}
+
+/// Waits no longer. An answer that came first counts all the same: everybody has been shown it.
+fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<String, Result<(), StoreError>> {
+    let decided = session.decide(ApprovalChange::End { id: id.to_owned(), state }).map_err(Err)?;
+    match decided.approval.map(|approval| approval.state) {
+        Some(ApprovalState::Answered { option_id, .. }) => Ok(option_id),
+        _ => Err(Ok(())),
+    }
+}
+
+/// Returns the same for the same question, whatever order an agent writes its members in.
+fn hash(request: &ApprovalRequest) -> String {
+    let question = json!({
+        "agent": request.agent,
+        "title": request.title,
+        "rawInput": request.raw_input,
+        "command": request.command,
+    });
+    let digest = Sha256::digest(sorted(question).to_string());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.into_iter().collect();
+            members.sort_by(|one, other| one.0.cmp(&other.0));
+            Value::Object(members.into_iter().map(|(name, value)| (name, sorted(value))).collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{NewSession, Store};
+
+    fn asks(raw_input: Value) -> ApprovalRequest {
+        ApprovalRequest {
+            call_id: "c".to_owned(),
+            agent: "Codex".to_owned(),
+            title: "Edit a.rs".to_owned(),
+            raw_input: Some(raw_input),
+            command: None,
+            options: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_same_question_has_the_same_hash() {
+        let one = hash(&asks(json!({"a": 1, "b": [{"x": 1, "y": 2}]})));
+        let two = hash(&asks(json!({"b": [{"y": 2, "x": 1}], "a": 1})));
+        assert_eq!(one, two);
+        assert_eq!(one.len(), 64);
+        let other_call = ApprovalRequest { call_id: "d".to_owned(), ..asks(json!({"a": 1})) };
+        assert_eq!(hash(&other_call), hash(&asks(json!({"a": 1}))));
+        for different in [
+            asks(json!({"a": 2})),
+            asks(json!(["a", 1])),
+            ApprovalRequest { raw_input: None, ..asks(Value::Null) },
+            ApprovalRequest { title: "Edit b.rs".to_owned(), ..asks(json!({"a": 1})) },
+            ApprovalRequest { agent: "Claude".to_owned(), ..asks(json!({"a": 1})) },
+        ] {
+            assert_ne!(hash(&different), hash(&asks(json!({"a": 1}))), "{different:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_at_the_last_moment_is_heard() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path(), &[]).unwrap();
+        let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
+        store.create_session(new).unwrap();
+        let session = Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Arc::default()));
+        let ask = || {
+            let approval = Question::new(asks(json!({"a": 1})), "codex").approval;
+            let id = approval.id.clone();
+            session.decide(ApprovalChange::Ask { approval, agent_id: "codex".to_owned() }).unwrap();
+            id
+        };
+        let given_up = |id: &str| give_up(&session, id, ApprovalState::Expired);
+        let id = ask();
+        let (option_id, by) = ("allow".to_owned(), "Phone".to_owned());
+        session.decide(ApprovalChange::Answer { id: id.clone(), option_id, by }).unwrap();
+        assert_eq!(given_up(&id), Ok("allow".to_owned()));
+        assert_eq!(given_up(&ask()), Err(Ok(())));
+    }
+
+    #[test]
+    fn raw_input_without_end_is_cut_and_its_hash_is_that_of_the_whole() {
+        let long = |end: &str| json!({"content": "x".repeat(RAW_INPUT) + end});
+        let question = |input| Question::new(asks(input), "codex").approval;
+        let (one, two) = (question(long("1")), question(long("2")));
+        assert!(one.raw_input_cut && one.hash != two.hash);
+        assert!(prune::size(one.raw_input.as_ref().unwrap()) <= RAW_INPUT);
+        assert!(!question(json!({"a": 1})).raw_input_cut);
+    }
+}

@@ -1,0 +1,338 @@
+//! A task is handed to another agent, which works in a session of its own; what it does is shown here as well.
+
+use super::{
+    answering, card,
+    hub::{DELEGATES, Hub},
+    mirror::Mirror,
+    running::{Runner, refusal},
+    session::Session,
+    turn::{Delegation, Prompt, TurnEnd, TurnRequest},
+    unfinished::word,
+};
+use crate::{error::SessionError, store::Parent};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentProvider, CANCELLED, SessionContext, SessionTool},
+    delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
+    route::{Candidate, Situation},
+    update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+    workspace::Workspace,
+};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+use tokio::{runtime::Handle, time::Instant};
+
+/// A session's delegate may delegate, and that one may not.
+pub(super) const DEPTH: usize = 2;
+
+/// How long a cancelled delegate has for its last words; the row closes with or without them.
+const LAST_WORDS: Duration = Duration::from_millis(70);
+
+/// How long a summary may take.
+const SUMMARY: Duration = Duration::from_secs(60);
+
+/// What a delegate is asked when its work is over.
+const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed and where, and what is left to do. \
+                         Do not change anything any more.";
+
+/// Sets agents to work for one session.
+#[derive(Debug)]
+struct SessionDelegator {
+    hub: Arc<Hub>,
+    session: Arc<Session>,
+    runtime: Handle,
+}
+
+/// Returns the tools that delegate. Called on the thread of a turn.
+pub(super) fn tools(hub: &Arc<Hub>, session: &Arc<Session>) -> [Arc<dyn SessionTool>; 2] {
+    let delegator = delegator(hub, session);
+    [Arc::new(Delegate::new(delegator.clone())), Arc::new(Delegate::to_codex(delegator))]
+}
+
+fn delegator(hub: &Arc<Hub>, session: &Arc<Session>) -> Arc<dyn Delegator> {
+    let runtime = Handle::current();
+    Arc::new(SessionDelegator { hub: hub.clone(), session: session.clone(), runtime })
+}
+
+/// Runs a turn that consists of one call of `delegate.run`. Its last word is what the delegate had to say.
+pub(super) fn call(
+    hub: &Arc<Hub>,
+    delegation: &Delegation,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
+) -> RunState {
+    let emit = |event| answering::show(session, event);
+    let workspace = match Workspace::open(&delegation.root) {
+        Ok(workspace) => workspace,
+        Err(error) => {
+            session.append(vec![refusal(&SessionError::invalid(error.to_string()))]);
+            return RunState::Failed;
+        }
+    };
+    let context = SessionContext {
+        workspace: &workspace,
+        call_id: &delegation.call_id,
+        prompt: &delegation.text,
+        caller: None,
+        cancel,
+        emit: &emit,
+    };
+    let called = Delegate::new(delegator(hub, session)).call(&context, delegation.arguments.clone());
+    let (state, last) = match called {
+        _ if cancel.is_cancelled() => (RunState::Cancelled, CANCELLED.to_owned()),
+        Ok(report) => {
+            let report: Value = serde_json::from_str(&report).unwrap_or_default();
+            let notes = report["notes"].as_str().unwrap_or_default();
+            match report["ok"].as_bool() {
+                Some(true) => (RunState::Complete, notes.to_owned()),
+                _ => (RunState::Failed, format!("❌ {notes}")),
+            }
+        }
+        Err(error) => (RunState::Failed, format!("❌ {error}")),
+    };
+    session.append(vec![word(&last)]);
+    state
+}
+
+impl Runner {
+    fn agent(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
+        self.agents.as_ref().and_then(|agents| agents.provider(id))
+    }
+}
+
+impl Delegator for SessionDelegator {
+    fn situation(&self) -> Situation {
+        self.hub.situation(&self.session)
+    }
+
+    fn ask(
+        &self,
+        brief: &str,
+        offered: &[Candidate],
+        call_id: &str,
+        cancel: &CancellationToken,
+    ) -> Option<String> {
+        let question = (json!({"brief": brief}), &*self.session.mode());
+        let chosen = card::ask(&self.hub, &self.session, call_id, question, offered, cancel);
+        chosen.map(|agent| agent.id)
+    }
+
+    fn run(&self, order: &DelegateOrder, call_id: &str, cancel: &CancellationToken) -> DelegateReport {
+        let report = |ok, session: Option<&Arc<Session>>, notes: String| DelegateReport {
+            ok,
+            provider: order.provider.clone(),
+            dispatched: session.is_some(),
+            session_id: session.map(|session| session.id().to_string()),
+            tool_call_id: call_id.to_owned(),
+            notes,
+        };
+        let Some(_place) = self.hub.place_for_a_delegate() else {
+            let notes = format!("{DELEGATES} delegates are at work already; wait for one or stop one");
+            return report(false, None, notes);
+        };
+        let child = match self.open(order, call_id) {
+            Ok(child) => child,
+            Err(fault) => return report(false, None, fault.to_string()),
+        };
+        let work = Delegated { delegator: self, order, call_id, child: &child, cancel };
+        let (state, mut notes) = work.run();
+        if state != RunState::Complete {
+            // What a failed turn says last begins with the sign; whoever shows the notes sets their own.
+            notes = notes.trim_start_matches(['❌', ' ']).to_owned();
+        }
+        report(state == RunState::Complete, Some(&child), notes)
+    }
+}
+
+impl SessionDelegator {
+    /// Creates the delegate's session, if there may be one more.
+    fn open(&self, order: &DelegateOrder, call_id: &str) -> Result<Arc<Session>, SessionError> {
+        let mut depth = 0;
+        let mut parent = self.session.parent().cloned();
+        while let Some(above) = parent.filter(|_| depth < DEPTH) {
+            depth += 1;
+            parent = self.hub.store().session(&above.session_id)?.and_then(|row| row.parent);
+        }
+        if depth >= DEPTH {
+            let message = format!("delegates are {DEPTH} deep already; this one has to do the task itself");
+            return Err(SessionError::busy(message));
+        }
+        let link = Parent { session_id: self.session.id().to_string(), call_id: call_id.to_owned() };
+        let policy = self.session.policy();
+        let limits = order.limits.clone();
+        let child = self.hub.create_child(&order.root, &order.provider, link, policy, limits);
+        let child = self.runtime.block_on(child)?;
+        child.show_in(Mirror::new(self.session.clone(), call_id, child.id().clone()));
+        Ok(child)
+    }
+}
+
+/// One delegate at work.
+struct Delegated<'a> {
+    delegator: &'a SessionDelegator,
+    order: &'a DelegateOrder,
+    call_id: &'a str,
+    child: &'a Arc<Session>,
+    cancel: &'a CancellationToken,
+}
+
+/// Whatever happens to the one who waits: nobody works on unseen.
+impl Drop for Delegated<'_> {
+    fn drop(&mut self) {
+        self.child.cancel();
+        let reason = if self.cancel.is_cancelled() { "Cancelled" } else { "the delegate is gone" };
+        self.child.show_here_only(reason, &self.delegator.hub.given_up());
+        if let Some(agent) = self.delegator.hub.runner().agent(&self.order.provider) {
+            agent.close(self.child.id());
+        }
+    }
+}
+
+/// How long a turn of a delegate may take.
+#[derive(Debug, Clone, Copy, Default)]
+struct Budget {
+    /// Then somebody should know.
+    soft: Option<Duration>,
+    /// Then it is cancelled.
+    hard: Option<Duration>,
+}
+
+/// How a turn of a delegate ended.
+enum Ended {
+    By(TurnEnd),
+    /// Cancelled by the one who delegated.
+    Cancelled,
+    OutOfTime,
+    Refused(SessionError),
+}
+
+impl Delegated<'_> {
+    /// Returns how it ended, and what there is to say.
+    fn run(&self) -> (RunState, String) {
+        let soft = self.order.time_budget;
+        let hard = soft.map(|budget| budget.saturating_mul(2));
+        let since = self.child.head().seq;
+        let ended = self.turn(&self.order.text, self.order.description.as_deref(), Budget { soft, hard });
+        let state = match ended {
+            Ended::Refused(fault) => return (RunState::Failed, fault.to_string()),
+            Ended::Cancelled => return (RunState::Cancelled, "cancelled".to_owned()),
+            Ended::By(TurnEnd { state: RunState::Cancelled, .. }) => {
+                return (RunState::Cancelled, "cancelled".to_owned());
+            }
+            Ended::OutOfTime => RunState::Cancelled,
+            Ended::By(TurnEnd { failure: Some(failure), .. }) => return (RunState::Failed, failure),
+            Ended::By(end) => end.state,
+        };
+        let said = if self.order.summarize && state != RunState::Failed {
+            // Without one, the answer to the task itself must not be lost.
+            let answer = if state == RunState::Complete { self.last_answer(since) } else { None };
+            self.summary().or(answer)
+        } else {
+            self.last_answer(since)
+        };
+        let out_of_time = state == RunState::Cancelled;
+        let notes = match (out_of_time, said) {
+            (false, Some(said)) => said,
+            (false, None) => "it ended without a word".to_owned(),
+            (true, Some(said)) if self.order.summarize => {
+                format!("cancelled at twice its time budget; its summary: {said}")
+            }
+            (true, _) => "cancelled at twice its time budget".to_owned(),
+        };
+        (state, notes)
+    }
+
+    /// Asks for a summary; what a delegate cannot say in time is not waited for.
+    fn summary(&self) -> Option<String> {
+        let since = self.child.head().seq;
+        let budget = Budget { soft: None, hard: Some(SUMMARY) };
+        match self.turn(SUMMARIZE, None, budget) {
+            Ended::By(TurnEnd { state: RunState::Complete, .. }) => self.last_answer(since),
+            _ => None,
+        }
+    }
+
+    /// Runs one turn of the delegate to its end.
+    fn turn(&self, text: &str, title: Option<&str>, budget: Budget) -> Ended {
+        let prompt = Prompt {
+            provider: self.order.provider.clone(),
+            root: self.order.root.clone(),
+            said: text.to_owned().into(),
+        };
+        let hub = &self.delegator.hub;
+        self.delegator.runtime.block_on(async {
+            let begun = Instant::now();
+            let mut ticket = match hub.submit(self.child, TurnRequest::task(prompt, title)).await {
+                Ok(ticket) => ticket,
+                Err(fault) => return Ended::Refused(fault),
+            };
+            let mut soft = budget.soft;
+            let at = |wait: Option<Duration>| async move {
+                match wait.and_then(|wait| begun.checked_add(wait)) {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let ended = loop {
+                tokio::select! {
+                    biased;
+                    end = &mut ticket => {
+                        let gone = || SessionError::internal("the delegate ended unexpectedly");
+                        return end.map_or_else(|_| Ended::Refused(gone()), Ended::By);
+                    }
+                    () = self.cancel.cancelled() => break Ended::Cancelled,
+                    () = at(budget.hard) => break Ended::OutOfTime,
+                    () = at(soft) => {
+                        soft = None;
+                        self.note("time budget reached — Stop to end it").await;
+                    }
+                }
+            };
+            self.child.cancel();
+            // Those who end in time are heard out.
+            drop(tokio::time::timeout(LAST_WORDS, ticket).await);
+            ended
+        })
+    }
+
+    async fn note(&self, note: &str) {
+        let status = ToolCallStatus::Started { progress: 0.5, note: Some(note.to_owned()) };
+        let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+            call_id: self.call_id.to_owned(),
+            status,
+            late: false,
+            details: ToolCallDetails::default(),
+        });
+        let session = self.delegator.session.clone();
+        super::run_blocking(move || session.append(vec![update])).await;
+    }
+
+    /// Returns the text of the last message that the delegate's log has after a number.
+    fn last_answer(&self, since: u64) -> Option<String> {
+        let store = self.delegator.hub.store();
+        let (mut last, mut id, mut since) = (String::new(), None, since);
+        loop {
+            let page = match store.messages_after(self.child.id(), since, 256) {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::warn!(%error, "a delegate's answer cannot be read");
+                    return None;
+                }
+            };
+            let Some(end) = page.last() else { break };
+            since = end.seq;
+            for stored in &page {
+                let SessionUpdate::AgentMessage(message) = &stored.update else { continue };
+                if message.late || message.text.is_empty() {
+                    continue;
+                }
+                if message.message_id.is_none() || message.message_id != id {
+                    last.clear();
+                    id.clone_from(&message.message_id);
+                }
+                last.push_str(&message.text);
+            }
+        }
+        Some(last.trim().to_owned()).filter(|last| !last.is_empty())
+    }
+}

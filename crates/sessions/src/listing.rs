@@ -1,0 +1,321 @@
+//! What changes in the list of sessions, for those who watch it: rows as they are now, at a pace that a socket can take.
+//!
+//! What this process does is told at once. Another process writes to the same store without telling: it is looked for.
+
+use super::{hub::Hub, session::Wake};
+use crate::store::{SessionRow, now_ms};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout},
+};
+
+/// The list is looked at, and a connection is told, at most once in this time.
+const EVERY: Duration = Duration::from_millis(250);
+/// How often what other processes do is looked for.
+const ELSEWHERE: Duration = Duration::from_secs(1);
+/// So far back, in milliseconds: their clock is ours, but may be set back.
+const BACK_MS: i64 = 5_000;
+/// Changed sessions that are remembered; who has not heard of more is told to read the list anew.
+const KEPT: usize = 4_096;
+
+/// A session in a list, with what only the living know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its row.
+    pub row: SessionRow,
+    /// A turn runs.
+    pub running: bool,
+    /// Approvals that somebody waits for in it, those of its delegates included.
+    pub waiting: usize,
+}
+
+/// The changes of a list, as long as anybody watches.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    state: Mutex<State>,
+    nudge: Notify,
+    /// Shared with those who watch.
+    interest: Arc<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Grows with every change.
+    number: u64,
+    /// By session: the number of its last change, and its row; `None` when it is gone.
+    rows: HashMap<Arc<str>, (u64, Option<Listed>)>,
+    /// The same sessions by those numbers.
+    order: BTreeMap<u64, Arc<str>>,
+    /// The last change that is not remembered.
+    forgotten: u64,
+    /// Sessions that have to be looked at.
+    touched: HashSet<Arc<str>>,
+    watchers: Vec<Weak<Notify>>,
+    /// Somebody looks.
+    is_looked_at: bool,
+}
+
+/// Which rows a connection wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Only those of this workspace.
+    pub cwd: Option<PathBuf>,
+    /// Those of delegates too.
+    pub children: bool,
+}
+
+/// What one connection knows of the list.
+#[derive(Debug)]
+pub struct ListWatch {
+    changes: Arc<Changes>,
+    wanted: Wanted,
+    seen: u64,
+    next: Instant,
+    _interest: Arc<()>,
+}
+
+/// What is new in the list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListNews {
+    /// New ones, and those with another row.
+    pub changed: Vec<Listed>,
+    /// Ids of those that were deleted.
+    pub removed: Vec<Arc<str>>,
+    /// More has changed than is remembered.
+    pub reset: bool,
+}
+
+impl State {
+    fn enter(&mut self, id: Arc<str>, row: Option<Listed>) {
+        self.number += 1;
+        if let Some((before, _)) = self.rows.insert(id.clone(), (self.number, row)) {
+            self.order.remove(&before);
+        }
+        self.order.insert(self.number, id);
+        while self.order.len() > KEPT {
+            let Some((number, oldest)) = self.order.pop_first() else { break };
+            self.rows.remove(&oldest);
+            self.forgotten = number;
+        }
+    }
+
+    fn tell(&mut self) {
+        self.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+    }
+}
+
+impl Changes {
+    /// A session has changed, or whether it runs has.
+    pub(super) fn touch(&self, id: &Arc<str>) {
+        if !self.is_watched() {
+            return;
+        }
+        if self.lock().touched.insert(id.clone()) {
+            self.nudge.notify_one();
+        }
+    }
+
+    /// Sessions are gone.
+    pub(super) fn remove(&self, ids: &[String]) {
+        if self.is_watched() {
+            let mut state = self.lock();
+            // A change in any case: what was read before is older.
+            ids.iter().for_each(|id| state.enter(id.as_str().into(), None));
+            state.tell();
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        Arc::strong_count(&self.interest) > 1
+    }
+
+    /// Takes rows that were read after change `read`.
+    fn take(&self, rows: Vec<Listed>, read: u64) {
+        let mut state = self.lock();
+        let before = state.number;
+        for listed in rows {
+            let is_old = |(number, known): &(u64, Option<Listed>)| match known {
+                Some(known) => *known == listed,
+                // Deleted while it was read.
+                None => *number > read,
+            };
+            let id: Arc<str> = listed.row.id.as_str().into();
+            if !state.rows.get(&id).is_some_and(is_old) {
+                state.enter(id, Some(listed));
+            }
+        }
+        if state.number != before {
+            state.tell();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hub {
+    /// Begins to watch the list. What changes from now on is told by the result.
+    pub fn watch_list(self: &Arc<Self>, wanted: Wanted) -> ListWatch {
+        let changes = self.changes().clone();
+        let interest = changes.interest.clone();
+        let mut state = changes.lock();
+        let seen = state.number;
+        if !std::mem::replace(&mut state.is_looked_at, true) {
+            tokio::spawn(look(Arc::downgrade(self), changes.clone()));
+        }
+        drop(state);
+        ListWatch { changes, wanted, seen, next: Instant::now() + EVERY, _interest: interest }
+    }
+
+    /// Returns rows of sessions, as far as they are to be listed.
+    async fn rows(&self, touched: Vec<Arc<str>>, since: i64) -> Vec<Listed> {
+        let rows = self.read(move |store| {
+            let mut rows = store.changed_since(since)?;
+            for id in touched {
+                rows.extend(store.session(&id)?.filter(|row| row.last_seq > 0));
+            }
+            Ok(rows)
+        });
+        let rows = rows.await.unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "the list of sessions cannot be read");
+            Vec::new()
+        });
+        rows.into_iter().map(|row| self.listed(row)).collect()
+    }
+}
+
+/// Looks for changes until nobody watches any more.
+async fn look(hub: Weak<Hub>, changes: Arc<Changes>) {
+    let mut looked = now_ms();
+    loop {
+        // What was told meanwhile is found all the same.
+        let _ = timeout(ELSEWHERE, changes.nudge.notified()).await;
+        let Some(hub) = hub.upgrade() else { return };
+        let (touched, read): (Vec<_>, _) = {
+            let mut state = changes.lock();
+            if !changes.is_watched() || hub.stopping().is_cancelled() {
+                (state.is_looked_at, state.rows, state.order, state.touched) = Default::default();
+                return;
+            }
+            (state.touched.drain().collect(), state.number)
+        };
+        let now = now_ms();
+        let since = looked.min(now).saturating_sub(BACK_MS);
+        looked = now;
+        let rows = hub.rows(touched, since).await;
+        drop(hub);
+        changes.take(rows, read);
+        sleep(EVERY).await;
+    }
+}
+
+impl ListWatch {
+    /// Says who is to be woken.
+    pub fn wake(&self, wake: &Wake) {
+        let mut state = self.changes.lock();
+        state.watchers.retain(|watcher| watcher.strong_count() > 0);
+        if !state.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
+            state.watchers.push(Arc::downgrade(wake));
+        }
+    }
+
+    /// Returns when there may be something to tell; `None` as long as nothing changed.
+    pub fn due(&self) -> Option<Instant> {
+        (self.changes.lock().number != self.seen).then_some(self.next)
+    }
+
+    /// Returns what is new if its time has come.
+    pub fn news(&mut self) -> Option<ListNews> {
+        self.due().filter(|due| *due <= Instant::now())?;
+        let mut news = ListNews::default();
+        {
+            let state = self.changes.lock();
+            news.reset = self.seen < state.forgotten;
+            let unseen = if news.reset { state.number } else { self.seen };
+            for (_, id) in state.order.range(unseen.saturating_add(1)..) {
+                match state.rows.get(id) {
+                    Some((_, None)) => news.removed.push(id.clone()),
+                    Some((_, Some(listed))) if self.wanted.wants(&listed.row) => {
+                        news.changed.push(listed.clone());
+                    }
+                    _ => {}
+                }
+            }
+            self.seen = state.number;
+        }
+        self.next = Instant::now() + EVERY;
+        news.changed.sort_by_key(|listed| std::cmp::Reverse(listed.row.last_ts));
+        (news != ListNews::default()).then_some(news)
+    }
+}
+
+impl Wanted {
+    fn wants(&self, row: &SessionRow) -> bool {
+        (self.children || row.parent.is_none()) && self.cwd.as_ref().is_none_or(|cwd| *cwd == row.cwd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{NewSession, Store};
+
+    fn listed(id: &str) -> Listed {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path(), &[]).unwrap();
+        let new = NewSession { id: id.to_owned(), cwd: "/demo".into(), mode: "codex".to_owned() };
+        store.create_session(new).unwrap();
+        Listed { row: store.session(id).unwrap().unwrap(), running: false, waiting: 0 }
+    }
+
+    fn watch(changes: &Arc<Changes>) -> ListWatch {
+        let (seen, interest) = (changes.lock().number, changes.interest.clone());
+        let wanted = Wanted::default();
+        ListWatch { changes: changes.clone(), wanted, seen, next: Instant::now(), _interest: interest }
+    }
+
+    fn news(watch: &mut ListWatch) -> Option<ListNews> {
+        watch.next = Instant::now();
+        watch.news()
+    }
+
+    #[test]
+    fn a_session_that_is_deleted_while_its_row_is_read_does_not_come_back() {
+        let changes = Arc::<Changes>::default();
+        let mut watch = watch(&changes);
+        let row = listed("s");
+        for _ in 0..2 {
+            let read = changes.lock().number;
+            changes.remove(&["s".to_owned()]);
+            changes.take(vec![row.clone()], read);
+            let told = news(&mut watch).unwrap();
+            assert_eq!((told.removed, told.changed), (vec!["s".into()], vec![]));
+        }
+        // One that has the same id later is another one.
+        let read = changes.lock().number;
+        changes.take(vec![row.clone()], read);
+        assert_eq!(news(&mut watch).unwrap().changed, [row]);
+    }
+
+    #[test]
+    fn who_has_not_heard_of_more_than_is_kept_reads_the_list_anew() {
+        let changes = Arc::<Changes>::default();
+        let (mut late, mut later) = (watch(&changes), watch(&changes));
+        let ids: Vec<String> = (0..=KEPT).map(|n| n.to_string()).collect();
+        changes.remove(&ids[..KEPT]);
+        assert_eq!(news(&mut late).unwrap().removed.len(), KEPT);
+        changes.remove(&ids[KEPT..]);
+        assert_eq!(news(&mut late).unwrap().removed, [Arc::from(ids[KEPT].as_str())]);
+        assert_eq!(news(&mut later), Some(ListNews { reset: true, ..ListNews::default() }));
+        assert_eq!(news(&mut later), None);
+        let state = changes.lock();
+        assert_eq!((state.rows.len(), state.order.len()), (KEPT, KEPT));
+    }
+}

@@ -1,0 +1,466 @@
+//! One live session: the end of its log in memory, the rest on disk.
+
+use super::{
+    folding::{Folding, StoredLog},
+    listing::Changes,
+    mirror::Mirror,
+    pending::Pending,
+    queue::Queue,
+    run_blocking,
+    unfinished::Unfinished,
+};
+use crate::{
+    error::SessionError,
+    policy::Policy,
+    store::{ApprovalChange, Decided, Parent, SessionRow, Store, StoreError, Stored},
+};
+use openagents_core::{
+    CancellationToken,
+    agent::{AccessLimits, Transcript},
+    approval::{Approval, ApprovalState},
+    model::Activity,
+    update::{ModeChange, SessionUpdate},
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+};
+use tokio::sync::Notify;
+
+/// Updates kept in memory: a reader that keeps up, or is a few seconds behind, never touches the disk. Many that are
+/// slow together would read the same from there, each for itself.
+const TAIL: usize = 4_096;
+/// Their bytes at the most, as they are in the store.
+const TAIL_BYTES: usize = 4 << 20;
+
+/// Updates that are read at a time from the store.
+const PAGE: usize = 256;
+
+/// Updates that a model may be reminded of; it holds less than they say.
+const TRANSCRIPT: u64 = 20_000;
+
+/// Wakes one connection; it looks for itself what there is to do.
+pub type Wake = Arc<Notify>;
+
+/// A session that somebody reads or writes.
+#[derive(Debug)]
+pub struct Session {
+    id: Arc<str>,
+    cwd: PathBuf,
+    parent: Option<Parent>,
+    policy: Policy,
+    limits: AccessLimits,
+    store: Store,
+    /// Told of every change.
+    pub(super) changes: Arc<Changes>,
+    state: Mutex<State>,
+    /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
+    pub(super) asking: tokio::sync::Mutex<()>,
+    /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
+    setting_mode: Mutex<()>,
+    /// Held while something is queued for the log: the copy has the same order.
+    mirror: Mutex<Option<Mirror>>,
+    /// Those who wait for the answer to an approval, by its id.
+    waiting: Mutex<HashMap<String, SyncSender<String>>>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    /// Number of the last update on disk; nothing above it was ever shown.
+    seq: u64,
+    /// The last updates, without gaps, ending at `seq`.
+    tail: VecDeque<Arc<Stored>>,
+    tail_bytes: usize,
+    /// Its title is asked for, if not stored yet.
+    pub(super) titled: bool,
+    pub(super) title: Option<String>,
+    mode: Arc<str>,
+    /// What the running turn is doing, and how often that has changed.
+    activity: (u64, Option<Activity>),
+    /// What somebody waits for here, or in the session of a delegate.
+    pending: Pending,
+    /// Whether a turn has begun at some time.
+    pub(super) used: bool,
+    pub(super) queue: Queue,
+    watchers: Vec<Weak<Notify>>,
+    pub(super) failure: Option<Failure>,
+    /// Takes no more turns: it is about to be deleted.
+    pub(super) retired: bool,
+    pub(super) deleted: bool,
+    /// Failures so far.
+    failures: u64,
+}
+
+/// The log could not be written. It is told once to each connection; it cannot be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Grows with each failure, so that a connection knows which it has told.
+    pub number: u64,
+    /// One sentence.
+    pub message: String,
+}
+
+/// Where a session stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub seq: u64,
+    pub running: bool,
+    pub failure: Option<Failure>,
+}
+
+impl Session {
+    pub(crate) fn new(row: SessionRow, store: Store, changes: Arc<Changes>) -> Self {
+        let state = State {
+            seq: row.last_seq,
+            tail: VecDeque::new(),
+            tail_bytes: 0,
+            titled: row.title.is_some(),
+            title: row.title,
+            mode: row.mode.into(),
+            activity: (0, None),
+            pending: Pending::default(),
+            used: row.last_seq > 0,
+            queue: Queue::default(),
+            watchers: Vec::new(),
+            failure: None,
+            retired: false,
+            deleted: false,
+            failures: 0,
+        };
+        Self {
+            id: row.id.into(),
+            cwd: row.cwd,
+            parent: row.parent,
+            policy: row.policy,
+            limits: row.limits,
+            store,
+            changes,
+            state: Mutex::new(state),
+            asking: Default::default(),
+            setting_mode: Mutex::default(),
+            mirror: Mutex::default(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// Its workspace.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Returns the session and the call that this one works for.
+    pub fn parent(&self) -> Option<&Parent> {
+        self.parent.as_ref()
+    }
+
+    /// Returns what a person allows in it.
+    pub fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Returns what its agents keep to, in every turn.
+    pub(super) fn limits(&self) -> &AccessLimits {
+        &self.limits
+    }
+
+    /// Returns the end of its log, and whether a turn runs.
+    pub fn head(&self) -> Head {
+        let state = self.lock();
+        Head { seq: state.seq, running: state.queue.is_running(), failure: state.failure.clone() }
+    }
+
+    /// Returns the title, once it has one.
+    pub fn title(&self) -> Option<String> {
+        self.lock().title.clone()
+    }
+
+    /// Returns the log up to `until`, made short.
+    pub fn folding(&self, until: u64) -> Folding<StoredLog> {
+        Folding::new(StoredLog { store: self.store.clone(), session_id: self.id.clone() }, until)
+    }
+
+    /// Returns who answers the next prompt.
+    pub fn mode(&self) -> Arc<str> {
+        self.lock().mode.clone()
+    }
+
+    /// Sets who answers from the next prompt on. It is stored when this returns; otherwise nothing has changed.
+    pub async fn set_mode(self: &Arc<Self>, mode: &str) -> Result<(), SessionError> {
+        let (session, mode) = (self.clone(), mode.to_owned());
+        Ok(run_blocking(move || session.store_mode(&mode)).await.unwrap_or(Err(StoreError::Closed))?)
+    }
+
+    fn store_mode(self: &Arc<Self>, mode: &str) -> Result<(), StoreError> {
+        let _order = self.setting_mode.lock().unwrap_or_else(PoisonError::into_inner);
+        // At once, not when it is stored: the next prompt may be here before that.
+        let before = std::mem::replace(&mut self.lock().mode, mode.into());
+        let (done, stored) = sync_channel(1);
+        let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
+        // There is room for the one answer.
+        self.append_then(vec![change], move |result| drop(done.try_send(result)));
+        stored.recv().unwrap_or(Err(StoreError::Closed)).inspect_err(|_| self.lock().mode = before)
+    }
+
+    /// Returns what the running turn is doing, and a number that grows with every change.
+    pub fn activity(&self) -> (u64, Option<Activity>) {
+        self.lock().activity
+    }
+
+    /// Shows readers what the running turn is doing. Not stored.
+    pub(super) fn show(&self, activity: Option<Activity>) {
+        let mut state = self.lock();
+        if state.activity.1 != activity {
+            state.activity = (state.activity.0 + 1, activity);
+            wake_all(&mut state);
+        }
+    }
+
+    /// Returns the approvals that somebody waits for.
+    pub fn approvals(&self) -> Vec<Approval> {
+        self.lock().pending.all().to_vec()
+    }
+
+    /// Returns them with a number that grows with every change; `None` where that is still `known`.
+    pub fn approvals_since(&self, known: u64) -> Option<(u64, Vec<Approval>)> {
+        let state = self.lock();
+        let changes = state.pending.changes();
+        (changes != known).then(|| (changes, state.pending.all().to_vec()))
+    }
+
+    /// Returns how many connections are woken by every change.
+    pub fn readers(&self) -> u32 {
+        u32::try_from(self.lock().watchers.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Wakes `wake` from now on whenever the head changes.
+    pub fn watch(&self, wake: &Wake) {
+        let mut state = self.lock();
+        state.watchers.retain(|watcher| watcher.strong_count() > 0);
+        if !state.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
+            state.watchers.push(Arc::downgrade(wake));
+        }
+    }
+
+    /// Returns at most `limit` updates after `since`, no more once they have so many bytes.
+    pub async fn read_after(
+        &self,
+        since: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
+        {
+            let state = self.lock();
+            if since >= state.seq {
+                return Ok(Vec::new());
+            }
+            if let Some(first) = state.tail.front().filter(|first| first.seq <= since + 1) {
+                let skip = usize::try_from(since + 1 - first.seq).unwrap_or(usize::MAX);
+                let mut taken = 0;
+                let fits = |update: &&Arc<Stored>| {
+                    let fits = taken < bytes;
+                    taken += update.bytes;
+                    fits
+                };
+                return Ok(state.tail.iter().skip(skip).take(limit).take_while(fits).cloned().collect());
+            }
+        }
+        let (store, id) = (self.store.clone(), self.id.clone());
+        run_blocking(move || store.page_after(&id, since, limit, bytes))
+            .await
+            .unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Queues updates for the log; readers see them once they are on disk. Blocks while the store is behind.
+    pub fn append(self: &Arc<Self>, updates: Vec<SessionUpdate>) {
+        self.append_then(updates, drop);
+    }
+
+    /// `done` is told how it went, unless the store is closed.
+    fn append_then(
+        self: &Arc<Self>,
+        updates: Vec<SessionUpdate>,
+        done: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) {
+        let mut mirror = self.mirror();
+        let copy = mirror.as_mut().map(|mirror| mirror.copy(&updates));
+        let session = self.clone();
+        let queued = self.store.append_then(self.id.clone(), updates, move |appended| {
+            done(match appended {
+                Ok(appended) => {
+                    session.publish(appended.rows);
+                    Ok(())
+                }
+                Err(error) => {
+                    session.fail(&error);
+                    Err(error)
+                }
+            });
+        });
+        if let Err(error) = queued {
+            self.fail(&error);
+        }
+        if let (Some(mirror), Some(copy)) = (&*mirror, copy) {
+            mirror.show(copy);
+        }
+    }
+
+    /// Changes an approval, in the store and in the log at once. Blocks.
+    pub(super) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
+        let mut mirror = self.mirror();
+        let (done, result) = sync_channel(1);
+        let session = self.clone();
+        self.store.decide_then(self.id.clone(), change, move |appended| {
+            let decided = match appended {
+                Ok(appended) => {
+                    session.publish(appended.rows);
+                    Ok(appended.decided)
+                }
+                Err(error) => {
+                    session.fail(&error);
+                    Err(error)
+                }
+            };
+            // There is room for the one answer; nobody waiting any more is no concern of the store.
+            let _ = done.try_send(decided);
+        })?;
+        let decided = result.recv().unwrap_or(Err(StoreError::Closed))?;
+        if let (Some(mirror), Some(update)) = (mirror.as_mut(), decided.update()) {
+            let copy = mirror.copy(&[update]);
+            mirror.show(copy);
+        }
+        drop(mirror);
+        if let Decided { approval: Some(approval), changed: true } = &decided
+            && let ApprovalState::Answered { option_id, .. } = &approval.state
+            && let Some(waiting) = self.waiting().remove(&approval.id)
+        {
+            let _ = waiting.try_send(option_id.clone());
+        }
+        Ok(decided)
+    }
+
+    /// Returns where the answer to an approval will come.
+    pub(super) fn wait_for(&self, approval_id: &str) -> Receiver<String> {
+        let (answer, waiting) = sync_channel(1);
+        self.waiting().insert(approval_id.to_owned(), answer);
+        waiting
+    }
+
+    /// Nobody waits for the answer to an approval any more.
+    pub(super) fn wait_no_longer(&self, approval_id: &str) {
+        self.waiting().remove(approval_id);
+    }
+
+    /// From now on, what happens here is shown in another session as well. Returns whether it was not before.
+    pub(super) fn show_in(&self, mirror: Mirror) -> bool {
+        let mut known = self.mirror();
+        let is_first = known.is_none();
+        known.get_or_insert(mirror);
+        is_first
+    }
+
+    /// Ends [`Session::show_in`]; what is open there is closed with the reason, and what nobody has answered stands as
+    /// `approvals` says. Blocks while the store is behind.
+    pub(super) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
+        if let Some(mirror) = self.mirror().take() {
+            mirror.close(reason, approvals);
+        }
+    }
+
+    /// Returns whether what happens here is shown in another session as well.
+    pub(super) fn is_shown_elsewhere(&self) -> bool {
+        self.mirror().is_some()
+    }
+
+    fn mirror(&self) -> MutexGuard<'_, Option<Mirror>> {
+        self.mirror.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, SyncSender<String>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until everything that was appended before is on disk and with the readers. Blocks.
+    pub(super) fn settle(&self) {
+        if let Err(error) = self.store.flush() {
+            self.fail(&error);
+        }
+    }
+
+    /// Returns what the end of the log leaves open. Blocks.
+    pub(super) fn unfinished(&self) -> Result<Unfinished, StoreError> {
+        Unfinished::read(&self.store, &self.id, self.head().seq)
+    }
+
+    /// Returns what was said so far, as a model reads it; less when a cancel comes first. Blocks.
+    ///
+    /// From the beginning on, not backwards: what a model is reminded of must not shift with every turn.
+    pub(super) fn transcript(&self, cancel: &CancellationToken) -> Result<Transcript, StoreError> {
+        let mut transcript = Transcript::default();
+        // In steps as well, for the same reason.
+        let mut since = self.head().seq.saturating_sub(TRANSCRIPT).next_multiple_of(TRANSCRIPT / 4);
+        while !cancel.is_cancelled() {
+            let page = self.store.updates_after(&self.id, since, PAGE)?;
+            let Some(last) = page.last() else { break };
+            since = last.seq;
+            page.iter().for_each(|stored| transcript.push(&stored.update));
+        }
+        Ok(transcript)
+    }
+
+    fn publish(&self, rows: Vec<Arc<Stored>>) {
+        let mut state = self.lock();
+        for row in rows {
+            if row.seq != state.seq + 1 {
+                // Another process wrote to this session as well: the disk knows, the memory does not.
+                state.tail.clear();
+                state.tail_bytes = 0;
+            }
+            state.seq = row.seq;
+            state.pending.push(&row.update);
+            if let SessionUpdate::Title(title) = &row.update {
+                state.title = Some(title.title.clone());
+            }
+            state.tail_bytes += row.bytes;
+            state.tail.push_back(row);
+        }
+        while state.tail.len() > TAIL || state.tail_bytes > TAIL_BYTES {
+            let Some(oldest) = state.tail.pop_front() else { break };
+            state.tail_bytes -= oldest.bytes;
+        }
+        wake_all(&mut state);
+        drop(state);
+        // Last: whoever looks finds all of it.
+        self.changes.touch(&self.id);
+    }
+
+    fn fail(&self, error: &StoreError) {
+        {
+            let mut state = self.lock();
+            // One failure of the disk fails everything that was queued; it is told once.
+            if state.failure.is_none() {
+                state.failures += 1;
+                let message = format!("This session has stopped: {error}.");
+                state.failure = Some(Failure { number: state.failures, message });
+            }
+            wake_all(&mut state);
+        }
+        self.cancel();
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) fn wake_all(state: &mut State) {
+    state.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+}

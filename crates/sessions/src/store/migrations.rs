@@ -1,0 +1,120 @@
+//! The shape of the database, one numbered step after the other.
+//!
+//! A step that was released is never changed: a new one is added. `PRAGMA user_version` holds the number of the last
+//! step that was taken.
+
+use rusqlite::Connection;
+
+/// One step.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// The version that it makes. Every step of every owner has a number of its own.
+    pub version: u32,
+    /// Its statements.
+    pub sql: &'static str,
+}
+
+/// The steps of the tables of this crate. The missing numbers belong to those who keep tables of their own.
+const STEPS: &[Step] = &[
+    // Sessions, their updates, and the memory of other agents' transcripts.
+    Step {
+        version: 1,
+        sql: "CREATE TABLE sessions (
+        id TEXT PRIMARY KEY NOT NULL,
+        cwd TEXT NOT NULL,
+        title TEXT,
+        mode TEXT NOT NULL,
+        created_ts INTEGER NOT NULL,
+        last_ts INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX sessions_by_change ON sessions (last_ts DESC, id DESC);
+    CREATE TABLE events (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        ts INTEGER NOT NULL,
+        update_json TEXT NOT NULL,
+        PRIMARY KEY (session_id, seq)
+    ) STRICT;
+    CREATE TABLE transcripts (
+        path TEXT PRIMARY KEY NOT NULL,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        reader INTEGER NOT NULL,
+        row_json TEXT NOT NULL
+    ) STRICT;",
+    },
+    // Sessions of delegates, what agents asked and were told, and who was chosen to answer.
+    Step {
+        version: 3,
+        sql: "ALTER TABLE sessions ADD COLUMN parent_id TEXT;
+    ALTER TABLE sessions ADD COLUMN parent_call_id TEXT;
+    ALTER TABLE sessions ADD COLUMN policy_json TEXT;
+    CREATE TABLE approvals (
+        id TEXT PRIMARY KEY NOT NULL,
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        agent_id TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        state TEXT NOT NULL,
+        answered_ts INTEGER,
+        applies_once INTEGER NOT NULL DEFAULT 0,
+        approval_json TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX approvals_by_question ON approvals (session_id, hash);
+    CREATE TABLE agent_sessions (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        agent_id TEXT NOT NULL,
+        agent_session_id TEXT NOT NULL,
+        PRIMARY KEY (session_id, agent_id)
+    ) STRICT;
+    CREATE TABLE decisions (
+        id INTEGER PRIMARY KEY NOT NULL,
+        ts INTEGER NOT NULL,
+        session_id TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        decision_json TEXT NOT NULL
+    ) STRICT;",
+    },
+    // The limits of a delegate.
+    Step { version: 4, sql: "ALTER TABLE sessions ADD COLUMN limits_json TEXT;" },
+];
+
+/// Returns all steps in order: those of this crate and `others`.
+pub(super) fn steps(others: &[Step]) -> Vec<Step> {
+    let mut steps: Vec<Step> = STEPS.iter().chain(others).copied().collect();
+    steps.sort_by_key(|step| step.version);
+    steps
+}
+
+/// Returns the version that `steps` lead to.
+pub(super) fn last(steps: &[Step]) -> u32 {
+    steps.last().map_or(0, |step| step.version)
+}
+
+/// Reads the version of a database; 0 is an empty one.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Takes the steps that are missing, each in a transaction of its own.
+pub(super) fn run(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
+    for step in steps {
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        // Read inside the transaction: another process may have been faster.
+        if version(&transaction)? < step.version {
+            transaction.execute_batch(step.sql)?;
+            transaction.pragma_update(None, "user_version", step.version)?;
+        }
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// Takes the steps up to a version, as an older program did.
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub fn run_to(connection: &mut Connection, version: u32, others: &[Step]) -> rusqlite::Result<()> {
+    let mut steps = steps(others);
+    steps.retain(|step| step.version <= version);
+    run(connection, &steps)
+}

@@ -1,0 +1,201 @@
+//! Opens the database file, and moves one aside that cannot be used.
+
+use super::{
+    StoreError,
+    migrations::{self, Step},
+};
+use rusqlite::{Connection, ErrorCode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+/// Name of the database in the data folder.
+pub const DATABASE_FILE: &str = "openagents.sqlite";
+
+/// How long a statement waits for another process that writes.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A whole check of a larger file would be felt at every start; damage in it shows at the first read instead.
+const CHECKED_BYTES: u64 = 32 << 20;
+
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    pub(super) notices: Vec<String>,
+}
+
+/// Opens the database in `home`; what cannot be used is moved aside, never overwritten.
+pub(super) fn open(home: &Path, tables: &[Step]) -> Result<Opened, StoreError> {
+    create_folder(home).map_err(|error| not_writable(home, &error))?;
+    let path = home.join(DATABASE_FILE);
+    keep_private(home, &path);
+    let mut notices = Vec::new();
+    let connection = match try_open(&path, tables) {
+        Ok(connection) => connection,
+        Err(Refusal::Unusable { why, suffix }) => {
+            let aside = move_aside(&path, &suffix).map_err(|error| not_writable(home, &error))?;
+            notices.push(format!(
+                "The session database {why}; it was moved to {} and a new one was begun.",
+                aside.display()
+            ));
+            try_open(&path, tables).map_err(|refusal| refusal.into_error(home))?
+        }
+        Err(refusal) => return Err(refusal.into_error(home)),
+    };
+    Ok(Opened { connection, path, notices })
+}
+
+/// Creates a folder that only its owner may enter.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Creates a database that only its owner can read; its companions inherit that. What goes wrong here goes wrong
+/// again, and is told, when SQLite opens the file.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
+}
+
+/// Takes back what an older version, or a careless copy, has opened up. A disk that knows no permissions is used all
+/// the same.
+fn keep_private(home: &Path, path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let files = ["", "-wal", "-shm"].map(|suffix| (with_suffix(path, suffix), 0o600));
+        for (path, mode) in [(home.to_owned(), 0o700)].into_iter().chain(files) {
+            let is_open = |found: &std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
+            if std::fs::metadata(&path).is_ok_and(|found| is_open(&found)) {
+                let closed = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
+                if let Err(error) = closed {
+                    tracing::warn!(path = %path.display(), %error, "others on this machine may read this");
+                }
+            }
+        }
+    }
+}
+
+enum Refusal {
+    /// The file is damaged or too new.
+    Unusable { why: String, suffix: String },
+    /// Everything else, which moving the file would not mend.
+    Other(rusqlite::Error),
+}
+
+impl Refusal {
+    fn into_error(self, home: &Path) -> StoreError {
+        match self {
+            Self::Unusable { why, .. } => StoreError::Sqlite(format!("the new database {why}")),
+            Self::Other(error) if is_access(&error) => {
+                StoreError::NotWritable { path: home.to_owned(), reason: error.to_string() }
+            }
+            Self::Other(error) => error.into(),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Refusal {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(),
+            _ => Self::Other(error),
+        }
+    }
+}
+
+fn damaged() -> Refusal {
+    Refusal::Unusable { why: "is damaged".to_owned(), suffix: format!("damaged-{}", seconds()) }
+}
+
+fn is_access(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+    )
+}
+
+fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
+    create_private(path);
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    let version = migrations::version(&connection)?;
+    let steps = migrations::steps(tables);
+    if version > migrations::last(&steps) {
+        return Err(Refusal::Unusable {
+            why: format!("was written by a newer version of OpenAgents (format {version})"),
+            suffix: format!("newer-{version}-{}", seconds()),
+        });
+    }
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= CHECKED_BYTES) {
+        let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(damaged());
+        }
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // Survives the death of the process at any moment; a power cut may cost the last moments.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    migrations::run(&mut connection, &steps)?;
+    Ok(connection)
+}
+
+fn move_aside(path: &Path, suffix: &str) -> io::Result<PathBuf> {
+    let aside = with_suffix(path, &format!(".{suffix}"));
+    std::fs::rename(path, &aside)?;
+    for companion in ["-wal", "-shm"] {
+        let from = with_suffix(path, companion);
+        if from.exists() {
+            std::fs::rename(&from, with_suffix(&aside, companion))?;
+        }
+    }
+    Ok(aside)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+}
+
+fn not_writable(home: &Path, error: &io::Error) -> StoreError {
+    StoreError::NotWritable { path: home.to_owned(), reason: error.to_string() }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_database_that_others_could_read_is_closed_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        let open_up = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let files = ["", "-wal", "-shm"].map(|suffix| with_suffix(&home.join(DATABASE_FILE), suffix));
+        // Held open, so that the companions stay.
+        let _first = open(&home, &[]).unwrap();
+        open_up(&home, 0o755);
+        files.iter().for_each(|file| open_up(file, 0o644));
+        let _second = open(&home, &[]).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&home), 0o700);
+        assert_eq!(files.map(|file| mode(&file)), [0o600; 3]);
+    }
+}

@@ -1,0 +1,213 @@
+//! Reads pages of the log, each with a connection of its own, so that a slow reader never waits for the writer.
+
+use super::{Parent, StoreError, Stored};
+use crate::policy::Policy;
+use openagents_core::{agent::AccessLimits, history::READER_VERSION};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Connections that are kept open while nobody reads.
+const IDLE: usize = 4;
+
+/// A session as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Its id.
+    pub id: String,
+    /// Its workspace.
+    pub cwd: PathBuf,
+    /// Its title, once it has one.
+    pub title: Option<String>,
+    /// Which agent answers.
+    pub mode: String,
+    /// Milliseconds since the epoch.
+    pub created_ts: i64,
+    /// Last change, in milliseconds since the epoch.
+    pub last_ts: i64,
+    /// Number of the last update; 0 when there is none.
+    pub last_seq: u64,
+    /// The session that it works for, when it is a delegate's.
+    pub parent: Option<Parent>,
+    /// What a person allows in it.
+    pub policy: Policy,
+    /// What its agents keep to, when it is a delegate's.
+    pub limits: AccessLimits,
+}
+
+const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json";
+
+impl SessionRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let parent: (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
+        let policy: Option<String> = row.get(9)?;
+        let limits: Option<String> = row.get(10)?;
+        let nothing = || AccessLimits { include: Vec::new(), max_files: Some(0) };
+        Ok(Self {
+            id: row.get(0)?,
+            cwd: PathBuf::from(row.get::<_, String>(1)?),
+            title: row.get(2)?,
+            mode: row.get(3)?,
+            created_ts: row.get(4)?,
+            last_ts: row.get(5)?,
+            last_seq: row.get(6)?,
+            parent: parent.0.zip(parent.1).map(|(session_id, call_id)| Parent { session_id, call_id }),
+            // What nobody can read allows nothing.
+            policy: policy.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
+            limits: limits.map_or_else(AccessLimits::default, |json| {
+                serde_json::from_str(&json).unwrap_or_else(|_| nothing())
+            }),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Reader>>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, idle: Mutex::default() }
+    }
+
+    /// Runs `read` with a connection; a connection that failed is not used again.
+    pub(super) fn with<T>(&self, read: impl FnOnce(&Reader) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let reader = match idle {
+            Some(reader) => reader,
+            None => Reader::open(&self.path)?,
+        };
+        let value = read(&reader)?;
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE {
+            idle.push(reader);
+        }
+        Ok(value)
+    }
+}
+
+fn read_update(row: &Row<'_>) -> rusqlite::Result<Arc<Stored>> {
+    let json = row.get_ref(2)?.as_str()?;
+    let update = serde_json::from_str(json).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
+    })?;
+    Ok(Arc::new(Stored {
+        seq: row.get(0)?,
+        ts: row.get(1)?,
+        update,
+        bytes: json.len(),
+        encoded: Default::default(),
+    }))
+}
+
+#[derive(Debug)]
+pub(super) struct Reader(pub(super) Connection);
+
+impl Reader {
+    fn open(path: &Path) -> rusqlite::Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        Ok(Self(connection))
+    }
+
+    pub(super) fn page_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> rusqlite::Result<Vec<Arc<Stored>>> {
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        let mut statement = self.0.prepare_cached(
+            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+        )?;
+        let (mut page, mut taken) = (Vec::new(), 0);
+        for update in statement.query_map(params![session_id, since, limit], read_update)? {
+            let update = update?;
+            taken += update.bytes;
+            page.push(update);
+            if taken >= bytes {
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    pub(super) fn messages_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Arc<Stored>>> {
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        let mut statement = self.0.prepare_cached(
+            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2
+             AND update_json NOT LIKE '{\"kind\":\"tool\\_call%' ESCAPE '\\' ORDER BY seq LIMIT ?3",
+        )?;
+        statement.query_map(params![session_id, since, limit], read_update)?.collect()
+    }
+
+    pub(super) fn open_calls(&self, session_id: &str, until: u64) -> rusqlite::Result<Vec<Arc<Stored>>> {
+        let until = i64::try_from(until).unwrap_or(i64::MAX);
+        let mut statement = self.0.prepare_cached(
+            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq <= ?2
+             AND update_json LIKE '{\"kind\":\"tool\\_call\",%' ESCAPE '\\'
+             AND json_extract(update_json, '$.call_id') NOT IN (
+                 SELECT json_extract(update_json, '$.call_id') FROM events WHERE session_id = ?1 AND seq <= ?2
+                 AND update_json LIKE '{\"kind\":\"tool\\_call\\_update\",%' ESCAPE '\\'
+                 AND json_extract(update_json, '$.status.status') IN ('completed', 'error')
+             ) ORDER BY seq",
+        )?;
+        statement.query_map(params![session_id, until], read_update)?.collect()
+    }
+
+    pub(super) fn session(&self, id: &str) -> rusqlite::Result<Option<SessionRow>> {
+        self.0
+            .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
+            .query_row([id], SessionRow::read)
+            .optional()
+    }
+
+    pub(super) fn sessions(
+        &self,
+        limit: usize,
+        after: Option<(i64, &str)>,
+        cwd: Option<&Path>,
+        children: bool,
+    ) -> rusqlite::Result<Vec<SessionRow>> {
+        let (after_ts, after_id) = after.unwrap_or((i64::MAX, ""));
+        let cwd = cwd.map(|path| path.to_string_lossy().into_owned());
+        let mut statement = self.0.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM sessions
+             WHERE last_seq > 0 AND (last_ts, id) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3)
+             AND (?5 OR parent_id IS NULL)
+             ORDER BY last_ts DESC, id DESC LIMIT ?4"
+        ))?;
+        statement.query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::read)?.collect()
+    }
+
+    pub(super) fn changed_since(&self, since: i64, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
+        let mut statement = self.0.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM sessions WHERE last_seq > 0 AND last_ts >= ?1
+             ORDER BY last_ts DESC, id DESC LIMIT ?2"
+        ))?;
+        statement.query_map(params![since, limit], SessionRow::read)?.collect()
+    }
+
+    pub(super) fn transcripts(&self, root: &str) -> rusqlite::Result<Vec<(u64, i64, String)>> {
+        // One range of the primary key: everything that begins with `root/`.
+        let (from, to) = (format!("{root}/"), format!("{root}0"));
+        let mut statement = self.0.prepare_cached(
+            "SELECT size, mtime_ns, row_json FROM transcripts WHERE path >= ?1 AND path < ?2 AND reader = ?3",
+        )?;
+        statement
+            .query_map(params![from, to, READER_VERSION], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect()
+    }
+}

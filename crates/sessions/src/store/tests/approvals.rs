@@ -1,0 +1,171 @@
+use super::*;
+use openagents_core::approval::{Approval, ApprovalOption, ApprovalState, OptionKind};
+use rusqlite::Connection;
+
+fn pending(id: &str, hash: &str) -> Approval {
+    let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
+    Approval {
+        id: id.to_owned(),
+        call_id: "c".to_owned(),
+        agent: "Codex".to_owned(),
+        title: "Edit".to_owned(),
+        raw_input: Some(serde_json::json!({"path": "a.rs"})),
+        hash: hash.to_owned(),
+        command: None,
+        options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
+        state: ApprovalState::Pending,
+        asked_at: 0,
+        raw_input_cut: false,
+        unheard: false,
+        resumed: false,
+    }
+}
+
+fn decide(store: &Store, session: &str, change: ApprovalChange) -> Decided {
+    let (send, told) = std::sync::mpsc::channel();
+    store
+        .decide_then(session.into(), change, move |appended| send.send(appended.unwrap().decided).unwrap())
+        .unwrap();
+    told.recv().unwrap()
+}
+
+fn ask(store: &Store, session: &str, approval: Approval) -> ApprovalState {
+    let change = ApprovalChange::Ask { approval, agent_id: "codex".to_owned() };
+    decide(store, session, change).approval.unwrap().state
+}
+
+fn answer(id: &str, option: &str) -> ApprovalChange {
+    ApprovalChange::Answer { id: id.to_owned(), option_id: option.to_owned(), by: "me".to_owned() }
+}
+
+#[test]
+fn an_answer_that_nobody_heard_counts_once_in_its_session_and_for_ten_minutes() {
+    let (home, store) = store();
+    ["s", "other"].iter().for_each(|id| session(&store, id));
+    let gone = |id: &str| ApprovalChange::End { id: id.to_owned(), state: ApprovalState::Withdrawn };
+    // Withdrawn, then answered; the options have other ids when it is asked again.
+    ask(&store, "s", pending("1", "h"));
+    assert!(decide(&store, "s", gone("1")).changed);
+    assert!(decide(&store, "s", answer("1", "yes")).changed);
+    assert!(!decide(&store, "s", answer("1", "no")).changed);
+    assert_eq!(ask(&store, "other", pending("2", "h")), ApprovalState::Pending);
+    assert_eq!(ask(&store, "s", pending("3", "another")), ApprovalState::Pending);
+    let mut again = pending("4", "h");
+    again.options[0].id = "allow".to_owned();
+    let answered = ask(&store, "s", again);
+    assert!(
+        matches!(&answered, ApprovalState::Answered { option_id, .. } if option_id == "allow"),
+        "{answered:?}"
+    );
+    assert_eq!(ask(&store, "s", pending("5", "h")), ApprovalState::Pending);
+    // One that somebody waited for counts for that one alone.
+    assert!(decide(&store, "s", answer("5", "yes")).changed);
+    assert_eq!(ask(&store, "s", pending("6", "h")), ApprovalState::Pending);
+    // Too old.
+    decide(&store, "s", gone("6"));
+    decide(&store, "s", answer("6", "yes"));
+    let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    other.execute_batch("UPDATE approvals SET answered_ts = answered_ts - 601000").unwrap();
+    assert_eq!(ask(&store, "s", pending("7", "h")), ApprovalState::Pending);
+    // Nothing is lost, and the log tells it all.
+    drop(store);
+    let store = Store::open(home.path(), &[]).unwrap();
+    assert!(matches!(store.approval("4").unwrap().unwrap().approval.state, ApprovalState::Answered { .. }));
+    assert_eq!(store.updates_after("s", 0, 100).unwrap().len(), 11);
+    assert_eq!(decide(&store, "s", answer("unknown", "yes")), Decided::default());
+}
+
+/// Asks, withdraws and answers, as after a crash.
+fn unheard(store: &Store, approval: Approval, option: &str) {
+    let id = approval.id.clone();
+    ask(store, "s", approval);
+    decide(store, "s", ApprovalChange::End { id: id.clone(), state: ApprovalState::Withdrawn });
+    assert!(decide(store, "s", answer(&id, option)).approval.unwrap().unheard);
+}
+
+#[test]
+fn a_question_that_states_nothing_is_never_answered_in_advance() {
+    for raw_input in [None, Some(serde_json::json!(null)), Some(serde_json::json!({}))] {
+        let (_home, store) = store();
+        session(&store, "s");
+        let silent = |id: &str| Approval { raw_input: raw_input.clone(), ..pending(id, "h") };
+        unheard(&store, silent("1"), "yes");
+        assert_eq!(ask(&store, "s", silent("2")), ApprovalState::Pending);
+    }
+}
+
+#[test]
+fn an_answer_counts_for_an_option_that_is_the_same_beyond_doubt() {
+    let option =
+        |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
+    let file = || option("1", "This file", OptionKind::AllowAlways);
+    let all = |id| option(id, "Everything", OptionKind::AllowAlways);
+    for (then, now, expected) in [
+        // The ids were given out anew: the name counts.
+        (
+            vec![file(), all("2")],
+            vec![all("1"), option("2", "This file", OptionKind::AllowAlways)],
+            Some("2"),
+        ),
+        // Two of the kind, and none of the name.
+        (vec![file()], vec![all("1"), all("2")], None),
+        (vec![file(), all("2")], vec![all("1")], None),
+        // One of the kind on both sides.
+        (vec![file()], vec![option("9", "Always", OptionKind::AllowAlways)], Some("9")),
+        (vec![file()], vec![option("1", "This file", OptionKind::RejectAlways)], None),
+    ] {
+        let (_home, store) = store();
+        session(&store, "s");
+        unheard(&store, Approval { options: then, ..pending("1", "h") }, "1");
+        let state = ask(&store, "s", Approval { options: now.clone(), ..pending("2", "h") });
+        let found = match &state {
+            ApprovalState::Answered { option_id, .. } => Some(option_id.as_str()),
+            _ => None,
+        };
+        assert_eq!(found, expected, "{now:?}");
+    }
+}
+
+#[test]
+fn an_answer_in_advance_is_for_the_agent_that_asked_and_not_from_the_future() {
+    let (home, store) = store();
+    session(&store, "s");
+    unheard(&store, pending("1", "h"), "yes");
+    let (approval, agent_id) = (pending("2", "h"), "claude-code".to_owned());
+    let other = decide(&store, "s", ApprovalChange::Ask { approval, agent_id });
+    assert_eq!(other.approval.unwrap().state, ApprovalState::Pending);
+    let database = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    database.execute_batch("UPDATE approvals SET answered_ts = answered_ts + 600000 WHERE id = '1'").unwrap();
+    assert_eq!(ask(&store, "s", pending("3", "h")), ApprovalState::Pending);
+}
+
+#[test]
+fn an_agent_is_told_to_go_on_once() {
+    let (_home, store) = store();
+    session(&store, "s");
+    let resume = |id: &str| decide(&store, "s", ApprovalChange::Resume { id: id.to_owned() });
+    ask(&store, "s", pending("1", "h"));
+    assert!(!resume("1").changed);
+    decide(&store, "s", ApprovalChange::End { id: "1".to_owned(), state: ApprovalState::Withdrawn });
+    let first = resume("1");
+    assert!(first.changed && first.approval.unwrap().resumed);
+    assert!(!resume("1").changed);
+    assert!(decide(&store, "s", ApprovalChange::NotResumed { id: "1".to_owned() }).changed);
+    assert!(resume("1").changed);
+    // An answer that was heard needs nobody to go on.
+    unheard(&store, pending("2", "other"), "yes");
+    ask(&store, "s", pending("3", "other"));
+    assert!(!resume("2").changed);
+}
+
+#[test]
+fn an_approval_that_nobody_can_read_takes_nothing_else_along() {
+    let (home, store) = store();
+    session(&store, "s");
+    ask(&store, "s", pending("1", "h"));
+    let database = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    database.execute_batch("UPDATE approvals SET approval_json = '{'").unwrap();
+    assert_eq!(decide(&store, "s", answer("1", "yes")), Decided::default());
+    assert_eq!(store.approval("1"), Ok(None));
+    assert_eq!(ask(&store, "s", pending("2", "h")), ApprovalState::Pending);
+}

@@ -1,0 +1,118 @@
+use super::*;
+use rusqlite::Connection;
+
+#[test]
+fn a_failed_write_gives_out_no_number() {
+    let (home, store) = store();
+    session(&store, "s");
+    store.append("s", vec![text("one")]).unwrap();
+    let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    other.execute_batch("ALTER TABLE events RENAME TO away").unwrap();
+    assert!(matches!(store.append("s", vec![text("lost")]), Err(StoreError::Sqlite(_))));
+    other.execute_batch("ALTER TABLE away RENAME TO events").unwrap();
+    assert_eq!(store.append("s", vec![text("two")]).unwrap().rows[0].seq, 2);
+    assert_eq!(numbers(&store, "s"), [1, 2]);
+}
+
+#[test]
+fn an_update_for_nobody_is_an_error() {
+    let (_home, store) = store();
+    assert!(store.append("nobody", vec![text("x")]).is_err());
+    session(&store, "s");
+    assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
+}
+
+#[test]
+fn a_damaged_database_is_moved_aside() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join(DATABASE_FILE);
+    std::fs::write(&path, "this is no database, whatever its name says".repeat(100)).unwrap();
+    let store = Store::open(home.path(), &[]).unwrap();
+    let [notice] = store.notices() else { panic!("one notice") };
+    assert!(notice.starts_with("The session database is damaged; it was moved to "), "{notice}");
+    let aside = aside(home.path());
+    assert!(notice.contains(aside.to_str().unwrap()));
+    assert!(std::fs::read_to_string(aside).unwrap().starts_with("this is no database"));
+    session(&store, "s");
+    assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
+}
+
+#[test]
+fn damage_in_the_middle_is_found() {
+    let (home, store) = store();
+    session(&store, "s");
+    store.append("s", (0..2000).map(|n| text(&n.to_string().repeat(20))).collect()).unwrap();
+    drop(store);
+    let path = home.path().join(DATABASE_FILE);
+    // Out of the write-ahead log, so that there are pages to damage.
+    Connection::open(&path).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 8192].fill(0xa5);
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(Store::open(home.path(), &[]).unwrap().notices().len(), 1);
+}
+
+#[test]
+fn a_newer_database_is_moved_aside() {
+    let (home, store) = store();
+    session(&store, "s");
+    drop(store);
+    let path = home.path().join(DATABASE_FILE);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
+    let store = Store::open(home.path(), &[]).unwrap();
+    assert!(store.notices()[0].contains("was written by a newer version of OpenAgents (format 999)"));
+    let kept = Connection::open(aside(home.path())).unwrap();
+    assert_eq!(kept.query_row("SELECT count(*) FROM sessions", [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+}
+
+fn aside(home: &Path) -> PathBuf {
+    let is_aside = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with("openagents.sqlite.") && !name.ends_with("-wal") && !name.ends_with("-shm")
+    };
+    std::fs::read_dir(home).unwrap().map(|entry| entry.unwrap().path()).find(is_aside).unwrap()
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let error = Store::open(&file.join("data"), &[]).unwrap_err();
+    assert!(matches!(&error, StoreError::NotWritable { path, .. } if *path == file.join("data")), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_said_and_costs_what_is_not_stored_only() {
+    let (_home, store) = store();
+    session(&store, "s");
+    store.append("s", vec![text("one")]).unwrap();
+    let limit = |pages: &'static str| {
+        store.write(move |transaction, _| transaction.execute_batch(pages)).unwrap();
+    };
+    limit("PRAGMA max_page_count = 1");
+    let long = || text(&"x".repeat(100 << 10));
+    assert_eq!(store.append("s", vec![text("two"), long()]).unwrap_err(), StoreError::Full);
+    assert!(StoreError::Full.to_string().starts_with("the disk is full"));
+    assert_eq!(numbers(&store, "s"), [1]);
+    limit("PRAGMA max_page_count = 1073741823");
+    assert_eq!(store.append("s", vec![long()]).unwrap().rows[0].seq, 2);
+    assert_eq!(numbers(&store, "s"), [1, 2]);
+}
+
+#[test]
+fn one_that_cannot_be_stored_takes_no_other_along() {
+    let (_home, store) = store();
+    session(&store, "s");
+    let (send, told) = std::sync::mpsc::channel();
+    for n in 0..300 {
+        let send = send.clone();
+        let id = if n % 3 == 0 { "nobody" } else { "s" };
+        let done = move |appended: Result<Appended, StoreError>| send.send(appended.is_ok()).unwrap();
+        store.append_then(id.into(), vec![text(&n.to_string())], done).unwrap();
+    }
+    store.flush().unwrap();
+    assert_eq!(told.try_iter().filter(|is_stored| *is_stored).count(), 200);
+    assert_eq!(numbers(&store, "s"), (1..=200).collect::<Vec<_>>());
+}

@@ -1,0 +1,29 @@
+//! The store on a real disk, by subject.
+
+mod approvals;
+mod failing;
+mod kept;
+mod log;
+mod versions;
+
+use super::*;
+use openagents_core::update::AgentMessage;
+
+fn store() -> (tempfile::TempDir, Store) {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path(), &[]).unwrap();
+    (home, store)
+}
+
+fn session(store: &Store, id: &str) {
+    let new = NewSession { id: id.to_owned(), cwd: "/work".into(), mode: "default_mode".to_owned() };
+    store.create_session(new).unwrap();
+}
+
+fn text(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), ..AgentMessage::default() })
+}
+
+fn numbers(store: &Store, id: &str) -> Vec<u64> {
+    store.updates_after(id, 0, usize::MAX >> 1).unwrap().iter().map(|stored| stored.seq).collect()
+}

@@ -1,0 +1,343 @@
+//! The one thread that writes. What waits is written together: a burst costs one transaction, a single update no
+//! waiting.
+
+use super::{
+    StoreError, Stored,
+    approvals::{self, ApprovalChange, Decided},
+    deleting,
+};
+use openagents_core::{
+    history::{FileStamp, READER_VERSION, Transcript},
+    update::SessionUpdate,
+};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::JoinHandle,
+    time::{SystemTime, UNIX_EPOCH},
+};
+use tokio::sync::oneshot;
+
+/// Jobs that wait at the most; a faster producer is held up.
+const QUEUE: usize = 1024;
+
+/// Rows of one transaction at the most.
+const GROUP: usize = 256;
+
+/// Sessions whose last number is remembered.
+const REMEMBERED: usize = 1024;
+
+type Done = Box<dyn FnOnce(Result<Appended, StoreError>) + Send>;
+
+/// A change that is neither a session nor in its log. The second argument is the time in milliseconds since the epoch.
+pub(super) type Write = Box<dyn Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send>;
+
+/// A session that is about to exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// Chosen by the caller; one that exists already is left as it is.
+    pub id: String,
+    /// Its workspace.
+    pub cwd: PathBuf,
+    /// Which agent answers.
+    pub mode: String,
+}
+
+/// What [`super::Store::append`] stored.
+#[derive(Debug, Clone, Default)]
+pub struct Appended {
+    /// The updates with their numbers.
+    pub rows: Vec<Arc<Stored>>,
+    /// What became of the approval that was to change.
+    pub(crate) decided: Decided,
+}
+
+pub(super) enum Job {
+    Create {
+        session: NewSession,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
+    Append {
+        session_id: Arc<str>,
+        updates: Vec<SessionUpdate>,
+        done: Done,
+    },
+    /// The change and its update of the log are one: both are on disk, or none.
+    Decide {
+        session_id: Arc<str>,
+        change: Box<ApprovalChange>,
+        done: Done,
+    },
+    Remember {
+        rows: Vec<(FileStamp, Transcript)>,
+    },
+    Write {
+        write: Write,
+        /// It is on the disk itself before it is told.
+        durable: bool,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
+    Delete {
+        ids: Vec<String>,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
+    Flush {
+        done: oneshot::Sender<()>,
+    },
+}
+
+impl Job {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Create { .. } | Self::Decide { .. } | Self::Write { .. } | Self::Delete { .. } => 1,
+            Self::Append { updates, .. } => updates.len(),
+            Self::Remember { rows } => rows.len(),
+            Self::Flush { .. } => 0,
+        }
+    }
+
+    /// What a person allowed must not be forgotten, nor what they took back come to life again.
+    fn survives_a_power_cut(&self) -> bool {
+        matches!(self, Self::Decide { .. } | Self::Write { durable: true, .. })
+    }
+}
+
+/// The sending side. Dropping it ends the thread once the queue is empty.
+#[derive(Debug)]
+pub(super) struct Writer {
+    jobs: Option<SyncSender<Job>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection) -> Result<Self, StoreError> {
+        let (jobs, queue) = sync_channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || Loop { connection, heads: HashMap::new(), is_durable: false }.run(&queue))
+            .map_err(|error| StoreError::Sqlite(error.to_string()))?;
+        Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)) })
+    }
+
+    pub(super) fn send(&self, job: Job) -> Result<(), StoreError> {
+        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
+        jobs.send(job).map_err(|_| StoreError::Closed)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            // The last handle may be dropped by a callback of the thread itself.
+            && thread.thread().id() != std::thread::current().id()
+            && thread.join().is_err()
+        {
+            tracing::error!("the writer of the session store ended badly");
+        }
+    }
+}
+
+/// The end of a session's log.
+#[derive(Clone, Copy)]
+struct Head {
+    seq: u64,
+    ts: i64,
+}
+
+struct Loop {
+    connection: Connection,
+    heads: HashMap<Arc<str>, Head>,
+    /// Commits wait for the disk itself.
+    is_durable: bool,
+}
+
+impl Loop {
+    fn run(mut self, queue: &Receiver<Job>) {
+        while let Ok(first) = queue.recv() {
+            let mut count = first.rows();
+            let mut group = vec![first];
+            while count < GROUP
+                && let Ok(next) = queue.try_recv()
+            {
+                count += next.rows();
+                group.push(next);
+            }
+            self.write(group);
+        }
+    }
+
+    fn write(&mut self, group: Vec<Job>) {
+        match self.commit(&group) {
+            Ok(stored) => {
+                for (job, appended) in group.into_iter().zip(stored) {
+                    finish(job, Ok(appended));
+                }
+            }
+            Err(error) => {
+                // The numbers that were given out inside the transaction never existed.
+                self.heads.clear();
+                let error = StoreError::from(error);
+                if group.len() > 1 && !error.is_everybodys() {
+                    // One of them cannot be stored; the others must not suffer for it.
+                    return group.into_iter().for_each(|job| self.write(vec![job]));
+                }
+                tracing::error!(%error, "a group of updates was not stored");
+                group.into_iter().for_each(|job| finish(job, Err(error.clone())));
+            }
+        }
+    }
+
+    /// Writes a group in one transaction and returns what each job stored.
+    fn commit(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Appended>> {
+        if self.heads.len() > REMEMBERED {
+            self.heads.clear();
+        }
+        let is_durable = group.iter().any(Job::survives_a_power_cut);
+        if is_durable != self.is_durable {
+            self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
+            self.is_durable = is_durable;
+        }
+        let transaction =
+            self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let now = now_ms();
+        let mut stored = Vec::with_capacity(group.len());
+        for job in group {
+            stored.push(match job {
+                Job::Create { session, .. } => {
+                    create(&transaction, session, now).map(|()| Appended::default())?
+                }
+                Job::Append { session_id, updates, .. } => {
+                    append(&transaction, &mut self.heads, session_id, updates, now)?
+                }
+                Job::Remember { rows } => remember(&transaction, rows).map(|()| Appended::default())?,
+                Job::Decide { session_id, change, .. } => {
+                    let decided = approvals::apply(&transaction, session_id, change, now)?;
+                    let update = decided.update().into_iter().collect::<Vec<_>>();
+                    let appended = append(&transaction, &mut self.heads, session_id, &update, now)?;
+                    Appended { decided, ..appended }
+                }
+                Job::Write { write, .. } => write(&transaction, now).map(|()| Appended::default())?,
+                Job::Delete { ids, .. } => {
+                    // Another session may get the same id.
+                    self.heads.retain(|id, _| !ids.iter().any(|deleted| **deleted == **id));
+                    deleting::delete(&transaction, ids).map(|()| Appended::default())?
+                }
+                Job::Flush { .. } => Appended::default(),
+            });
+        }
+        transaction.commit()?;
+        Ok(stored)
+    }
+}
+
+fn finish(job: Job, result: Result<Appended, StoreError>) {
+    // A caller that has gone away needs no answer.
+    match job {
+        Job::Create { done, .. } | Job::Write { done, .. } | Job::Delete { done, .. } => {
+            drop(done.send(result.map(|_| ())))
+        }
+        Job::Append { done, .. } | Job::Decide { done, .. } => done(result),
+        Job::Remember { .. } => {}
+        Job::Flush { done } => drop(done.send(())),
+    }
+}
+
+pub(super) fn create(transaction: &Transaction<'_>, session: &NewSession, now: i64) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts) VALUES (?1, ?2, ?3, ?4, ?4)
+             ON CONFLICT (id) DO NOTHING",
+        )?
+        .execute(params![session.id, session.cwd.to_string_lossy(), session.mode, now])?;
+    Ok(())
+}
+
+fn append(
+    transaction: &Transaction<'_>,
+    heads: &mut HashMap<Arc<str>, Head>,
+    session_id: &Arc<str>,
+    updates: &[SessionUpdate],
+    now: i64,
+) -> rusqlite::Result<Appended> {
+    let mut head = match heads.get(session_id) {
+        Some(head) => *head,
+        None => read_head(transaction, session_id)?,
+    };
+    let mut rows = Vec::with_capacity(updates.len());
+    for update in updates {
+        head = Head { seq: head.seq + 1, ts: head.ts.max(now) };
+        let json = serde_json::to_string(update)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        transaction
+            .prepare_cached("INSERT INTO events (session_id, seq, ts, update_json) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![session_id, head.seq, head.ts, json])?;
+        match update {
+            SessionUpdate::Title(title) => {
+                set_column(
+                    transaction,
+                    "UPDATE sessions SET title = ?2 WHERE id = ?1",
+                    session_id,
+                    &title.title,
+                )?;
+            }
+            SessionUpdate::Mode(mode) => {
+                set_column(
+                    transaction,
+                    "UPDATE sessions SET mode = ?2 WHERE id = ?1",
+                    session_id,
+                    &mode.mode_id,
+                )?;
+            }
+            _ => {}
+        }
+        let (seq, ts, update, bytes) = (head.seq, head.ts, update.clone(), json.len());
+        rows.push(Arc::new(Stored { seq, ts, update, bytes, encoded: Default::default() }));
+    }
+    if !rows.is_empty() {
+        transaction
+            .prepare_cached("UPDATE sessions SET last_seq = ?2, last_ts = ?3 WHERE id = ?1")?
+            .execute(params![session_id, head.seq, head.ts])?;
+    }
+    heads.insert(session_id.clone(), head);
+    Ok(Appended { rows, decided: Decided::default() })
+}
+
+fn set_column(transaction: &Transaction<'_>, sql: &str, id: &str, value: &str) -> rusqlite::Result<()> {
+    transaction.prepare_cached(sql)?.execute(params![id, value])?;
+    Ok(())
+}
+
+fn read_head(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<Head> {
+    let head = transaction
+        .prepare_cached("SELECT last_seq, last_ts FROM sessions WHERE id = ?1")?
+        .query_row([session_id], |row| Ok(Head { seq: row.get(0)?, ts: row.get(1)? }))
+        .optional()?;
+    Ok(head.unwrap_or(Head { seq: 0, ts: 0 }))
+}
+
+fn remember(transaction: &Transaction<'_>, rows: &[(FileStamp, Transcript)]) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached(
+        "INSERT OR REPLACE INTO transcripts (path, size, mtime_ns, reader, row_json) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for (stamp, row) in rows {
+        // A path that is not UTF-8 has no JSON form: it is read again each time, which costs little.
+        if let (Some(path), Ok(json)) = (row.file_path.to_str(), serde_json::to_string(row)) {
+            statement.execute(params![path, stamp.size, stamp.mtime_ns, READER_VERSION, json])?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the time now, in milliseconds since the epoch.
+pub fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
+}

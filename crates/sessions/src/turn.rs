@@ -1,0 +1,400 @@
+//! A turn: what a client asks of a session, and the queue of those that wait. A session runs one at a time.
+
+use super::{card::Card, replying::Reply};
+use crate::error::SessionError;
+use openagents_core::{
+    explore::{ExploreRequest, PlannerChoice},
+    update::{RunState, SessionUpdate, Title, UserMessage},
+};
+use serde::Serialize;
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+/// Goals of one exploration. A person has a handful; every snapshot of the plan repeats them.
+const GOALS: usize = 16;
+
+/// Bytes of one goal.
+const GOAL_BYTES: usize = 4 << 10;
+
+/// Bytes of a prompt that are shown while it waits; all of it is in the log.
+const QUEUED_BYTES: usize = 4 << 10;
+
+/// Characters of a title made from a prompt.
+const TITLE_CHARS: usize = 60;
+
+/// What a client asks for.
+#[derive(Debug)]
+pub struct TurnRequest {
+    /// Goes into the log when the turn is asked for, so that every client sees what waits.
+    pub opening: Vec<SessionUpdate>,
+    /// The title of the session, should it have none.
+    pub title: String,
+    /// What to run; an error is shown as the final message instead.
+    pub work: Result<Work, SessionError>,
+    /// It has a place among the delegates, and needs none among those who answer.
+    pub delegated: bool,
+    /// What is shown of it while it waits.
+    pub queued: Queued,
+}
+
+/// A turn that waits behind the running one, as clients see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Queued {
+    /// That of the message in the log, where there is one.
+    pub id: String,
+    /// The beginning of what was asked.
+    pub text: String,
+    /// The name of the client that asked; empty where it gave none.
+    pub by: String,
+}
+
+/// Who sends a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct By {
+    /// Id of the connection.
+    pub connection: String,
+    /// The name that the client gave.
+    pub client: String,
+    /// What the client calls the prompt.
+    pub prompt_id: Option<String>,
+    /// The client can ask the person which agent may do the work.
+    pub shows_cards: bool,
+}
+
+impl From<&str> for By {
+    fn from(connection: &str) -> Self {
+        Self { connection: connection.to_owned(), ..Self::default() }
+    }
+}
+
+impl From<&Arc<str>> for By {
+    fn from(connection: &Arc<str>) -> Self {
+        (&**connection).into()
+    }
+}
+
+impl By {
+    /// Returns what they say, as the log has it.
+    fn message(&self, text: String, message_id: &str) -> UserMessage {
+        UserMessage {
+            text,
+            connection: Some(self.connection.clone()),
+            client: Some(self.client.clone()).filter(|client| !client.is_empty()),
+            prompt_id: self.prompt_id.clone(),
+            message_id: Some(message_id.to_owned()),
+            removed: false,
+        }
+    }
+}
+
+/// What a turn does.
+#[derive(Debug)]
+pub enum Work {
+    /// An exploration answers.
+    Exploration(ExploreRequest),
+    /// A model or an agent answers.
+    Prompt(Prompt),
+    /// One call of `delegate.run`.
+    Delegate(Delegation),
+    /// Whoever OpenAgents chooses answers.
+    Choose(Choice),
+    /// OpenAgents answers itself.
+    Inline(Box<Reply>),
+    /// A person chooses the agent.
+    Card(Box<Card>),
+}
+
+/// What a person sends.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// All of it, as whoever answers reads it.
+    pub text: String,
+    /// What of it the person has written, where that is not all: what is attached neither chooses who answers nor names
+    /// anything.
+    pub words: Option<String>,
+}
+
+impl Said {
+    /// Returns what the person has written.
+    pub fn words(&self) -> &str {
+        self.words.as_deref().unwrap_or(&self.text)
+    }
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Self {
+        Self { text, words: None }
+    }
+}
+
+/// See [`Work::Choose`].
+#[derive(Debug)]
+pub struct Choice {
+    pub said: Said,
+    /// Runs instead where nothing is to be chosen.
+    pub exploration: ExploreRequest,
+    /// See [`By::shows_cards`].
+    pub shows_cards: bool,
+}
+
+/// A prompt, and who answers it.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// The mode that answers: `gptoss_20b`, `codex`, `custom:<id>` …, or a provider that is no mode.
+    pub provider: String,
+    /// The workspace.
+    pub root: PathBuf,
+    pub said: Said,
+}
+
+/// See [`Work::Delegate`].
+#[derive(Debug, Clone)]
+pub struct Delegation {
+    /// The workspace of the session that delegates.
+    pub root: PathBuf,
+    /// The id that the call will have.
+    pub call_id: String,
+    /// What the person sees of their own.
+    pub text: String,
+    /// As the tool takes them; it says what is wrong with them.
+    pub arguments: Value,
+}
+
+impl TurnRequest {
+    /// An exploration that was asked for by name.
+    pub fn exploration(root: PathBuf, goals: Vec<String>, note: Option<String>) -> Self {
+        let name =
+            root.file_name().map_or_else(|| root.display().to_string(), |n| n.to_string_lossy().into_owned());
+        let plan_id = Uuid::new_v4().to_string();
+        let goals = goals.into_iter().take(GOALS).map(short).collect();
+        let title = format!("Explore {name}");
+        Self {
+            opening: Vec::new(),
+            queued: queued(&title, ""),
+            title,
+            delegated: false,
+            work: Ok(Work::Exploration(ExploreRequest {
+                root,
+                goals,
+                plan_id,
+                repository_note: note,
+                planner: PlannerChoice::default(),
+                answers_prompt: false,
+            })),
+        }
+    }
+
+    /// A prompt that explores the workspace with the prompt as the goal. The message keeps the
+    /// whole text, the goal its beginning.
+    pub fn prompt(workspace: &Path, said: Said, by: &By) -> Self {
+        let title = title_of(Some(said.words()).filter(|words| !words.is_empty()).unwrap_or(&said.text));
+        let text = said.text;
+        let mut request = Self::exploration(workspace.to_owned(), vec![text.clone()], None);
+        request.queued = queued(&text, &by.client);
+        request.opening = vec![SessionUpdate::UserMessage(by.message(text, &request.queued.id))];
+        request.title = title;
+        request
+    }
+
+    /// The same prompt, answered by a model or an agent.
+    pub fn answered_by(mut self, provider: &str, workspace: &Path, said: Said) -> Self {
+        let (provider, root) = (provider.to_owned(), workspace.to_owned());
+        self.work = Ok(Work::Prompt(Prompt { provider, root, said }));
+        self
+    }
+
+    /// The same prompt, answered by whoever OpenAgents chooses.
+    pub fn answered_by_choice(mut self, said: Said, shows_cards: bool) -> Self {
+        self.work = self.work.map(|work| match work {
+            Work::Exploration(exploration) => Work::Choose(Choice {
+                said,
+                shows_cards,
+                exploration: ExploreRequest { answers_prompt: true, ..exploration },
+            }),
+            other => other,
+        });
+        self
+    }
+
+    /// A task that another session hands over.
+    pub fn task(prompt: Prompt, title: Option<&str>) -> Self {
+        let queued = queued(&prompt.said.text, "");
+        let message = UserMessage {
+            text: prompt.said.text.clone(),
+            message_id: Some(queued.id.clone()),
+            ..UserMessage::default()
+        };
+        Self {
+            opening: vec![SessionUpdate::UserMessage(message)],
+            queued,
+            title: title_of(title.unwrap_or(&prompt.said.text)),
+            work: Ok(Work::Prompt(prompt)),
+            delegated: true,
+        }
+    }
+
+    /// A turn that consists of one call of `delegate.run`.
+    pub fn delegation(delegation: Delegation, by: &By) -> Self {
+        let text = delegation.text.clone();
+        let title = title_of(&text);
+        let queued = queued(&text, &by.client);
+        Self {
+            opening: vec![SessionUpdate::UserMessage(by.message(text, &queued.id))],
+            queued,
+            title,
+            work: Ok(Work::Delegate(delegation)),
+            delegated: false,
+        }
+    }
+
+    /// The same exploration, planned by somebody else.
+    pub fn planned_by(mut self, planner: PlannerChoice) -> Self {
+        if let Ok(Work::Exploration(request)) = &mut self.work {
+            request.planner = planner;
+        }
+        self
+    }
+
+    /// The same, asked for by a client of this name.
+    pub fn asked_by(mut self, client: &str) -> Self {
+        client.clone_into(&mut self.queued.by);
+        self
+    }
+
+    /// A turn that consists of a refusal.
+    pub fn refusal(mut self, fault: SessionError) -> Self {
+        self.work = Err(fault);
+        self
+    }
+
+    /// Returns the workspace of the run, if there is going to be one.
+    pub fn root(&self) -> Option<&Path> {
+        match self.work.as_ref().ok()? {
+            Work::Exploration(request) => Some(&request.root),
+            Work::Prompt(prompt) => Some(&prompt.root),
+            Work::Delegate(delegation) => Some(&delegation.root),
+            Work::Choose(choice) => Some(&choice.exploration.root),
+            Work::Inline(_) | Work::Card(_) => None,
+        }
+    }
+
+    /// Returns the id of its plan; a new one for a turn that has none yet.
+    pub fn plan_id(&self) -> String {
+        match &self.work {
+            Ok(Work::Exploration(request)) => request.plan_id.clone(),
+            _ => Uuid::new_v4().to_string(),
+        }
+    }
+}
+
+fn queued(text: &str, by: &str) -> Queued {
+    let text = crate::prune::head(text, QUEUED_BYTES).to_owned();
+    Queued { id: Uuid::new_v4().to_string(), text, by: by.to_owned() }
+}
+
+/// Cuts a goal that is too long, and shows that it did.
+fn short(mut goal: String) -> String {
+    const CUT: char = '…';
+    if goal.len() > GOAL_BYTES {
+        goal.truncate(goal.floor_char_boundary(GOAL_BYTES - CUT.len_utf8()));
+        goal.push(CUT);
+    }
+    goal
+}
+
+/// The first words of a prompt, on one line.
+fn title_of(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() <= TITLE_CHARS {
+        return words;
+    }
+    let cut: String = words.chars().take(TITLE_CHARS).collect();
+    let cut = cut.rsplit_once(' ').map_or(cut.as_str(), |(whole_words, _)| whole_words);
+    format!("{cut}…")
+}
+
+/// Resolves when the turn is over.
+pub type Ticket = oneshot::Receiver<TurnEnd>;
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// `Complete`, `Failed` or `Cancelled`.
+    pub state: RunState,
+    /// A model's answer reached a limit before its end.
+    pub cut_off: bool,
+    /// Number of its last update.
+    pub seq: u64,
+    /// Set when its updates could not be stored.
+    pub failure: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) work: Result<Work, SessionError>,
+    pub(super) delegated: bool,
+    pub(super) queued: Queued,
+    /// The log has its prompt.
+    pub(super) is_said: bool,
+    pub(super) asker: Asker,
+}
+
+/// Whoever waits for the end of a turn. Kept apart from the work: a run that breaks must not take it along.
+#[derive(Debug)]
+pub(super) struct Asker(oneshot::Sender<TurnEnd>);
+
+impl Asker {
+    pub(super) fn tell(self, end: TurnEnd) {
+        // The client that asked may be gone; the log has it all.
+        let _ = self.0.send(end);
+    }
+}
+
+impl Turn {
+    /// Returns the turn, its opening, and the title for a session that has none.
+    pub(super) fn new(request: TurnRequest) -> (Self, Ticket, Vec<SessionUpdate>, Title) {
+        let (done, ticket) = oneshot::channel();
+        let TurnRequest { opening, title, work, delegated, queued } = request;
+        let is_said = opening.iter().any(|update| matches!(update, SessionUpdate::UserMessage(_)));
+        (Self { work, delegated, queued, is_said, asker: Asker(done) }, ticket, opening, Title { title })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goals(request: &TurnRequest) -> &[String] {
+        let Ok(Work::Exploration(request)) = &request.work else { panic!("no exploration") };
+        &request.goals
+    }
+
+    #[test]
+    fn goals_without_end_are_cut() {
+        let root = PathBuf::from("/projects/demo");
+        let request = TurnRequest::exploration(root.clone(), vec!["é".repeat(5000); 1000], None);
+        assert_eq!(goals(&request).len(), 16);
+        for goal in goals(&request) {
+            assert!((4092..=4096).contains(&goal.len()), "{}", goal.len());
+            assert!(goal.ends_with("é…"));
+        }
+        let whole = "x".repeat(4096);
+        assert_eq!(goals(&TurnRequest::exploration(root, vec![whole.clone()], None)), [whole]);
+    }
+
+    #[test]
+    fn a_long_prompt_is_whole_in_its_message_and_cut_in_the_plan() {
+        let text = "word ".repeat(100_000);
+        let request = TurnRequest::prompt(Path::new("/projects/demo"), text.clone().into(), &"c".into());
+        assert!(goals(&request)[0].len() <= 4096 && goals(&request)[0].ends_with('…'));
+        let message_id = Some(request.queued.id.clone());
+        let connection = Some("c".to_owned());
+        let message = UserMessage { text, connection, message_id, ..UserMessage::default() };
+        assert_eq!(request.opening, [SessionUpdate::UserMessage(message)]);
+    }
+}
