@@ -18,7 +18,7 @@ use crate::{
     transport::Remotes,
 };
 use openagents_core::{history::History, model::SettingsStore};
-use openagents_sessions::{Hub, Providers, run_blocking, store::Store};
+use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -95,8 +95,11 @@ impl Bridge {
         let root = config.root.canonicalize().unwrap_or(config.root);
         let (hosts, connections) = (Hosts::following(&network), TaskTracker::new());
         let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
+        let sessions = SessionRegistry::new(store.clone(), history, root);
+        let turns = TurnExecutor::new(sessions.clone(), settings, providers);
         let shared = Arc::new(Shared {
-            hub: Hub::new(store.clone(), settings, providers, history, root),
+            sessions,
+            turns,
             inspector: Arc::default(),
             models,
             agents,
@@ -115,7 +118,7 @@ impl Bridge {
         });
         let accepting = CancellationToken::new();
         let guards =
-            [&accepting, shared.hub.stopping(), &shared.closing].map(|token| token.clone().drop_guard());
+            [&accepting, shared.sessions.stopping(), &shared.closing].map(|token| token.clone().drop_guard());
         let gate =
             Gate { kind: Listener::Loopback, accepting: accepting.clone(), closing: shared.closing.clone() };
         let mut others = Listeners::new(shared.clone(), accepting.clone());
@@ -163,7 +166,7 @@ impl Bridge {
                 tracing::warn!(%error, "a listener ended badly");
             }
         }
-        self.shared.hub.stop().await;
+        self.shared.turns.stop().await;
         if let Some(agents) = self.shared.agents.clone() {
             run_blocking(move || agents.shut_down()).await;
         }

@@ -8,7 +8,7 @@ use crate::{
     transport::{Closing, Socket},
 };
 use futures::StreamExt;
-use openagents_sessions::Hub;
+use openagents_sessions::SessionRegistry;
 use std::{
     collections::VecDeque,
     sync::{
@@ -136,7 +136,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
                     message = stream.next(), if ahead.has_room() => match hear(message) {
                         Ok(Some(text)) => {
                             let may = manner.pass.may(Scope::Prompt);
-                            ahead.push(text, if may { H::cancels } else { |_| None }, &shared.hub);
+                            ahead.push(text, if may { H::cancels } else { |_| None }, &shared.sessions);
                         }
                         Ok(None) => {}
                         Err(end) => ahead.end = Some(end),
@@ -193,13 +193,18 @@ impl Ahead {
     }
 
     /// Keeps a frame. A cancel waits for nothing; it has its turn as well, for the sake of prompts between.
-    fn push(&mut self, text: Utf8Bytes, cancels: fn(&str) -> Option<String>, hub: &Arc<Hub>) {
+    fn push(
+        &mut self,
+        text: Utf8Bytes,
+        cancels: fn(&str) -> Option<String>,
+        sessions: &Arc<SessionRegistry>,
+    ) {
         self.bytes += text.len();
         let session = Some(&text).filter(|text| text.len() <= CANCEL_BYTES).and_then(|text| cancels(text));
         let cancelling = session.map(|id| {
-            let hub = hub.clone();
+            let sessions = sessions.clone();
             tokio::spawn(async move {
-                let found = hub.find(&id).await;
+                let found = sessions.find(&id).await;
                 found.ok().flatten().is_some_and(|session| session.cancel())
             })
         });

@@ -12,14 +12,15 @@ use crate::{
     network::Network,
     transport::Remotes,
 };
-use openagents_sessions::Hub;
+use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::{net::IpAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Everything behind the doors.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) hub: Arc<Hub>,
+    pub(crate) sessions: Arc<SessionRegistry>,
+    pub(crate) turns: Arc<TurnExecutor>,
     pub(crate) inspector: Arc<Inspector>,
     /// The local models, where there are any.
     pub(crate) models: Option<Arc<ModelsDesk>>,

@@ -1,38 +1,39 @@
-//! Live sessions: a numbered log with readers, and the turns that write to it, one at a time.
+//! The sessions of OpenAgents Desktop: numbered logs in a store, and the turns that write to them, one at a time.
 //!
 //! Readers pull: a reader has a position of its own and is woken when there is more. Whatever a client does, fast or
-//! slow, first connection or tenth, what it sees is the log from some number on.
+//! slow, first connection or tenth, it sees the log from some number on.
 //!
-//! **Architecture invariant:** nothing here knows a wire format, a socket or a device. The program above stores its own
-//! tables through [`store::Store`].
+//! **Architecture invariant:** nothing here knows a wire format, a socket or a device. A program that keeps tables of its
+//! own in the store hands their steps to [`store::Store::open`].
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only, and no files import each other in a circle: `tests/layers.rs` reads this
+//! table and holds every file to it.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `blocking` | blocking work beside the event loop |
+//! | 1 | `modes` | who can answer in a session |
+//! | 1 | `policy` | what a person allows in one session |
+//! | 1 | `prune` | JSON made small without changing its shape |
+//! | 1 | `wake` | waking connections |
+//! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
+//! | 3 | `changes` | what changes in the list of sessions |
+//! | 3 | `error` | `SessionError` |
+//! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
+//! | 5 | `registry` | all sessions: finding, creating, listing; known workspaces |
+//! | 6 | `turns` | selecting who answers, running turns, delegates, answers to approvals |
 
-mod answering;
-mod answers;
-mod approvals;
-mod asking;
 mod blocking;
-mod card;
-mod choosing;
-mod delegating;
-mod deleting;
+mod changes;
 mod error;
-mod folding;
-mod hosting;
-mod hub;
-mod known;
-mod listing;
-mod loading;
-mod mirror;
+mod live;
 mod modes;
-mod pending;
 mod policy;
-mod providers;
-mod queue;
-mod replying;
-mod running;
-mod session;
-mod turn;
-mod unfinished;
+mod registry;
+mod turns;
+mod wake;
 
 pub mod prune;
 pub mod store;
@@ -41,15 +42,13 @@ pub mod store;
 pub mod testing;
 
 pub use blocking::run_blocking;
+pub use changes::{ListNews, ListWatch, Listed, Wanted};
 pub use error::SessionError;
-pub use folding::{Folded, Folding, StoredLog};
-pub use hub::Hub;
-pub use known::Recent;
-pub use listing::{ListNews, ListWatch, Listed, Wanted};
+pub use live::{
+    By, Failure, Folded, Folding, Head, Queued, Said, Session, StoredLog, Ticket, TurnEnd, TurnRequest, Waits,
+};
 pub use modes::{DEFAULT_MODE, Mode};
 pub use policy::Policy;
-pub use providers::Providers;
-pub use queue::Waits;
-pub use running::Explore;
-pub use session::{Session, Wake};
-pub use turn::{By, Said, Ticket, TurnEnd, TurnRequest};
+pub use registry::{Recent, SessionRegistry};
+pub use turns::{Explore, Providers, TurnExecutor};
+pub use wake::Wake;

@@ -25,7 +25,7 @@ pub struct Mode {
 }
 
 /// Returns the modes that can be chosen now.
-pub(super) fn available(models: Option<&dyn LocalModels>, agents: Option<&dyn Agents>) -> Vec<Mode> {
+pub(crate) fn available(models: Option<&dyn LocalModels>, agents: Option<&dyn Agents>) -> Vec<Mode> {
     let own = Mode {
         id: DEFAULT_MODE.to_owned(),
         name: "OpenAgents".to_owned(),

@@ -78,7 +78,7 @@ impl Methods {
     pub(super) async fn close(&self, request: CloseSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         session.cancel();
-        self.shared().hub.close(&session);
+        self.shared().turns.close(&session);
         self.send(Out::Leave(session)).await;
         Ok(Answer::Now(wire(&CloseSessionResponse::new())))
     }
@@ -97,7 +97,7 @@ impl Methods {
 
     /// Finds a session, live or stored.
     pub(super) async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
-        let found = self.shared().hub.find(id).await?;
+        let found = self.shared().sessions.find(id).await?;
         found.ok_or_else(|| {
             Fault::not_found(format!("There is no session {}.", openagents_sessions::prune::head(id, 128)))
         })

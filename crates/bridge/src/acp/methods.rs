@@ -95,7 +95,7 @@ impl Methods {
             return;
         }
         if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, self.visit.pass.scope())
-            && let Ok(Some(session)) = self.shared.hub.find(&cancel.session_id.0).await
+            && let Ok(Some(session)) = self.shared.sessions.find(&cancel.session_id.0).await
         {
             session.cancel();
         }
@@ -119,7 +119,7 @@ impl Methods {
         let client = self.line.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let approval =
-            self.shared.hub.answer(&session_id, &approval_id, &option_id, (by, &self.line.id)).await?;
+            self.shared.turns.answer(&session_id, &approval_id, &option_id, (by, &self.line.id)).await?;
         if self.visit.pass.who != Who::Local {
             let detail = format!("{option_id}: {}", approval.title);
             self.shared.devices.record(&self.actor(), "approval.answered", &detail).await;
@@ -170,14 +170,14 @@ impl Methods {
     }
 
     async fn run(&self, call: Call) -> Result<Answer, Fault> {
-        let hub = &self.shared.hub;
+        let sessions = &self.shared.sessions;
         match call {
             Call::Initialize(request) => Ok(self.initialize(&request)),
             Call::NewSession(request) => self.new_session(request).await,
             Call::ListSessions(request) => {
                 // Begun before the list is read: nothing comes between the two.
-                let watch = requests::list_wanted(&request).map(|wanted| hub.watch_list(wanted));
-                let list = requests::list(hub, request).await?;
+                let watch = requests::list_wanted(&request).map(|wanted| sessions.watch_list(wanted));
+                let list = requests::list(sessions, request).await?;
                 Ok(match watch {
                     Some(watch) => Answer::AndWatchList(list, watch),
                     None => Answer::Now(list),
@@ -188,7 +188,7 @@ impl Methods {
             Call::CloseSession(request) => self.close(request).await,
             Call::DeleteSession(request) => {
                 let session = self.session(&request.session_id.0).await?;
-                hub.delete(&session).await?;
+                self.shared.turns.delete(&session).await?;
                 Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
             }
             Call::Prompt(request) => self.prompt(request).await,
@@ -204,9 +204,9 @@ impl Methods {
                 let session = self.session(&request.session_id).await?;
                 Ok(Answer::Now(json!({"removed": session.remove(&request.id).await?})))
             }
-            Call::Update(request) => Ok(Answer::Now(requests::update(hub, request).await?)),
+            Call::Update(request) => Ok(Answer::Now(requests::update(sessions, request).await?)),
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
-            Call::Workspaces => Ok(Answer::Now(requests::workspaces(hub).await)),
+            Call::Workspaces => Ok(Answer::Now(requests::workspaces(sessions).await)),
             Call::Models(list) => {
                 let desk = self.models()?;
                 let snapshot = desk.fresh_snapshot().await;
@@ -219,18 +219,19 @@ impl Methods {
             }
             Call::Agent(command) => Ok(Answer::Now(self.agents()?.command(command).await?)),
             Call::Decisions => {
-                let decisions = hub.read(|store| store.decisions()).await?;
+                let decisions = sessions.read(|store| store.decisions()).await?;
                 Ok(Answer::Now(json!({"decisions": decisions})))
             }
             Call::AnswerApproval(answer) => Ok(Answer::Now(self.answer_approval(answer).await?)),
             Call::ResumeApproval(resume) => {
-                hub.resume(&resume.session_id, &resume.approval_id, &self.line.id).await?;
+                self.shared.turns.resume(&resume.session_id, &resume.approval_id, &self.line.id).await?;
                 Ok(Answer::Now(json!({})))
             }
             Call::Delegate(request) => {
                 let session = self.session(&request.session_id).await?;
-                let (turn, call_id) = hub.delegation(&session, request.arguments, &self.by(None));
-                hub.submit(&session, turn).await?;
+                let (turn, call_id) =
+                    self.shared.turns.delegation(&session, request.arguments, &self.by(None));
+                self.shared.turns.submit(&session, turn).await?;
                 Ok(Answer::Now(json!({"toolCallId": call_id})))
             }
             Call::Devices(list) => {
@@ -260,7 +261,7 @@ impl Methods {
         let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
         self.requests.client_reads_the_log(approvals.unwrap_or(false));
         let access = self.visit.pass.access();
-        Answer::Welcome(requests::initialized(&self.line.id, self.shared.hub.offered(), &access), access)
+        Answer::Welcome(requests::initialized(&self.line.id, self.shared.sessions.offered(), &access), access)
     }
 
     async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
@@ -268,13 +269,13 @@ impl Methods {
         let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let cwd = match ours.and_then(|ours| ours.get("open")) {
             Some(Value::Bool(true)) if self.visit.pass.scope() == Scope::Admin => {
-                self.shared.hub.open_workspace(&request.cwd).await?
+                self.shared.sessions.open_workspace(&request.cwd).await?
             }
-            _ => self.shared.hub.admit(&request.cwd).await?,
+            _ => self.shared.sessions.admit(&request.cwd).await?,
         };
         // What may leave this machine, only an admin decides.
         let ours = ours.filter(|_| self.visit.pass.scope() == Scope::Admin);
-        let session = self.shared.hub.create_with(&cwd, from_wire::policy(ours)).await?;
+        let session = self.shared.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
@@ -292,8 +293,8 @@ impl Methods {
         self.send(Out::Join { session: session.clone(), since }).await;
         let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let by = self.by(from_wire::prompt_id(ours));
-        let turn = self.shared.hub.prompt(&session, session.cwd(), said, by);
-        let ticket = self.shared.hub.submit(&session, turn).await?;
+        let turn = self.shared.turns.prompt(&session, session.cwd(), said, by);
+        let ticket = self.shared.turns.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
     }
 
@@ -347,12 +348,12 @@ impl Methods {
     }
 
     pub(super) fn modes(&self, session: &Session) -> SessionModeState {
-        to_wire::modes(&session.mode(), &self.shared.hub.modes())
+        to_wire::modes(&session.mode(), &self.shared.turns.modes())
     }
 
     async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
-        let (wanted, modes) = (request.mode_id.0, self.shared.hub.modes());
+        let (wanted, modes) = (request.mode_id.0, self.shared.turns.modes());
         if modes.iter().all(|mode| *mode.id != *wanted) {
             let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
             let wanted = openagents_sessions::prune::head(&wanted, 100);
@@ -366,16 +367,16 @@ impl Methods {
     }
 
     async fn explore(&self, request: from_wire::Explore) -> Result<Answer, Fault> {
-        let hub = &self.shared.hub;
+        let sessions = &self.shared.sessions;
         let root = match self.visit.pass.scope() {
-            Scope::Admin => hub.open_workspace(&request.root).await?,
-            _ => hub.admit(&request.root).await?,
+            Scope::Admin => sessions.open_workspace(&request.root).await?,
+            _ => sessions.admit(&request.root).await?,
         };
-        let session = hub.create(&root).await?;
+        let session = sessions.create(&root).await?;
         let turn = TurnRequest::exploration(root, request.goals, None).planned_by(request.planner);
         let turn = turn.asked_by(&self.line.client());
         let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
-        hub.submit(&session, turn).await?;
+        self.shared.turns.submit(&session, turn).await?;
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 

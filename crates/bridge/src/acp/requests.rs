@@ -10,7 +10,7 @@ use agent_client_protocol_schema::{
         SessionResumeCapabilities,
     },
 };
-use openagents_sessions::{Hub, Wanted};
+use openagents_sessions::{SessionRegistry, Wanted};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -43,7 +43,7 @@ pub(super) fn initialized(connection: &str, root: Option<&Path>, access: &Value)
     serde_json::to_value(response).unwrap_or_default()
 }
 
-pub(super) async fn list(hub: &Hub, request: ListSessionsRequest) -> Result<Value, Fault> {
+pub(super) async fn list(sessions: &SessionRegistry, request: ListSessionsRequest) -> Result<Value, Fault> {
     let after = match request.cursor.as_deref() {
         Some(cursor) => {
             Some(read_cursor(cursor).ok_or_else(|| Fault::invalid_params("The cursor is not ours."))?)
@@ -51,7 +51,7 @@ pub(super) async fn list(hub: &Hub, request: ListSessionsRequest) -> Result<Valu
         None => None,
     };
     let children = flag(&request, "children");
-    let mut rows = hub.list(PAGE + 1, after, request.cwd, children).await?;
+    let mut rows = sessions.list(PAGE + 1, after, request.cwd, children).await?;
     let more = rows.len() > PAGE;
     rows.truncate(PAGE);
     let next = rows.last().filter(|_| more).map(|last| format!("{}:{}", last.row.last_ts, last.row.id));
@@ -76,11 +76,11 @@ fn read_cursor(cursor: &str) -> Option<(i64, String)> {
     Some((ts.parse().ok()?, id.to_owned()))
 }
 
-pub(super) async fn update(hub: &Hub, request: from_wire::Update) -> Result<Value, Fault> {
+pub(super) async fn update(sessions: &SessionRegistry, request: from_wire::Update) -> Result<Value, Fault> {
     let from_wire::Update { session_id, seq, offset, limit } = request;
     let id = session_id.clone();
     let before = seq.checked_sub(1).ok_or_else(|| Fault::invalid_params("Updates are counted from 1."))?;
-    let found = hub.read(move |store| store.updates_after(&id, before, 1)).await?;
+    let found = sessions.read(move |store| store.updates_after(&id, before, 1)).await?;
     let stored = found.into_iter().next().filter(|stored| stored.seq == seq);
     let stored =
         stored.ok_or_else(|| Fault::not_found(format!("There is no update {seq} in this session.")))?;
@@ -101,8 +101,8 @@ pub(super) async fn update(hub: &Hub, request: from_wire::Update) -> Result<Valu
     Ok(page)
 }
 
-pub(super) async fn workspaces(hub: &Hub) -> Value {
-    let rows: Vec<Value> = hub
+pub(super) async fn workspaces(sessions: &SessionRegistry) -> Value {
+    let rows: Vec<Value> = sessions
         .workspaces()
         .await
         .into_iter()
@@ -115,5 +115,5 @@ pub(super) async fn workspaces(hub: &Hub) -> Value {
             })
         })
         .collect();
-    json!({"workspaces": rows, "root": hub.offered().map(Path::to_string_lossy)})
+    json!({"workspaces": rows, "root": sessions.offered().map(Path::to_string_lossy)})
 }

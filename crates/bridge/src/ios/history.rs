@@ -7,7 +7,7 @@ use super::{
 };
 use crate::error::Fault;
 use openagents_sessions::{
-    Hub, prune,
+    SessionRegistry, prune,
     store::{Store, StoreError, Stored},
 };
 use serde_json::{Value, json};
@@ -19,18 +19,22 @@ const RECENT: usize = 10;
 const UPDATES: u64 = 4096;
 const PAGE: usize = 256;
 
-pub(super) async fn recent_sessions(hub: &Hub) -> Result<Value, Fault> {
-    let rows = hub.list(RECENT, None, None, false).await?;
+pub(super) async fn recent_sessions(sessions: &SessionRegistry) -> Result<Value, Fault> {
+    let rows = sessions.list(RECENT, None, None, false).await?;
     let wire = |row: openagents_sessions::store::SessionRow| json!({"session_id": row.id, "last_ts": row.last_ts, "message_count": row.last_seq});
     Ok(rows.into_iter().map(|listed| wire(listed.row)).collect())
 }
 
 /// Returns a bare array; a session that nobody knows has an empty one.
-pub(super) async fn timeline(hub: &Hub, session_id: String, limit: Option<u64>) -> Result<Value, Fault> {
+pub(super) async fn timeline(
+    sessions: &SessionRegistry,
+    session_id: String,
+    limit: Option<u64>,
+) -> Result<Value, Fault> {
     // To find it closes what a process that is gone left open in it.
-    drop(hub.find(&session_id).await?);
+    drop(sessions.find(&session_id).await?);
     let id = session_id.clone();
-    let updates = hub.read(move |store| read_end(store, &id)).await?;
+    let updates = sessions.read(move |store| read_end(store, &id)).await?;
     let notes: Vec<Value> =
         shown(&updates).into_iter().map(|update| to_wire::note(&session_id, update)).collect();
     let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);

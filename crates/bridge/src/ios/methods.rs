@@ -16,7 +16,7 @@ use crate::{
     shared::Shared,
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};
-use openagents_sessions::{Hub, Session, SessionError, TurnRequest, run_blocking};
+use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, run_blocking};
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 
@@ -110,17 +110,17 @@ impl Methods {
 
     /// Returns the result, or `None` when it was sent already because updates had to come after it.
     async fn run(&mut self, id: &Id, call: Call, cancelled: bool) -> Result<Option<Value>, Fault> {
-        let hub = self.shared.hub.clone();
+        let sessions = self.shared.sessions.clone();
         match call {
             Call::Initialize { .. } => {
                 if !std::mem::take(&mut self.visitor.greeted) {
-                    self.respond(id, &to_wire::initialized(hub.offered())).await;
+                    self.respond(id, &to_wire::initialized(sessions.offered())).await;
                 }
                 self.resume().await;
                 return Ok(None);
             }
             Call::NewSession => {
-                let session = hub.create(own_folder(&hub)).await?;
+                let session = sessions.create(own_folder(&sessions)).await?;
                 self.name(&session).await;
                 Ok(json!({"session_id": session.id()}))
             }
@@ -144,17 +144,19 @@ impl Methods {
                 self.explore(id, root.as_deref(), goals).await?;
                 return Ok(None);
             }
-            Call::RecentSessions => history::recent_sessions(&hub).await,
-            Call::SessionTimeline { session_id, limit } => history::timeline(&hub, session_id, limit).await,
-            Call::Threads { top_k } => threads::list(&hub, top_k).await,
-            Call::LatestThread => threads::latest(&hub).await,
+            Call::RecentSessions => history::recent_sessions(&sessions).await,
+            Call::SessionTimeline { session_id, limit } => {
+                history::timeline(&sessions, session_id, limit).await
+            }
+            Call::Threads { top_k } => threads::list(&sessions, top_k).await,
+            Call::LatestThread => threads::latest(&sessions).await,
         }
         .map(Some)
     }
 
     /// Finds or creates a session: after a restart the app goes on with an id that nobody here knows.
     async fn open(&mut self, id: &str) -> Result<Arc<Session>, Fault> {
-        let session = self.shared.hub.open(id, own_folder(&self.shared.hub)).await?;
+        let session = self.shared.sessions.open(id, own_folder(&self.shared.sessions)).await?;
         self.name(&session).await;
         Ok(session)
     }
@@ -174,7 +176,7 @@ impl Methods {
     /// After a broken connection its address goes on with the session that it named last.
     async fn resume(&mut self) {
         let Some(place) = self.shared.resumes.take_over(&self.live).await else { return };
-        match self.shared.hub.find(&place.session_id).await {
+        match self.shared.sessions.find(&place.session_id).await {
             Ok(Some(session)) => {
                 self.phone.resume(&session, place.own);
                 let from = From::Update(place.written);
@@ -209,21 +211,21 @@ impl Methods {
 
     async fn prompt(&self, id: &Id, session: &Arc<Session>, text: String) -> Result<(), Fault> {
         let status = if session.is_used() { "resumed" } else { "started" };
-        let hub = &self.shared.hub;
+        let sessions = &self.shared.sessions;
         let started = if text.is_empty() {
             Err(SessionError::Invalid("Empty prompt".to_owned()))
         } else {
             // What was known when the session began may be something else by now.
             let admitted = match session.cwd() {
                 cwd if cwd.as_os_str().is_empty() => Err(SessionError::NoWorkspace),
-                cwd => hub.admit(cwd).await,
+                cwd => sessions.admit(cwd).await,
             };
-            let turn = |cwd: &Path| hub.prompt(session, cwd, text.into(), &self.phone.id());
+            let turn = |cwd: &Path| self.shared.turns.prompt(session, cwd, text.into(), &self.phone.id());
             let turn = match admitted {
                 Ok(cwd) => turn(&cwd),
                 Err(fault) => turn(session.cwd()).refusal(fault),
             };
-            hub.submit(session, turn).await.map(drop)
+            self.shared.turns.submit(session, turn).await.map(drop)
         };
         match started {
             Ok(()) => self.respond(id, &json!({"status": status})).await,
@@ -238,7 +240,7 @@ impl Methods {
 
     /// Cancels the running turn of a session. Returns whether there was one.
     pub(super) async fn cancel(&mut self, session_id: &str) -> bool {
-        match self.shared.hub.find(session_id).await {
+        match self.shared.sessions.find(session_id).await {
             Ok(Some(session)) => {
                 self.name(&session).await;
                 session.cancel()
@@ -249,17 +251,17 @@ impl Methods {
 
     /// An exploration of the server's own workspace, or the reason why there is none.
     fn own_workspace(&self, goals: Vec<String>, note: Option<String>) -> TurnRequest {
-        let hub = &self.shared.hub;
-        let turn = TurnRequest::exploration(hub.root().to_owned(), goals, note);
-        if hub.offered().is_some() { turn } else { turn.refusal(SessionError::NoWorkspace) }
+        let sessions = &self.shared.sessions;
+        let turn = TurnRequest::exploration(sessions.root().to_owned(), goals, note);
+        if sessions.offered().is_some() { turn } else { turn.refusal(SessionError::NoWorkspace) }
     }
 
     async fn explore(&mut self, id: &Id, root: Option<&str>, goals: Vec<String>) -> Result<(), Fault> {
-        let hub = self.shared.hub.clone();
+        let sessions = self.shared.sessions.clone();
         let turn = match root {
             None => self.own_workspace(goals, None),
             // Only what was admitted is explored and stored: the name that it was asked for by may lead elsewhere later.
-            Some(root) => match hub.admit(Path::new(root)).await {
+            Some(root) => match sessions.admit(Path::new(root)).await {
                 Ok(admitted) => TurnRequest::exploration(admitted, goals, None),
                 // Most phones name a path that exists on another machine. Whether it exists here as well is not told.
                 Err(_) => {
@@ -271,11 +273,11 @@ impl Methods {
                 }
             },
         };
-        let session = hub.create(turn.root().unwrap_or_else(|| own_folder(&hub))).await?;
+        let session = sessions.create(turn.root().unwrap_or_else(|| own_folder(&sessions))).await?;
         let started = json!({"session_id": session.id(), "plan_id": turn.plan_id(), "status": "started"});
         self.respond(id, &started).await;
         self.name(&session).await;
-        if let Err(error) = hub.submit(&session, turn).await {
+        if let Err(error) = self.shared.turns.submit(&session, turn).await {
             show(&session, &error.into()).await;
         }
         Ok(())
@@ -283,8 +285,8 @@ impl Methods {
 }
 
 /// Where the app's sessions begin: nowhere, when the server has no workspace.
-fn own_folder(hub: &Hub) -> &Path {
-    hub.offered().unwrap_or(Path::new(""))
+fn own_folder(sessions: &SessionRegistry) -> &Path {
+    sessions.offered().unwrap_or(Path::new(""))
 }
 
 /// The app shows no errors: the session does.

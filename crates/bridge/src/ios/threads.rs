@@ -11,7 +11,7 @@ use openagents_core::{
     history::{Event, EventKind, History, Provider, Query, Span, Transcript},
     update::{Cut, ToolCall, ToolCallStatus, ToolCallUpdate},
 };
-use openagents_sessions::{Hub, prune, run_blocking};
+use openagents_sessions::{SessionRegistry, prune, run_blocking};
 use serde_json::{Map, Value, json};
 use std::{collections::VecDeque, ops::ControlFlow, time::Duration};
 
@@ -26,8 +26,8 @@ fn budget() -> Budget {
     Budget::within(TIME, &CancellationToken::new())
 }
 
-pub(super) async fn list(hub: &Hub, top_k: u64) -> Result<Value, Fault> {
-    let history = hub.history().clone();
+pub(super) async fn list(sessions: &SessionRegistry, top_k: u64) -> Result<Value, Fault> {
+    let history = sessions.history().clone();
     let query = Query { limit: usize::try_from(top_k).unwrap_or(usize::MAX), ..Query::default() };
     let listing = run_blocking(move || history.list(&query, &budget())).await.unwrap_or_default();
     let items: Vec<Value> = listing.rows.iter().map(summary).collect();
@@ -50,8 +50,8 @@ fn summary(row: &Transcript) -> Value {
     wire
 }
 
-pub(super) async fn latest(hub: &Hub) -> Result<Value, Fault> {
-    let history = hub.history().clone();
+pub(super) async fn latest(sessions: &SessionRegistry) -> Result<Value, Fault> {
+    let history = sessions.history().clone();
     let found = run_blocking(move || {
         let newest = |provider| {
             let query = Query { provider: Some(provider), limit: 1, ..Query::default() };

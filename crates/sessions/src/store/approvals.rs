@@ -1,16 +1,13 @@
 //! Approvals on disk. They change on the writer's thread alone, so that of two answers at once one is the first.
 
-use super::{
-    Store, StoreError,
-    writer::{Appended, Job},
-};
+use super::{Store, StoreError};
 use openagents_core::{
     approval::{Approval, ApprovalOption, ApprovalState},
     update::SessionUpdate,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::Value;
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 /// For so long an answer counts that was given while nobody waited for it.
 const APPLIES: Duration = Duration::from_secs(600);
@@ -84,16 +81,6 @@ impl Store {
         self.write(move |transaction, _| {
             change_state(transaction, &session_id, &id, ApprovalState::Withdrawn).map(drop)
         })
-    }
-
-    /// Queues a change of an approval and the update that tells of it. See [`Store::append_then`].
-    pub(crate) fn decide_then(
-        &self,
-        session_id: Arc<str>,
-        change: ApprovalChange,
-        done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
-    ) -> Result<(), StoreError> {
-        self.writer.send(Job::Decide { session_id, change: Box::new(change), done: Box::new(done) })
     }
 }
 

@@ -1,8 +1,7 @@
 //! Deleting sessions, with everything that belongs to them.
 
-use super::{Store, StoreError, writer::Job};
+use super::{Store, StoreError};
 use rusqlite::Transaction;
-use tokio::sync::oneshot;
 
 impl Store {
     /// Returns a session and those of its delegates, theirs included. Blocks.
@@ -16,13 +15,6 @@ impl Store {
             )?;
             statement.query_map([id], |row| row.get(0))?.collect()
         })
-    }
-
-    /// Deletes sessions, all or none. Blocks.
-    pub fn delete_sessions(&self, ids: Vec<String>) -> Result<(), StoreError> {
-        let (done, result) = oneshot::channel();
-        self.writer.send(Job::Delete { ids, done })?;
-        result.blocking_recv().map_err(|_| StoreError::Closed)?
     }
 }
 

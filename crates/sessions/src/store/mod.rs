@@ -182,6 +182,23 @@ impl Store {
         self.writer.send(Job::Append { session_id, updates, done: Box::new(done) })
     }
 
+    /// Queues a change of an approval and the update that tells of it. See [`Store::append_then`].
+    pub(crate) fn decide_then(
+        &self,
+        session_id: Arc<str>,
+        change: ApprovalChange,
+        done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.writer.send(Job::Decide { session_id, change: Box::new(change), done: Box::new(done) })
+    }
+
+    /// Deletes sessions, all or none. Blocks.
+    pub fn delete_sessions(&self, ids: Vec<String>) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Delete { ids, done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
     /// Reads a table that is not a log. Blocks.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.readers.with(|reader| read(&reader.0))

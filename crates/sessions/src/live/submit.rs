@@ -2,11 +2,10 @@
 
 use super::{
     queue::{Next, Waits},
-    run_blocking,
     session::{Session, wake_all},
     turn::{Turn, TurnEnd},
 };
-use crate::{error::SessionError, store::StoreError};
+use crate::{blocking::run_blocking, error::SessionError, store::StoreError};
 use openagents_core::{
     CancellationToken,
     update::{RunState, SessionUpdate, Title, UserMessage},
@@ -15,7 +14,7 @@ use std::sync::Arc;
 
 impl Session {
     /// Stores what a turn begins with, then queues the turn, or returns it when the caller has to run it now.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         self: &Arc<Self>,
         turn: Turn,
         mut opening: Vec<SessionUpdate>,
@@ -84,7 +83,7 @@ impl Session {
     }
 
     /// Ends what ran and returns what comes next; `None` when the session rests.
-    pub(super) fn next(&self, stopping: &CancellationToken) -> Option<Next> {
+    pub(crate) fn next(&self, stopping: &CancellationToken) -> Option<Next> {
         let mut state = self.lock();
         let next = state.queue.next(stopping);
         wake_all(&mut state);

@@ -2,25 +2,17 @@
 //!
 //! What this process does is told at once. Another process writes to the same store without telling: it is looked for.
 
-use super::{hub::Hub, session::Wake};
-use crate::store::{SessionRow, now_ms};
+use crate::{store::SessionRow, wake::Wake};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep, timeout},
-};
+use tokio::{sync::Notify, time::Instant};
 
 /// The list is looked at, and a connection is told, at most once in this time.
-const EVERY: Duration = Duration::from_millis(250);
-/// How often what other processes do is looked for.
-const ELSEWHERE: Duration = Duration::from_secs(1);
-/// So far back, in milliseconds: their clock is ours, but may be set back.
-const BACK_MS: i64 = 5_000;
+pub(crate) const EVERY: Duration = Duration::from_millis(250);
 /// Changed sessions that are remembered; who has not heard of more is told to read the list anew.
 const KEPT: usize = 4_096;
 
@@ -112,7 +104,7 @@ impl State {
 
 impl Changes {
     /// A session has changed, or whether it runs has.
-    pub(super) fn touch(&self, id: &Arc<str>) {
+    pub(crate) fn touch(&self, id: &Arc<str>) {
         if !self.is_watched() {
             return;
         }
@@ -122,7 +114,7 @@ impl Changes {
     }
 
     /// Sessions are gone.
-    pub(super) fn remove(&self, ids: &[String]) {
+    pub(crate) fn remove(&self, ids: &[String]) {
         if self.is_watched() {
             let mut state = self.lock();
             // A change in any case: what was read before is older.
@@ -136,7 +128,7 @@ impl Changes {
     }
 
     /// Takes rows that were read after change `read`.
-    fn take(&self, rows: Vec<Listed>, read: u64) {
+    pub(crate) fn take(&self, rows: Vec<Listed>, read: u64) {
         let mut state = self.lock();
         let before = state.number;
         for listed in rows {
@@ -155,68 +147,37 @@ impl Changes {
         }
     }
 
+    /// Waits until a session has changed.
+    pub(crate) async fn nudged(&self) {
+        self.nudge.notified().await;
+    }
+
+    /// Returns the sessions that have to be looked at, and the number of the last change; `None` when nobody watches any
+    /// more, or nobody will, as `ends` says.
+    pub(crate) fn to_look_at(&self, ends: bool) -> Option<(Vec<Arc<str>>, u64)> {
+        let mut state = self.lock();
+        if ends || !self.is_watched() {
+            (state.is_looked_at, state.rows, state.order, state.touched) = Default::default();
+            return None;
+        }
+        Some((state.touched.drain().collect(), state.number))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Hub {
-    /// Begins to watch the list. What changes from now on is told by the result.
-    pub fn watch_list(self: &Arc<Self>, wanted: Wanted) -> ListWatch {
-        let changes = self.changes().clone();
+impl ListWatch {
+    /// Watches from now on. Also returns whether nobody looks for changes yet: the caller does from then on.
+    pub(crate) fn new(changes: &Arc<Changes>, wanted: Wanted) -> (Self, bool) {
         let interest = changes.interest.clone();
         let mut state = changes.lock();
-        let seen = state.number;
-        if !std::mem::replace(&mut state.is_looked_at, true) {
-            tokio::spawn(look(Arc::downgrade(self), changes.clone()));
-        }
-        drop(state);
-        ListWatch { changes, wanted, seen, next: Instant::now() + EVERY, _interest: interest }
+        let is_first = !std::mem::replace(&mut state.is_looked_at, true);
+        let (changes, seen) = (changes.clone(), state.number);
+        (Self { changes, wanted, seen, next: Instant::now() + EVERY, _interest: interest }, is_first)
     }
 
-    /// Returns rows of sessions, as far as they are to be listed.
-    async fn rows(&self, touched: Vec<Arc<str>>, since: i64) -> Vec<Listed> {
-        let rows = self.read(move |store| {
-            let mut rows = store.changed_since(since)?;
-            for id in touched {
-                rows.extend(store.session(&id)?.filter(|row| row.last_seq > 0));
-            }
-            Ok(rows)
-        });
-        let rows = rows.await.unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "the list of sessions cannot be read");
-            Vec::new()
-        });
-        rows.into_iter().map(|row| self.listed(row)).collect()
-    }
-}
-
-/// Looks for changes until nobody watches any more.
-async fn look(hub: Weak<Hub>, changes: Arc<Changes>) {
-    let mut looked = now_ms();
-    loop {
-        // What was told meanwhile is found all the same.
-        let _ = timeout(ELSEWHERE, changes.nudge.notified()).await;
-        let Some(hub) = hub.upgrade() else { return };
-        let (touched, read): (Vec<_>, _) = {
-            let mut state = changes.lock();
-            if !changes.is_watched() || hub.stopping().is_cancelled() {
-                (state.is_looked_at, state.rows, state.order, state.touched) = Default::default();
-                return;
-            }
-            (state.touched.drain().collect(), state.number)
-        };
-        let now = now_ms();
-        let since = looked.min(now).saturating_sub(BACK_MS);
-        looked = now;
-        let rows = hub.rows(touched, since).await;
-        drop(hub);
-        changes.take(rows, read);
-        sleep(EVERY).await;
-    }
-}
-
-impl ListWatch {
     /// Says who is to be woken.
     pub fn wake(&self, wake: &Wake) {
         let mut state = self.changes.lock();

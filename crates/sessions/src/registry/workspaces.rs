@@ -28,7 +28,7 @@ pub struct Recent {
 }
 
 #[derive(Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// The server's own workspace. A whole disk or home folder is none: a desktop app that was double-clicked starts
     /// there, and that must not open all of it to every client.
     root: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) fn new(root: &Path, history: Arc<History>) -> Self {
+    pub(crate) fn new(root: &Path, history: Arc<History>) -> Self {
         let home = std::env::home_dir().map(|home| canonical(&home));
         let mut known = Self { root: None, opened: Mutex::default(), home, history };
         known.root = known.directory(root).ok();
@@ -47,12 +47,12 @@ impl Known {
     }
 
     /// Returns the server's own workspace, if it is one.
-    pub(super) fn root(&self) -> Option<&Path> {
+    pub(crate) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
     /// Returns the canonical form of a directory that a client named, if it may be used. Blocks.
-    pub(super) fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
+    pub(crate) fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let found = self.directory(path).inspect_err(|_| {
             // As slow as for a folder that is there and not known: the time would tell which it is.
             self.recent();
@@ -64,7 +64,7 @@ impl Known {
     }
 
     /// Makes a directory known: the person at this machine has named it. Blocks.
-    pub(super) fn open(&self, path: &Path) -> Result<PathBuf, SessionError> {
+    pub(crate) fn open(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let found = self.directory(path)?;
         let mut opened = self.opened();
         if !opened.contains(&found) {
@@ -97,7 +97,7 @@ impl Known {
     }
 
     /// Lists the workspaces of history that may be used, last active first. Blocks.
-    pub(super) fn recent(&self) -> Vec<Recent> {
+    pub(crate) fn recent(&self) -> Vec<Recent> {
         let found =
             self.history.workspaces(RECENT, &Budget::within(TIME, &CancellationToken::new())).into_iter();
         found

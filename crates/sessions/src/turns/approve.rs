@@ -1,22 +1,16 @@
-//! People's answers to what agents ask, whichever client they come from.
+//! People's answers to approvals, whichever client they come from.
 
-use super::{
-    card,
-    delegating::DEPTH,
-    hub::Hub,
-    mirror::Mirror,
-    run_blocking,
-    session::Session,
-    turn::{By, Said, Ticket, TurnRequest},
-};
+use super::{agent_choice::carded_prompt, delegate::DEPTH, executor::TurnExecutor};
 use crate::{
+    blocking::run_blocking,
     error::SessionError,
+    live::{By, Mirror, Said, Session, Ticket, TurnRequest},
     store::{ApprovalChange, Asked, Decided, StoreError},
 };
 use openagents_core::approval::Approval;
 use std::sync::Arc;
 
-impl Hub {
+impl TurnExecutor {
     /// Takes a person's answer to an approval of a session, or of a delegate below it. Returns how the approval stands
     /// then: of two answers the first counts. An agent that was gone goes on, to ask again and hear it.
     pub async fn answer(
@@ -68,7 +62,7 @@ impl Hub {
             return Err(SessionError::invalid("Nobody has to be told to go on: there is nothing to resume."));
         }
         let shown = self.show_above(session).await?;
-        let turn = match card::prompt(asked) {
+        let turn = match carded_prompt(asked) {
             // The same prompt asks again, and hears what was answered.
             Some(prompt) => {
                 let by = By { shows_cards: true, ..By::from(connection) };
@@ -98,7 +92,7 @@ impl Hub {
     async fn show_above(&self, session: &Arc<Session>) -> Result<Vec<Arc<Session>>, SessionError> {
         let (mut shown, mut below) = (Vec::new(), session.clone());
         while let Some(link) = below.parent().cloned() {
-            let Some(above) = self.find(&link.session_id).await? else { break };
+            let Some(above) = self.sessions().find(&link.session_id).await? else { break };
             let (showing, mirror) =
                 (below.clone(), Mirror::new(above.clone(), &link.call_id, below.id().clone()));
             if run_blocking(move || showing.show_in(mirror)).await == Some(true) {
@@ -117,7 +111,7 @@ impl Hub {
         let (mut news, mut below) = (decided.update().into_iter().collect::<Vec<_>>(), session.clone());
         while !news.is_empty()
             && let Some(link) = below.parent().cloned()
-            && let Some(above) = self.find(&link.session_id).await?
+            && let Some(above) = self.sessions().find(&link.session_id).await?
         {
             let mut mirror = Mirror::new(above.clone(), &link.call_id, below.id().clone());
             let told = run_blocking(move || {
@@ -144,14 +138,14 @@ impl Hub {
             let id = crate::prune::head(approval_id, 100);
             SessionError::not_found(format!("There is no approval {id} in this session."))
         };
-        let find = |id: String| self.read(move |store| store.approval(&id));
+        let find = |id: String| self.sessions().read(move |store| store.approval(&id));
         let asked = find(approval_id.to_owned()).await?.ok_or_else(unknown)?;
-        let session = self.find(&asked.session_id).await?.ok_or_else(unknown)?;
+        let session = self.sessions().find(&asked.session_id).await?.ok_or_else(unknown)?;
         let (mut at, mut parent) = (asked.session_id.clone(), session.parent().cloned());
         for _ in 0..DEPTH {
             let Some(above) = parent.filter(|_| at != session_id) else { break };
             let id = above.session_id.clone();
-            parent = self.read(move |store| store.session(&id)).await?.and_then(|row| row.parent);
+            parent = self.sessions().read(move |store| store.session(&id)).await?.and_then(|row| row.parent);
             at = above.session_id;
         }
         if at != session_id {
@@ -163,14 +157,14 @@ impl Hub {
 }
 
 /// Ends what [`Hub::show_above`] began, when the turn is over.
-async fn hide_at_end(hub: Arc<Hub>, shown: Vec<Arc<Session>>, ticket: Option<Ticket>) {
+async fn hide_at_end(turns: Arc<TurnExecutor>, shown: Vec<Arc<Session>>, ticket: Option<Ticket>) {
     if let Some(ticket) = ticket {
         // A turn that broke is over as well.
         let _ = ticket.await;
     }
     let hide = move || {
         for session in shown {
-            session.show_here_only("the turn ended before this did", &hub.given_up());
+            session.show_here_only("the turn ended before this did", &turns.sessions().given_up());
         }
     };
     run_blocking(hide).await;

@@ -1,18 +1,18 @@
-//! A task is handed to another agent, which works in a session of its own; what it does is shown here as well.
+//! A task is handed to another agent, which works in a session of its own; its updates are shown here as well.
 
 use super::{
-    answering, card,
-    hub::{DELEGATES, Hub},
-    mirror::Mirror,
-    running::{Runner, refusal},
-    session::Session,
-    turn::{Delegation, Prompt, TurnEnd, TurnRequest},
-    unfinished::word,
+    agent_choice::ask,
+    context::{DELEGATES, TurnContext, refusal, show},
 };
-use crate::{error::SessionError, store::Parent};
+use crate::{
+    blocking::run_blocking,
+    error::SessionError,
+    live::{Delegation, Mirror, Prompt, Session, TurnEnd, TurnRequest, word},
+    store::Parent,
+};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentProvider, CANCELLED, SessionContext, SessionTool},
+    agent::{CANCELLED, SessionContext, SessionTool},
     delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
     route::{Candidate, Situation},
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
@@ -23,7 +23,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::Instant};
 
 /// A session's delegate may delegate, and that one may not.
-pub(super) const DEPTH: usize = 2;
+pub(crate) const DEPTH: usize = 2;
 
 /// How long a cancelled delegate has for its last words; the row closes with or without them.
 const LAST_WORDS: Duration = Duration::from_millis(70);
@@ -38,30 +38,30 @@ const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed
 /// Sets agents to work for one session.
 #[derive(Debug)]
 struct SessionDelegator {
-    hub: Arc<Hub>,
+    turns: TurnContext,
     session: Arc<Session>,
     runtime: Handle,
 }
 
 /// Returns the tools that delegate. Called on the thread of a turn.
-pub(super) fn tools(hub: &Arc<Hub>, session: &Arc<Session>) -> [Arc<dyn SessionTool>; 2] {
-    let delegator = delegator(hub, session);
+pub(crate) fn tools(turns: &TurnContext, session: &Arc<Session>) -> [Arc<dyn SessionTool>; 2] {
+    let delegator = delegator(turns, session);
     [Arc::new(Delegate::new(delegator.clone())), Arc::new(Delegate::to_codex(delegator))]
 }
 
-fn delegator(hub: &Arc<Hub>, session: &Arc<Session>) -> Arc<dyn Delegator> {
+fn delegator(turns: &TurnContext, session: &Arc<Session>) -> Arc<dyn Delegator> {
     let runtime = Handle::current();
-    Arc::new(SessionDelegator { hub: hub.clone(), session: session.clone(), runtime })
+    Arc::new(SessionDelegator { turns: turns.clone(), session: session.clone(), runtime })
 }
 
 /// Runs a turn that consists of one call of `delegate.run`. Its last word is what the delegate had to say.
-pub(super) fn call(
-    hub: &Arc<Hub>,
+pub(crate) fn call(
+    turns: &TurnContext,
     delegation: &Delegation,
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> RunState {
-    let emit = |event| answering::show(session, event);
+    let emit = |event| show(session, event);
     let workspace = match Workspace::open(&delegation.root) {
         Ok(workspace) => workspace,
         Err(error) => {
@@ -77,7 +77,7 @@ pub(super) fn call(
         cancel,
         emit: &emit,
     };
-    let called = Delegate::new(delegator(hub, session)).call(&context, delegation.arguments.clone());
+    let called = Delegate::new(delegator(turns, session)).call(&context, delegation.arguments.clone());
     let (state, last) = match called {
         _ if cancel.is_cancelled() => (RunState::Cancelled, CANCELLED.to_owned()),
         Ok(report) => {
@@ -94,15 +94,9 @@ pub(super) fn call(
     state
 }
 
-impl Runner {
-    fn agent(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
-        self.agents.as_ref().and_then(|agents| agents.provider(id))
-    }
-}
-
 impl Delegator for SessionDelegator {
     fn situation(&self) -> Situation {
-        self.hub.situation(&self.session)
+        self.turns.situation(&self.session)
     }
 
     fn ask(
@@ -113,7 +107,7 @@ impl Delegator for SessionDelegator {
         cancel: &CancellationToken,
     ) -> Option<String> {
         let question = (json!({"brief": brief}), &*self.session.mode());
-        let chosen = card::ask(&self.hub, &self.session, call_id, question, offered, cancel);
+        let chosen = ask(&self.turns, &self.session, call_id, question, offered, cancel);
         chosen.map(|agent| agent.id)
     }
 
@@ -126,7 +120,7 @@ impl Delegator for SessionDelegator {
             tool_call_id: call_id.to_owned(),
             notes,
         };
-        let Some(_place) = self.hub.place_for_a_delegate() else {
+        let Some(_place) = self.turns.place_for_a_delegate() else {
             let notes = format!("{DELEGATES} delegates are at work already; wait for one or stop one");
             return report(false, None, notes);
         };
@@ -151,7 +145,7 @@ impl SessionDelegator {
         let mut parent = self.session.parent().cloned();
         while let Some(above) = parent.filter(|_| depth < DEPTH) {
             depth += 1;
-            parent = self.hub.store().session(&above.session_id)?.and_then(|row| row.parent);
+            parent = self.turns.store().session(&above.session_id)?.and_then(|row| row.parent);
         }
         if depth >= DEPTH {
             let message = format!("delegates are {DEPTH} deep already; this one has to do the task itself");
@@ -160,7 +154,7 @@ impl SessionDelegator {
         let link = Parent { session_id: self.session.id().to_string(), call_id: call_id.to_owned() };
         let policy = self.session.policy();
         let limits = order.limits.clone();
-        let child = self.hub.create_child(&order.root, &order.provider, link, policy, limits);
+        let child = self.turns.sessions.create_child(&order.root, &order.provider, link, policy, limits);
         let child = self.runtime.block_on(child)?;
         child.show_in(Mirror::new(self.session.clone(), call_id, child.id().clone()));
         Ok(child)
@@ -181,8 +175,8 @@ impl Drop for Delegated<'_> {
     fn drop(&mut self) {
         self.child.cancel();
         let reason = if self.cancel.is_cancelled() { "Cancelled" } else { "the delegate is gone" };
-        self.child.show_here_only(reason, &self.delegator.hub.given_up());
-        if let Some(agent) = self.delegator.hub.runner().agent(&self.order.provider) {
+        self.child.show_here_only(reason, &self.delegator.turns.given_up());
+        if let Some(agent) = self.delegator.turns.runner.agent(&self.order.provider) {
             agent.close(self.child.id());
         }
     }
@@ -259,13 +253,14 @@ impl Delegated<'_> {
             root: self.order.root.clone(),
             said: text.to_owned().into(),
         };
-        let hub = &self.delegator.hub;
+        let turns = &self.delegator.turns;
         self.delegator.runtime.block_on(async {
             let begun = Instant::now();
-            let mut ticket = match hub.submit(self.child, TurnRequest::task(prompt, title)).await {
-                Ok(ticket) => ticket,
-                Err(fault) => return Ended::Refused(fault),
-            };
+            let mut ticket =
+                match turns.turns.clone().start(self.child.clone(), TurnRequest::task(prompt, title)).await {
+                    Ok(ticket) => ticket,
+                    Err(fault) => return Ended::Refused(fault),
+                };
             let mut soft = budget.soft;
             let at = |wait: Option<Duration>| async move {
                 match wait.and_then(|wait| begun.checked_add(wait)) {
@@ -304,12 +299,12 @@ impl Delegated<'_> {
             details: ToolCallDetails::default(),
         });
         let session = self.delegator.session.clone();
-        super::run_blocking(move || session.append(vec![update])).await;
+        run_blocking(move || session.append(vec![update])).await;
     }
 
     /// Returns the text of the last message that the delegate's log has after a number.
     fn last_answer(&self, since: u64) -> Option<String> {
-        let store = self.delegator.hub.store();
+        let store = self.delegator.turns.store();
         let (mut last, mut id, mut since) = (String::new(), None, since);
         loop {
             let page = match store.messages_after(self.child.id(), since, 256) {

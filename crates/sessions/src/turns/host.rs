@@ -1,7 +1,10 @@
 //! The session as an agent sees it during one turn, and what remains of it afterwards.
 
-use super::{approvals::Question, hub::Hub, mirror, session::Session, unfinished::word};
-use crate::store::{ApprovalChange, Store};
+use super::context::TurnContext;
+use crate::{
+    live::{Question, Session, ends, word},
+    store::{ApprovalChange, Store},
+};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
@@ -19,7 +22,7 @@ use std::{
 
 /// Takes what an agent tells. What comes after the end of the turn is kept too, and is marked as late.
 #[derive(Debug)]
-pub(super) struct Host {
+pub(crate) struct Host {
     session: Arc<Session>,
     store: Store,
     agent_id: String,
@@ -45,19 +48,19 @@ struct Turn {
 }
 
 impl Host {
-    pub(super) fn new(hub: &Hub, session: &Arc<Session>, agent_id: &str) -> Arc<Self> {
+    pub(crate) fn new(turns: &TurnContext, session: &Arc<Session>, agent_id: &str) -> Arc<Self> {
         Arc::new(Self {
             session: session.clone(),
-            store: hub.store().clone(),
+            store: turns.store().clone(),
             agent_id: agent_id.to_owned(),
-            stopping: hub.stopping().clone(),
+            stopping: turns.stopping().clone(),
             over: CancellationToken::new(),
             turn: Mutex::default(),
         })
     }
 
     /// Runs a turn and closes what it leaves open, however it ends.
-    pub(super) fn run(this: &Arc<Self>, turn: impl FnOnce() -> PromptOutcome) -> PromptOutcome {
+    pub(crate) fn run(this: &Arc<Self>, turn: impl FnOnce() -> PromptOutcome) -> PromptOutcome {
         // Of a turn that breaks others say the last word.
         struct Broken<'a>(Option<&'a Host>);
         impl Drop for Broken<'_> {
@@ -149,7 +152,7 @@ impl Turn {
                 self.announced.insert(call.call_id.clone());
                 self.open.push(call.call_id.clone());
             }
-            SessionUpdate::ToolCallUpdate(update) if mirror::ends(&update.status) => {
+            SessionUpdate::ToolCallUpdate(update) if ends(&update.status) => {
                 self.open.retain(|id| *id != update.call_id);
             }
             SessionUpdate::Plan(plan) => self.plan = Some(plan.clone()),
@@ -179,7 +182,7 @@ fn late(update: SessionUpdate) -> Option<SessionUpdate> {
         }
         SessionUpdate::ToolCallUpdate(mut update) => {
             update.late = true;
-            if !mirror::ends(&update.status) {
+            if !ends(&update.status) {
                 update.status = ToolCallStatus::Unchanged;
             }
             SessionUpdate::ToolCallUpdate(update)

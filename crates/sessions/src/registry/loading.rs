@@ -10,11 +10,11 @@ type Lock = tokio::sync::Mutex<()>;
 
 /// The sessions that somebody loads or deletes.
 #[derive(Debug, Default)]
-pub(super) struct Loading(Mutex<HashMap<Arc<str>, Weak<Lock>>>);
+pub(crate) struct Loading(Mutex<HashMap<Arc<str>, Weak<Lock>>>);
 
 impl Loading {
     /// Waits until nobody else loads or deletes a session. Whoever takes several takes them in the order of their ids.
-    pub(super) async fn begin(&self, id: &str) -> OwnedMutexGuard<()> {
+    pub(crate) async fn begin(&self, id: &str) -> OwnedMutexGuard<()> {
         self.lock_of(id).lock_owned().await
     }
 

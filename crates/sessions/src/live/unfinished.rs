@@ -20,7 +20,7 @@ const PAGE: usize = 256;
 
 /// The end of a log, as far as it matters here.
 #[derive(Debug, Default)]
-pub(super) struct Unfinished {
+pub(crate) struct Unfinished {
     /// The last plan.
     plan: Option<PlanSnapshot>,
     /// Calls without an end, in their order.
@@ -46,7 +46,7 @@ enum Kind {
 
 impl Unfinished {
     /// Reads a session's log. Blocks.
-    pub(super) fn read(store: &Store, id: &str, last_seq: u64) -> Result<Self, StoreError> {
+    pub(crate) fn read(store: &Store, id: &str, last_seq: u64) -> Result<Self, StoreError> {
         let mut found = Self::default();
         let end_begins = last_seq.saturating_sub(UPDATES);
         let open_calls = if end_begins > 0 { store.open_calls(id, end_begins)? } else { Vec::new() };
@@ -153,17 +153,17 @@ impl Unfinished {
     }
 
     /// Takes the next update, of a log that is followed from its beginning.
-    pub(super) fn follow(&mut self, update: &SessionUpdate) {
+    pub(crate) fn follow(&mut self, update: &SessionUpdate) {
         self.take(update, false);
     }
 
     /// Returns how many turns have no last word.
-    pub(super) fn open_turns(&self) -> usize {
+    pub(crate) fn open_turns(&self) -> usize {
         usize::from(self.turn.is_some() || self.is_running()) + self.waiting
     }
 
     /// Returns whether the log ends inside a turn.
-    pub(super) fn is_inside_a_turn(&self) -> bool {
+    pub(crate) fn is_inside_a_turn(&self) -> bool {
         self.is_running()
             || self.turn.is_some()
             || self.waiting > 0
@@ -188,7 +188,7 @@ impl Unfinished {
     }
 
     /// Returns what closes everything of turns that nobody works on any more, their last words included.
-    pub(super) fn stopped(self, reason: &str) -> Vec<SessionUpdate> {
+    pub(crate) fn stopped(self, reason: &str) -> Vec<SessionUpdate> {
         let words = std::iter::repeat_n(format!("❌ This stopped: {reason}."), self.open_turns());
         let words: Vec<_> = words.map(|text| word(&text)).collect();
         let mut closing = self.closing(reason, &ApprovalState::Expired);
@@ -198,7 +198,7 @@ impl Unfinished {
 
     /// Returns what closes delegates, approvals, calls and plan; the final message is the caller's.
     /// `approvals` is how those stand from now on that nobody has answered.
-    pub(super) fn closing(mut self, reason: &str, approvals: &ApprovalState) -> Vec<SessionUpdate> {
+    pub(crate) fn closing(mut self, reason: &str, approvals: &ApprovalState) -> Vec<SessionUpdate> {
         let given_up = |approval: &Approval| {
             SessionUpdate::Approval(Approval { state: approvals.clone(), ..approval.clone() })
         };
@@ -244,7 +244,7 @@ impl Unfinished {
 }
 
 /// Finds a session that nobody here works on; what a process that is gone left open in it is closed first. Blocks.
-pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
+pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
     let Some(row) = store.session(id)? else { return Ok(None) };
     if row.last_seq == 0 || !store.is_writer_gone(row.last_ts) {
         return Ok(Some(row));
@@ -271,7 +271,7 @@ pub(super) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
 }
 
 /// The last word of a turn. A message of its own: without an id, clients would add it to the one before.
-pub(super) fn word(text: &str) -> SessionUpdate {
+pub(crate) fn word(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: text.to_owned(),
         message_id: Some(uuid::Uuid::new_v4().to_string()),

@@ -1,19 +1,22 @@
 //! What happens in the session of a delegate, shown in the session that delegated.
 
-use super::{
-    session::Session,
-    unfinished::{Unfinished, word},
-};
+use super::unfinished::{Unfinished, word};
 use openagents_core::{
     approval::{Approval, ApprovalState},
     update::{Delegated, SessionUpdate, ToolCallStatus},
 };
 use std::sync::Arc;
 
+/// The session that shows what a delegate does.
+pub(crate) trait ShownIn: std::fmt::Debug + Send + Sync {
+    /// Queues updates for its log. Blocks while the store is behind.
+    fn append(self: Arc<Self>, updates: Vec<SessionUpdate>);
+}
+
 /// Copies the log of a delegate into the row of the call that set it to work.
 #[derive(Debug)]
-pub(super) struct Mirror {
-    parent: Arc<Session>,
+pub(crate) struct Mirror {
+    parent: Arc<dyn ShownIn>,
     call_id: String,
     child_id: Arc<str>,
     /// What was shown and has no end yet.
@@ -21,13 +24,13 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
-    pub(super) fn new(parent: Arc<Session>, call_id: &str, child_id: Arc<str>) -> Self {
+    pub(crate) fn new(parent: Arc<dyn ShownIn>, call_id: &str, child_id: Arc<str>) -> Self {
         Self { parent, call_id: call_id.to_owned(), child_id, open: Unfinished::default() }
     }
 
     /// Returns what the parent shows of updates. Its title and mode are its own; a delegate's delegates are shown in the
     /// delegate's session. What they ask is for everybody above them: the call that waits for it is the delegate's own.
-    pub(super) fn copy(&mut self, updates: &[SessionUpdate]) -> Vec<SessionUpdate> {
+    pub(crate) fn copy(&mut self, updates: &[SessionUpdate]) -> Vec<SessionUpdate> {
         let mut copied = Vec::new();
         for update in updates {
             let shown = match update {
@@ -48,14 +51,14 @@ impl Mirror {
     }
 
     /// Appends what was copied to the parent's log.
-    pub(super) fn show(&self, copy: Vec<SessionUpdate>) {
+    pub(crate) fn show(&self, copy: Vec<SessionUpdate>) {
         if !copy.is_empty() {
-            self.parent.append(copy);
+            self.parent.clone().append(copy);
         }
     }
 
     /// Closes what is still open: nothing more will be shown. `approvals` is how those stand that nobody has answered.
-    pub(super) fn close(mut self, reason: &str, approvals: &ApprovalState) {
+    pub(crate) fn close(mut self, reason: &str, approvals: &ApprovalState) {
         let open = std::mem::take(&mut self.open);
         let words = std::iter::repeat_n(reason, open.open_turns()).map(word);
         let words: Vec<SessionUpdate> = words.collect();
@@ -73,6 +76,6 @@ impl Mirror {
 }
 
 /// Returns whether nothing more is to be expected of a call.
-pub(super) fn ends(status: &ToolCallStatus) -> bool {
+pub(crate) fn ends(status: &ToolCallStatus) -> bool {
     matches!(status, ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. })
 }

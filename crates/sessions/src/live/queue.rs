@@ -11,7 +11,7 @@ const WAITING: usize = 8;
 /// The running turn's token and the turns behind it. Where turns wait or were dropped, a run is under way that gets to
 /// them.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     running: Option<CancellationToken>,
     waiting: VecDeque<Turn>,
     /// Cancelled while they waited; the log does not say so yet.
@@ -35,14 +35,14 @@ pub struct Waits {
 
 /// The place of a turn in the queue from the moment its prompt is shown: whoever sees it may cancel it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     cancels: u64,
 }
 
 /// What a session has to do next.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "almost all are turns, and none is kept")]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Run a turn until it ends or the token is cancelled.
     Run(Turn, CancellationToken),
     /// Say of these turns that they were dropped.
@@ -50,30 +50,30 @@ pub(super) enum Next {
 }
 
 impl Queue {
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
     /// Returns a number that grows with every change of what runs and waits.
-    pub(super) fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
     /// Returns what is shown of it.
-    pub(super) fn waits(&self) -> Waits {
+    pub(crate) fn waits(&self) -> Waits {
         let queued = self.waiting.iter().map(|turn| turn.queued.clone()).collect();
         Waits { changes: self.changes, running: self.is_running(), queued }
     }
 
     /// Takes out one that waits.
-    pub(super) fn remove(&mut self, id: &str) -> Option<Turn> {
+    pub(crate) fn remove(&mut self, id: &str) -> Option<Turn> {
         let place = self.waiting.iter().position(|turn| turn.queued.id == id)?;
         self.changes += 1;
         self.waiting.remove(place)
     }
 
     /// Refuses what would not fit.
-    pub(super) fn admit(&self) -> Result<Place, SessionError> {
+    pub(crate) fn admit(&self) -> Result<Place, SessionError> {
         if self.waiting.len() >= WAITING {
             return Err(SessionError::busy(format!(
                 "{WAITING} prompts are waiting already; cancel or wait."
@@ -83,7 +83,7 @@ impl Queue {
     }
 
     /// Queues a turn, or returns it when nobody is at work: then the caller is, until [`Queue::next`] has nothing more.
-    pub(super) fn enqueue(&mut self, turn: Turn, place: Place, stopping: &CancellationToken) -> Option<Next> {
+    pub(crate) fn enqueue(&mut self, turn: Turn, place: Place, stopping: &CancellationToken) -> Option<Next> {
         let is_cancelled = self.cancels != place.cancels;
         if self.running.is_some() {
             match is_cancelled {
@@ -105,7 +105,7 @@ impl Queue {
     }
 
     /// Ends what ran and returns what comes next; `None` when there is nothing to do any more.
-    pub(super) fn next(&mut self, stopping: &CancellationToken) -> Option<Next> {
+    pub(crate) fn next(&mut self, stopping: &CancellationToken) -> Option<Next> {
         // What was cancelled is answered before what was asked for after the cancel.
         if !self.dropped.is_empty() {
             return Some(Next::Drop(std::mem::take(&mut self.dropped)));
@@ -117,7 +117,7 @@ impl Queue {
     }
 
     /// Cancels the running turn and drops those that wait. Returns whether there was anything to cancel.
-    pub(super) fn cancel(&mut self) -> bool {
+    pub(crate) fn cancel(&mut self) -> bool {
         self.cancels += 1;
         self.changes += u64::from(!self.waiting.is_empty());
         self.dropped.extend(self.waiting.drain(..));

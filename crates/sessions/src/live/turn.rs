@@ -1,10 +1,10 @@
 //! A turn: what a client asks of a session, and the queue of those that wait. A session runs one at a time.
 
-use super::{card::Card, replying::Reply};
 use crate::error::SessionError;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
-    update::{RunState, SessionUpdate, Title, UserMessage},
+    route::Topic,
+    update::{Decision, RunState, SessionUpdate, Title, UserMessage},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -140,6 +140,27 @@ pub struct Choice {
     pub exploration: ExploreRequest,
     /// See [`By::shows_cards`].
     pub shows_cards: bool,
+}
+
+/// A prompt that OpenAgents answers itself.
+#[derive(Debug)]
+pub struct Reply {
+    pub said: Said,
+    /// The workspace.
+    pub root: PathBuf,
+    /// What is answered in words; `None` for a question.
+    pub topic: Option<Topic>,
+    /// Why it is answered here.
+    pub decision: Decision,
+}
+
+/// A prompt that is work for an agent.
+#[derive(Debug)]
+pub struct Card {
+    pub said: Said,
+    /// The workspace.
+    pub root: PathBuf,
+    pub decision: Decision,
 }
 
 /// A prompt, and who answers it.
@@ -335,21 +356,21 @@ pub struct TurnEnd {
 }
 
 #[derive(Debug)]
-pub(super) struct Turn {
-    pub(super) work: Result<Work, SessionError>,
-    pub(super) delegated: bool,
-    pub(super) queued: Queued,
+pub(crate) struct Turn {
+    pub(crate) work: Result<Work, SessionError>,
+    pub(crate) delegated: bool,
+    pub(crate) queued: Queued,
     /// The log has its prompt.
-    pub(super) is_said: bool,
-    pub(super) asker: Asker,
+    pub(crate) is_said: bool,
+    pub(crate) asker: Asker,
 }
 
 /// Whoever waits for the end of a turn. Kept apart from the work: a run that breaks must not take it along.
 #[derive(Debug)]
-pub(super) struct Asker(oneshot::Sender<TurnEnd>);
+pub(crate) struct Asker(oneshot::Sender<TurnEnd>);
 
 impl Asker {
-    pub(super) fn tell(self, end: TurnEnd) {
+    pub(crate) fn tell(self, end: TurnEnd) {
         // The client that asked may be gone; the log has it all.
         let _ = self.0.send(end);
     }
@@ -357,7 +378,7 @@ impl Asker {
 
 impl Turn {
     /// Returns the turn, its opening, and the title for a session that has none.
-    pub(super) fn new(request: TurnRequest) -> (Self, Ticket, Vec<SessionUpdate>, Title) {
+    pub(crate) fn new(request: TurnRequest) -> (Self, Ticket, Vec<SessionUpdate>, Title) {
         let (done, ticket) = oneshot::channel();
         let TurnRequest { opening, title, work, delegated, queued } = request;
         let is_said = opening.iter().any(|update| matches!(update, SessionUpdate::UserMessage(_)));

@@ -2,17 +2,18 @@
 
 use super::{
     folding::{Folding, StoredLog},
-    listing::Changes,
-    mirror::Mirror,
+    mirror::{Mirror, ShownIn},
     pending::Pending,
     queue::Queue,
-    run_blocking,
     unfinished::Unfinished,
 };
 use crate::{
+    blocking::run_blocking,
+    changes::Changes,
     error::SessionError,
     policy::Policy,
     store::{ApprovalChange, Decided, Parent, SessionRow, Store, StoreError, Stored},
+    wake::Wake,
 };
 use openagents_core::{
     CancellationToken,
@@ -43,9 +44,6 @@ const PAGE: usize = 256;
 /// Updates that a model may be reminded of; it holds less than they say.
 const TRANSCRIPT: u64 = 20_000;
 
-/// Wakes one connection; it looks for itself what there is to do.
-pub type Wake = Arc<Notify>;
-
 /// A session that somebody reads or writes.
 #[derive(Debug)]
 pub struct Session {
@@ -56,10 +54,10 @@ pub struct Session {
     limits: AccessLimits,
     store: Store,
     /// Told of every change.
-    pub(super) changes: Arc<Changes>,
+    pub(crate) changes: Arc<Changes>,
     state: Mutex<State>,
     /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
-    pub(super) asking: tokio::sync::Mutex<()>,
+    pub(crate) asking: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
     setting_mode: Mutex<()>,
     /// Held while something is queued for the log: the copy has the same order.
@@ -69,28 +67,28 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     /// Number of the last update on disk; nothing above it was ever shown.
     seq: u64,
     /// The last updates, without gaps, ending at `seq`.
     tail: VecDeque<Arc<Stored>>,
     tail_bytes: usize,
     /// Its title is asked for, if not stored yet.
-    pub(super) titled: bool,
-    pub(super) title: Option<String>,
+    pub(crate) titled: bool,
+    pub(crate) title: Option<String>,
     mode: Arc<str>,
     /// What the running turn is doing, and how often that has changed.
     activity: (u64, Option<Activity>),
     /// What somebody waits for here, or in the session of a delegate.
     pending: Pending,
     /// Whether a turn has begun at some time.
-    pub(super) used: bool,
-    pub(super) queue: Queue,
+    pub(crate) used: bool,
+    pub(crate) queue: Queue,
     watchers: Vec<Weak<Notify>>,
-    pub(super) failure: Option<Failure>,
+    pub(crate) failure: Option<Failure>,
     /// Takes no more turns: it is about to be deleted.
-    pub(super) retired: bool,
-    pub(super) deleted: bool,
+    pub(crate) retired: bool,
+    pub(crate) deleted: bool,
     /// Failures so far.
     failures: u64,
 }
@@ -107,8 +105,11 @@ pub struct Failure {
 /// Where a session stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
+    /// Number of its last update; 0 when there is none.
     pub seq: u64,
+    /// A turn runs.
     pub running: bool,
+    /// Why its log cannot be written.
     pub failure: Option<Failure>,
 }
 
@@ -168,7 +169,7 @@ impl Session {
     }
 
     /// Returns what its agents keep to, in every turn.
-    pub(super) fn limits(&self) -> &AccessLimits {
+    pub(crate) fn limits(&self) -> &AccessLimits {
         &self.limits
     }
 
@@ -216,7 +217,7 @@ impl Session {
     }
 
     /// Shows readers what the running turn is doing. Not stored.
-    pub(super) fn show(&self, activity: Option<Activity>) {
+    pub(crate) fn show(&self, activity: Option<Activity>) {
         let mut state = self.lock();
         if state.activity.1 != activity {
             state.activity = (state.activity.0 + 1, activity);
@@ -314,7 +315,7 @@ impl Session {
     }
 
     /// Changes an approval, in the store and in the log at once. Blocks.
-    pub(super) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
+    pub(crate) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
         let mut mirror = self.mirror();
         let (done, result) = sync_channel(1);
         let session = self.clone();
@@ -348,19 +349,19 @@ impl Session {
     }
 
     /// Returns where the answer to an approval will come.
-    pub(super) fn wait_for(&self, approval_id: &str) -> Receiver<String> {
+    pub(crate) fn wait_for(&self, approval_id: &str) -> Receiver<String> {
         let (answer, waiting) = sync_channel(1);
         self.waiting().insert(approval_id.to_owned(), answer);
         waiting
     }
 
     /// Nobody waits for the answer to an approval any more.
-    pub(super) fn wait_no_longer(&self, approval_id: &str) {
+    pub(crate) fn wait_no_longer(&self, approval_id: &str) {
         self.waiting().remove(approval_id);
     }
 
     /// From now on, what happens here is shown in another session as well. Returns whether it was not before.
-    pub(super) fn show_in(&self, mirror: Mirror) -> bool {
+    pub(crate) fn show_in(&self, mirror: Mirror) -> bool {
         let mut known = self.mirror();
         let is_first = known.is_none();
         known.get_or_insert(mirror);
@@ -369,14 +370,14 @@ impl Session {
 
     /// Ends [`Session::show_in`]; what is open there is closed with the reason, and what nobody has answered stands as
     /// `approvals` says. Blocks while the store is behind.
-    pub(super) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
+    pub(crate) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
         if let Some(mirror) = self.mirror().take() {
             mirror.close(reason, approvals);
         }
     }
 
     /// Returns whether what happens here is shown in another session as well.
-    pub(super) fn is_shown_elsewhere(&self) -> bool {
+    pub(crate) fn is_shown_elsewhere(&self) -> bool {
         self.mirror().is_some()
     }
 
@@ -389,21 +390,21 @@ impl Session {
     }
 
     /// Waits until everything that was appended before is on disk and with the readers. Blocks.
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         if let Err(error) = self.store.flush() {
             self.fail(&error);
         }
     }
 
     /// Returns what the end of the log leaves open. Blocks.
-    pub(super) fn unfinished(&self) -> Result<Unfinished, StoreError> {
+    pub(crate) fn unfinished(&self) -> Result<Unfinished, StoreError> {
         Unfinished::read(&self.store, &self.id, self.head().seq)
     }
 
     /// Returns what was said so far, as a model reads it; less when a cancel comes first. Blocks.
     ///
     /// From the beginning on, not backwards: what a model is reminded of must not shift with every turn.
-    pub(super) fn transcript(&self, cancel: &CancellationToken) -> Result<Transcript, StoreError> {
+    pub(crate) fn transcript(&self, cancel: &CancellationToken) -> Result<Transcript, StoreError> {
         let mut transcript = Transcript::default();
         // In steps as well, for the same reason.
         let mut since = self.head().seq.saturating_sub(TRANSCRIPT).next_multiple_of(TRANSCRIPT / 4);
@@ -456,11 +457,17 @@ impl Session {
         self.cancel();
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(super) fn wake_all(state: &mut State) {
+pub(crate) fn wake_all(state: &mut State) {
     state.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+}
+
+impl ShownIn for Session {
+    fn append(self: Arc<Self>, updates: Vec<SessionUpdate>) {
+        Session::append(&self, updates);
+    }
 }

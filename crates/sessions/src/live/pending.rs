@@ -8,24 +8,24 @@ use openagents_core::{
 /// Follows a log as it grows. What a log of before left open is closed before anybody reads it, so the beginning is
 /// nothing.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(crate) struct Pending {
     changes: u64,
     approvals: Vec<Approval>,
 }
 
 impl Pending {
     /// Returns a number that grows with every change.
-    pub(super) fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
     /// Returns them, oldest first.
-    pub(super) fn all(&self) -> &[Approval] {
+    pub(crate) fn all(&self) -> &[Approval] {
         &self.approvals
     }
 
     /// Takes the next update of the log.
-    pub(super) fn push(&mut self, update: &SessionUpdate) {
+    pub(crate) fn push(&mut self, update: &SessionUpdate) {
         let update = match update {
             SessionUpdate::Delegated(delegated) => &*delegated.update,
             update => update,

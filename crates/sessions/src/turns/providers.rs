@@ -1,13 +1,36 @@
 //! The parts that explore and answer, as the program that starts the sessions puts them together.
 
-use crate::running::Explore;
 use openagents_core::{
+    CancellationToken,
     agent::Agents,
-    explore::Explorer,
+    explore::{ExploreOutcome, ExploreRequest, Explorer},
     history::History,
     model::{LanguageModel, LocalModels},
+    update::SessionUpdate,
 };
 use std::sync::Arc;
+
+/// Runs explorations. [`Explorer`] does; tests put something slower or faster in its place.
+pub trait Explore: Send + Sync + std::fmt::Debug {
+    /// See [`Explorer::explore`].
+    fn explore(
+        &self,
+        request: &ExploreRequest,
+        cancel: &CancellationToken,
+        emit: &(dyn Fn(SessionUpdate) + Sync),
+    ) -> ExploreOutcome;
+}
+
+impl Explore for Explorer {
+    fn explore(
+        &self,
+        request: &ExploreRequest,
+        cancel: &CancellationToken,
+        emit: &(dyn Fn(SessionUpdate) + Sync),
+    ) -> ExploreOutcome {
+        Explorer::explore(self, request, cancel, emit)
+    }
+}
 
 /// Who explores and answers.
 #[derive(Debug, Clone)]

@@ -27,13 +27,13 @@ const LOOK: Duration = Duration::from_millis(25);
 const RAW_INPUT: usize = 256 << 10;
 
 /// A question as it is put to people.
-pub(super) struct Question {
+pub(crate) struct Question {
     approval: Approval,
     agent_id: String,
 }
 
 impl Question {
-    pub(super) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
+    pub(crate) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
         let hash = hash(&request);
         let ApprovalRequest { call_id, agent, title, raw_input, command, options } = request;
         let (raw_input, raw_input_cut) = match raw_input {
@@ -61,24 +61,24 @@ impl Question {
         Self { approval, agent_id: agent_id.to_owned() }
     }
 
-    pub(super) fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.approval.id
     }
 
-    pub(super) fn call_id(&self) -> &str {
+    pub(crate) fn call_id(&self) -> &str {
         &self.approval.call_id
     }
 
-    pub(super) fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> &str {
         &self.approval.title
     }
 
-    pub(super) fn raw_input(&self) -> Option<&Value> {
+    pub(crate) fn raw_input(&self) -> Option<&Value> {
         self.approval.raw_input.as_ref()
     }
 
     /// Stores and shows the question. It is open from here on, and [`Asked::wait`] closes it.
-    pub(super) fn ask(self, session: &Arc<Session>) -> Asked {
+    pub(crate) fn ask(self, session: &Arc<Session>) -> Asked {
         let id = self.approval.id.clone();
         let answer = session.wait_for(&id);
         let stored = session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
@@ -87,7 +87,7 @@ impl Question {
 }
 
 /// A question that people were asked.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     session: Arc<Session>,
     id: String,
     answer: Receiver<String>,
@@ -96,7 +96,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Waits for the first answer. `given_up` tells how the approval stands when nobody waits any more.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         self,
         cancels: &[&CancellationToken],
         given_up: impl Fn() -> ApprovalState,

@@ -1,0 +1,235 @@
+//! Finds, creates and lists sessions.
+
+use super::{
+    loading::Loading,
+    workspaces::{Known, Recent},
+};
+use crate::{
+    blocking::run_blocking,
+    changes::{Changes, Listed},
+    error::SessionError,
+    live::{self, Session},
+    modes::DEFAULT_MODE,
+    policy::Policy,
+    store::{NewSession, Parent, SessionRow, Store, StoreError},
+};
+use openagents_core::{CancellationToken, agent::AccessLimits, approval::ApprovalState, history::History};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+/// The longest id that a client may choose for a session.
+const ID_BYTES: usize = 128;
+
+/// All sessions: those in memory, and those in the store.
+#[derive(Debug)]
+pub struct SessionRegistry {
+    store: Store,
+    history: Arc<History>,
+    known: Arc<Known>,
+    root: PathBuf,
+    /// Weak: a session without readers and without a turn costs nothing.
+    live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
+    /// What was left open in a session is closed once.
+    loading: Loading,
+    changes: Arc<Changes>,
+    /// Cancelled when the program goes down.
+    stopping: CancellationToken,
+}
+
+impl SessionRegistry {
+    /// Serves the sessions of `store`. `root` is the folder that the program was started on.
+    pub fn new(store: Store, history: Arc<History>, root: PathBuf) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            known: Arc::new(Known::new(&root, history.clone())),
+            history,
+            root,
+            live: Mutex::default(),
+            loading: Default::default(),
+            changes: Arc::default(),
+            stopping: CancellationToken::new(),
+        })
+    }
+
+    /// Returns the folder that the server was started on.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the workspace that a client is offered first: the server's own, unless that is a whole disk or home folder.
+    pub fn offered(&self) -> Option<&Path> {
+        self.known.root()
+    }
+
+    /// Returns the logs of other agents.
+    pub fn history(&self) -> &Arc<History> {
+        &self.history
+    }
+
+    /// Runs `read` with the store, beside the event loop.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let store = self.store.clone();
+        Ok(run_blocking(move || read(&store)).await.unwrap_or(Err(StoreError::Closed))?)
+    }
+
+    /// Creates a session, or finds the one that has this id already.
+    pub async fn open(&self, id: &str, cwd: &Path) -> Result<Arc<Session>, SessionError> {
+        if id.is_empty() || id.len() > ID_BYTES || id.chars().any(char::is_control) {
+            return Err(SessionError::invalid("A session id has 1 to 128 printable characters."));
+        }
+        if let Some(session) = self.find(id).await? {
+            return Ok(session);
+        }
+        let new = NewSession { id: id.to_owned(), cwd: cwd.to_owned(), mode: DEFAULT_MODE.to_owned() };
+        self.read(move |store| store.create_session(new)).await?;
+        self.find(id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
+    }
+
+    /// Creates a session with an id of its own.
+    pub async fn create(&self, cwd: &Path) -> Result<Arc<Session>, SessionError> {
+        self.open(&uuid::Uuid::new_v4().to_string(), cwd).await
+    }
+
+    /// Creates a session in which a person allows what `policy` says.
+    pub async fn create_with(&self, cwd: &Path, policy: Policy) -> Result<Arc<Session>, SessionError> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: DEFAULT_MODE.to_owned() };
+        let set = id.clone();
+        self.read(move |store| store.create_session(new).and_then(|()| store.set_policy(&set, policy)))
+            .await?;
+        self.find(&id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
+    }
+
+    /// Creates the session of a delegate.
+    pub(crate) async fn create_child(
+        &self,
+        cwd: &Path,
+        mode: &str,
+        parent: Parent,
+        policy: Policy,
+        limits: AccessLimits,
+    ) -> Result<Arc<Session>, SessionError> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: mode.to_owned() };
+        self.read(move |store| store.create_child(new, parent, policy, &limits)).await?;
+        self.find(&id).await?.ok_or_else(|| SessionError::internal("the delegate's session cannot be found"))
+    }
+
+    /// Finds a session, live or stored. What a process that is gone left open in it is closed before anybody sees it.
+    pub async fn find(&self, id: &str) -> Result<Option<Arc<Session>>, SessionError> {
+        if let Some(session) = self.live(id) {
+            return Ok(Some(session));
+        }
+        let _loading = self.loading.begin(id).await;
+        // Another connection may have been faster.
+        if let Some(session) = self.live(id) {
+            return Ok(Some(session));
+        }
+        let wanted = id.to_owned();
+        let Some(row) = self.read(move |store| live::load(store, &wanted)).await? else {
+            return Ok(None);
+        };
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|_, session| session.strong_count() > 0);
+        let session = Arc::new(Session::new(row, self.store.clone(), self.changes.clone()));
+        live.insert(session.id().clone(), Arc::downgrade(&session));
+        Ok(Some(session))
+    }
+
+    /// Returns what is loaded or deleted now.
+    pub(crate) fn loading(&self) -> &Loading {
+        &self.loading
+    }
+
+    /// Finds these sessions no more.
+    pub(crate) fn forget(&self, ids: &[String]) {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().for_each(|id| drop(live.remove(id.as_str())));
+    }
+
+    /// Returns what changes in the list.
+    pub(crate) fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
+    /// Returns a row with what only the living know.
+    pub(crate) fn listed(&self, row: SessionRow) -> Listed {
+        let live = self.live(&row.id);
+        let running = live.as_ref().is_some_and(|session| session.head().running);
+        let waiting = live.map_or(0, |session| session.approvals().len());
+        Listed { running, waiting, row }
+    }
+
+    pub(crate) fn live(&self, id: &str) -> Option<Arc<Session>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).get(id).and_then(Weak::upgrade)
+    }
+
+    /// Lists sessions, last changed first, from `after` on.
+    pub async fn list(
+        &self,
+        limit: usize,
+        after: Option<(i64, String)>,
+        cwd: Option<PathBuf>,
+        children: bool,
+    ) -> Result<Vec<Listed>, SessionError> {
+        let rows = self
+            .read(move |store| {
+                let after = after.as_ref().map(|(ts, id)| (*ts, id.as_str()));
+                match children {
+                    true => store.sessions_and_children(limit, after, cwd.as_deref()),
+                    false => store.sessions(limit, after, cwd.as_deref()),
+                }
+            })
+            .await?;
+        Ok(rows.into_iter().map(|row| self.listed(row)).collect())
+    }
+
+    /// Returns the directory that a client named, if it may be used.
+    pub async fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
+        let (known, path) = (self.known.clone(), path.to_owned());
+        run_blocking(move || known.admit(&path))
+            .await
+            .unwrap_or_else(|| Err(SessionError::internal("history cannot be read")))
+    }
+
+    /// Makes a directory known that the person at this machine named.
+    pub async fn open_workspace(&self, path: &Path) -> Result<PathBuf, SessionError> {
+        let (known, path) = (self.known.clone(), path.to_owned());
+        run_blocking(move || known.open(&path))
+            .await
+            .unwrap_or_else(|| Err(SessionError::internal("the folder cannot be read")))
+    }
+
+    /// Lists the workspaces of history, last active first.
+    pub async fn workspaces(&self) -> Vec<Recent> {
+        let known = self.known.clone();
+        run_blocking(move || known.recent()).await.unwrap_or_default()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the token that ends every turn.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// Returns the state of an approval whose agent is gone: when all of this program goes down, a person may let the agent
+    /// go on later.
+    pub(crate) fn given_up(&self) -> ApprovalState {
+        if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
+    }
+
+    /// Returns every session in memory.
+    pub(crate) fn all_live(&self) -> Vec<Arc<Session>> {
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.values().filter_map(Weak::upgrade).collect()
+    }
+}

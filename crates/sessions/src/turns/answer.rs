@@ -1,0 +1,107 @@
+//! A turn in which a model or an agent answers a prompt.
+
+use super::{
+    context::{TurnContext, show, transcript},
+    delegate,
+    host::Host,
+    runner::Who,
+};
+use crate::live::{Prompt, Said, Session, word};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentLoop, AgentRequest, Generate, PromptOutcome, PromptRequest, SessionTool},
+    model::LanguageModel,
+    update::RunState,
+};
+use std::{path::Path, sync::Arc};
+
+/// Runs a turn to its end on this thread.
+pub(crate) fn answer(
+    turns: &TurnContext,
+    prompt: &Prompt,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
+) -> PromptOutcome {
+    let who = turns.runner.who(&prompt.provider).and_then(|who| match session.parent().is_some() {
+        true => still_there(&prompt.root).map(|()| who),
+        false => Ok(who),
+    });
+    match who {
+        Ok(Who::Model(model, options)) => {
+            let agent = AgentLoop {
+                session_tools: session_tools(turns, session, model.as_ref()),
+                model,
+                options,
+                tools: turns.runner.tools.clone(),
+            };
+            let transcript = transcript(session, cancel);
+            let (root, Said { text, words }) = (prompt.root.clone(), prompt.said.clone());
+            let delegated = session.parent().is_some();
+            let request = PromptRequest { root, text, words, transcript, findings: None, delegated };
+            agent.prompt(&request, cancel, &|event| show(session, event))
+        }
+        Ok(Who::Agent(agent)) => {
+            let resume = turns.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
+                tracing::warn!(%error, "an agent begins anew");
+                None
+            });
+            let request = AgentRequest {
+                session_id: session.id().to_string(),
+                root: prompt.root.clone(),
+                text: prompt.said.text.clone(),
+                transcript: transcript(session, cancel),
+                resume,
+                limits: session.limits().clone(),
+            };
+            let host = Host::new(turns, session, agent.id());
+            Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
+        }
+        Err(reason) => {
+            let text = format!("❌ {reason}");
+            session.append(vec![word(&text)]);
+            PromptOutcome { state: RunState::Failed, text, usage: None, cut_off: false }
+        }
+    }
+}
+
+/// The folder of a delegate was checked when the task was given: an agent that worked in between may have put a link in its
+/// place, which leads out of the workspace.
+fn still_there(root: &Path) -> Result<(), String> {
+    match root.canonicalize() {
+        Ok(now) if now == root => Ok(()),
+        _ => Err(format!("{} is not the folder any more that the task was given for.", root.display())),
+    }
+}
+
+/// Returns the tools that only a session can offer.
+pub(crate) fn session_tools(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    model: &dyn LanguageModel,
+) -> Vec<Arc<dyn SessionTool>> {
+    let generate = turns.runner.models.as_ref().map(|models| {
+        let options = models.snapshot().settings.options();
+        Arc::new(Generate { model: models.model(), options }) as Arc<dyn SessionTool>
+    });
+    let tools = generate.into_iter().chain(delegate::tools(turns, session));
+    tools.filter(|tool| tool.is_offered_to(model)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_became_a_link_is_not_the_folder_of_the_task() {
+        let keep = tempfile::tempdir().unwrap();
+        let root = keep.path().canonicalize().unwrap().join("part");
+        std::fs::create_dir(&root).unwrap();
+        assert_eq!(still_there(&root), Ok(()));
+        std::fs::remove_dir(&root).unwrap();
+        std::os::unix::fs::symlink("/", &root).unwrap();
+        assert!(still_there(&root).is_err());
+        std::fs::remove_file(&root).unwrap();
+        assert!(still_there(&root).is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! What a running turn works with.
+
+use super::runner::Runner;
+use crate::{
+    error::SessionError,
+    live::{Session, Ticket, TurnRequest, word},
+    registry::SessionRegistry,
+    store::Store,
+};
+use openagents_core::{
+    CancellationToken,
+    agent::{AGENT_SETTINGS, AgentEvent, AgentSettings, Transcript},
+    approval::ApprovalState,
+    model::SettingsStore,
+    route::Situation,
+    update::{SessionUpdate, Target},
+};
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Delegates that work at the same time. More are refused: a model that hands everything on would never end.
+pub(crate) const DELEGATES: usize = 8;
+
+/// Starts turns; a turn that delegates starts others.
+pub(crate) trait StartTurn: fmt::Debug + Send + Sync {
+    /// Starts a turn, or queues it behind the running one. Its prompt is in the log when this returns.
+    fn start(
+        self: Arc<Self>,
+        session: Arc<Session>,
+        request: TurnRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<Ticket, SessionError>> + Send>>;
+}
+
+/// What all turns share.
+#[derive(Debug, Clone)]
+pub(crate) struct TurnContext {
+    pub(crate) sessions: Arc<SessionRegistry>,
+    pub(crate) runner: Arc<Runner>,
+    pub(crate) settings: Arc<dyn SettingsStore>,
+    /// Slots of their own: a delegate must not wait for the slot of the turn that waits for it.
+    pub(crate) delegates: Arc<Semaphore>,
+    pub(crate) turns: Arc<dyn StartTurn>,
+}
+
+impl TurnContext {
+    pub(crate) fn store(&self) -> &Store {
+        self.sessions.store()
+    }
+
+    /// Returns the token that ends every turn.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        self.sessions.stopping()
+    }
+
+    /// See [`SessionRegistry::given_up`].
+    pub(crate) fn given_up(&self) -> ApprovalState {
+        self.sessions.given_up()
+    }
+
+    /// Returns what a person chose about agents.
+    pub(crate) fn agent_settings(&self) -> AgentSettings {
+        match self.settings.get(AGENT_SETTINGS) {
+            Ok(settings) => {
+                settings.and_then(|settings| serde_json::from_value(settings).ok()).unwrap_or_default()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "what was chosen about agents cannot be read");
+                AgentSettings::default()
+            }
+        }
+    }
+
+    /// Takes a place among the delegates; `None` when there are too many.
+    pub(crate) fn place_for_a_delegate(&self) -> Option<OwnedSemaphorePermit> {
+        self.delegates.clone().try_acquire_owned().ok()
+    }
+
+    /// Returns who could answer in a session now, and what the person allowed.
+    pub(crate) fn situation(&self, session: &Session) -> Situation {
+        let settings = self.agent_settings();
+        let chosen = settings.workspace_agents.get(session.cwd());
+        Situation {
+            candidates: self.runner.candidates(),
+            allows_external: session.policy().allow_external_llms || settings.allow_external_llms,
+            workspace_agent: chosen.and_then(|id| Target::of_mode(id)),
+        }
+    }
+}
+
+/// Takes what belongs into a session.
+pub(crate) fn show(session: &Arc<Session>, event: AgentEvent) {
+    match event {
+        AgentEvent::Update(update) => session.append(vec![update]),
+        AgentEvent::Activity(activity) => session.show(activity),
+    }
+}
+
+/// Returns what was said so far.
+pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Transcript {
+    session.transcript(cancel).unwrap_or_else(|error| {
+        tracing::warn!(%error, "who answers does not know what was said before");
+        Transcript::default()
+    })
+}
+
+/// Returns the last word of a turn that was refused.
+pub(crate) fn refusal(fault: &SessionError) -> SessionUpdate {
+    word(&format!("❌ {fault}"))
+}

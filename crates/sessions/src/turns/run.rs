@@ -1,0 +1,135 @@
+//! Running one turn: from its first update to its last.
+
+use super::{
+    answer, card,
+    context::{TurnContext, refusal},
+    delegate, reply,
+};
+use crate::{
+    error::SessionError,
+    live::{Session, TurnEnd, Work, word},
+};
+use openagents_core::{
+    CancellationToken,
+    agent::CANCELLED,
+    approval::ApprovalState,
+    explore::{CANCELLED as CANCELLED_EXPLORATION, ExploreRequest},
+    update::{RunState, SessionUpdate},
+};
+use std::sync::Arc;
+
+/// Said for each prompt that a cancel took out of the queue.
+pub(crate) const DROPPED: &str = "Cancelled before it began.";
+
+/// Runs a turn to its end on this thread.
+pub(crate) fn run(
+    turns: &TurnContext,
+    work: &Result<Work, SessionError>,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
+) -> TurnEnd {
+    let mut cut_off = false;
+    let state = match work {
+        Ok(Work::Exploration(request)) => explore(turns, request, session, cancel),
+        Ok(Work::Prompt(prompt)) => {
+            let outcome = answer::answer(turns, prompt, session, cancel);
+            cut_off = outcome.cut_off;
+            outcome.state
+        }
+        // The choice is made before a turn runs.
+        Ok(Work::Choose(choice)) => explore(turns, &choice.exploration, session, cancel),
+        Ok(Work::Inline(reply)) => reply::reply(turns, reply, session, cancel).state,
+        Ok(Work::Card(card)) => {
+            let outcome = card::put(turns, card, session, cancel);
+            cut_off = outcome.cut_off;
+            outcome.state
+        }
+        Ok(Work::Delegate(delegation)) => delegate::call(turns, delegation, session, cancel),
+        Err(fault) => {
+            session.append(vec![refusal(fault)]);
+            RunState::Failed
+        }
+    };
+    TurnEnd { cut_off, ..ended(session, state) }
+}
+
+fn explore(
+    turns: &TurnContext,
+    request: &ExploreRequest,
+    session: &Arc<Session>,
+    cancel: &CancellationToken,
+) -> RunState {
+    // Queued turns follow each other without a prompt between them: their messages must not run together.
+    let turn = uuid::Uuid::new_v4().to_string();
+    let emit = |mut update| {
+        if let SessionUpdate::AgentMessage(message) = &mut update {
+            message.message_id.get_or_insert_with(|| turn.clone());
+        }
+        session.append(vec![update]);
+    };
+    turns.runner.explorer.explore(request, cancel, &emit).state
+}
+
+/// What a turn is called when it ends without an end of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words {
+    pub(crate) cancelled: &'static str,
+    broken: &'static str,
+}
+
+impl Words {
+    pub(crate) fn of(work: &Result<Work, SessionError>) -> Self {
+        match work {
+            Ok(Work::Prompt(_) | Work::Delegate(_) | Work::Choose(_) | Work::Inline(_) | Work::Card(_)) => {
+                Self { cancelled: CANCELLED, broken: "the answer ended unexpectedly" }
+            }
+            Ok(Work::Exploration(_)) | Err(_) => {
+                Self { cancelled: CANCELLED_EXPLORATION, broken: "the exploration ended unexpectedly" }
+            }
+        }
+    }
+}
+
+/// Ends a turn that a cancel reached before it began. Its prompt is in the log already, and so needs an answer; the call
+/// of a delegation has an id that a client was told, and so needs a beginning and an end. Blocks.
+pub(crate) fn never_began(
+    turns: &TurnContext,
+    work: &Result<Work, SessionError>,
+    session: &Arc<Session>,
+    last_word: &str,
+) -> TurnEnd {
+    match work {
+        Ok(Work::Delegate(delegation)) => {
+            let cancelled = CancellationToken::new();
+            cancelled.cancel();
+            delegate::call(turns, delegation, session, &cancelled);
+        }
+        _ => session.append(vec![word(last_word)]),
+    }
+    ended(session, RunState::Cancelled)
+}
+
+/// Closes what a run left open and tells what broke, when the run could not tell itself. Blocks.
+pub(crate) fn broken(session: &Arc<Session>, words: Words) -> TurnEnd {
+    session.show(None);
+    session.settle();
+    let mut closing = match session.unfinished() {
+        Ok(unfinished) => unfinished.closing(words.broken, &ApprovalState::Expired),
+        Err(error) => {
+            tracing::warn!(%error, "a broken turn was not closed");
+            Vec::new()
+        }
+    };
+    closing.push(refusal(&SessionError::internal(words.broken)));
+    session.append(closing);
+    let end = ended(session, RunState::Failed);
+    TurnEnd { failure: end.failure.or_else(|| Some(words.broken.to_owned())), ..end }
+}
+
+fn ended(session: &Arc<Session>, state: RunState) -> TurnEnd {
+    session.settle();
+    let head = session.head();
+    let failure = head.failure.map(|failure| failure.message);
+    let state = if failure.is_some() { RunState::Failed } else { state };
+    TurnEnd { state, cut_off: false, seq: head.seq, failure }
+}

@@ -1,0 +1,133 @@
+//! The models and agents of this machine, as turns find them.
+
+use super::providers::{Explore, Providers};
+use openagents_core::{
+    agent::{AgentProvider, Agents},
+    agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL},
+    builtin,
+    history::History,
+    model::{Availability, LanguageModel, LocalModels, ModelOptions},
+    route::Candidate,
+    tool::Toolbox,
+};
+use std::sync::Arc;
+
+/// Who answers.
+pub(crate) enum Who {
+    /// Our own loop around a model.
+    Model(Arc<dyn LanguageModel>, ModelOptions),
+    /// An agent with a loop of its own.
+    Agent(Arc<dyn AgentProvider>),
+}
+
+/// Everything that turns are run with.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    pub(crate) explorer: Arc<dyn Explore>,
+    /// Answers prompts in its own mode, where there is one.
+    pub(crate) models: Option<Arc<dyn LocalModels>>,
+    /// Answer prompts in their modes, and are delegated to.
+    pub(crate) agents: Option<Arc<dyn Agents>>,
+    /// Answers in a moment, where there is one.
+    pub(crate) foundation: Option<Arc<dyn LanguageModel>>,
+    /// What a model may ask for.
+    pub(crate) tools: Toolbox,
+}
+
+impl Runner {
+    pub(crate) fn new(providers: Providers, history: Arc<History>) -> Self {
+        let Providers { explorer, models, agents, foundation } = providers;
+        Self { explorer, models, agents, foundation, tools: builtin::toolbox(history) }
+    }
+
+    /// Returns whether a mode is somebody's here; one that is not explores.
+    pub(crate) fn serves(&self, mode: &str) -> bool {
+        let is_an_agents = || mode == CODEX || mode == CLAUDE_CODE || mode.starts_with(CUSTOM_PREFIX);
+        match mode {
+            LOCAL_MODEL => self.models.is_some(),
+            mode => {
+                self.agents.as_ref().is_some_and(|agents| is_an_agents() || agents.provider(mode).is_some())
+            }
+        }
+    }
+
+    /// Finds who answers, or says why nobody does.
+    pub(crate) fn who(&self, provider: &str) -> Result<Who, String> {
+        match provider {
+            LOCAL_MODEL => match &self.models {
+                Some(models) => Ok(Who::Model(models.model(), models.snapshot().settings.options())),
+                None => Err("no local model runs here; choose another mode".to_owned()),
+            },
+            LOCAL_FM => match &self.foundation {
+                Some(model) => Ok(Who::Model(model.clone(), ModelOptions::default())),
+                None => Err("Foundation Models are not on this computer. Choose another agent.".to_owned()),
+            },
+            id => {
+                let agents = self.agents.as_deref();
+                let agent = agents.and_then(|agents| agents.provider(id)).ok_or_else(|| {
+                    let id = crate::prune::head(id, 100);
+                    format!("There is no agent {id} here. Choose another one.")
+                })?;
+                if let Availability::Unavailable(reason) = agent.availability() {
+                    return Err(unavailable(agents, id, &reason));
+                }
+                Ok(match agent.model() {
+                    Some(model) => Who::Model(model, ModelOptions::default()),
+                    None => Who::Agent(agent),
+                })
+            }
+        }
+    }
+
+    pub(crate) fn has_any(&self) -> bool {
+        self.models.is_some() || self.agents.is_some() || self.foundation.is_some()
+    }
+
+    /// Returns the models and agents that a prompt or a task can be given to, available or not.
+    pub(crate) fn candidates(&self) -> Vec<Candidate> {
+        let model = |id: &str, model: Arc<dyn LanguageModel>| Candidate {
+            id: id.to_owned(),
+            name: model.name(),
+            local: true,
+            availability: model.availability(),
+        };
+        let local = self.models.as_ref().map(|models| model(LOCAL_MODEL, models.model()));
+        let foundation = self.foundation.as_ref().map(|foundation| model(LOCAL_FM, foundation.clone()));
+        let agents = self.agents.as_ref().map(|agents| agents.providers()).unwrap_or_default();
+        let agents = agents.into_iter().map(|agent| Candidate {
+            id: agent.id().to_owned(),
+            name: agent.name(),
+            local: agent.is_local(),
+            availability: agent.availability(),
+        });
+        agents.chain(local).chain(foundation).collect()
+    }
+
+    /// Returns a model on this machine that can answer, one in memory before one that has to be loaded.
+    pub(crate) fn ready_model(&self) -> Option<(Arc<dyn LanguageModel>, ModelOptions)> {
+        let local = self.models.as_ref().map(|models| (models.model(), models.snapshot().settings.options()));
+        let foundation = self.foundation.iter().map(|model| (model.clone(), ModelOptions::default()));
+        let models = local.into_iter().chain(foundation);
+        let is_ready = |model: &Arc<dyn LanguageModel>| {
+            model.capabilities().local && model.availability() == Availability::Ready
+        };
+        let ready = models.filter(|(model, _)| is_ready(model));
+        ready.max_by_key(|(model, _)| model.capabilities().loaded)
+    }
+
+    /// Returns the agent with this id.
+    pub(crate) fn agent(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
+        self.agents.as_ref().and_then(|agents| agents.provider(id))
+    }
+}
+
+/// Says why an agent does not answer, and what to do about it.
+fn unavailable(agents: Option<&dyn Agents>, id: &str, reason: &str) -> String {
+    let card = agents.and_then(|agents| agents.snapshot().agents.into_iter().find(|card| card.id == id));
+    let remedy = card.and_then(|card| card.remedy).filter(|remedy| !reason.contains(remedy.as_str()));
+    let sentence = |text: &str| format!("{}.", text.trim().trim_end_matches('.'));
+    match remedy {
+        Some(remedy) => format!("{} {}", sentence(reason), sentence(&remedy)),
+        None => sentence(reason),
+    }
+}

@@ -1,0 +1,66 @@
+//! Selecting who answers a prompt when a person leaves the choice to OpenAgents.
+
+use super::context::TurnContext;
+use crate::live::{Card, Choice, Prompt, Reply, Said, Session, Work};
+use openagents_core::{
+    route::{Route, route},
+    update::{Inline, SessionUpdate},
+};
+use std::sync::Arc;
+
+/// Selects who answers, and says so in the session. Blocks.
+pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>) -> Work {
+    let Choice { said, exploration, shows_cards } = choice;
+    if !turns.agent_settings().choose {
+        return Work::Exploration(exploration);
+    }
+    let situation = turns.situation(session);
+    // What is attached is not the person's own: it decides nothing.
+    let Route { decision, topic, prompt } = route(said.words(), &situation);
+    // Without models and agents there is no choice, but for talk.
+    if !turns.runner.has_any() && topic.is_none() {
+        return Work::Exploration(exploration);
+    }
+    session.append(vec![SessionUpdate::Routed(decision.clone())]);
+    if let Err(error) = turns.store().record_decision(session.id(), said.words(), &decision) {
+        tracing::warn!(%error, "a decision is not kept");
+    }
+    let root = exploration.root;
+    match (decision.inline, decision.target.mode()) {
+        (Some(Inline::Card), _) if shows_cards => Work::Card(Box::new(Card { said, root, decision })),
+        (None, Some(provider)) => {
+            let said = without_mention(&said, prompt);
+            Work::Prompt(Prompt { provider, root, said })
+        }
+        _ => Work::Inline(Box::new(Reply { said, root, topic, decision })),
+    }
+}
+
+/// Returns what was said without the `@agent` at its beginning; `rest` is what of the person's words follows it.
+fn without_mention(said: &Said, rest: &str) -> Said {
+    let words = said.words();
+    match said.text.strip_prefix(words) {
+        Some(attached) if rest != words => {
+            Said { text: format!("{rest}{attached}"), words: said.words.is_some().then(|| rest.to_owned()) }
+        }
+        _ => said.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mention_is_not_told_to_the_agent_that_it_chooses() {
+        let said =
+            |text: &str, words: Option<&str>| Said { text: text.to_owned(), words: words.map(str::to_owned) };
+        let text = |said: &Said, rest: &str| without_mention(said, rest).text;
+        assert_eq!(text(&said("@codex fix it", None), "fix it"), "fix it");
+        assert_eq!(
+            text(&said("@codex fix it\n\nfn a() {}", Some("@codex fix it")), "fix it"),
+            "fix it\n\nfn a() {}"
+        );
+        assert_eq!(text(&said("fix it", None), "fix it"), "fix it");
+    }
+}

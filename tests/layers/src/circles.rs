@@ -1,0 +1,83 @@
+//! Files that import each other, directly or through others.
+
+use crate::source::File;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Module of a file → modules of the files that it imports.
+type Graph<'a> = BTreeMap<&'a [String], BTreeSet<&'a [String]>>;
+
+/// Returns one line for each circle of files. The crate root is left out: it declares and exports everything.
+pub(crate) fn circles(files: &[File]) -> Vec<String> {
+    let files: Vec<&File> = files.iter().filter(|file| !file.module.is_empty()).collect();
+    let known: BTreeSet<&[String]> = files.iter().map(|file| file.module.as_slice()).collect();
+    let graph: Graph<'_> = files
+        .iter()
+        .map(|file| {
+            let used = file.imports.iter().filter_map(|import| file_of(import, &known));
+            (file.module.as_slice(), used.filter(|used| *used != file.module.as_slice()).collect())
+        })
+        .collect();
+    let mut told = BTreeSet::new();
+    let mut lines = Vec::new();
+    for start in graph.keys() {
+        if told.contains(start) {
+            continue;
+        }
+        let from_here = reached(&graph, start);
+        // What this reaches and what reaches this.
+        let circle: BTreeSet<&[String]> =
+            from_here.iter().copied().filter(|other| reached(&graph, other).contains(start)).collect();
+        if !circle.is_empty() {
+            let names: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+            lines.push(format!("a circle of files: {}", names.join(", ")));
+            told.extend(circle);
+        }
+    }
+    lines
+}
+
+/// Returns the file that holds what a path names: the longest beginning that is a file.
+fn file_of<'a>(import: &[String], known: &BTreeSet<&'a [String]>) -> Option<&'a [String]> {
+    (1..=import.len()).rev().find_map(|length| known.get(&import[..length]).copied())
+}
+
+/// Returns what can be reached from a file over one import or more.
+fn reached<'a>(graph: &Graph<'a>, start: &[String]) -> BTreeSet<&'a [String]> {
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<&[String]> = graph.get(start).into_iter().flatten().copied().collect();
+    while let Some(next) = open.pop() {
+        if seen.insert(next) {
+            open.extend(graph.get(next).into_iter().flatten().copied());
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn lines(files: &[(&str, &str)]) -> Vec<String> {
+        let parsed: Vec<File> =
+            files.iter().map(|(path, text)| File::parse(Path::new(path), text).unwrap()).collect();
+        circles(&parsed)
+    }
+
+    #[test]
+    fn a_circle_is_found_however_long_it_is() {
+        let open = [("a.rs", "use crate::b::X;"), ("b.rs", "use crate::c::X;"), ("c.rs", "")];
+        assert_eq!(lines(&open), Vec::<String>::new());
+        let closed = [("a.rs", "use crate::b::X;"), ("b.rs", "use crate::c::X;"), ("c.rs", "use crate::a;")];
+        assert_eq!(lines(&closed), ["a circle of files: a, b, c"]);
+    }
+
+    #[test]
+    fn a_folder_and_a_file_in_it_may_be_a_circle() {
+        let exports =
+            [("a/mod.rs", "mod b; mod c; pub use b::X;"), ("a/b.rs", ""), ("a/c.rs", "use super::b::X;")];
+        assert_eq!(lines(&exports), Vec::<String>::new());
+        let round = [("a/mod.rs", "mod b; pub use b::X;"), ("a/b.rs", "use super::Y;")];
+        assert_eq!(lines(&round), ["a circle of files: a, a::b"]);
+    }
+}
