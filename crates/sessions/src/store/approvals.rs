@@ -1,6 +1,5 @@
 //! Approvals on disk. They change on the writer's thread alone, so that of two answers at once one is the first.
 
-use super::{Store, StoreError};
 use openagents_core::{
     approval::{Approval, ApprovalOption, ApprovalState},
     update::SessionUpdate,
@@ -56,32 +55,6 @@ pub(crate) struct Asked {
     /// The provider that asked.
     pub(crate) agent_id: String,
     pub(crate) approval: Approval,
-}
-
-impl Store {
-    /// Finds an approval. Blocks.
-    pub(crate) fn approval(&self, id: &str) -> Result<Option<Asked>, StoreError> {
-        self.readers.with(|reader| {
-            let found = reader
-                .0
-                .prepare_cached("SELECT session_id, agent_id, approval_json FROM approvals WHERE id = ?1")?
-                .query_row([id], |row| {
-                    let approval = read(&row.get::<_, String>(2)?);
-                    let (session_id, agent_id) = (row.get(0)?, row.get(1)?);
-                    Ok(approval.map(|approval| Asked { session_id, agent_id, approval }))
-                })
-                .optional()?;
-            Ok(found.flatten())
-        })
-    }
-
-    /// Notes that the one who asked is gone. The caller tells it in the log. Blocks.
-    pub(crate) fn withdraw(&self, session_id: &str, id: &str) -> Result<(), StoreError> {
-        let (session_id, id) = (session_id.to_owned(), id.to_owned());
-        self.write(move |transaction, _| {
-            change_state(transaction, &session_id, &id, ApprovalState::Withdrawn).map(drop)
-        })
-    }
 }
 
 /// Makes a change if it counts.
@@ -192,7 +165,7 @@ fn same_option<'a>(
         .or_else(|| only(&|_| was_only))
 }
 
-fn change_state(
+pub(super) fn change_state(
     transaction: &Transaction<'_>,
     session_id: &str,
     id: &str,
@@ -277,7 +250,7 @@ fn text(approval: &Approval) -> rusqlite::Result<String> {
 }
 
 /// One that nobody can read does not exist: what else is written with it must not be lost for it.
-fn read(json: &str) -> Option<Approval> {
+pub(super) fn read(json: &str) -> Option<Approval> {
     serde_json::from_str(json)
         .inspect_err(|error| tracing::warn!(%error, "a stored approval cannot be read"))
         .ok()

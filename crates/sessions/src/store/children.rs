@@ -1,20 +1,16 @@
 //! Sessions of delegates, and what agents call our sessions.
 
-use super::{NewSession, SessionRow, Store, StoreError, writer};
+use super::{
+    error::StoreError,
+    handle::Store,
+    reader::{Parent, SessionRow},
+    writer::{self, NewSession},
+};
 use crate::policy::Policy;
 use openagents_core::agent::AccessLimits;
 use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
 use serde::Serialize;
 use std::path::Path;
-
-/// Where a delegate's session hangs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
-    /// The session that delegated.
-    pub session_id: String,
-    /// Its `delegate.run` call.
-    pub call_id: String,
-}
 
 impl Store {
     /// Creates the session of a delegate. Blocks.
@@ -55,7 +51,7 @@ impl Store {
         after: Option<(i64, &str)>,
         cwd: Option<&Path>,
     ) -> Result<Vec<SessionRow>, StoreError> {
-        self.readers.with(|reader| reader.sessions(limit, after, cwd, true))
+        self.list(limit, after, cwd, true)
     }
 
     /// Remembers what an agent calls a session. Blocks.
@@ -77,9 +73,8 @@ impl Store {
 
     /// Returns what an agent calls a session. Blocks.
     pub fn agent_session(&self, session_id: &str, agent_id: &str) -> Result<Option<String>, StoreError> {
-        self.readers.with(|reader| {
-            reader
-                .0
+        self.read(|connection| {
+            connection
                 .prepare_cached(
                     "SELECT agent_session_id FROM agent_sessions WHERE session_id = ?1 AND agent_id = ?2",
                 )?

@@ -1,6 +1,6 @@
 //! Who was chosen to answer which prompt, and why: the newest of them.
 
-use super::{Store, StoreError};
+use super::{error::StoreError, handle::Store};
 use openagents_core::update::Decision;
 use rusqlite::params;
 use serde::Serialize;
@@ -46,8 +46,8 @@ impl Store {
 
     /// Returns the decisions that are kept, newest first. Blocks.
     pub fn decisions(&self) -> Result<Vec<RoutedPrompt>, StoreError> {
-        self.readers.with(|reader| {
-            let mut statement = reader.0.prepare_cached(
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
                 "SELECT ts, session_id, prompt, decision_json FROM decisions ORDER BY id DESC",
             )?;
             let rows = statement.query_map([], |row| {

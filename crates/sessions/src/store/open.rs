@@ -1,7 +1,7 @@
 //! Opens the database file, and moves one aside that cannot be used.
 
 use super::{
-    StoreError,
+    error::StoreError,
     migrations::{self, Step},
 };
 use rusqlite::{Connection, ErrorCode};

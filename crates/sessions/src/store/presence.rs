@@ -5,7 +5,7 @@
 //! shared lock, which the operating system takes back when the process ends, however it ends. Whoever gets the lock
 //! alone while it opens the store knows that all updates from before that moment have no writer any more.
 
-use super::writer::now_ms;
+use super::clock::now_ms;
 use std::{
     fs::{File, OpenOptions},
     path::Path,

@@ -1,8 +1,8 @@
 //! Reads pages of the log, each with a connection of its own, so that a slow reader never waits for the writer.
 
-use super::{Parent, StoreError, Stored};
+use super::{error::StoreError, stored::Stored};
 use crate::policy::Policy;
-use openagents_core::{agent::AccessLimits, history::READER_VERSION};
+use openagents_core::agent::AccessLimits;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::{
     path::{Path, PathBuf},
@@ -12,6 +12,15 @@ use std::{
 
 /// Connections that are kept open while nobody reads.
 const IDLE: usize = 4;
+
+/// Where a delegate's session hangs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// The session that delegated.
+    pub session_id: String,
+    /// Its `delegate.run` call.
+    pub call_id: String,
+}
 
 /// A session as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,16 +207,5 @@ impl Reader {
              ORDER BY last_ts DESC, id DESC LIMIT ?2"
         ))?;
         statement.query_map(params![since, limit], SessionRow::read)?.collect()
-    }
-
-    pub(super) fn transcripts(&self, root: &str) -> rusqlite::Result<Vec<(u64, i64, String)>> {
-        // One range of the primary key: everything that begins with `root/`.
-        let (from, to) = (format!("{root}/"), format!("{root}0"));
-        let mut statement = self.0.prepare_cached(
-            "SELECT size, mtime_ns, row_json FROM transcripts WHERE path >= ?1 AND path < ?2 AND reader = ?3",
-        )?;
-        statement
-            .query_map(params![from, to, READER_VERSION], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-            .collect()
     }
 }

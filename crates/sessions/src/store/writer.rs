@@ -2,9 +2,11 @@
 //! waiting.
 
 use super::{
-    StoreError, Stored,
     approvals::{self, ApprovalChange, Decided},
+    clock::now_ms,
     deleting,
+    error::StoreError,
+    stored::Stored,
 };
 use openagents_core::{
     history::{FileStamp, READER_VERSION, Transcript},
@@ -19,7 +21,6 @@ use std::{
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::JoinHandle,
-    time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::oneshot;
 
@@ -333,11 +334,4 @@ fn remember(transaction: &Transaction<'_>, rows: &[(FileStamp, Transcript)]) -> 
         }
     }
     Ok(())
-}
-
-/// Returns the time now, in milliseconds since the epoch.
-pub fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
 }

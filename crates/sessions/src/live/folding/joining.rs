@@ -1,7 +1,7 @@
 //! Several updates as one.
 
 use super::{
-    Folded,
+    folded::Folded,
     index::{Mention, Scope, scoped},
 };
 use openagents_core::update::{Delegated, SessionUpdate, ToolCallUpdate};

@@ -1,8 +1,10 @@
-use super::*;
+use super::{fold::*, folded::*, index::*, *};
+use crate::store::*;
 use crate::testing;
-use openagents_core::update::{AgentMessage, AgentThought, ToolCallDetails};
+use openagents_core::update::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 impl Log for Vec<Arc<Stored>> {
     fn after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError> {

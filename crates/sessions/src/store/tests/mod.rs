@@ -6,8 +6,10 @@ mod kept;
 mod log;
 mod versions;
 
-use super::*;
-use openagents_core::update::AgentMessage;
+use super::{handle::*, *};
+use openagents_core::update::*;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
 
 fn store() -> (tempfile::TempDir, Store) {
     let home = tempfile::tempdir().unwrap();

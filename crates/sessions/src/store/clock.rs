@@ -1,0 +1,10 @@
+//! The clock of the store.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Returns the time now, in milliseconds since the epoch.
+pub fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
+}

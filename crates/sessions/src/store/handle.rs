@@ -1,0 +1,243 @@
+//! The store as its callers see it.
+
+use super::{
+    approvals::{self, ApprovalChange, Asked},
+    error::StoreError,
+    migrations::Step,
+    open,
+    presence::Presence,
+    reader::{Readers, SessionRow},
+    stored::Stored,
+    writer::{Appended, Job, NewSession, Write, Writer},
+};
+use openagents_core::{
+    approval::ApprovalState,
+    history::{FileStamp, Transcript},
+    update::SessionUpdate,
+};
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use std::{path::Path, sync::Arc};
+use tokio::sync::oneshot;
+
+/// A handle to the store; clones share it. The writer ends when the last clone is dropped.
+#[derive(Debug, Clone)]
+pub struct Store {
+    writer: Arc<Writer>,
+    readers: Arc<Readers>,
+    notices: Arc<[String]>,
+    presence: Arc<Presence>,
+}
+
+impl Store {
+    /// Opens, or creates, the database in the data folder `home`.
+    ///
+    /// `tables` are the steps of those who keep tables of their own here. A damaged file, or one written by a newer
+    /// version, is moved aside first: [`Store::notices`] says so.
+    pub fn open(home: &Path, tables: &[Step]) -> Result<Self, StoreError> {
+        let opened = open::open(home, tables)?;
+        Ok(Self {
+            presence: Arc::new(Presence::enter(home)),
+            readers: Arc::new(Readers::new(opened.path)),
+            writer: Arc::new(Writer::start(opened.connection)?),
+            notices: opened.notices.into(),
+        })
+    }
+
+    /// Returns what a person should know about the opening, one sentence each.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Returns whether the process that last changed a session at `last_ts` is gone, so that what it left half-done may
+    /// be closed. Says nothing about this process.
+    pub fn is_writer_gone(&self, last_ts: i64) -> bool {
+        self.presence.is_gone(last_ts)
+    }
+
+    /// Creates a session. Blocks.
+    pub fn create_session(&self, session: NewSession) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Create { session, done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Appends updates to a session and waits until they are on disk. Blocks.
+    pub fn append(&self, session_id: &str, updates: Vec<SessionUpdate>) -> Result<Appended, StoreError> {
+        let (done, result) = oneshot::channel();
+        self.append_then(session_id.into(), updates, move |appended| {
+            // Nobody waiting any more is no concern of the store.
+            let _ = done.send(appended);
+        })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Queues updates and returns as soon as there is room; `done` is called on the writer's thread, in the order of
+    /// the numbers. Blocks while the queue is full.
+    pub fn append_then(
+        &self,
+        session_id: Arc<str>,
+        updates: Vec<SessionUpdate>,
+        done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.writer.send(Job::Append { session_id, updates, done: Box::new(done) })
+    }
+
+    /// Queues a change of an approval and the update that tells of it. See [`Store::append_then`].
+    pub(crate) fn decide_then(
+        &self,
+        session_id: Arc<str>,
+        change: ApprovalChange,
+        done: impl FnOnce(Result<Appended, StoreError>) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.writer.send(Job::Decide { session_id, change: Box::new(change), done: Box::new(done) })
+    }
+
+    /// Deletes sessions, all or none. Blocks.
+    pub fn delete_sessions(&self, ids: Vec<String>) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Delete { ids, done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Reads a table that is not a log. Blocks.
+    pub fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.readers.with(|reader| read(&reader.0))
+    }
+
+    /// Changes a table that is not a log; `write` also gets the time, in milliseconds since the epoch. Blocks.
+    pub fn write(
+        &self,
+        write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.write_as(false, Box::new(write))
+    }
+
+    /// Changes as [`Store::write`] does, and is on the disk itself when it returns. Blocks.
+    pub fn write_durably(
+        &self,
+        write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.write_as(true, Box::new(write))
+    }
+
+    fn write_as(&self, durable: bool, write: Write) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Write { write, durable, done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Waits until everything that was queued before is on disk. Blocks.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        let (done, result) = oneshot::channel();
+        self.writer.send(Job::Flush { done })?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)
+    }
+
+    /// Returns at most `limit` updates after `since`, in order. Blocks.
+    pub fn updates_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.page_after(session_id, since, limit, usize::MAX)
+    }
+
+    /// Reads as [`Store::updates_after`], no more once they have so many bytes.
+    pub fn page_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.readers.with(|reader| reader.page_after(session_id, since, limit, bytes))
+    }
+
+    /// Reads as [`Store::updates_after`], without tool calls and what came of them: they are most of a log's bytes.
+    pub fn messages_after(
+        &self,
+        session_id: &str,
+        since: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.readers.with(|reader| reader.messages_after(session_id, since, limit))
+    }
+
+    /// Returns the calls up to a number that have no end up to there. Blocks.
+    pub fn open_calls(&self, session_id: &str, until: u64) -> Result<Vec<Arc<Stored>>, StoreError> {
+        self.readers.with(|reader| reader.open_calls(session_id, until))
+    }
+
+    /// Returns a session. Blocks.
+    pub fn session(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
+        self.readers.with(|reader| reader.session(id))
+    }
+
+    /// Returns sessions that have at least one update, and changed at `since` or later; the last 256 of them. Blocks.
+    pub fn changed_since(&self, since: i64) -> Result<Vec<SessionRow>, StoreError> {
+        self.readers.with(|reader| reader.changed_since(since, 256))
+    }
+
+    /// Returns sessions that have at least one update, last changed first, from `after` on. Blocks.
+    pub fn sessions(
+        &self,
+        limit: usize,
+        after: Option<(i64, &str)>,
+        cwd: Option<&Path>,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        self.list(limit, after, cwd, false)
+    }
+
+    pub(super) fn list(
+        &self,
+        limit: usize,
+        after: Option<(i64, &str)>,
+        cwd: Option<&Path>,
+        children: bool,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        self.readers.with(|reader| reader.sessions(limit, after, cwd, children))
+    }
+
+    /// Finds an approval. Blocks.
+    pub(crate) fn approval(&self, id: &str) -> Result<Option<Asked>, StoreError> {
+        self.readers.with(|reader| {
+            let found = reader
+                .0
+                .prepare_cached("SELECT session_id, agent_id, approval_json FROM approvals WHERE id = ?1")?
+                .query_row([id], |row| {
+                    let approval = approvals::read(&row.get::<_, String>(2)?);
+                    let (session_id, agent_id) = (row.get(0)?, row.get(1)?);
+                    Ok(approval.map(|approval| Asked { session_id, agent_id, approval }))
+                })
+                .optional()?;
+            Ok(found.flatten())
+        })
+    }
+
+    /// Notes that the one who asked is gone. The caller tells it in the log. Blocks.
+    pub(crate) fn withdraw(&self, session_id: &str, id: &str) -> Result<(), StoreError> {
+        let (session_id, id) = (session_id.to_owned(), id.to_owned());
+        self.write(move |transaction, _| {
+            approvals::change_state(transaction, &session_id, &id, ApprovalState::Withdrawn).map(drop)
+        })
+    }
+
+    /// Returns a session and those of its delegates, theirs included. Blocks.
+    pub fn family(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        self.readers.with(|reader| {
+            let mut statement = reader.0.prepare_cached(
+                "WITH RECURSIVE family (id) AS (
+                     SELECT id FROM sessions WHERE id = ?1
+                     UNION SELECT sessions.id FROM sessions JOIN family ON sessions.parent_id = family.id
+                 ) SELECT id FROM family",
+            )?;
+            statement.query_map([id], |row| row.get(0))?.collect()
+        })
+    }
+
+    /// Queues parsed transcripts of other agents, to be remembered.
+    pub(super) fn remember(&self, rows: Vec<(FileStamp, Transcript)>) -> Result<(), StoreError> {
+        self.writer.send(Job::Remember { rows })
+    }
+}
