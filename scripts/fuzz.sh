@@ -12,7 +12,7 @@ rustup run nightly rustc --version >/dev/null 2>&1 || {
 }
 export PATH=$target/tools/bin:$PATH
 cd crates/bridge
-for decoder in acp_frame ios_frame stranger; do
+for decoder in acp_frame ios_frame unauthenticated; do
     found=$target/fuzz/$decoder
     mkdir -p "$found"
     echo "== $decoder, $seconds s"

@@ -128,7 +128,7 @@ fn a_person_compares_the_code_and_says_yes_or_no() -> Result<()> {
     let at = terminal.until("Stranger at 127.0.0.1 asks to pair", at)?;
     let at = terminal.until("[y/N] ", at)?;
     terminal.type_line("n")?;
-    let at = terminal.until("Stranger is turned away", at)?;
+    let at = terminal.until("Stranger declined", at)?;
     let (_, gone) = post(port(&server)?, "/pair/wait", &json!({"request": first["request"]}))?;
     assert_eq!(gone["state"], "declined");
 
@@ -137,7 +137,7 @@ fn a_person_compares_the_code_and_says_yes_or_no() -> Result<()> {
     let at = terminal.until(compare, at)?;
     let at = terminal.until("[y/N] ", at)?;
     terminal.type_line("y")?;
-    terminal.until("My phone may look on, prompt, and answer what agents ask", at)?;
+    terminal.until("My phone can view, prompt and answer approvals", at)?;
     assert_eq!(terminal.end()?.code(), Some(0));
     Ok(())
 }
@@ -193,9 +193,9 @@ fn a_wrong_id_names_itself() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let _server = start(&desk, &[])?;
     let rows: [(&[&str], &str); 3] = [
-        (&["rename", "nope", "x"], "no device has an id that begins with nope"),
-        (&["allow", "nope"], "no request has an id that begins with nope"),
-        (&["revoke", "nope", "--yes"], "no device has an id that begins with nope"),
+        (&["rename", "nope", "x"], "no device id begins with nope"),
+        (&["allow", "nope"], "no request id begins with nope"),
+        (&["revoke", "nope", "--yes"], "no device id begins with nope"),
     ];
     for (arguments, expected) in rows {
         let output = desk.run(&[&["devices"], arguments].concat())?;
@@ -250,7 +250,7 @@ async fn an_app_that_knocks_is_told_of_and_allowed() -> Result<()> {
     let knocked = async {
         loop {
             let text = std::fs::read_to_string(&told)?;
-            if let Some(line) = text.lines().find(|line| line.contains("asks to come in")) {
+            if let Some(line) = text.lines().find(|line| line.contains("asks for access")) {
                 return anyhow::Ok(line.to_owned());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

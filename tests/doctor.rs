@@ -65,7 +65,7 @@ fn add_check_and_remove(desk: &Desk) -> Result<()> {
     printed(&run(desk, &["agents", "remove", "fake"])?)?;
     assert_eq!(card(desk, "custom:fake")?, None);
     let again = run(desk, &["agents", "remove", "fake"])?;
-    assert!(String::from_utf8_lossy(&again.stderr).contains("there is no added agent fake"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("no such agent: fake"));
     Ok(())
 }
 

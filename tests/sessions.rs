@@ -147,7 +147,7 @@ fn a_tool_says_when_a_cap_cut_its_result() -> Result<()> {
     let output = desk.run(&["tool", "fs.list_dir"])?;
     assert_eq!(
         String::from_utf8(output.stderr)?,
-        "openagents: a cap was reached: there is more than what is shown\n"
+        "openagents: a limit was reached: there is more than shown\n"
     );
     Ok(())
 }

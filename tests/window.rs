@@ -1,4 +1,4 @@
-//! The desktop window: the real program, its real page and its bridge, as a person meets them.
+//! The desktop window: the real program, its real page and its bridge, end to end.
 
 #![cfg(target_os = "linux")]
 
@@ -30,12 +30,12 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A script that tells whether `text` can be read in the element `selector`.
+/// A script that returns whether the element `selector` shows `text`.
 fn shows(selector: &str, text: &str) -> String {
     format!("return document.querySelector('{selector}')?.innerText.includes('{text}') ?? false")
 }
 
-/// Nothing that is waited for takes so long.
+/// Time limit of every wait.
 const HANGS: std::time::Duration = std::time::Duration::from_secs(20);
 
 const LIVE: &str = "return document.querySelector('[data-link=live]')";
@@ -105,13 +105,13 @@ async fn a_window_whose_bridge_has_gone_begins_one_of_its_own() -> anyhow::Resul
     second.until("a live link", LIVE).await?;
     let ended = std::process::Command::new("kill").arg(pid.to_string()).status()?;
     assert!(ended.success());
-    let own = format!("{LIVE} && !document.body.innerText.includes('port {port}')");
+    let own = format!("{LIVE} && !document.querySelector('[data-port=\"{port}\"]')");
     second.until("a live link to another bridge", &own).await?;
     drop(first);
     second.close(home.path()).await
 }
 
-/// The model answers in the window as it does for every other client: the helper lies beside the program.
+/// The model answers in the window as for every other client: the helper is next to the program.
 #[tokio::test]
 async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
@@ -131,7 +131,7 @@ async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
     let page = &desktop.page;
     page.execute("document.querySelector('button[data-mode]').click()", Vec::new()).await?;
     let choose = "const found = document.querySelector('[data-choice=gptoss_20b]'); found?.click(); return found !== null";
-    desktop.until("the local model among those who answer", choose).await?;
+    desktop.until("the local model in the agent picker", choose).await?;
     let prompt = page.find(Locator::Css("textarea[aria-label=Prompt]")).await?;
     prompt.send_keys("What is in this folder?").await?;
     page.find(Locator::Css("button[aria-label=Send]")).await?.click().await?;
@@ -144,8 +144,7 @@ async fn the_local_model_answers_in_the_window() -> anyhow::Result<()> {
     desktop.close(home.path()).await
 }
 
-/// What was explored is handed on to an agent: live in the window and in a second client, which approves; Stop in the
-/// window ends it.
+/// A delegate is followed live in the window and in a second client, which approves; Stop in the window ends it.
 #[tokio::test]
 async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
@@ -167,7 +166,7 @@ async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -
              found?.click(); return found !== undefined"
         )
     };
-    desktop.until("the way to hand it on", &press("Delegate…")).await?;
+    desktop.until("the Delegate… button", &press("Delegate…")).await?;
     let fake = "dialog option[value=\"custom:fake\"]";
     desktop
         .until("the agent", &format!("return document.querySelector('{fake}')?.disabled === false"))
@@ -204,7 +203,7 @@ async fn a_delegate_is_approved_by_a_second_client_and_stopped_in_the_window() -
     phone.request("_openagents/approvals/answer", answer).await?;
 
     desktop.until("who answered", &shows("main", "Approved on Phone")).await?;
-    desktop.until("that it goes on", &shows("[data-delegate]", "tide.md")).await?;
+    desktop.until("its next file", &shows("[data-delegate]", "tide.md")).await?;
     // The row shows the file before it is written.
     let written = || {
         fs::read_to_string(project.path().join("tide.md"))
@@ -241,11 +240,11 @@ async fn a_phone_is_let_in_and_removed_in_the_window() -> anyhow::Result<()> {
     let claim = json!({"code": snapshot["pairing"]["code"], "name": "Pocket phone"});
     let (_, claimed) = openagents_e2e::http::post(port, "/pair", &claim)?;
     let compare = claimed["compare"].as_str().unwrap_or("no code");
-    desktop.until("the code to compare", &shows("[data-knock=pair]", compare)).await?;
-    desktop.shoot("device-knocks").await?;
-    let allow = "const button = document.querySelector('[data-knock=pair] button[type=submit]'); \
+    desktop.until("the code to compare", &shows("[data-access-request=pair]", compare)).await?;
+    desktop.shoot("device-access-request").await?;
+    let allow = "const button = document.querySelector('[data-access-request=pair] button[type=submit]'); \
         const ready = button?.disabled === false; if (ready) button.click(); return ready";
-    desktop.until("the button that lets it in", allow).await?;
+    desktop.until("the Allow button", allow).await?;
 
     let (_, paired) =
         openagents_e2e::http::post(port, "/pair/wait", &json!({"request": claimed["request"]}))?;
@@ -267,11 +266,11 @@ async fn a_phone_is_let_in_and_removed_in_the_window() -> anyhow::Result<()> {
     desktop.until("the devices", &press("Devices")).await?;
     desktop.until("the phone", &shows("main", "Pocket phone")).await?;
     desktop.shoot("devices").await?;
-    desktop.until("the way to remove it", &press("Remove")).await?;
+    desktop.until("the Remove button", &press("Remove")).await?;
     desktop.until("the question", &shows("main", "Remove Pocket phone?")).await?;
     desktop.shoot("device-removed").await?;
     desktop.until("the answer", &press("Remove device")).await?;
     assert!(phone.next().await.is_err(), "the socket of a removed device is cut");
-    assert!(Client::with_token(port, token).await.is_err(), "and its token is worth nothing");
+    assert!(Client::with_token(port, token).await.is_err(), "and its token is invalid");
     desktop.close(home.path()).await
 }

@@ -1,4 +1,4 @@
-//! The bridge behind the window: one in this process, or the one that runs on this data folder already.
+//! The bridge behind the window: one in this process, or one that already runs on this data folder.
 
 use crate::{folder, window};
 use openagents_agents::{AgentsConfig, LocalAgents};
@@ -21,30 +21,31 @@ use tauri::{
 };
 use tauri_plugin_dialog::{DialogExt as _, MessageDialogButtons, MessageDialogKind};
 
-/// Chooses another port than the one that the OpenAgents iOS app looks for; 0 picks a free one.
+/// Overrides the port that the OpenAgents iOS app looks for; 0 picks a free one.
 const PORT_VARIABLE: &str = "OPENAGENTS_PORT";
 const DEFAULT_PORT: u16 = 9099;
 
-/// Where the page finds the bridge, and what it opens first.
+/// The address of the bridge for the page, and the folder to open.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Address {
     port: u16,
     token: String,
-    /// The folder given on the command line: explored as soon as the page is connected.
+    /// The folder from the command line: explored once the page is connected.
     root: Option<PathBuf>,
 }
 
-/// What the window talks to.
+/// The backend of the window.
 #[derive(Debug)]
 pub(crate) struct Backend {
     config: BridgeConfig,
     root: Option<PathBuf>,
-    /// The bridge, where it is ours; taken when the program ends.
+    /// The bridge, if it runs in this process; taken on exit.
     bridge: Mutex<Option<Bridge>>,
 }
 
 impl Backend {
-    /// Returns where the bridge is now. One that another program ran may have moved; when it is gone, ours begins.
+    /// Returns the current address of the bridge. A bridge of another program may have moved; if it has stopped, starts
+    /// one here.
     pub(crate) async fn address(&self) -> Result<Address, BridgeError> {
         let mut bridge = self.bridge.lock().await;
         if bridge.is_none()
@@ -62,7 +63,7 @@ impl Backend {
         Ok(address)
     }
 
-    /// Ends running turns and flushes the store, where the bridge is ours. A second call does nothing.
+    /// Ends running turns and flushes the store, if the bridge runs in this process. A second call does nothing.
     pub(crate) fn close(&self) {
         async_runtime::block_on(async {
             let bridge = self.bridge.lock().await.take();
@@ -73,7 +74,7 @@ impl Backend {
     }
 }
 
-/// Who explores and answers: the agents of this machine, and its models wherever there is a place for them.
+/// The providers: the agents and models of this machine.
 fn providers(around: Surroundings) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);
@@ -84,7 +85,7 @@ fn providers(around: Surroundings) -> Providers {
     Providers { agents: Some(agents), ..Providers::local(around.history, models, Some(foundation)) }
 }
 
-/// Starts the bridge and opens the window on it, or says in a dialog why that is impossible.
+/// Starts the bridge and opens the window, or shows the error in a dialog.
 pub(crate) fn open(app: &AppHandle) {
     match port() {
         Ok(port) => open_on(app, port),
@@ -152,7 +153,7 @@ fn running(home: &Path) -> Option<(u16, String)> {
 fn show(app: &AppHandle, backend: Backend) {
     app.manage(backend);
     if let Err(error) = window::open(app) {
-        refuse(app, &format!("The window does not open: {error}."));
+        refuse(app, &format!("Couldn't open the window: {error}."));
     }
 }
 

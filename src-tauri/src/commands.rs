@@ -1,4 +1,4 @@
-//! What the page may ask of the shell. Everything else it asks of the bridge.
+//! Commands of the page to the shell. Everything else goes to the bridge.
 
 use crate::{
     backend::{Address, Backend},
@@ -10,14 +10,14 @@ use tauri_plugin_dialog::DialogExt as _;
 use tauri_plugin_notification::NotificationExt as _;
 use tauri_plugin_opener::OpenerExt as _;
 
-/// Returns where the bridge listens, the token for it, and the folder to open first. The page asks before each try to
-/// connect.
+/// Returns the address of the bridge, its token, and the folder to open first. The page calls this before each attempt
+/// to connect.
 #[tauri::command]
 pub(crate) async fn bridge_address(backend: State<'_, Backend>) -> Result<Address, String> {
     backend.address().await.map_err(|error| error.to_string())
 }
 
-/// Returns the folder that the person picks, or nothing when the dialog was cancelled.
+/// Returns the folder that the person picks; `None` if the dialog was cancelled.
 ///
 /// Runs off the main thread, which has to draw the dialog meanwhile.
 #[tauri::command]
@@ -27,7 +27,7 @@ pub(crate) async fn pick_folder(app: AppHandle, window: WebviewWindow) -> Option
     Some(picked.to_string_lossy().into_owned())
 }
 
-/// Returns the GGUF file that the person picks, or nothing when the dialog was cancelled.
+/// Returns the GGUF file that the person picks; `None` if the dialog was cancelled.
 #[tauri::command]
 pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<String> {
     let dialog = app.dialog().file().set_title("Choose a model").add_filter("GGUF models", &["gguf"]);
@@ -35,21 +35,21 @@ pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<
     Some(picked.to_string_lossy().into_owned())
 }
 
-/// Says that somebody waits for the person at this machine, unless the window is before their eyes already.
+/// Shows a notification, unless the window is visible and focused.
 #[tauri::command]
 pub(crate) fn notify(app: AppHandle, window: WebviewWindow, title: &str, body: &str) {
     if window.is_visible().unwrap_or(false) && window.is_focused().unwrap_or(false) {
         return;
     }
     if let Err(error) = app.notification().builder().title(title).body(body).show() {
-        tracing::warn!(%error, "a notification does not appear");
+        tracing::warn!(%error, "cannot show a notification");
     }
     if let Err(error) = window.request_user_attention(Some(UserAttentionType::Informational)) {
-        tracing::warn!(%error, "the window asks for no attention");
+        tracing::warn!(%error, "cannot request attention for the window");
     }
 }
 
-/// Opens a file by a link of an editor.
+/// Opens a file through a link of an editor.
 #[tauri::command]
 pub(crate) async fn open_editor(app: AppHandle, link: String) -> Result<(), String> {
     if !editor::is_file_link(&link) {
@@ -58,7 +58,7 @@ pub(crate) async fn open_editor(app: AppHandle, link: String) -> Result<(), Stri
     app.opener().open_url(&link, None::<&str>).map_err(|error| format!("couldn't open {link}: {error}"))
 }
 
-/// Runs `command` on a line of a file of the workspace `root`. It may take 6 s, where the login shell has to be asked for
+/// Runs `command` on a line of a file of the workspace `root`. Takes up to 6 s if the login shell has to be asked for
 /// its variables.
 #[tauri::command]
 pub(crate) async fn run_editor(
@@ -79,7 +79,7 @@ pub(crate) async fn run_editor(
     };
     let words = editor::words(&command, &file, line, variable).map_err(|error| error.to_string())?;
     let mut child = editor::start(&words, &root, variables).map_err(|error| error.to_string())?;
-    // Collects the exit code, whenever the editor ends.
+    // Reaps the editor when it exits.
     tauri::async_runtime::spawn(async move { child.wait().await });
     Ok(())
 }

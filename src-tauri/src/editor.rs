@@ -1,7 +1,7 @@
-//! Opens files in the person's editor: by a link that the editor registers for, or by a command.
+//! Opens files in the person's editor: through a link that the editor registers for, or by a command.
 //!
-//! A command comes from the settings of the page. That gives the page nothing new: it is connected as an admin, which
-//! may add agents that run any program.
+//! The page may set the command. This gives it no new rights: it is connected as an admin, who may add agents that run
+//! any program.
 
 use std::{
     ffi::OsString,
@@ -11,25 +11,25 @@ use std::{
 };
 use tokio::process::{Child, Command};
 
-/// What is taken for links to files. The same schemes have others that change an editor, such as those that install an
+/// Prefixes of links to files. The same schemes also have links that change an editor, such as those that install an
 /// extension.
 const LINKS: [&str; 3] = ["vscode://file/", "zed://file/", "idea://open?file=/"];
-/// Run where no command is set.
+/// Used if no command is set.
 const DEFAULT: &str = "$EDITOR";
 
-/// Why a file does not open.
+/// The reason a file can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EditorError {
-    /// The path leads out of the workspace, or nowhere.
+    /// The path is outside of the workspace or does not exist.
     #[error("{path} is not a file of the workspace {}", root.display())]
     Outside { root: PathBuf, path: String },
-    /// The command has an odd quote.
+    /// The command has an unclosed quote.
     #[error("the editor command `{0}` has an unclosed quote; correct it in Settings, Editor")]
     Quote(String),
-    /// The command names a variable that has no value.
+    /// The command names an unset variable.
     #[error("{0} is not set; enter the command of your editor in Settings, Editor")]
     Unset(String),
-    /// The program does not start.
+    /// The program can't be started.
     #[error("couldn't start `{program}`: {source}; check the command in Settings, Editor")]
     Start { program: String, source: io::Error },
 }
@@ -47,8 +47,8 @@ pub(crate) fn file_in(root: &Path, path: &str) -> Result<PathBuf, EditorError> {
     if file.starts_with(&root) && file.is_file() { Ok(file) } else { Err(outside()) }
 }
 
-/// Splits `command` as a shell does, without expanding anything but a first word that is a variable, such as `$EDITOR`.
-/// `{path}` and `{line}` are filled in; a command without `{path}` gets the path as its last argument.
+/// Splits `command` like a shell, but expands only a first word that is a variable, such as `$EDITOR`. `{path}` and
+/// `{line}` are filled in; a command without `{path}` gets the path as its last argument.
 pub(crate) fn words(
     command: &str,
     file: &Path,
@@ -72,11 +72,11 @@ pub(crate) fn words(
     if !words.iter().any(|word| word.contains("{path}")) {
         words.push("{path}".to_owned());
     }
-    // The path last: it may hold what looks like a placeholder.
+    // The path comes last: it may contain a placeholder.
     Ok(words.iter().map(|word| word.replace("{line}", &line.to_string()).replace("{path}", &path)).collect())
 }
 
-/// Starts `words` in the workspace with the variables of the person's login shell, and nothing to read from.
+/// Starts `words` in the workspace with the variables of the login shell and without input.
 pub(crate) fn start(
     words: &[String],
     root: &Path,
@@ -90,7 +90,7 @@ pub(crate) fn start(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // Ctrl-C in the terminal that this program runs in is not for the editor.
+        // Ctrl-C in our terminal is not meant for the editor.
         .process_group(0)
         .spawn()
         .map_err(|source| EditorError::Start { program: program.clone(), source })

@@ -1,4 +1,4 @@
-//! Which folder a command line names.
+//! The folder named on the command line.
 
 use std::{
     ffi::OsString,
@@ -7,7 +7,7 @@ use std::{
 
 /// Returns the first argument that is not an option, made absolute against `directory`.
 ///
-/// A folder that does not exist is returned as well: the bridge says so, in the same words for every client.
+/// Folders that don't exist are returned too: the bridge reports them, in the same words for every client.
 pub(crate) fn named<A>(arguments: impl IntoIterator<Item = A>, directory: &Path) -> Option<PathBuf>
 where
     A: Into<OsString>,

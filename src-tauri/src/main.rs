@@ -1,7 +1,7 @@
-//! The desktop shell: a window on the page, the menu, the native dialogs, and a bridge that runs in this process.
+//! The desktop shell: a window with the page, the menu, native dialogs, and a bridge in this process.
 //!
-//! **Architecture invariant:** no domain logic here. The window is a client like any other; what it shows comes from
-//! the bridge over the same WebSocket that a browser or a phone uses.
+//! **Architecture invariant:** no domain logic here. The window is a client like any other, and gets its content from
+//! the bridge over the same WebSocket as a browser or a phone.
 
 mod backend;
 mod commands;
@@ -20,7 +20,7 @@ fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 
     let mut builder = tauri::Builder::default();
-    // A data folder of its own means a program of its own: a second one there does not hand over to the first.
+    // A separate data folder means a separate instance, which must not hand over to the first one.
     if std::env::var_os(HOME_VARIABLE).is_none() {
         builder = builder.plugin(tauri_plugin_single_instance::init(|app, arguments, directory| {
             window::show(app);
@@ -55,7 +55,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ends as the menu does when the terminal or the session ends: the bridge closes its store.
+/// Exits like the menu when the terminal or the session ends, so that the bridge closes its store.
 fn end_on_signals(app: &AppHandle) {
     use tokio::signal::unix::{SignalKind, signal};
 

@@ -1,4 +1,4 @@
-//! The menu. Its commands are the page's: the shell only passes on which one was chosen.
+//! The menu. The page runs its commands: the shell only forwards the chosen one.
 
 use tauri::{
     AppHandle, Emitter as _, Wry,
@@ -6,7 +6,7 @@ use tauri::{
 };
 use tauri_plugin_opener::OpenerExt as _;
 
-/// The event that carries the id of a chosen command to the page.
+/// The event that sends the id of a chosen command to the page.
 const EVENT: &str = "menu";
 const SOURCE: &str = "source";
 #[cfg(not(target_os = "macos"))]
@@ -18,7 +18,7 @@ pub(crate) fn build(app: &AppHandle) -> tauri::Result<Menu<Wry>> {
     #[cfg(target_os = "macos")]
     let menu = menu.item(&application(app)?);
     let menu = menu.item(&file(app)?);
-    // Text fields on macOS get their shortcuts from this menu; elsewhere the toolkit has them.
+    // On macOS, text fields get their shortcuts from this menu; elsewhere from the toolkit.
     #[cfg(target_os = "macos")]
     let menu = menu.item(&edit(app)?);
     let menu = menu.item(&view(app)?);
@@ -27,19 +27,19 @@ pub(crate) fn build(app: &AppHandle) -> tauri::Result<Menu<Wry>> {
     menu.item(&help(app)?).build()
 }
 
-/// Acts on a chosen command.
+/// Runs a chosen command.
 pub(crate) fn chosen(app: &AppHandle, event: MenuEvent) {
     match event.id().as_ref() {
         SOURCE => {
             if let Err(error) = app.opener().open_url(env!("CARGO_PKG_REPOSITORY"), None::<&str>) {
-                tracing::warn!(%error, "the browser does not open");
+                tracing::warn!(%error, "cannot open the browser");
             }
         }
         #[cfg(not(target_os = "macos"))]
         QUIT => app.exit(0),
         command => {
             if let Err(error) = app.emit(EVENT, command) {
-                tracing::warn!(%error, command, "the page does not hear of the menu");
+                tracing::warn!(%error, command, "cannot send a menu command to the page");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The one window: how it opens, what closing it means, and where links lead.
+//! The main window: opening, closing, and links.
 
 use std::path::Path;
 use tauri::{
@@ -10,7 +10,7 @@ use tauri_plugin_opener::OpenerExt as _;
 use tauri_plugin_window_state::StateFlags;
 
 const LABEL: &str = "main";
-/// The event that carries a folder, opened from outside the page, to the page.
+/// The event that sends a folder, opened from outside the page, to the page.
 const FOLDER_EVENT: &str = "open-folder";
 
 /// Opens the window.
@@ -26,7 +26,7 @@ pub(crate) fn open(app: &AppHandle) -> tauri::Result<()> {
             if load.event() == PageLoadEvent::Finished
                 && let Err(error) = window.show()
             {
-                tracing::warn!(%error, "the window does not appear");
+                tracing::warn!(%error, "cannot show the window");
             }
         })
         .on_navigation(move |url| {
@@ -49,7 +49,7 @@ pub(crate) fn show(app: &AppHandle) {
     if let Some(window) = app.get_webview_window(LABEL) {
         let shown = window.unminimize().and_then(|()| window.show()).and_then(|()| window.set_focus());
         if let Err(error) = shown {
-            tracing::warn!(%error, "the window does not come to the front");
+            tracing::warn!(%error, "cannot focus the window");
         }
     }
 }
@@ -57,47 +57,47 @@ pub(crate) fn show(app: &AppHandle) {
 /// Tells the page to open `folder`.
 pub(crate) fn open_folder(app: &AppHandle, folder: &Path) {
     if let Err(error) = app.emit(FOLDER_EVENT, folder.to_string_lossy()) {
-        tracing::warn!(%error, "the page does not hear of the folder");
+        tracing::warn!(%error, "cannot send the folder to the page");
     }
 }
 
-/// On macOS closing the window hides it, and the bridge serves on; elsewhere it ends the program.
+/// On macOS, closing the window hides it and the bridge keeps running; elsewhere it quits the program.
 pub(crate) fn event(window: &Window, event: &WindowEvent) {
     #[cfg(target_os = "macos")]
     if let WindowEvent::CloseRequested { api, .. } = event {
         api.prevent_close();
         if let Err(error) = window.hide() {
-            tracing::warn!(%error, "the window does not hide");
+            tracing::warn!(%error, "cannot hide the window");
         }
     }
     #[cfg(not(target_os = "macos"))]
     let _ = (window, event);
 }
 
-/// Remembers size and place; never that the window was hidden, or it would stay so at the next start.
+/// Saves size and position, but not visibility, or the window would stay hidden at the next start.
 pub(crate) fn remember_geometry() -> TauriPlugin<Wry> {
     tauri_plugin_window_state::Builder::default()
         .with_state_flags(StateFlags::SIZE | StateFlags::POSITION | StateFlags::MAXIMIZED)
         .build()
 }
 
-/// Says whether `url` is the page itself, as opposed to a link in a message.
+/// Returns whether `url` is the page itself, as opposed to a link in a message.
 fn is_page(url: &Url) -> bool {
     match url.scheme() {
         "tauri" => url.host_str() == Some("localhost"),
         "about" => url.path() == "blank",
-        // `tauri dev` takes the page from a development server.
+        // `tauri dev` loads the page from a development server.
         "http" => cfg!(dev) && url.host_str() == Some("localhost"),
         _ => false,
     }
 }
 
-/// Opens a link in the person's browser or mail program. Other schemes could start any program: they do nothing.
+/// Opens a link in the person's browser or mail program. Other schemes are ignored, since they could start any program.
 fn open_outside(app: &AppHandle, url: &Url) {
     if matches!(url.scheme(), "http" | "https" | "mailto")
         && let Err(error) = app.opener().open_url(url.as_str(), None::<&str>)
     {
-        tracing::warn!(%error, "the link does not open");
+        tracing::warn!(%error, "cannot open the link");
     }
 }
 

@@ -1,4 +1,4 @@
-// What agents do, as rows: changes, output, thoughts, questions, work that was handed on. Played, because no one agent
+// Agents' activity as rows: changes, output, thoughts, questions, delegated work. Played, because no single agent
 // does all of it at once.
 
 import assert from 'node:assert/strict';
@@ -21,7 +21,7 @@ async function stage() {
 const LONG = Array.from({ length: 90 }, (_, at) => `line ${at}\n`).join('');
 const AFTER = LONG.replace('line 3\n', 'line three\n').replaceAll(/line (4\d)\n/g, 'line $1 has been changed\n');
 
-test('a turn of an agent: who answers, thoughts, changes, output, what came late', async () => {
+test("an agent's turn: routing, thoughts, changes, output, late messages", async () => {
   const { tab, page, played } = await stage();
   const path = `${fixture.workspace}/src/pair.rs`;
   played.update(asked('Expire the code after five minutes'));
@@ -54,14 +54,14 @@ test('a turn of an agent: who answers, thoughts, changes, output, what came late
   const pre = output.locator('pre');
   assert.ok((await pre.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight)) < 4, 'the end is in sight');
   assert.doesNotMatch(await pre.innerText(), /\u001b|\[31m/);
-  await page.getByText('Late: its turn had been cancelled.').waitFor();
+  await page.getByText('Arrived after cancellation').waitFor();
   await tab.shootAll('agent-turn-end');
   await diff.scrollIntoViewIfNeeded();
   await tab.shootAll('agent-turn');
   await tab.close();
 });
 
-test('approvals stand at their call and above the composer, and the first answer counts', async () => {
+test('approvals are shown at their call and above the composer, and the first answer counts', async () => {
   const { tab, page, played } = await stage();
   const command = { program: '/usr/bin/cargo', args: ['test', '--quiet'], cwd: fixture.workspace };
   played.update(asked('Run the tests'));
@@ -72,11 +72,11 @@ test('approvals stand at their call and above the composer, and the first answer
   const first = page.locator('[data-approval="approval-run"]');
   await first.getByText('/usr/bin/cargo test --quiet').waitFor();
   const second = page.locator('[data-approval="approval-rm"]');
-  await second.getByText('OpenAgents cannot hold it to these words', { exact: false }).waitFor();
-  await second.getByText('What the agent states').click();
+  await second.getByText('OpenAgents can\'t enforce it', { exact: false }).waitFor();
+  await second.getByText('Details from the agent').click();
   await tab.shootAll('approvals');
 
-  // Out of sight, they wait above the composer.
+  // Off screen, they are listed above the composer.
   assert.equal(await page.locator('[data-approval-bar]').count(), 0);
   for (let n = 0; n < 30; n += 1) played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
   const bar = page.locator('[data-approval-bar]');
@@ -86,24 +86,24 @@ test('approvals stand at their call and above the composer, and the first answer
   await first.waitFor();
   assert.equal(await first.evaluate((element) => element === document.activeElement), true, 'the keyboard is at the question, not at an answer');
 
-  // Somebody else was first: the answer that counts is shown, and whose it is.
+  // Another device was first: the answer that counts is shown, with its device.
   const answered = { id: 'approval-run', callId: 'run', agent: 'Codex', title: 'Run cargo test', hash: '', options: approval('run')._meta.openagents.approval.options, state: 'answered', optionId: 'reject', by: 'iPhone', at: Date.now(), askedAt: 1 };
   played.answers['_openagents/approvals/answer'] = () => {
     played.update(approval('run', answered));
     return answered;
   };
   await first.getByRole('button', { name: 'Allow', exact: true }).click();
-  await first.getByText('Your answer came too late. Rejected on iPhone').waitFor();
+  await first.getByText('Your answer came too late. Denied on iPhone').waitFor();
   const sent = played.sent.find(({ method }) => method === '_openagents/approvals/answer');
   assert.deepEqual(sent.params, { sessionId: played.session, approvalId: 'approval-run', optionId: 'allow' });
   assert.equal(await first.evaluate((element) => element === document.activeElement), true, 'the keyboard stays where it was');
 
-  // Answered elsewhere while this page looks on; gone with its agent; refused by the server.
+  // Answered on another device; withdrawn with its agent; refused by the server.
   played.answers['_openagents/approvals/resume'] = () => {
     throw new Error('the session is at work');
   };
   played.update(approval('rm', { agent: 'Claude Code', state: 'withdrawn' }));
-  await second.getByText('Claude Code is gone and no longer waits for an answer.').waitFor();
+  await second.getByText('Claude Code exited before you answered.').waitFor();
   await second.getByRole('button', { name: 'Resume' }).click();
   await second.getByRole('alert').getByText('The session is at work.').waitFor();
   await tab.shootAll('approvals-over');
@@ -121,10 +121,10 @@ test('an approval cannot be answered by an Enter that was meant for something el
   await tab.close();
 });
 
-test('delegated work is a card: live, with its questions, and afterwards the brief beside the changes', async () => {
+test('delegated work is a card: live, with its questions, then the brief next to the changes', async () => {
   const { tab, page, played } = await stage();
   const path = `${fixture.workspace}/src/pair.rs`;
-  const args = { provider: 'codex', description: 'Expire the pairing code', user_prompt: 'Expire the code after **five minutes**.\n\nIt is done when:\n- the tests pass', files_include_glob: ['src/**'], time_budget_ms: 600_000 };
+  const args = { provider: 'codex', description: 'Expire the pairing code', user_prompt: 'Expire the code after **five minutes**.\n\nDone when:\n- the tests pass', files_include_glob: ['src/**'], time_budget_ms: 600_000 };
   const inside = { parentCallId: 'd', childSessionId: 'child-1' };
   played.update(call('d', { name: 'delegate.run', title: 'delegate.run', status: 'in_progress', rawInput: args }));
   played.update(asked(args.user_prompt), inside);
@@ -153,7 +153,7 @@ test('delegated work is a card: live, with its questions, and afterwards the bri
   // A row of the delegate has its JSON too.
   await card.getByRole('button', { name: /Search for "pair" 13/ }).click();
   await tab.inspector.getByText('Search for "pair" 13').first().waitFor();
-  await page.getByRole('button', { name: 'Close the inspector' }).click();
+  await page.getByRole('button', { name: 'Close inspector' }).click();
 
   played.update(news('edit', { status: 'completed' }), inside);
   const report = { ok: true, provider: 'codex', dispatched: true, session_id: 'child-1', tool_call_id: 'd', notes: 'The code **expires** after five minutes.' };
@@ -167,7 +167,7 @@ test('delegated work is a card: live, with its questions, and afterwards the bri
   await tab.close();
 });
 
-test('a delegation that could not begin says why', async () => {
+test('a delegation that could not start says why', async () => {
   const { tab, page, played } = await stage();
   played.update(call('d', { name: 'delegate.run', title: 'delegate.run', rawInput: { provider: 'nobody', user_prompt: 'Do it' } }));
   played.update(news('d', { status: 'completed', rawOutput: { ok: false, provider: 'nobody', dispatched: false, tool_call_id: 'd', notes: 'there is no provider nobody; available are codex and gptoss' } }));
@@ -177,7 +177,7 @@ test('a delegation that could not begin says why', async () => {
   await tab.close();
 });
 
-test('the summary is handed on as a brief that can be edited', async () => {
+test('the summary becomes an editable brief', async () => {
   const { tab, page, played } = await stage();
   let tries = 0;
   played.answers['_openagents/delegate'] = () => {
@@ -193,10 +193,10 @@ test('the summary is handed on as a brief that can be edited', async () => {
   assert.equal(await dialog.getByLabel('Workspace').inputValue(), fixture.workspace);
   assert.equal(await dialog.getByLabel('Agent').locator('option[value="claude-code"]').isDisabled(), true);
   await dialog.getByLabel('Agent').selectOption('custom:qwen');
-  await dialog.getByLabel('What is to be done').fill('');
+  await dialog.getByLabel('Task').fill('');
   await dialog.getByRole('button', { name: 'Delegate', exact: true }).click();
-  await dialog.getByText('Write what the agent is to do.').waitFor();
-  await dialog.getByLabel('What is to be done').fill('Finish it.');
+  await dialog.getByText('Enter a task.').waitFor();
+  await dialog.getByLabel('Task').fill('Finish it.');
   await dialog.getByLabel('Time budget').fill('2');
   await dialog.getByRole('button', { name: 'Delegate', exact: true }).click();
   await dialog.getByText('A turn runs already and eight prompts wait.').waitFor();
@@ -215,11 +215,11 @@ test('the summary is handed on as a brief that can be edited', async () => {
   await tab.close();
 });
 
-test('who answers is picked from a list that says who cannot, and where that is mended', async () => {
+test('the agent picker says which agents cannot answer, and where to fix that', async () => {
   const { tab, page, played } = await stage();
   played.answers['session/set_mode'] = () => ({});
-  await page.getByRole('button', { name: /^Answered by/ }).click();
-  const menu = page.getByRole('menu', { name: 'Who answers' });
+  await page.getByRole('button', { name: /^Agent: / }).click();
+  const menu = page.getByRole('menu', { name: 'Agents' });
   await menu.getByText('its ACP adapter is not installed', { exact: false }).waitFor();
   await tab.shootAll('picker');
   assert.equal(await menu.locator('[data-choice=gemini]').count(), 0, 'what was never there is not offered');
@@ -231,7 +231,7 @@ test('who answers is picked from a list that says who cannot, and where that is 
   await page.keyboard.press('Enter');
   await page.locator('[data-mode="custom:qwen"]').getByText('LOCAL').waitFor();
   assert.deepEqual(played.sent.findLast(({ method }) => method === 'session/set_mode').params, { sessionId: played.session, modeId: 'custom:qwen' });
-  await page.getByRole('button', { name: /^Answered by/ }).click();
+  await page.getByRole('button', { name: /^Agent: / }).click();
   await menu.locator('[data-choice="claude-code"]').click();
   await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
   await tab.shootAll('agents');
@@ -262,7 +262,7 @@ test('decisions are listed in the debug panel, with their reasons', async () => 
   await tab.close();
 });
 
-test('a person who scrolls up slowly while rows come in is not pulled down, and comes back by the button', async () => {
+test('scrolling up slowly while rows arrive is not interrupted, and the button returns to the end', async () => {
   const { tab, page, played } = await stage();
   const more = (n) => played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
   played.update(asked('Look'));

@@ -1,4 +1,4 @@
-// What tests of agents play on: a server of its own that finds no agent on this machine, and `fake-agent` to add.
+// The stage of the agent tests: a server of its own that finds no agent on this machine, and `fake-agent` to add.
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { Tab } from './browser.mjs';
 import { Fixture } from './fixture.mjs';
 import { BUILT, Server } from './server.mjs';
 
-/** The agent that speaks ACP and does what the words of a prompt say. */
+/** An ACP agent that follows the instructions of its prompt. */
 export const FAKE = `${BUILT}/fake-agent`;
 
 export class AgentsStage {
@@ -15,13 +15,13 @@ export class AgentsStage {
     stage.fixture = await Fixture.create();
     const nothing = join(stage.fixture.base, 'bin');
     await mkdir(nothing);
-    // Nothing that happens to be installed here is found.
+    // Agents that are installed here are not found.
     stage.fixture.env = { OPENAGENTS_AGENT_PATH: `${nothing}:/usr/bin:/bin`, OPENAGENTS_LLAMA_MODEL: '', OPENAGENTS_MODELS_URL: 'http://127.0.0.1:9' };
     stage.server = await Server.start(stage.fixture);
     return stage;
   }
 
-  /** Opens a tab; `name` is what the others call it. */
+  /** Opens a tab; `name` is its name on other devices. */
   async open(browser, options) {
     const tab = await Tab.open(browser, options);
     await tab.page.goto(this.server.address);
@@ -37,7 +37,7 @@ export class AgentsStage {
     await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
   }
 
-  /** Adds an agent as a person does. */
+  /** Adds an agent through the form. */
   async add(tab, name, command = FAKE) {
     const { page } = tab;
     await page.getByRole('button', { name: 'Add an agent' }).click();
@@ -54,7 +54,7 @@ export class AgentsStage {
     await tab.page.keyboard.press('Escape');
   }
 
-  /** Begins a session with the agent. */
+  /** Starts a session with the agent. */
   async ask(tab, prompt) {
     const { page } = tab;
     await page.getByRole('button', { name: 'New exploration' }).click();

@@ -1,4 +1,4 @@
-// Agents as a person manages and uses them: the real server and a real ACP agent.
+// Managing and using agents: the real server and a real ACP agent.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -14,11 +14,11 @@ after(async () => {
   await stage?.strike();
 });
 
-test('an agent is added, checked, used, and forgotten; what is wrong with one is said', async () => {
+test('an agent is added, checked, used and removed; its problem is shown', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   await stage.settings(tab);
-  await page.getByText('None yet. Any program', { exact: false }).waitFor();
+  await page.getByText('None yet. Add any program', { exact: false }).waitFor();
   await page.getByRole('article', { name: 'Codex' }).getByText('Not found').waitFor();
   await tab.shootAll('agents-none');
 
@@ -42,10 +42,10 @@ test('an agent is added, checked, used, and forgotten; what is wrong with one is
 
   await stage.settings(tab);
   await card.getByRole('button', { name: 'Remove' }).click();
-  await card.getByText('Forget Fake?', { exact: false }).waitFor();
-  await card.getByRole('button', { name: 'Keep it' }).click();
+  await card.getByText('Remove Fake?', { exact: false }).waitFor();
+  await card.getByRole('button', { name: 'Cancel' }).click();
   await card.getByRole('button', { name: 'Remove' }).click();
-  await card.getByRole('button', { name: 'Forget', exact: true }).click();
+  await card.getByRole('button', { name: 'Remove', exact: true }).click();
   await card.waitFor({ state: 'detached' });
   await tab.close();
 });
@@ -53,14 +53,14 @@ test('an agent is added, checked, used, and forgotten; what is wrong with one is
 test('an agent that is not installed is offered with the reason, and OpenAgents chooses another', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
-  await page.getByRole('button', { name: /^Answered by/ }).click();
+  await page.getByRole('button', { name: /^Agent: / }).click();
   const codex = page.locator('[data-choice=codex]');
   await codex.getByText('Set up').waitFor();
   await codex.click();
   await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
   await page.keyboard.press('Escape');
 
-  // It was there when it was chosen, and is not any more.
+  // It was available when it was chosen, and no longer is.
   await page.evaluate(() => localStorage.setItem('openagents.mode', 'codex'));
   await page.reload();
   await page.locator('[data-mode=codex]', { hasText: 'not installed' }).waitFor();
@@ -75,7 +75,7 @@ test('an agent that is not installed is offered with the reason, and OpenAgents 
   await tab.close();
 });
 
-test('what an agent does is shown: thoughts, a command and its output, a crash with its last words', async () => {
+test("an agent's activity is shown: thoughts, a command and its output, a crash with its message", async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   await stage.addFake(tab);
@@ -87,7 +87,7 @@ test('what an agent does is shown: thoughts, a command and its output, a crash w
 
   await stage.prompt(tab, '[[run ls]]');
   const asks = page.locator('[data-approval-state=pending]');
-  await asks.getByText('Exactly this runs', { exact: false }).waitFor();
+  await asks.getByText('Runs exactly this command', { exact: false }).waitFor();
   await tab.shootAll('agents-command');
   await asks.getByRole('button').filter({ hasText: /allow|yes|run/i }).first().click();
   await page.locator('[data-terminal]').getByText('exit code 0').waitFor();
@@ -103,7 +103,7 @@ test('what an agent does is shown: thoughts, a command and its output, a crash w
   await tab.close();
 });
 
-test('what an agent says after a cancel is marked late and not mixed into the next answer', async () => {
+test('messages after a cancel are marked late and not mixed into the next answer', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   if ((await page.locator('[data-mode="custom:fake"]').count()) === 0) await tab.pick('custom:fake');
@@ -122,7 +122,7 @@ test('what an agent says after a cancel is marked late and not mixed into the ne
   await tab.close();
 });
 
-test('prompts that are left to OpenAgents say who answers and why', async () => {
+test('routed prompts show the agent and the reason', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   await tab.explore();
@@ -140,7 +140,7 @@ test('prompts that are left to OpenAgents say who answers and why', async () => 
 });
 
 
-test('work is not sent to an agent before a person chose one', async () => {
+test('work is not sent to an agent before one is chosen', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   await stage.addFake(tab);
@@ -149,7 +149,7 @@ test('work is not sent to an agent before a person chose one', async () => {
   await page.getByRole('button', { name: 'Ask instead' }).click();
   const card = page.locator('[data-approval-state=pending]');
   await card.getByText('This is work for an agent').waitFor();
-  const brief = card.getByLabel('What the agent is told');
+  const brief = card.getByLabel('Prompt for the agent');
   assert.match(await brief.innerText(), /^Write a parser for the log format/);
   await tab.shootAll('work-card');
   await card.getByRole('button', { name: 'Not now' }).click();
@@ -167,7 +167,7 @@ test('work is not sent to an agent before a person chose one', async () => {
   await page.getByText('You said: Rename the log module', { exact: false }).waitFor();
 
   await stage.settings(tab);
-  const folders = page.getByRole('region', { name: 'Agents of folders' });
+  const folders = page.getByRole('region', { name: 'Folder agents' });
   await folders.getByText('Fake').waitFor();
   await tab.shoot('work-card-always');
   await folders.getByRole('button', { name: 'Remove' }).click();

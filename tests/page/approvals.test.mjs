@@ -25,7 +25,7 @@ const written = (name) => readFile(join(stage.fixture.workspace, name), 'utf8').
 
 const sheet = (page) => page.locator('[data-sheet]');
 
-test('a file is edited after an approval that is given on a phone, whatever it shows', async () => {
+test('a file is edited after an approval on a phone, whatever page it shows', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'My phone', theme: 'light' });
   await two.page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();
@@ -38,7 +38,7 @@ test('a file is edited after an approval that is given on a phone, whatever it s
   assert.equal(await written('notes.md'), null);
   for (const size of [{ width: 360, height: 640 }, SIZES.phone.viewport]) {
     await two.page.setViewportSize(size);
-    for (const name of ['Allow', 'Deny']) {
+    for (const name of ['Approve', 'Deny']) {
       const box = await sheet(two.page).getByRole('button', { name, exact: true }).boundingBox();
       assert.ok(box.height >= 48 && box.y + box.height <= size.height, `${name} is in reach`);
     }
@@ -46,7 +46,7 @@ test('a file is edited after an approval that is given on a phone, whatever it s
   await two.shootAll('approval-sheet');
   await two.page.setViewportSize({ width: 360, height: 640 });
   await two.shoot('approval-sheet-small');
-  await sheet(two.page).getByRole('button', { name: 'Allow', exact: true }).click();
+  await sheet(two.page).getByRole('button', { name: 'Approve', exact: true }).click();
   await sheet(two.page).waitFor({ state: 'hidden' });
   await one.page.getByText('Approved on My phone').waitFor();
   await one.page.getByText('I wrote notes.md.').waitFor();
@@ -60,19 +60,19 @@ test('a file is edited after an approval that is given on a phone, whatever it s
   await two.close();
 });
 
-test('an answer that is given elsewhere is told on the phone for a moment, and the sheet is gone', async () => {
+test('an answer from another device is shown on the phone for a moment, then the sheet closes', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'Other phone' });
   await stage.ask(one, '[[ask Paint the harbour]]');
   await sheet(two.page).getByText('Paint the harbour').first().waitFor();
-  // Put off, it is told of in a line, and comes back from there.
+  // Once put off, it is listed in one line and can be reopened from there.
   await two.page.keyboard.press('Escape');
   await sheet(two.page).waitFor({ state: 'hidden' });
   await two.page.locator('[data-elsewhere]').getByText('Fake asks in', { exact: false }).waitFor();
   await two.shootAll('approval-elsewhere');
   await two.page.locator('[data-elsewhere]').getByRole('button', { name: 'Review' }).click();
   await sheet(two.page).getByText('Fake asks').waitFor();
-  await sheet(two.page).getByText('Other answers').click();
+  await sheet(two.page).getByText('Other options').click();
   await sheet(two.page).getByRole('button', { name: 'Yes, always' }).waitFor();
   await pending(one.page).getByRole('button', { name: 'Yes', exact: true }).click();
   await sheet(two.page).getByText('Answered on Browser').waitFor();
@@ -83,20 +83,20 @@ test('an answer that is given elsewhere is told on the phone for a moment, and t
   await two.close();
 });
 
-test('what would run stands on the sheet, and exactly that runs', async () => {
+test('the sheet shows the command, and exactly that runs', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'Third phone' });
   await stage.ask(one, '[[run echo made on a phone]]');
   await sheet(two.page).locator('pre').getByText("echo").waitFor();
-  await sheet(two.page).getByText('Exactly this runs', { exact: false }).waitFor();
+  await sheet(two.page).getByText('Runs exactly this command', { exact: false }).waitFor();
   await two.shootAll('approval-command');
-  // The next one waits behind it, in another session, and comes by itself.
+  // The next one is queued behind it, in another session, and opens by itself.
   await stage.ask(one, '[[ask Paint the harbour]]');
-  await sheet(two.page).getByText('1 more waits').waitFor();
-  await sheet(two.page).getByRole('button', { name: 'Allow', exact: true }).click();
+  await sheet(two.page).getByText('1 more waiting').waitFor();
+  await sheet(two.page).getByRole('button', { name: 'Approve', exact: true }).click();
   await sheet(two.page).getByText('Paint the harbour').first().waitFor();
   await sheet(two.page).getByRole('button', { name: 'Deny', exact: true }).click();
-  await one.page.getByText('Rejected on Third phone').waitFor();
+  await one.page.getByText('Denied on Third phone').waitFor();
   await one.page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: /run echo/ }).click();
   await one.page.getByText('Approved on Third phone').waitFor();
   await one.page.locator('[data-terminal]').getByText('made on a phone').first().waitFor();
@@ -104,7 +104,7 @@ test('what would run stands on the sheet, and exactly that runs', async () => {
   await two.close();
 });
 
-test('a device that may prompt is told where the approval is waited for, and cannot answer', async () => {
+test('a device with the prompt scope sees where to approve, and cannot answer', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'Small phone', scope: 'Prompt' });
   await stage.ask(one, '[[ask Paint the harbour]]');
@@ -115,18 +115,18 @@ test('a device that may prompt is told where the approval is waited for, and can
   assert.equal(await two.page.getByRole('button', { name: 'Yes', exact: true }).count(), 0);
   await two.shootAll('approval-limit');
   await one.page.locator('[data-approval-state=pending]').getByRole('button', { name: 'No', exact: true }).click();
-  await two.page.getByText('Rejected on Browser').waitFor();
+  await two.page.getByText('Denied on Browser').waitFor();
   await one.close();
   await two.close();
 });
 
 for (const word of ['edit', 'edit-or-end']) {
-  test(`a rejection leaves the file alone, and the session goes on: ${word}`, async () => {
+  test(`a denial leaves the file alone, and the session continues: ${word}`, async () => {
     const tab = await stage.open(browser);
     const { page } = tab;
     await stage.ask(tab, `[[${word} README.md]]`);
     await pending(page).getByRole('button', { name: 'No', exact: true }).click();
-    await page.getByText('Rejected on Browser').waitFor();
+    await page.getByText('Denied on Browser').waitFor();
     await tab.atRest();
     assert.match(await written('README.md'), /^# Harbour/);
     await stage.prompt(tab, 'Go on');
@@ -136,21 +136,21 @@ for (const word of ['edit', 'edit-or-end']) {
   });
 }
 
-test('a cancel ends the turn, and nobody is asked any more', async () => {
+test('a cancel ends the turn and its question', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
   await stage.ask(tab, '[[edit README.md]]');
   await pending(page).waitFor();
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await tab.atRest();
-  await page.getByText('Nobody answered before the turn ended.').waitFor();
+  await page.getByText('Not answered before the turn ended.').waitFor();
   assert.equal(await pending(page).count(), 0);
   assert.match(await written('README.md'), /^# Harbour/);
   await tab.shoot('approval-expired');
   await tab.close();
 });
 
-test('two who answer at once: the first counts, and the other sees whose answer it was', async () => {
+test('of two simultaneous answers the first counts, and the other device sees which it was', async () => {
   const one = await stage.open(browser);
   await stage.ask(one, '[[ask Paint the harbour]]');
   const two = await stage.follow(browser, one);
@@ -159,20 +159,20 @@ test('two who answer at once: the first counts, and the other sees whose answer 
     pending(two.page).getByRole('button', { name: 'No', exact: true }),
   ];
   await Promise.all(buttons.map((button) => button.click({ trial: true })));
-  // The second one's answer is on its way before it hears of the first.
+  // The second answer is sent before the first one is known.
   await Promise.all(buttons.map((button) => button.evaluate((element) => element.click())));
   for (const { page } of [one, two]) await page.locator('[data-approval-state=answered]').waitFor();
   const outcomes = await Promise.all([one, two].map(({ page }) => page.locator('[data-approval-state=answered] .outcome').innerText()));
-  const [first] = outcomes.map((words) => /(Approved|Rejected) on Browser/.exec(words)?.[1]);
+  const [first] = outcomes.map((words) => /(Approved|Denied) on Browser/.exec(words)?.[1]);
   for (const words of outcomes) assert.match(words, new RegExp(`${first} on Browser`));
   await one.close();
   await two.close();
 });
 
-test('after a crash of the server the question says that nobody waits, and the agent can be asked to go on', async () => {
+test('after a server crash the question says that the agent exited, and the agent can be resumed', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
-  // A crash also cuts a request that is under way.
+  // A crash also breaks a pending request.
   tab.expected.push(/WebSocket connection|ERR_CONNECTION_RE(FUSED|SET)/);
   await stage.ask(tab, '[[edit later.md]]');
   await pending(page).waitFor();
@@ -180,7 +180,7 @@ test('after a crash of the server the question says that nobody waits, and the a
   stage.server = await stage.server.again();
   await tab.live();
   const gone = page.locator('[data-approval-state=withdrawn]');
-  await gone.getByText('Fake is gone and no longer waits for an answer.').waitFor();
+  await gone.getByText('Fake exited before you answered.').waitFor();
   await tab.atRest();
   await tab.shoot('approval-after-crash');
   assert.equal(await written('later.md'), null);
@@ -191,10 +191,10 @@ test('after a crash of the server the question says that nobody waits, and the a
   await tab.close();
 });
 
-test('after a crash of the server an answer is still taken, and the agent goes on with it', async () => {
+test('after a server crash an answer is still accepted, and the agent continues with it', async () => {
   const tab = await stage.open(browser);
   const { page } = tab;
-  // A crash also cuts a request that is under way.
+  // A crash also breaks a pending request.
   tab.expected.push(/WebSocket connection|ERR_CONNECTION_RE(FUSED|SET)/);
   await stage.ask(tab, '[[edit answered.md]]');
   await pending(page).waitFor();

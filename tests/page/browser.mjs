@@ -1,4 +1,4 @@
-// Chromium, and what a person does in it.
+// Chromium, and the user's actions in it.
 
 import assert from 'node:assert/strict';
 import { access, mkdir } from 'node:fs/promises';
@@ -29,11 +29,11 @@ export const SIZES = {
   desktop: { viewport: { width: 1440, height: 900 } },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
 };
-/** The narrowest phone that the page is made for. */
+/** The narrowest supported phone. */
 export const SMALL = { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true };
 export const THEMES = ['light', 'dark'];
 
-/** Starts Chromium, with an environment of its own where one is given. */
+/** Starts Chromium, optionally with its own environment. */
 export async function launch(env) {
   for (const program of PROGRAMS.filter(Boolean)) {
     const there = await access(program).then(
@@ -45,9 +45,9 @@ export async function launch(env) {
   throw new Error('There is no Chromium here. scripts/install.sh tests installs it.');
 }
 
-/** One tab that remembers what went wrong in it. */
+/** A tab that collects its errors. */
 export class Tab {
-  /** Lines of the console that are expected, such as a refused connection. */
+  /** Expected console output, such as a refused connection. */
   expected = [/Service Worker registration blocked by Playwright/];
   complaints = [];
 
@@ -64,13 +64,13 @@ export class Tab {
     return tab;
   }
 
-  /** Keeps a picture of what is on the screen. */
+  /** Takes a screenshot. */
   async shoot(name) {
     await mkdir(SHOTS, { recursive: true });
     await this.page.screenshot({ path: `${SHOTS}${this.name}-${name}.png` });
   }
 
-  /** Keeps a picture of the same in a window as narrow as a phone. */
+  /** Takes a screenshot in a window as narrow as a phone. */
   async shootNarrow(name) {
     const size = this.page.viewportSize();
     await this.page.setViewportSize(SIZES.phone.viewport);
@@ -78,7 +78,7 @@ export class Tab {
     await this.page.setViewportSize(size);
   }
 
-  /** Keeps a picture in every size and theme, and sees that nothing reaches out of the window in any. */
+  /** Takes a screenshot in every size and theme and checks that nothing overflows the window. */
   async shootAll(name) {
     const { page, name: before } = this;
     const own = page.viewportSize();
@@ -107,14 +107,14 @@ export class Tab {
     await this.page.locator('[data-summary]').waitFor();
   }
 
-  /** Waits until no turn runs. */
+  /** Waits until no turn is running. */
   async atRest() {
     await this.page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' });
   }
 
-  /** Chooses who answers, by the mode. */
+  /** Chooses the agent by its mode. */
   async pick(mode) {
-    await this.page.getByRole('button', { name: /^Answered by/ }).click();
+    await this.page.getByRole('button', { name: /^Agent: / }).click();
     await this.page.locator(`[data-choice="${mode}"]`).click();
   }
 

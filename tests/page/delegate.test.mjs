@@ -1,5 +1,5 @@
-// Work that is handed on, from an exploration to a real ACP agent: seen live on two pages, approved from the one,
-// cancelled from the other.
+// Work delegated from an exploration to a real ACP agent: shown live on two pages, approved on one,
+// cancelled on the other.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ after(async () => {
   await stage?.strike();
 });
 
-/** Explores, and hands the summary on with other words. */
+/** Explores and delegates the summary with another task. */
 async function delegated(words, change = async () => undefined) {
   const tab = await stage.open(browser);
   const { page } = tab;
@@ -29,7 +29,7 @@ async function delegated(words, change = async () => undefined) {
   await page.getByRole('button', { name: 'Delegate…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delegate' });
   await dialog.getByLabel('Agent').selectOption('custom:fake');
-  await dialog.getByLabel('What is to be done').fill(`Finish it. ${words}`);
+  await dialog.getByLabel('Task').fill(`Finish it. ${words}`);
   await dialog.getByLabel('Ask for a summary').uncheck();
   await change(dialog);
   await dialog.getByRole('button', { name: /^(Delegate|Try)$/ }).click();
@@ -39,20 +39,20 @@ async function delegated(words, change = async () => undefined) {
   return { tab, page, card };
 }
 
-test('delegated work is seen on two pages, approved from the one, and its change stands beside the brief', async () => {
+test('delegated work is shown on two pages, approved on one, and its change is next to the brief', async () => {
   const { tab, card } = await delegated('[[think About it]] [[edit harbour.md]] [[say All done here.]]');
   const two = await stage.follow(browser, tab, { size: 'phone' });
   const other = two.page.locator('[data-delegate="custom:fake"]');
   await card.getByText('waiting for approval').waitFor();
   await other.getByText('waiting for approval').waitFor();
   await tab.shootAll('delegate-real-waiting');
-  await two.page.locator('[data-sheet]').getByRole('button', { name: 'Allow', exact: true }).click();
+  await two.page.locator('[data-sheet]').getByRole('button', { name: 'Approve', exact: true }).click();
   for (const shown of [card, other]) {
     await shown.locator('.status', { hasText: 'done' }).waitFor();
     await shown.getByRole('region', { name: 'Changes', exact: true }).locator('[data-diff="harbour.md"]').waitFor();
   }
   assert.equal(await readFile(join(stage.fixture.workspace, 'harbour.md'), 'utf8'), 'made by fake-agent\n');
-  assert.match(await card.getByRole('region', { name: 'Brief' }).innerText(), /It is done when:/);
+  assert.match(await card.getByRole('region', { name: 'Brief' }).innerText(), /Done when:/);
   await tab.atRest();
   await tab.shootAll('delegate-real-done');
   await card.getByRole('button', { name: /^Activity/ }).click();
@@ -61,7 +61,7 @@ test('delegated work is seen on two pages, approved from the one, and its change
 
   await card.getByRole('button', { name: 'Open', exact: true }).click();
   await tab.page.locator('.message', { hasText: 'All done here.' }).waitFor();
-  // The session of the delegate is a session of its own.
+  // The delegate has a session of its own.
   await card.waitFor({ state: 'detached' });
   await tab.close();
   await two.close();
@@ -80,7 +80,7 @@ test('Stop ends the delegate, from any page', async () => {
   await two.close();
 });
 
-test('a delegate that crashes says so, and the session goes on', async () => {
+test('a delegate that crashes says so, and the session continues', async () => {
   const { tab, card } = await delegated('[[crash]]');
   await card.locator('.status', { hasText: 'failed' }).waitFor();
   await card.getByText('the script says crash', { exact: false }).first().waitFor();
@@ -89,9 +89,9 @@ test('a delegate that crashes says so, and the session goes on', async () => {
   await tab.close();
 });
 
-test('a dry run shows the call and sets nobody to work', async () => {
+test('a dry run shows the request without sending it', async () => {
   const { tab, card } = await delegated('[[edit never.md]]', (dialog) => dialog.getByLabel('Dry run').check());
-  await card.getByText('dry run, nobody was set to work', { exact: false }).waitFor();
+  await card.getByText('dry run, not sent', { exact: false }).waitFor();
   await tab.atRest();
   await tab.close();
 });

@@ -1,4 +1,4 @@
-// Settings → Devices, and who knocks: played, so that every state of the network comes by.
+// Settings → Devices and access requests: played, to cover every state of the network.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,18 +25,18 @@ const open = network({
 });
 const pairing = () => ({ code: 'K7QX-2M9P', expiresAt: Date.now() + 4.6 * MINUTE, addresses: ['https://192.168.1.5:9443', 'https://harbour-mac.local:9443'], fingerprint: PRINT, url: 'https://192.168.1.5:9443/#pair=K7QX-2M9P', qr: QR });
 const device = (more) => ({ id: 'd1', name: 'iPhone (Safari)', scope: 'approve', createdAt: Date.now() - 86_400_000, lastSeen: Date.now() - 3 * 3_600_000, address: '192.168.1.23', connections: 0, ...more });
-const knock = (more) => ({ id: 'r1', kind: 'pair', name: 'iPhone (Safari)', address: '192.168.1.23', compare: '482 913', askedAt: Date.now(), expiresAt: Date.now() + 5 * MINUTE, sessionId: null, ...more });
+const accessRequest = (more) => ({ id: 'r1', kind: 'pair', name: 'iPhone (Safari)', address: '192.168.1.23', compare: '482 913', askedAt: Date.now(), expiresAt: Date.now() + 5 * MINUTE, sessionId: null, ...more });
 const snapshot = (more) => ({ devices: [], requests: [], pairing: null, apps: [], network: network(), ...more });
 const entries = (from, count) =>
   Array.from({ length: count }, (_, at) => ({ id: from - at, ts: Date.now() - at * 7 * MINUTE, device: 'd1', name: 'iPhone (Safari)', address: '192.168.1.23', action: at % 3 === 0 ? 'Answered an approval' : 'Sent a prompt', detail: at % 3 === 0 ? 'Allow: Run cargo test' : null }));
 
-/** A tab whose server knows the devices of `first`; deeds are kept in `played.sent` and answered by `next`. */
+/** A tab whose server has the devices of `first`; actions are recorded in `played.sent` and answered with `next`. */
 async function stage(first = snapshot(), { size = 'desktop', audit = () => ({ entries: [] }), access } = {}) {
   const tab = await Tab.open(browser, { size });
   const played = await Played.on(tab.page);
   played.next = first;
   played.access = access;
-  for (const deed of ['list', 'pair', 'stop_pairing', 'allow', 'decline', 'rename', 'scope', 'revoke', 'network']) played.answers[`_openagents/devices/${deed}`] = () => played.next;
+  for (const action of ['list', 'pair', 'stop_pairing', 'allow', 'decline', 'rename', 'scope', 'revoke', 'network']) played.answers[`_openagents/devices/${action}`] = () => played.next;
   played.answers['_openagents/devices/audit'] = audit;
   await tab.page.goto(server.address);
   await tab.live();
@@ -50,25 +50,25 @@ async function settings({ tab, page }) {
   return tab;
 }
 
-const asked = (played, deed) => played.sent.findLast(({ method }) => method === `_openagents/devices/${deed}`)?.params;
+const asked = (played, action) => played.sent.findLast(({ method }) => method === `_openagents/devices/${action}`)?.params;
 
-/** Waits until the page has asked for something. */
-async function asks({ page, played }, deed) {
+/** Waits until the page has sent a request. */
+async function asks({ page, played }, action) {
   for (let tries = 0; tries < 400; tries += 1) {
-    const params = asked(played, deed);
+    const params = asked(played, action);
     if (params !== undefined) return params;
     await page.waitForTimeout(25);
   }
-  assert.fail(`${deed} has not been asked`);
+  assert.fail(`${action} has not been asked`);
 }
 
-test('the network is off until a person switches it on, and the unencrypted door only after a warning', async () => {
+test('the network is off until it is turned on, and the unencrypted endpoint needs a confirmed warning', async () => {
   const on = await stage();
   const { tab, page, played } = on;
   await settings(on);
   const lan = page.getByLabel('Serve this page on the local network');
   assert.equal(await lan.isChecked(), false);
-  await page.getByText('Nothing has been done from another device yet.').waitFor();
+  await page.getByText('No actions from other devices yet.').waitFor();
   await tab.shootAll('devices-off');
   played.next = snapshot({ network: { ...open, ios: 'off', listeners: open.listeners.slice(0, 3) } });
   await lan.check();
@@ -77,21 +77,21 @@ test('the network is off until a person switches it on, and the unencrypted door
 
   const app = page.getByLabel('Allow the OpenAgents iOS app');
   await app.click();
-  await page.getByText('This way is not encrypted.').waitFor();
+  await page.getByText('This connection is not encrypted.').waitFor();
   assert.equal(await app.isChecked(), false);
   await tab.shootAll('devices-unencrypted');
-  await page.getByRole('button', { name: 'Leave it off' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
   assert.deepEqual(asked(played, 'network'), { lan: true }, 'nothing was asked for');
   await app.click();
   played.next = snapshot({ network: open });
-  await page.getByRole('button', { name: 'Allow it unencrypted' }).click();
+  await page.getByRole('button', { name: 'Allow unencrypted' }).click();
   await page.getByText('ws://192.168.1.5:9099').waitFor();
   assert.deepEqual(asked(played, 'network'), { ios: 'ask' });
   assert.equal(await app.isChecked(), true);
   await tab.close();
 });
 
-test('what is wrong with the network is said, and what the command line has set is not to be switched', async () => {
+test('network problems are shown, and settings from the command line cannot be changed', async () => {
   const on = await stage(snapshot({ network: { ...open, fixed: true, problem: 'Port 9443 is taken by another program. Stop it, or start OpenAgents with another --lan-port.' } }));
   await settings(on);
   await on.page.getByRole('alert').getByText('Port 9443 is taken').waitFor();
@@ -101,7 +101,7 @@ test('what is wrong with the network is said, and what the command line has set 
   await on.tab.close();
 });
 
-test('a device is paired from here: code, picture, addresses, how its phone comes to trust the certificate', async () => {
+test('pairing shows the code, QR code, addresses and the steps to trust the certificate', async () => {
   const on = await stage(snapshot({ network: open }));
   const { tab, page, played } = on;
   await settings(on);
@@ -113,7 +113,7 @@ test('a device is paired from here: code, picture, addresses, how its phone come
   assert.ok((await picture.evaluate((image) => image.naturalWidth)) > 0, 'the picture is drawn');
   await page.locator('[data-pairing]').scrollIntoViewIfNeeded();
   await tab.shootAll('devices-pairing');
-  await page.getByText('The phone warns about the certificate').click();
+  await page.getByText('If the phone warns about the certificate').click();
   assert.equal(await page.getByRole('link', { name: 'ca.mobileconfig' }).getAttribute('href'), 'https://192.168.1.5:9443/ca.mobileconfig');
   await page.getByRole('link', { name: 'ca.pem' }).scrollIntoViewIfNeeded();
   await tab.shootAll('devices-trust');
@@ -123,7 +123,7 @@ test('a device is paired from here: code, picture, addresses, how its phone come
   await tab.close();
 });
 
-test('devices are renamed, allowed more or less, and removed; what they did is listed', async () => {
+test('devices are renamed, given another scope and removed; their actions are listed', async () => {
   const devices = [device({ connections: 1, lastSeen: Date.now() }), device({ id: 'd2', name: 'Android phone (Chrome)', scope: 'view' })];
   const apps = [{ address: '192.168.1.7', allowedAt: Date.now() - 40 * MINUTE, until: Date.now() + 600 * MINUTE }];
   const on = await stage(snapshot({ network: open, devices, apps }), { audit: ({ before }) => ({ entries: before === undefined ? entries(90, 30) : entries(before - 1, 4) }) });
@@ -142,7 +142,7 @@ test('devices are renamed, allowed more or less, and removed; what they did is l
   await row.getByRole('heading', { name: 'My phone' }).waitFor();
   assert.deepEqual(asked(played, 'rename'), { id: 'd1', name: 'My phone' });
 
-  await row.getByLabel('What My phone may do').selectOption('view');
+  await row.getByLabel('Access for My phone').selectOption('view');
   assert.deepEqual(await asks(on, 'scope'), { id: 'd1', scope: 'view' });
   await row.getByRole('button', { name: 'Remove' }).click();
   await row.getByText('Remove My phone?').waitFor();
@@ -154,53 +154,53 @@ test('devices are renamed, allowed more or less, and removed; what they did is l
   await row.getByRole('button', { name: 'Remove device' }).click();
   await row.waitFor({ state: 'detached' });
   assert.deepEqual(asked(played, 'revoke'), { id: 'd1' });
-  await page.getByRole('button', { name: 'Cut off' }).click();
+  await page.getByRole('button', { name: 'Disconnect' }).click();
   for (let tries = 0; asked(played, 'revoke').address === undefined && tries < 100; tries += 1) await page.waitForTimeout(20);
   assert.deepEqual(asked(played, 'revoke'), { address: '192.168.1.7' });
 
   const actions = page.getByRole('region', { name: 'Recent remote actions' }).getByRole('listitem');
   assert.equal(await actions.count(), 30);
-  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await page.getByRole('button', { name: 'Show older' }).click();
   await actions.nth(33).waitFor();
   await actions.nth(0).scrollIntoViewIfNeeded();
   await tab.shootAll('devices-actions');
   await tab.close();
 });
 
-test('who knocks is shown at once, over anything, one after the other; the code is compared, and nothing is answered by accident', async () => {
+test('access requests are shown at once, over any page, one after the other; nothing is answered by accident', async () => {
   const on = await stage();
   const { tab, page, played } = on;
   await page.locator('#workspace').focus();
-  const requests = [knock(), knock({ id: 'r2', kind: 'ios', name: 'OpenAgents iOS', address: '192.168.1.7', compare: null, askedAt: Date.now() + 5 })];
+  const requests = [accessRequest(), accessRequest({ id: 'r2', kind: 'ios', name: 'OpenAgents iOS', address: '192.168.1.7', compare: null, askedAt: Date.now() + 5 })];
   played.notify('_openagents/devices', snapshot({ network: open, requests }));
   const dialog = page.getByRole('dialog');
   await dialog.getByText('482 913').waitFor();
-  await dialog.getByText('1 more waits').waitFor();
-  // Somebody was typing: the dialog takes no key that was not meant for it.
+  await dialog.getByText('1 more waiting').waitFor();
+  // The user was typing: the dialog ignores keys that were not meant for it.
   await page.keyboard.press('Enter');
   await page.keyboard.press('Space');
   assert.equal(asked(played, 'allow') ?? asked(played, 'decline'), undefined);
-  await tab.shootAll('devices-knock');
+  await tab.shootAll('devices-access-request');
   await dialog.getByLabel('Name').fill('My phone');
   await dialog.getByRole('radio', { name: 'Prompt' }).check();
   played.next = snapshot({ network: open, requests: [requests[1]], devices: [device()] });
   await dialog.getByRole('button', { name: 'Allow' }).click();
   await dialog.getByText('The OpenAgents app at 192.168.1.7 wants to connect.').waitFor();
   assert.deepEqual(asked(played, 'allow'), { requestId: 'r1', name: 'My phone', scope: 'prompt' });
-  await tab.shootAll('devices-knock-ios');
+  await tab.shootAll('devices-access-request-ios');
   played.next = snapshot({ network: open });
   await dialog.getByRole('button', { name: 'Decline' }).click();
   await dialog.waitFor({ state: 'detached' });
   assert.deepEqual(asked(played, 'decline'), { requestId: 'r2' });
   assert.equal(await page.locator('#workspace').evaluate((field) => field === document.activeElement), true, 'the keyboard is where it was');
 
-  // Put off, it waits in the settings; answered elsewhere, it is gone.
-  played.notify('_openagents/devices', snapshot({ network: open, requests: [knock({ id: 'r3' })] }));
+  // Once put off, it is listed in the settings; answered on another device, it is gone.
+  played.notify('_openagents/devices', snapshot({ network: open, requests: [accessRequest({ id: 'r3' })] }));
   await dialog.waitFor();
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await settings(on);
-  // The list is read anew with each connection only: what was told last counts.
+  // The list is read once per connection only: the last notification counts.
   await page.getByRole('button', { name: 'Review' }).click();
   await dialog.getByText('482 913').waitFor();
   played.notify('_openagents/devices', snapshot({ network: open }));
@@ -208,21 +208,21 @@ test('who knocks is shown at once, over anything, one after the other; the code 
   await tab.close();
 });
 
-test('a phone that may do everything is asked as well', async () => {
-  const on = await stage(snapshot({ network: open, requests: [knock()] }), { size: 'phone' });
+test('a phone with the admin scope gets access requests too', async () => {
+  const on = await stage(snapshot({ network: open, requests: [accessRequest()] }), { size: 'phone' });
   await on.page.getByRole('dialog').getByText('482 913').waitFor();
   await on.page.setViewportSize({ width: 360, height: 640 });
-  await on.tab.shoot('devices-knock-small');
+  await on.tab.shoot('devices-access-request-small');
   const allow = await on.page.getByRole('button', { name: 'Allow' }).boundingBox();
   assert.ok(allow.y + allow.height <= 640, 'both answers are in sight');
   await on.tab.close();
 });
 
-test('a device that may view has no composer, and its settings change nothing; more is allowed while it looks', async () => {
+test('a device with the view scope has no composer and read-only settings; its scope can rise while it is connected', async () => {
   const access = { computer: 'harbour-mac', scope: 'view', device: { id: 'd1', name: 'iPhone (Safari)' } };
   const on = await stage(snapshot(), { size: 'phone', access });
   const { tab, page, played } = on;
-  const limit = page.getByText('This device may view. More can be allowed on harbour-mac.');
+  const limit = page.getByText('This device can view. Change its access on harbour-mac.');
   await limit.waitFor();
   assert.equal(asked(played, 'list'), undefined, 'it does not ask for what it may not see');
   await tab.shootAll('devices-view');

@@ -1,4 +1,4 @@
-// What happens to downloads, and to what was downloaded.
+// Downloads and downloaded files, with failures.
 
 import assert from 'node:assert/strict';
 import { open, readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ async function set(t, held) {
 
 const verified = (page) => page.locator('[data-model="gpt-oss-20b"][data-status=not_loaded]', { hasText: 'verified' }).waitFor();
 
-test('a file that was damaged on the disk is found out and repaired', async (t) => {
+test('a file damaged on disk is detected and repaired', async (t) => {
   const [stage, tab] = await set(t);
   const { page } = tab;
   const card = await stage.download(page);
@@ -41,7 +41,7 @@ test('a file that was damaged on the disk is found out and repaired', async (t) 
   await tab.close();
 });
 
-test('a connection that breaks in the middle of a download is made again, and the download goes on where it was', async (t) => {
+test('a download continues where it was after its connection breaks', async (t) => {
   const [stage, tab] = await set(t);
   stage.repository.dropOnce();
   await stage.download(tab.page);
@@ -52,7 +52,7 @@ test('a connection that breaks in the middle of a download is made again, and th
   await tab.close();
 });
 
-test('a download outlives the server: it stands still where it was, and goes on from there', async (t) => {
+test('a download survives a server restart: it pauses and continues where it was', async (t) => {
   const [stage, tab] = await set(t, 2_000_000);
   const { page } = tab;
   tab.expected.push(/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED/);
@@ -71,7 +71,7 @@ test('a download outlives the server: it stands still where it was, and goes on 
   await tab.close();
 });
 
-test('a server that is gone ends a download with a sentence, and it can be begun again', async (t) => {
+test('a download without its server fails with a message and can be restarted', async (t) => {
   const [stage, tab] = await set(t);
   const { page } = tab;
   stage.repository.missing = true;

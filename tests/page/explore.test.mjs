@@ -1,4 +1,4 @@
-// An exploration as a person sees it, on a desk and in a hand, by day and by night.
+// An exploration on a desktop and on a phone, in both themes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ for (const size of Object.keys(SIZES)) {
       assert.match(await plan.innerText(), /^Plan Complete\s+(\d) of \1 · <?\d/);
       assert.match(await plan.innerText(), /What is the open work on pairing\?/);
       assert.equal(await page.locator('[data-step]:not([data-step=done])').count(), 0);
-      assert.match(await page.locator('main header').first().innerText(), /harbour[\s\S]*\d+ updates\s+Live/);
+      assert.match(await page.locator('main header').first().innerText(), /harbour[\s\S]*Live/);
 
       const summary = page.locator('[data-summary]');
       assert.match(await summary.innerText(), /Repository harbour\s+Intent From Session History\s+/);
@@ -35,7 +35,7 @@ for (const size of Object.keys(SIZES)) {
       await summary.getByRole('list', { name: 'Evidence' }).getByRole('button').first().click();
       await tab.inspector.getByText(WISH).first().waitFor();
       await tab.shoot('evidence');
-      await page.getByRole('button', { name: 'Close the inspector' }).click();
+      await page.getByRole('button', { name: 'Close inspector' }).click();
       await tab.inspector.waitFor({ state: 'detached' });
 
       if (size === 'phone') {
@@ -51,7 +51,7 @@ for (const size of Object.keys(SIZES)) {
   }
 }
 
-test('a folder that does not exist is refused in the form, and what was typed stays', async () => {
+test('a missing folder is refused in the form, and the input stays', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.goto(server.address);
@@ -67,7 +67,7 @@ test('a folder that does not exist is refused in the form, and what was typed st
   await tab.close();
 });
 
-test('a prompt in an exploration is answered by what is found', async () => {
+test('a prompt in an exploration is answered with findings', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.goto(server.address);
@@ -81,9 +81,9 @@ test('a prompt in an exploration is answered by what is found', async () => {
   const shown = page.locator('[data-row] p', { hasText: 'And who calls it?' });
   await shown.waitFor();
   assert.equal(await prompt.inputValue(), '');
-  await page.getByText('Answered from what was found').waitFor();
+  await page.getByText('Answered from search results').waitFor();
   await page.locator('[data-finding]').last().waitFor();
-  // Rows above the window are not mounted: what was found may have pushed the prompt there.
+  // Rows above the window are not mounted: the findings may have pushed the prompt there.
   assert.ok((await shown.count()) <= 1, 'the prompt is shown once');
   await tab.atRest();
   await tab.shoot('prompt');

@@ -1,4 +1,4 @@
-// What a question found, as cards. Played: what a search finds, and in which order, is the business of other tests.
+// Findings of a question, as cards. Played: other tests cover the search and its ranking.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -52,14 +52,14 @@ async function stage(options) {
   return { tab, page: tab.page, played, cards: tab.page.locator('[data-finding]') };
 }
 
-/** Asks, and is answered with findings. */
+/** Asks a question that is answered with findings. */
 function find(played, findings, more = {}) {
   played.update(asked('How long is a pairing code valid?'));
   played.update(said(more.text ?? plainText(findings), { findings: { findings, ...more } }));
   played.update(said('', { ended: true }));
 }
 
-test('findings are cards: place, symbol, marked excerpt, and the reason on demand', async () => {
+test('findings are cards: location, symbol, marked excerpt, and the reason on demand', async () => {
   const { tab, page, played, cards } = await stage();
   find(played, FOUND, { truncated: true });
   await page.getByText('Found in 4 files and 1 session').waitFor();
@@ -87,7 +87,7 @@ test('findings are cards: place, symbol, marked excerpt, and the reason on deman
   await tab.close();
 });
 
-test('the keyboard walks the cards, opens the inspector, the reason and the editor, and walks on', async () => {
+test('the keyboard walks the cards and opens the inspector, the reason and the editor', async () => {
   const { tab, page, played, cards } = await stage();
   await page.evaluate(() => {
     globalThis.opened = [];
@@ -122,7 +122,7 @@ test('the keyboard walks the cards, opens the inspector, the reason and the edit
   await tab.inspector.waitFor({ state: 'detached' });
   assert.equal(await focused(), '2', 'the focus comes back to the card');
 
-  // No editor is chosen yet: the settings ask which.
+  // No editor is chosen yet: the settings open.
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('Control+Enter');
   const field = page.getByLabel('Open files in');
@@ -136,7 +136,7 @@ test('the keyboard walks the cards, opens the inspector, the reason and the edit
   const [link] = await page.evaluate(() => globalThis.opened);
   assert.match(link, /^zed:\/\/file\/.*\/harbour\/crates\/bridge\/.*\/pairing_http\.rs:211$/);
 
-  // Past the ends of the list the timeline goes on.
+  // Beyond the ends of the list the timeline takes over.
   await page.locator('[data-card="0"]').focus();
   await page.keyboard.press('ArrowUp');
   assert.equal(await focused(), null);
@@ -145,13 +145,13 @@ test('the keyboard walks the cards, opens the inspector, the reason and the edit
   await tab.close();
 });
 
-test('a finding is handed to an agent with the question and its place', async () => {
+test('a finding is delegated with the question and its location', async () => {
   const { tab, page, played, cards } = await stage();
   find(played, FOUND);
   await page.locator('[data-card="0"]').focus();
   await cards.nth(0).getByRole('button', { name: 'Ask an agent about this' }).press('Enter');
   const dialog = page.getByRole('dialog');
-  assert.equal(await dialog.getByLabel('What is to be done').inputValue(), 'How long is a pairing code valid?');
+  assert.equal(await dialog.getByLabel('Task').inputValue(), 'How long is a pairing code valid?');
   assert.equal(await dialog.getByLabel('Evidence').inputValue(), 'src/pair.rs:88-100 pair_device');
   await tab.shootAll('findings-ask');
   await dialog.getByRole('button', { name: 'Cancel' }).click();
@@ -162,7 +162,7 @@ test('a finding is handed to an agent with the question and its place', async ()
   await tab.close();
 });
 
-test('where nothing was found the page says what to try', async () => {
+test('without findings the page says what to try', async () => {
   const { tab, page, played } = await stage();
   find(played, [], { text: '**Found:** nothing for `blockchain`; try a name that stands in the code', hint: 'a name that stands in the code, such as `pair_device`, or the name of a folder' });
   await page.getByText('Nothing found for blockchain').waitFor();
@@ -171,7 +171,7 @@ test('where nothing was found the page says what to try', async () => {
   await tab.close();
 });
 
-test('hostile text changes neither the page nor the order of what is read', async () => {
+test('hostile text changes neither the page nor the reading order', async () => {
   const { tab, page, played, cards } = await stage();
   const rest = { start: 1, end: 1, score: 1 };
   find(played, [
@@ -197,7 +197,7 @@ test('hostile text changes neither the page nor the order of what is read', asyn
   await tab.close();
 });
 
-test('on another machine there is no editor, and without the right to prompt nobody to ask', async () => {
+test('on another machine there is no editor, and without the prompt scope no agent to ask', async () => {
   const tab = await Tab.open(browser, { size: 'phone' });
   const played = await Played.on(tab.page);
   await tab.page.goto(server.address);

@@ -1,10 +1,10 @@
-// A workspace with some code in it, and what two agents left behind after working there.
+// A workspace with some code and the histories of two agents that worked there.
 
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** What the newest session of the workspace asks for: the sentence that an exploration ends with comes from it. */
+/** The request of the newest session in the workspace, which becomes the exploration's summary sentence. */
 export const WISH = 'Finish QR pairing so that a phone can approve commands';
 
 const FILES = {
@@ -31,7 +31,7 @@ export class Fixture {
     return fixture;
   }
 
-  /** Adds past sessions that take a while to read: an exploration here can be stopped before its end. */
+  /** Adds past sessions that take a while to read, so that an exploration can be stopped before its end. */
   async slow() {
     for (let n = 100; n < 112; n += 1) {
       await this.#codexSession(`0199a2b4-1111-7000-8000-000000000${n}`, 1, WISH, 'src/pair.rs', 12_000);

@@ -1,4 +1,4 @@
-// What stands behind a row, and behind the wire.
+// The inspector of a row and the debug panel.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -66,11 +66,11 @@ for (const size of Object.keys(SIZES)) {
     await debug.getByText('"goals"').waitFor();
     assert.match(await debug.innerText(), new RegExp(fixture.workspace));
     await tab.shoot('debug');
-    await debug.getByRole('button', { name: 'Close this frame' }).click();
+    await debug.getByRole('button', { name: 'Close frame' }).click();
 
     await filter.fill('session/list');
     const total = async () => Number(await debug.getByRole('listitem').first().getAttribute('aria-setsize'));
-    /** The list is virtual: how long it is stands in its rows. */
+    /** The list is virtual: its rows state its length. */
     const more = (than) => page.waitForFunction((n) => Number(document.querySelector('.debug [aria-setsize]')?.ariaSetSize) > n, than);
     const before = await total();
     const other = await Tab.open(browser);
@@ -84,7 +84,7 @@ for (const size of Object.keys(SIZES)) {
     await other.live();
     if (size === 'desktop') await debug.getByText(/\d+ waiting/).waitFor();
     assert.equal(await total(), shown);
-    await debug.getByRole('button', { name: 'Go on' }).click();
+    await debug.getByRole('button', { name: 'Resume' }).click();
     await more(shown);
 
     await filter.fill('');

@@ -1,4 +1,4 @@
-// The page as an app: what a phone needs to install it, what is kept there, and notifications.
+// The page as an app: installability, caching and notifications.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ async function installed() {
   return tab;
 }
 
-test('the browser finds nothing that keeps the page from being installed', async () => {
+test('the page is installable', async () => {
   const tab = await installed();
   const cdp = await tab.context.newCDPSession(tab.page);
   const { errors, manifest } = await cdp.send('Page.getAppManifest');
@@ -26,11 +26,11 @@ test('the browser finds nothing that keeps the page from being installed', async
   await tab.close();
 });
 
-test('the files of the page are kept, and nothing that the bridge says', async () => {
+test("the page's files are cached, the bridge's data is not", async () => {
   const tab = await installed();
   const { page } = tab;
   await tab.explore();
-  // This server has no certificate authority: whatever it answers is not kept.
+  // This server has no certificate authority: its response is not cached.
   tab.expected.push(/404/);
   await page.evaluate(() => fetch('/ca.pem').then((answer) => answer.text()));
   const kept = await page.evaluate(async () => {
@@ -44,10 +44,10 @@ test('the files of the page are kept, and nothing that the bridge says', async (
   await tab.close();
 });
 
-test('a page that is older than the one that is served says so', async () => {
+test('an outdated page says so', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
-  // The bridge was updated while the page stayed open: what it serves now names another script.
+  // The bridge was updated while the page stayed open: its page now names another script.
   await page.route(`${server.origin}/`, async (route) => {
     if (route.request().isNavigationRequest()) return route.continue();
     const answer = await route.fetch();
@@ -65,7 +65,7 @@ test('a page that is older than the one that is served says so', async () => {
   await tab.close();
 });
 
-test('an approval that waits while nobody looks is notified, opens its session by a click, and is withdrawn with its answer', async () => {
+test('a pending approval of a hidden page is notified, opens its session on click, and is withdrawn once answered', async () => {
   const tab = await Tab.open(browser, { size: 'phone', workers: 'allow', permissions: ['notifications'] });
   const { page } = tab;
   const played = await Played.on(page);
@@ -88,7 +88,7 @@ test('an approval that waits while nobody looks is notified, opens its session b
     }, expected);
   const told = [['approval-run', 'Codex is waiting', 'Run cargo test']];
 
-  // One that an earlier page showed, and that waits no more.
+  // A stale one of an earlier page.
   await page.evaluate(async () => (await navigator.serviceWorker.ready).showNotification('Codex is waiting', { tag: 'approval-old', data: { sessionId: 'old' } }));
   await looks('hidden');
   await shows([]);
@@ -97,22 +97,22 @@ test('an approval that waits while nobody looks is notified, opens its session b
   played.update(approval('run', {}));
   await shows(told);
 
-  // The page that is clicked to is told which session: nobody can press a notification of a browser without a screen.
+  // The page receives the session of the clicked notification. A headless browser has no notification to click.
   await page.evaluate(() => (location.hash = ''));
   const [worker] = tab.context.serviceWorkers();
   await worker.evaluate(async () => {
     let notification;
-    // Told again it replaces itself, and is not there for a moment.
+    // A repeated notification replaces itself and is absent for a moment.
     while (notification === undefined) [notification] = await self.registration.getNotifications();
     const click = new NotificationEvent('notificationclick', { notification });
-    // One that no person caused may not put off the worker's end, nor bring a window to the front.
+    // A synthetic event may neither extend the worker's life nor focus a window.
     click.waitUntil = (shown) => void shown.catch(() => undefined);
     self.dispatchEvent(click);
   });
   await page.waitForFunction((hash) => location.hash === hash, `#session=${encodeURIComponent(played.session)}`);
   await shows([]);
 
-  // Seen, it is taken back; out of sight again it is told again, and answered it is over.
+  // Withdrawn when the page is visible, shown again when it is hidden, gone once answered.
   await looks('visible');
   await looks('hidden');
   await shows(told);

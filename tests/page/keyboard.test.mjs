@@ -1,4 +1,4 @@
-// Everything without a mouse.
+// Keyboard only.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -71,7 +71,7 @@ test('start, walk the timeline, inspect, search, close, write, debug', async () 
   await tab.close();
 });
 
-test('the theme follows the system until a person chooses, and the choice stays', async () => {
+test('the theme follows the system until one is chosen, and the choice stays', async () => {
   const tab = await Tab.open(browser, { theme: 'light' });
   const { page } = tab;
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

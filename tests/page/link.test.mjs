@@ -1,4 +1,4 @@
-// The link to the bridge: its token, its end, its return.
+// The connection to the bridge: token, loss and return.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,10 +20,10 @@ test('the token leaves the address bar at once and lasts as long as the tab', as
   await tab.close();
 });
 
-test('a wrong token and a missing one each get a sentence that says what to do', async () => {
+test('a wrong token and a missing one each say what to do', async () => {
   for (const [address, sentence] of [
-    [`${server.origin}/#token=wrong`, "This page's token is not valid any more. Run openagents serve and open the address that it prints."],
-    [`${server.origin}/`, 'This page has no token. Run openagents serve and open the address that it prints.'],
+    [`${server.origin}/#token=wrong`, "This page's token is no longer valid. Run openagents serve and open the address it prints."],
+    [`${server.origin}/`, 'This page has no token. Run openagents serve and open the address it prints.'],
   ]) {
     const tab = await Tab.open(browser);
     tab.expected.push(BROKEN);
@@ -32,24 +32,24 @@ test('a wrong token and a missing one each get a sentence that says what to do',
     assert.equal((await tab.page.getByRole('alert').locator('p').innerText()).replaceAll('`', ''), sentence);
     await tab.shoot('refused');
     await tab.shootNarrow('refused');
-    // The right address, opened in the same tab, mends it.
+    // The right URL, opened in the same tab, fixes it.
     await tab.page.goto(server.address);
     await tab.live();
     await tab.close();
   }
 });
 
-test('a page that is loaded again shows the same session, whole and once', async () => {
+test('a reloaded page shows the same session, complete and once', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.goto(server.address);
   await tab.live();
   await tab.explore();
-  const updates = await page.getByText(/^\d+ updates$/).innerText();
+  const updates = await page.locator('[data-updates]').getAttribute('data-updates');
   const rows = await page.getByRole('list', { name: 'Timeline' }).getByRole('listitem').count();
   await page.reload();
   await page.locator('[data-summary]').waitFor();
-  await page.getByText(updates, { exact: true }).waitFor();
+  await page.locator(`[data-updates="${updates}"]`).waitFor();
   assert.equal(await page.getByRole('list', { name: 'Timeline' }).getByRole('listitem').count(), rows);
   assert.match(await page.locator('[data-summary]').innerText(), new RegExp(WISH, 'i'));
   await page.goBack();
@@ -59,7 +59,7 @@ test('a page that is loaded again shows the same session, whole and once', async
   await tab.close();
 });
 
-test('when the server comes back the session goes on, with nothing twice', async () => {
+test('when the server is back the session continues, with nothing twice', async () => {
   const tab = await Tab.open(browser);
   tab.expected.push(BROKEN);
   const { page } = tab;
@@ -70,10 +70,10 @@ test('when the server comes back the session goes on, with nothing twice', async
   const count = await rows.count();
   await server.stop();
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
-  await page.getByText('A prompt can be sent again when the link is back.', { exact: false }).waitFor();
+  await page.getByText('You can send once connected', { exact: false }).waitFor();
   await tab.shoot('offline');
   await tab.shootNarrow('offline');
-  // Nobody is there yet; a person's try does not end the page's own.
+  // The server is still down; a manual attempt does not end the automatic ones.
   await page.getByRole('button', { name: 'Reconnect', exact: true }).click();
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
   await restartServer();
@@ -86,7 +86,7 @@ test('when the server comes back the session goes on, with nothing twice', async
   await tab.close();
 });
 
-test('a prompt that never arrives comes back into the composer', async () => {
+test('a prompt that is not received comes back into the composer', async () => {
   const tab = await Tab.open(browser);
   tab.expected.push(BROKEN);
   const { page } = tab;
@@ -102,7 +102,7 @@ test('a prompt that never arrives comes back into the composer', async () => {
   await page.getByText(/Offline since \d\d:\d\d/).first().waitFor();
   await restartServer();
   await tab.live();
-  await page.getByRole('alert').getByText('Your prompt did not arrive.').waitFor();
+  await page.getByRole('alert').getByText("Not sent; it's back in the composer.").waitFor();
   assert.equal(await prompt.inputValue(), 'Which test is flaky?');
   await tab.atRest();
   assert.equal(await page.getByText(/^Working/).count(), 0);
@@ -115,7 +115,7 @@ test('a prompt that never arrives comes back into the composer', async () => {
   await tab.close();
 });
 
-test('a server that falls silent counts as offline, until it answers again', async () => {
+test('a silent server counts as offline until it answers again', async () => {
   const tab = await Tab.open(browser);
   tab.expected.push(BROKEN);
   const { page } = tab;
@@ -132,7 +132,7 @@ test('a server that falls silent counts as offline, until it answers again', asy
   await tab.close();
 });
 
-test('a second page sees what the first one does, as it happens', async () => {
+test('a second page follows the first one live', async () => {
   const [one, two] = [await Tab.open(browser), await Tab.open(browser, { size: 'phone' })];
   await one.page.goto(server.address);
   await one.live();

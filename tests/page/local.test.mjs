@@ -1,4 +1,4 @@
-// A session with the local model from its first word: the real server, the real engine, a small scripted gpt-oss.
+// A session with the local model: the real server, the real engine, a small scripted gpt-oss.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -26,24 +26,24 @@ async function opened({ server } = stage) {
 const local = (page) => page.locator('[data-mode=gptoss_20b]');
 const start = (page) => page.getByRole('button', { name: 'Start' });
 
-test('a model that is not there is no choice, and the way to it is', async (t) => {
+test('a missing model cannot be chosen, but set up', async (t) => {
   const bare = await ModelsStage.set();
   t.after(() => bare.strike());
   const tab = await opened(bare);
   const { page } = tab;
-  await page.getByRole('button', { name: /^Answered by/ }).click();
+  await page.getByRole('button', { name: /^Agent: / }).click();
   const setup = page.getByRole('menuitemradio', { name: /^GPTOSS 20B\s*LOCAL\s*not downloaded\s*Set up$/ });
   await setup.waitFor();
   assert.equal(await local(page).count(), 0);
   await tab.shootAll('start-not-downloaded');
   await page.keyboard.press('Escape');
   await page.getByLabel('Goals').fill('one');
-  await page.getByRole('button', { name: /^Answered by/ }).click();
+  await page.getByRole('button', { name: /^Agent: / }).click();
   await setup.click();
   await page.getByRole('heading', { name: 'Models' }).waitFor();
   await page.keyboard.press('Escape');
   assert.equal(await page.getByLabel('Goals').inputValue(), 'one');
-  // It was there when it was chosen, and is not any more.
+  // It was available when it was chosen, and no longer is.
   await page.evaluate(() => localStorage.setItem('openagents.mode', 'gptoss_20b'));
   await page.reload();
   await page.locator('[data-mode=gptoss_20b]', { hasText: 'not downloaded' }).waitFor();
@@ -55,13 +55,13 @@ test('a model that is not there is no choice, and the way to it is', async (t) =
   await tab.close();
 });
 
-test('the start page asks the local model, and remembers that it was chosen', async () => {
+test('the start page asks the local model and remembers the choice', async () => {
   const tab = await opened();
   const { page } = tab;
   await tab.pick('gptoss_20b');
   const prompt = page.getByLabel('Prompt', { exact: true });
   await start(page).click();
-  await page.getByRole('alert').getByText('Write what is to be answered.').waitFor();
+  await page.getByRole('alert').getByText('Enter a prompt').waitFor();
   assert.ok(await prompt.evaluate((field) => field === document.activeElement));
   await prompt.fill('What is in this folder?');
   await page.getByRole('alert').waitFor({ state: 'detached' });
@@ -82,7 +82,7 @@ test('the start page asks the local model, and remembers that it was chosen', as
   await tab.close();
 });
 
-test('a folder that does not exist is refused in the form, and the prompt stays', async () => {
+test('a missing folder is refused in the form, and the prompt stays', async () => {
   const tab = await opened();
   const { page } = tab;
   await tab.pick('gptoss_20b');
@@ -94,7 +94,7 @@ test('a folder that does not exist is refused in the form, and the prompt stays'
   await tab.close();
 });
 
-test('a question is answered from what was found, and its citation is checked', async (t) => {
+test('a question is answered from search results, and its citation is checked', async (t) => {
   const finder = await ModelsStage.set({ ready: true, script: 'finder' });
   t.after(() => finder.strike());
   const tab = await opened(finder);
@@ -121,36 +121,36 @@ test('an answer is stopped where it is shown', async () => {
   await page.locator('[data-activity]', { hasText: /tokens\/s/ }).waitFor();
   await page.locator('.message', { hasText: 'tick tick' }).waitFor();
   await tab.shootAll('local-generating');
-  await page.getByRole('button', { name: 'Stop the answer' }).click();
+  await page.getByRole('button', { name: 'Stop answer' }).click();
   await page.locator('[data-activity]').waitFor({ state: 'detached' });
   await tab.atRest();
   await tab.shootAll('local-stopped');
   await tab.close();
 });
 
-test('the newest words of an answer go on in the line of those before them', async () => {
+test('the newest words of an answer continue on the same line', async () => {
   const tab = await opened();
   const { page } = tab;
   await tab.pick('gptoss_20b');
   await page.getByLabel('Prompt', { exact: true }).fill('Tell me, and loop');
-  // They stand behind the rendered ones for a moment only, again and again.
+  // They follow the rendered text for a moment only.
   await page.evaluate(() => {
     new MutationObserver(() => {
       const tail = document.querySelector('.message p + .tail');
       if (tail === null) return;
-      const beside = tail.getBoundingClientRect().top < tail.previousElementSibling.getBoundingClientRect().bottom;
-      document.documentElement.dataset.tail = beside ? 'beside' : 'below';
+      const inline = tail.getBoundingClientRect().top < tail.previousElementSibling.getBoundingClientRect().bottom;
+      document.documentElement.dataset.tail = inline ? 'inline' : 'below';
     }).observe(document.body, { subtree: true, childList: true, characterData: true });
   });
   await start(page).click();
   await page.locator('html[data-tail]').waitFor();
-  assert.equal(await page.evaluate(() => document.documentElement.dataset.tail), 'beside');
-  await page.getByRole('button', { name: 'Stop the answer' }).click();
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.tail), 'inline');
+  await page.getByRole('button', { name: 'Stop answer' }).click();
   await tab.atRest();
   await tab.close();
 });
 
-test('what was chosen at another bridge does not matter at one without models and agents', async () => {
+test('a stored choice is ignored by a bridge without models and agents', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.addInitScript(() => localStorage.setItem('openagents.mode', 'gptoss_20b'));
@@ -165,11 +165,11 @@ test('what was chosen at another bridge does not matter at one without models an
   await page.goto(stage.server.address);
   await tab.live();
   await page.getByLabel('Goals').waitFor();
-  assert.equal(await page.getByText('Answered by').count(), 0);
+  assert.equal(await page.getByText('Agent', { exact: true }).count(), 0);
   await page.keyboard.press('Control+,');
-  await page.getByText('has no local models').waitFor();
+  await page.getByText("doesn't support local models").waitFor();
   await page.getByRole('button', { name: 'Agents', exact: true }).click();
-  await page.getByText('hosts no agents').waitFor();
+  await page.getByText("doesn't host agents").waitFor();
   await tab.shoot('models-absent');
   await page.keyboard.press('Escape');
   await tab.explore();

@@ -1,4 +1,4 @@
-// What tests of local models play on: a server of its own, a small repository to download from, a small model to ask.
+// The stage of the local model tests: a server of its own, a small model repository and a small model.
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const SIZE = 4_000_000;
 export const offered = (page) => page.locator('[data-model="gpt-oss-20b"]');
 
 export class ModelsStage {
-  /** `held` is how many bytes the repository hands out before it is released; `ready` says that a model can answer, `script` what it says. */
+  /** `held`: bytes that the repository serves before it is released; `ready`: a model can answer; `script`: its answers. */
   static async set({ held = Infinity, ready = false, script = 'explorer' } = {}) {
     const stage = new ModelsStage();
     stage.repository = await Repository.start(SIZE, held);
@@ -25,12 +25,12 @@ export class ModelsStage {
     return stage;
   }
 
-  /** Where the download ends. */
+  /** The path of the finished download. */
   get file() {
     return join(this.fixture.home, 'models', 'gpt-oss-20b-MXFP4.gguf');
   }
 
-  /** Writes a gpt-oss that says what the tests expect, and returns its path. */
+  /** Writes a scripted gpt-oss and returns its path. */
   async scripted(script = 'explorer') {
     const path = join(this.fixture.base, 'scripted.gguf');
     await promisify(execFile)(`${BUILT}/scripted-gptoss`, [path, script]);
@@ -54,7 +54,7 @@ export class ModelsStage {
     await page.locator('article', { hasText: path }).waitFor();
   }
 
-  /** Accepts the licence and begins to download. */
+  /** Accepts the licence and starts the download. */
   async download(page) {
     const card = offered(page);
     await card.getByRole('button', { name: /^Download/ }).click();

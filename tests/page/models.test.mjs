@@ -1,4 +1,4 @@
-// The local model as a person manages it and talks to it: the real server, the real engine, a small scripted gpt-oss.
+// Managing and using the local model: the real server, the real engine, a small scripted gpt-oss.
 
 import assert from 'node:assert/strict';
 import { copyFile } from 'node:fs/promises';
@@ -49,8 +49,8 @@ test('a model is downloaded: licence, progress, pause, resume, cancel', async ()
   await card.getByRole('button', { name: 'Pause' }).click();
   await page.locator('[data-status=paused]').waitFor();
   await card.getByRole('button', { name: 'Cancel' }).click();
-  await card.getByText('Stop the download and delete what is there', { exact: false }).waitFor();
-  await card.getByRole('button', { name: 'Keep it' }).click();
+  await card.getByText('Cancel the download and delete the partial file', { exact: false }).waitFor();
+  await card.getByRole('button', { name: 'Cancel' }).click();
   stage.repository.release();
   await card.getByRole('button', { name: 'Resume' }).click();
   await page.locator('[data-model="gpt-oss-20b"][data-status=not_loaded]').waitFor();
@@ -63,7 +63,7 @@ test('a model is downloaded: licence, progress, pause, resume, cancel', async ()
   await tab.close();
 });
 
-test('settings are saved as they are typed, live on every page, and refused in a sentence', async () => {
+test('settings are saved while typing, live on every page, and refused with a message', async () => {
   const [one, two] = [await settings(), await settings({ size: 'phone' })];
   const temperature = one.page.getByLabel('Temperature');
   await temperature.fill('0.3');
@@ -99,7 +99,7 @@ test('settings are saved as they are typed, live on every page, and refused in a
   await two.close();
 });
 
-test('a file that is no model is refused beside the field', async () => {
+test('a file that is not a model is refused next to the field', async () => {
   const tab = await settings();
   const { page } = tab;
   await page.getByLabel('Add a GGUF file').fill(join(stage.fixture.workspace, 'README.md'));
@@ -110,14 +110,14 @@ test('a file that is no model is refused beside the field', async () => {
   await tab.close();
 });
 
-test('a prompt is answered by the local model: activity, stream, figures, Stop', async () => {
+test('a prompt is answered by the local model: activity, stream, statistics, Stop', async () => {
   const tab = await settings();
   const { page } = tab;
   const gguf = await stage.scripted();
   const other = join(stage.fixture.base, 'other.gguf');
   await copyFile(gguf, other);
   for (const path of [other, gguf]) await stage.add(page, path);
-  // The first file there is answers at once; another one when a person says so.
+  // The first file is used at once, another one only when chosen.
   await page.locator('article', { hasText: other }).getByText('In use').waitFor();
   const card = page.locator('article', { hasText: gguf });
   const use = card.getByRole('button', { name: 'Use', exact: true });
@@ -127,7 +127,7 @@ test('a prompt is answered by the local model: activity, stream, figures, Stop',
   await tab.explore();
   await tab.pick('gptoss_20b');
   await page.locator('[data-mode=gptoss_20b]').waitFor();
-  // What is doing is gone in a moment with so small a model: it is kept as it comes.
+  // The activity of so small a model is short: every state is recorded.
   await page.evaluate(() => {
     globalThis.activities = [];
     new MutationObserver(() => {
@@ -143,14 +143,14 @@ test('a prompt is answered by the local model: activity, stream, figures, Stop',
   await tab.atRest();
   assert.match(await page.locator('[data-usage]').last().innerText(), /^\d+ tokens · [\d.]+ tokens\/s · first token [\d.]+ m?s$/);
   const activities = await page.evaluate(() => globalThis.activities);
-  assert.ok(activities.some((words) => /^(?:Loading .*… \d+ %|Reading prompt \d+ %|\d+ tokens? · [\d.]+ tokens\/s)$/.test(words)), activities.join('; '));
+  assert.ok(activities.some((words) => /^(?:Loading .*… \d+%|Reading prompt… \d+%|\d+ tokens? · [\d.]+ tokens\/s)$/.test(words)), activities.join('; '));
   assert.doesNotMatch(await page.locator('body').innerText(), SECRET);
   await tab.shootAll('models-answered');
 
   await prompt.fill('Tell me, and loop');
   await prompt.press('Enter');
   await page.locator('[data-activity]', { hasText: /tokens\/s/ }).waitFor();
-  // It is read while it is written.
+  // The user scrolls while it is written.
   await page.locator('.message', { hasText: 'tick tick' }).waitFor();
   await tab.shootAll('models-generating');
   await page.getByRole('button', { name: 'Stop', exact: true }).click();

@@ -1,4 +1,4 @@
-// Without a network: the page opens, sessions that were seen can be read, and it goes on when the network is back.
+// Offline: the page opens, stored sessions can be read, and it continues when the network is back.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -12,13 +12,13 @@ before(async () => {
 });
 after(() => stage?.strike());
 
-/** `41 updates` */
-const updatesOf = ({ page }) => page.getByText(/^\d+ updates$/).textContent();
+/** The number of updates that the page has. */
+const updatesOf = ({ page }) => page.locator('[data-updates]').getAttribute('data-updates');
 const prompt = ({ page }) => page.getByLabel('Prompt', { exact: true });
 
-/** The service worker governs the page and has all of it. */
+/** The service worker controls the page and has cached it. */
 const installed = ({ page }) => page.waitForFunction(() => navigator.serviceWorker.controller?.state === 'activated');
-/** How many sessions are kept. To open a database that is not there would make an empty one. */
+/** The number of stored sessions. Opening a missing database would create an empty one. */
 const keeps = ({ page }, expected) =>
   page.waitForFunction(async (expected) => {
     if (!(await indexedDB.databases()).some(({ name }) => name === 'openagents')) return false;
@@ -29,7 +29,7 @@ const keeps = ({ page }, expected) =>
     return count === expected;
   }, expected);
 
-/** All of the session is kept, and its turn is over. */
+/** The whole session is stored, and its turn is over. */
 const keepsAll = ({ page }, updates) =>
   page.waitForFunction(async (updates) => {
     const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
@@ -39,7 +39,7 @@ const keepsAll = ({ page }, updates) =>
     return folds.some((fold) => fold.updates === updates && !fold.working && fold.rows.some((row) => row.summary !== undefined));
   }, updates);
 
-test('a phone without a network opens the page, shows the session it saw last, and goes on when it is back', async () => {
+test('an offline phone opens the page, shows the last session, and continues when it is back online', async () => {
   const tab = await stage.phone({ workers: 'allow' });
   tab.expected.push(BROKEN);
   const { page } = tab;
@@ -50,7 +50,7 @@ test('a phone without a network opens the page, shows the session it saw last, a
   await keepsAll(tab, Number.parseInt(updates));
   await stage.server.stop();
   await page.reload();
-  await page.getByText(/^Offline: as of \d\d:\d\d$/).waitFor();
+  await page.getByText(/^Offline · last updated \d\d:\d\d$/).waitFor();
   await page.locator('[data-summary]').waitFor();
   assert.equal(await updatesOf(tab), updates);
   await prompt(tab).fill('Where is pair called?');
@@ -61,14 +61,14 @@ test('a phone without a network opens the page, shows the session it saw last, a
   await page.keyboard.press('Escape');
   stage.server = await stage.server.again();
   await tab.live();
-  await page.getByText(/^Offline: as of/).waitFor({ state: 'detached' });
+  await page.getByText(/^Offline · last updated/).waitFor({ state: 'detached' });
   assert.equal(await updatesOf(tab), updates);
   await page.getByRole('button', { name: 'Send' }).click();
   await page.locator('[data-findings]').last().waitFor();
   await tab.close();
 });
 
-test('a device that is removed forgets what it has seen', async () => {
+test('a removed device deletes its stored sessions', async () => {
   const tab = await stage.phone();
   tab.expected.push(BROKEN);
   const { page } = tab;

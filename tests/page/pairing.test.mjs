@@ -1,4 +1,4 @@
-// A device becomes a paired one: by the address of the QR code and by a typed code, with the real server.
+// Pairing a device by the URL of the QR code and by a typed code, with the real server.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { Tab } from './browser.mjs';
 import { code, devices, REFUSED } from './paired.mjs';
 import { browser, server } from './stage.mjs';
 
-/** The desktop: its settings on the devices. */
+/** The desktop, with Settings → Devices open. */
 async function desktop(options) {
   const tab = await Tab.open(browser, options);
   await tab.page.goto(server.address);
@@ -25,14 +25,14 @@ async function phone(hash = '', options = {}) {
 const pairs = ({ page }) => page.getByRole('button', { name: 'Pair this device' });
 const compare = ({ page }) => page.locator('[data-compare]');
 
-test('a phone is paired by the address of the QR code: both screens show the same, and the page goes on', async () => {
+test('a phone is paired by the URL of the QR code: both screens show the same code, and the page continues', async () => {
   const one = await desktop();
   const shown = await code(one);
   await one.page.locator('[data-pairing]').scrollIntoViewIfNeeded();
   await one.shootAll('pairing-code');
   const two = await phone(`#pair=${shown}`);
   assert.equal(new URL(two.page.url()).hash, '', 'the code is not kept in the address');
-  await two.page.getByLabel('Name of this device').fill('Test phone');
+  await two.page.getByLabel('Device name').fill('Test phone');
   await two.shootAll('pairing-form');
   await two.page.setViewportSize({ width: 360, height: 640 });
   await pairs(two).click();
@@ -45,9 +45,9 @@ test('a phone is paired by the address of the QR code: both screens show the sam
   assert.match(words, /^\d{3} \d{3}$/);
   await dialog.getByText(words, { exact: true }).waitFor();
   assert.equal(await dialog.getByLabel('Name').inputValue(), 'Test phone');
-  await one.shootAll('pairing-knock');
+  await one.shootAll('pairing-access-request');
 
-  // A phone that is loaded again, or whose network is gone for a while, waits on.
+  // A phone that is reloaded or briefly offline keeps waiting.
   await two.page.reload();
   await compare(two).getByText(words).waitFor();
   await two.context.setOffline(true);
@@ -68,9 +68,9 @@ test('a phone is paired by the address of the QR code: both screens show the sam
   await two.page.reload();
   await two.live();
 
-  // Less is allowed while it looks, and then nothing.
+  // Its scope is reduced while it is connected, and then removed.
   await row.getByRole('combobox').selectOption('view');
-  await two.page.getByText('This device may view. More can be allowed on', { exact: false }).waitFor();
+  await two.page.getByText('This device can view. Change its access on', { exact: false }).waitFor();
   await row.getByRole('button', { name: 'Remove' }).click();
   await row.getByRole('button', { name: 'Remove device' }).click();
   await two.page.getByText('This device was removed on', { exact: false }).waitFor();
@@ -81,7 +81,7 @@ test('a phone is paired by the address of the QR code: both screens show the sam
   await two.close();
 });
 
-test('a code is typed on the page, leniently, and what is wrong with it is said', async () => {
+test('a code is typed leniently, and its problem is shown', async () => {
   const one = await desktop();
   const two = await phone('', { theme: 'light' });
   await pairs(two).click();
@@ -89,7 +89,7 @@ test('a code is typed on the page, leniently, and what is wrong with it is said'
   await field.pressSequentially('aaaaaaaa');
   assert.equal(await field.inputValue(), 'AAAA-AAAA');
   await pairs(two).click();
-  await two.page.getByRole('alert').getByText('No device is being paired with this code.').waitFor();
+  await two.page.getByRole('alert').getByText('This code is wrong.').waitFor();
   await two.shootAll('pairing-wrong');
   const shown = await code(one);
   await field.fill('');
@@ -98,24 +98,24 @@ test('a code is typed on the page, leniently, and what is wrong with it is said'
   await pairs(two).click();
   await compare(two).waitFor();
 
-  // Declined, and told so.
+  // Declined, with a message.
   await one.page.getByRole('dialog').getByRole('button', { name: 'Decline' }).click();
-  await two.page.getByRole('alert').getByText('The computer declined.', { exact: false }).waitFor();
+  await two.page.getByRole('alert').getByText('Declined on the computer.', { exact: false }).waitFor();
   await pairs(two).click();
   await compare(two).waitFor();
   await one.page.getByRole('dialog').getByRole('radio', { name: 'View' }).check();
   await one.page.getByRole('dialog').getByRole('button', { name: 'Allow' }).click();
   await two.live();
-  await two.page.getByText('This device may view.', { exact: false }).waitFor();
+  await two.page.getByText('This device can view.', { exact: false }).waitFor();
   assert.equal(await two.page.getByLabel('Prompt', { exact: true }).count(), 0);
 
   // The code was used up.
   const three = await phone(`#pair=${shown}`);
   await pairs(three).click();
-  await three.page.getByRole('alert').getByText('This code has paired a device already.', { exact: false }).waitFor();
+  await three.page.getByRole('alert').getByText('This code was already used.', { exact: false }).waitFor();
   await three.close();
 
-  // A device gives up being paired by itself.
+  // A device unpairs itself.
   await two.page.getByRole('button', { name: 'Sessions' }).click();
   await two.page.getByRole('button', { name: 'Settings' }).click();
   await two.page.getByRole('button', { name: 'Devices', exact: true }).click();
@@ -123,7 +123,7 @@ test('a code is typed on the page, leniently, and what is wrong with it is said'
   await two.page.getByRole('button', { name: 'Unpair', exact: true }).click();
   await two.page.locator('[data-link=refused], [data-link=removed]').first().waitFor();
   await one.page.getByText('Unpaired itself').or(one.page.getByText('None yet.')).first().waitFor();
-  await one.page.getByRole('button', { name: 'Read again' }).click();
+  await one.page.getByRole('button', { name: 'Refresh' }).click();
   await one.page.getByText('Unpaired itself').waitFor();
   await one.page.getByRole('heading', { name: 'Recent remote actions' }).scrollIntoViewIfNeeded();
   await one.shootAll('pairing-actions');
@@ -131,13 +131,13 @@ test('a code is typed on the page, leniently, and what is wrong with it is said'
   await two.close();
 });
 
-test('too many wrong codes have to wait, and the button says for how long', async () => {
+test('too many wrong codes disable the button for a while', async () => {
   const two = await phone();
   await two.page.route('**/pair', (route) => route.fulfill({ status: 429, json: { code: 'slow_down', message: 'Too many.', retryAfterMs: 900 } }));
   await pairs(two).click();
   await two.page.getByLabel('Code', { exact: true }).fill('K7QX2M9P');
   await pairs(two).click();
-  await two.page.getByRole('alert').getByText('Too many tries. Wait a second and try again.').waitFor();
+  await two.page.getByRole('alert').getByText('Too many attempts. Wait a second and try again.').waitFor();
   assert.equal(await pairs(two).isDisabled(), true);
   await two.page.getByRole('button', { name: 'Pair this device', disabled: false }).waitFor();
   await two.close();

@@ -1,4 +1,4 @@
-// The page on a phone: drawn in one hand, at two sizes, in both themes.
+// The page on a phone, at two sizes, in both themes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,14 +14,14 @@ async function phone(options) {
   return tab;
 }
 
-/** Draws a finger over the screen, as the system reports it. */
+/** Swipes over the screen, with the events of the system. */
 async function swipe(tab, from, to, y = 300) {
   const cdp = await tab.context.newCDPSession(tab.page);
   const at = (x) => [{ x, y }];
   await cdp.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: at(from) });
   for (let step = 1; step <= 6; step += 1) {
     await cdp.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: at(from + ((to - from) * step) / 6) });
-    // The browser hands moves on once a frame.
+    // The browser delivers moves once per frame.
     await tab.page.evaluate(() => new Promise(requestAnimationFrame));
   }
   await cdp.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
@@ -87,10 +87,10 @@ test('the drawer follows a finger in and out, and keeps the focus', async () => 
   await tab.close();
 });
 
-test('a keyboard that lies over the page does not cover the composer', async () => {
+test('an on-screen keyboard does not cover the composer', async () => {
   const tab = await Tab.open(browser, { size: 'phone' });
   const { page } = tab;
-  // Safari on iOS leaves the window as it is and says so here alone.
+  // Safari on iOS does not resize the window and reports the keyboard only here.
   await page.addInitScript(() => {
     const seen = Object.assign(new EventTarget(), { height: 844, scale: 1 });
     Object.defineProperty(globalThis, 'visualViewport', { value: seen });
@@ -112,7 +112,7 @@ test('a keyboard that lies over the page does not cover the composer', async () 
   await tab.close();
 });
 
-test('a phone that comes back to a dead link finds that out at once', async () => {
+test('a phone that wakes up detects a dead connection at once', async () => {
   const tab = await phone();
   tab.expected.push(/WebSocket/);
   const { page } = tab;

@@ -1,4 +1,4 @@
-// Plays a session to the page as if the server said it: what real agents do at the same time, on one screen.
+// Plays a session to the page as if it came from the server: concurrent agents on one screen.
 
 const SNAPSHOT = {
   agents: [
@@ -17,16 +17,16 @@ function card(more) {
   return { usable: false, local: false, custom: false, transport: null, program: null, version: null, adapter: null, supports: [], introducesItself: null, problem: null, remedy: null, ...more };
 }
 
-/** Stands between the page and the server, answers for agents, and plays updates into a session. */
+/** A proxy between the page and the server that answers for agents and plays updates into a session. */
 export class Played {
-  /** What the page has sent. */
+  /** Messages from the page. */
   sent = [];
   /** Answers by method: a function of the params; one that throws is an error. */
   answers = {
     '_openagents/agents/list': () => SNAPSHOT,
     '_openagents/agents/decisions': () => ({ decisions: [] }),
   };
-  /** What the page may do, instead of what the server says: `{computer, scope, device}`. */
+  /** Overrides the access that the server grants: `{computer, scope, device}`. */
   access;
   #client;
   #seq = 0;
@@ -51,7 +51,7 @@ export class Played {
       upstream.onMessage((message) => {
         const frame = JSON.parse(message);
         if (frame.method === 'session/update') played.#seq = Math.max(played.#seq, frame.params._meta?.openagents?.seq ?? 0);
-        // What this page may do is a part of the greeting.
+        // The access is part of the `initialize` result.
         if (played.access !== undefined && frame.result?.protocolVersion !== undefined) {
           Object.assign(frame.result._meta.openagents, played.access);
           return client.send(JSON.stringify(frame));
@@ -67,19 +67,19 @@ export class Played {
     this.session = decodeURIComponent(new URL(page.url()).hash.replace('#session=', ''));
   }
 
-  /** Goes on in the log of the session, `ms` after the update before. */
+  /** Appends to the session's log, `ms` after the previous update. */
   update(update, { ms = 700, ...meta } = {}) {
     this.#seq += 1;
     this.#ts += ms;
     this.#say({ method: 'session/update', params: { sessionId: this.session, update, _meta: { openagents: { seq: this.#seq, ts: this.#ts, ...meta } } } });
   }
 
-  /** Says something that is no update. */
+  /** Sends a notification that is not an update. */
   notify(method, params) {
     this.#say({ method, params });
   }
 
-  /** Says that agents stand otherwise now. */
+  /** Changes the snapshot of the agents. */
   agents(change) {
     this.#say({ method: '_openagents/agents', params: { ...SNAPSHOT, ...change } });
   }
@@ -103,7 +103,7 @@ export const OPTIONS = [
   { id: 'reject', name: 'Reject', kind: 'reject_once' },
 ];
 
-/** News of a call that says how an approval stands. */
+/** An update of a call with the state of an approval. */
 export const approval = (callId, more) =>
   news(callId, {
     _meta: {

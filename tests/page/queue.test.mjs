@@ -1,4 +1,4 @@
-// The queue of a session: everybody sees what waits and who sent it, and may take it back.
+// The queue of a session: every device sees it, with the sender, and may remove prompts.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -19,7 +19,7 @@ after(async () => {
 
 const queued = (page) => page.locator('[data-queued]');
 
-test('what waits is seen on every device, and a prompt that is taken back never runs', async () => {
+test('the queue is shown on every device, and a removed prompt never runs', async () => {
   const one = await stage.open(browser);
   await stage.ask(one, '[[ask Paint the harbour]]');
   await one.page.locator('[data-approval-state=pending]').waitFor();
@@ -53,14 +53,14 @@ test('what waits is seen on every device, and a prompt that is taken back never 
   await two.close();
 });
 
-test('a prompt that this page sent becomes the logged one, once, whoever sends the same words', async () => {
+test('a sent prompt becomes the logged one, once, even if another client sends the same text', async () => {
   const one = await stage.open(browser);
   await stage.ask(one, 'Say hello');
   await one.page.getByText('You said: Say hello', { exact: false }).waitFor();
   await one.atRest();
   const two = await stage.follow(browser, one);
   await two.page.getByText('You said: Say hello', { exact: false }).waitFor();
-  // How many rows hold the words, at every change of the page.
+  // The number of rows with the text, at every change of the page.
   await one.page.evaluate(() => {
     globalThis.most = 0;
     new MutationObserver(() => {

@@ -1,5 +1,5 @@
-// A phone on the network: the server's encrypted listener, and a browser that trusts the certificate authority of this
-// server because it was imported, as a person does on a phone. No error of a certificate is ever ignored.
+// A phone on the network: the server's encrypted listener, and a browser that trusts its certificate authority, imported
+// as on a real phone. Certificate errors are never ignored.
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,10 +14,10 @@ import { PROGRAM, Server } from './server.mjs';
 
 const run = promisify(execFile);
 
-/** No program takes longer, in milliseconds. */
+/** Time limit of a program, in milliseconds. */
 const HANG = 60_000;
 
-/** An address of this machine's network; where there is none, one that is not the page's own at least. */
+/** A network address of this machine; without one, at least not the page's own. */
 function networkAddress() {
   const known = Object.values(networkInterfaces()).flat();
   return known.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.2';
@@ -42,12 +42,12 @@ export class RemoteStage {
     if (this.profile !== undefined) await rm(this.profile, { recursive: true, force: true });
   }
 
-  /** What a phone opens. */
+  /** The URL for phones. */
   get origin() {
     return this.server.lan[0];
   }
 
-  /** Imports the certificate authority where Chromium looks for those of a person. */
+  /** Imports the certificate authority into Chromium's user store. */
   async #trust() {
     const store = join(this.profile, '.pki', 'nssdb');
     const file = join(this.profile, 'ca.pem');
@@ -57,14 +57,14 @@ export class RemoteStage {
     await run('certutil', ['-A', '-d', `sql:${store}`, '-n', 'OpenAgents', '-t', 'C,,', '-i', file]);
   }
 
-  /** Asks the running server something through its command line. */
+  /** Runs a command against the running server. */
   async cli(...args) {
     const { home, codex, claude } = this.fixture;
     const env = { ...process.env, OPENAGENTS_HOME: home, CODEX_HOME: codex, CLAUDE_CONFIG_DIR: claude };
     return JSON.parse((await run(PROGRAM, [...args, '--json'], { env, timeout: HANG })).stdout);
   }
 
-  /** A phone whose page has been paired and is live. `prepare` is called before it opens the page. */
+  /** A paired phone with a live page. `prepare` is called before it opens the page. */
   async phone({ prepare, ...options } = {}) {
     const tab = await Tab.open(this.browser, { size: 'phone', ...options });
     await prepare?.(tab);
@@ -77,7 +77,7 @@ export class RemoteStage {
     return tab;
   }
 
-  /** Shows a code; `claim` enters it on the device, which is let in then. */
+  /** Shows a code; `claim` enters it on the device, which is then allowed. */
   async pair(claim) {
     const env = { ...process.env, OPENAGENTS_HOME: this.fixture.home };
     const pairing = spawn(PROGRAM, ['pair', '--json'], { env, stdio: ['ignore', 'pipe', 'ignore'] });

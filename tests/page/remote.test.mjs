@@ -15,7 +15,7 @@ after(() => stage?.strike());
 
 const link = (tab) => tab.page.locator('[data-transport]').first();
 
-test('a paired phone talks over an encrypted WebSocket, and stays paired', async () => {
+test('a paired phone uses an encrypted WebSocket and stays paired', async () => {
   const tab = await stage.phone();
   assert.equal(new URL(tab.page.url()).protocol, 'https:');
   assert.equal(await link(tab).getAttribute('data-transport'), 'websocket');
@@ -25,7 +25,7 @@ test('a paired phone talks over an encrypted WebSocket, and stays paired', async
   await tab.close();
 });
 
-test('where no WebSocket can be opened, a whole exploration comes over events', async () => {
+test('without WebSockets a whole exploration runs over events', async () => {
   const tab = await stage.phone({ theme: 'light', prepare: (tab) => unopenable(tab) });
   const { page } = tab;
   assert.equal(await link(tab).getAttribute('data-transport'), 'events');
@@ -35,15 +35,15 @@ test('where no WebSocket can be opened, a whole exploration comes over events', 
   const count = await rows.count();
   assert.ok(count > 4, `${count} rows`);
   await tab.shoot('over-events');
-  // A prompt goes there and its answer comes back.
+  // A prompt is sent and answered.
   await page.getByLabel('Prompt', { exact: true }).fill('Where is pair called?');
   await page.getByRole('button', { name: 'Send' }).click();
   await page.locator('[data-findings]').last().waitFor();
   await tab.atRest();
-  // And the page goes on when the server comes back.
+  // The page continues when the server is back.
   tab.expected.push(BROKEN);
-  // Of the rows only those in sight are in the document.
-  const updates = () => page.getByText(/^\d+ updates$/).textContent();
+  // Only the visible rows are in the document.
+  const updates = () => page.locator('[data-updates]').getAttribute('data-updates');
   const after = await updates();
   await stage.server.stop();
   await page.locator('[data-link=offline]').waitFor();
@@ -77,20 +77,20 @@ for (const [over, prepare] of [
   });
 }
 
-test('a phone whose token is not known any more can be paired again', async () => {
+test('a phone with an unknown token can be paired again', async () => {
   const tab = await stage.phone();
   tab.expected.push(BROKEN);
   const { page } = tab;
   await page.evaluate(() => localStorage.setItem('openagents.device', 'x'.repeat(43)));
   await page.reload();
-  await page.getByText('This phone is not paired any more.').waitFor();
+  await page.getByText('This device is no longer paired.').waitFor();
   await tab.shoot('unpaired');
   await page.getByRole('button', { name: 'Pair again' }).click();
   await page.getByRole('button', { name: 'Pair this device' }).waitFor();
   await tab.close();
 });
 
-/** As Safari on iOS does it where it does not trust the certificate: the page opens, a WebSocket does not. */
+/** Like Safari on iOS with an untrusted certificate: the page opens, a WebSocket does not. */
 async function unopenable(tab) {
   tab.expected.push(/WebSocket/);
   await tab.page.routeWebSocket(/\/acp$/, (socket) => socket.close({ code: 1006 }));

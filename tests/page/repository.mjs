@@ -1,4 +1,4 @@
-// A server of model files as the real one is, with one small file that it can hand out slowly.
+// A model file server like the real one, with one small file that it can serve slowly.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 const NAME = 'gpt-oss-20b-mxfp4.gguf';
 const COMMIT = 'c'.repeat(40);
 const PIECE = 64 * 1024;
-/** Bytes every 100 ms once it is held back: enough to see that it moves, for minutes. */
+/** Bytes per 100 ms while held back: visible progress, for minutes. */
 const TRICKLE = 1024;
 
 /** A GGUF header without tensors, and padding: whole enough to be downloaded and verified. */
@@ -27,14 +27,14 @@ function model(bytes) {
 }
 
 export class Repository {
-  /** Bytes of the file that are handed out before it trickles; raised by `release`. */
+  /** Bytes served before it slows down; raised by `release`. */
   #limit;
   #body;
   #server;
   #drops = false;
-  /** Where each download of the file began, in bytes. */
+  /** The start offset of each download, in bytes. */
   starts = [];
-  /** Every address is unknown. */
+  /** Every URL is unknown. */
   missing = false;
 
   static async start(bytes, limit) {
@@ -48,12 +48,12 @@ export class Repository {
     return repository;
   }
 
-  /** Hands out the rest at once. */
+  /** Serves the rest at once. */
   release() {
     this.#limit = Infinity;
   }
 
-  /** Breaks the connection once, in the middle of the file, and goes on as if nothing had been. */
+  /** Breaks the connection once, in the middle of the file. */
   dropOnce() {
     this.#drops = true;
   }
@@ -88,7 +88,7 @@ export class Repository {
       at = end;
       if (this.#drops && at > all / 2) {
         this.#drops = false;
-        // What was written gets there before the connection breaks.
+        // The written data arrives before the connection breaks.
         return response.write('', () => response.destroy());
       }
     }

@@ -1,4 +1,4 @@
-// The real server, on a data folder and with histories of its own.
+// The real server, with its own data folder and histories.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Where cargo puts programs. */
+/** The folder of cargo's programs. */
 export const BUILT = `${process.env.CARGO_TARGET_DIR ?? `${ROOT}target`}/debug`;
 export const PROGRAM = process.env.OPENAGENTS_BIN ?? `${BUILT}/openagents`;
 
@@ -25,7 +25,7 @@ export class Server {
     const child = spawn(PROGRAM, ['serve', '--port', String(port), '--root', folders.workspace, '--json', ...(folders.args ?? [])], {
       env: {
         ...process.env,
-        // More threads than free cores make a model many times slower.
+        // A model is many times slower with more threads than free cores.
         OPENAGENTS_LLAMA_THREADS: '1',
         OPENAGENTS_HOME: folders.home,
         CODEX_HOME: folders.codex,
@@ -56,12 +56,12 @@ export class Server {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** The address that a person opens. */
+  /** The URL to open. */
   get address() {
     return `${this.origin}/#token=${this.token}`;
   }
 
-  /** Ends it as Ctrl-C does. */
+  /** Ends it like Ctrl-C. */
   async stop() {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, 'exit');
@@ -69,14 +69,14 @@ export class Server {
     await ended;
   }
 
-  /** Ends it as a crash does. */
+  /** Ends it like a crash. */
   async crash() {
     const ended = once(this.#child, 'exit');
     this.#child.kill('SIGKILL');
     await ended;
   }
 
-  /** It takes connections and answers nothing, until it thaws. */
+  /** It accepts connections but answers nothing until it thaws. */
   freeze() {
     this.#child.kill('SIGSTOP');
   }
@@ -85,7 +85,7 @@ export class Server {
     this.#child.kill('SIGCONT');
   }
 
-  /** Starts another one in its place: the same port, the same data. */
+  /** Starts another one with the same port and data. */
   async again() {
     const args = (this.#folders.args ?? []).map((arg, at, all) => (all[at - 1] === '--lan-port' ? new URL(this.lan[0]).port : arg));
     return Server.start({ ...this.#folders, args }, this.port);

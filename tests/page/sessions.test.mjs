@@ -1,4 +1,4 @@
-// The list of sessions: what others begin, name and delete is seen without asking, and a long log comes as a snapshot.
+// The session list follows other devices, and a long log arrives as a snapshot.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ async function open(options) {
 
 const list = ({ page }) => page.getByRole('navigation', { name: 'Sessions' }).getByRole('button');
 
-test('a session of another device stands in the list at once, and leaves it when it is deleted', async () => {
+test('a session of another device is listed at once and disappears when it is deleted', async () => {
   const [one, two] = [await open(), await open()];
   const before = await list(two).count();
   await one.explore();
@@ -30,7 +30,7 @@ test('a session of another device stands in the list at once, and leaves it when
   const dialog = one.page.getByRole('dialog');
   await dialog.getByText('for every device', { exact: false }).waitFor();
   await one.shootAll('sessions-delete');
-  await dialog.getByRole('button', { name: 'Keep it' }).click();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
   await one.page.locator('[data-summary]').waitFor();
   await one.page.getByRole('button', { name: 'More' }).click();
   await one.page.getByRole('menuitem', { name: 'Delete session…' }).click();
@@ -44,7 +44,7 @@ test('a session of another device stands in the list at once, and leaves it when
   await two.close();
 });
 
-test('a long log comes as a snapshot: what was there stays until it is whole, and the log goes on after it', async () => {
+test('a long log arrives as a snapshot: the shown state stays until it is complete, then the log continues', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   const played = await Played.on(page);
@@ -57,17 +57,17 @@ test('a long log comes as a snapshot: what was there stays until it is whole, an
   played.answers['_openagents/attach'] = () => ({ sessionId: session, seq: 9000, running: false, mode: 'default_mode', title: null, approvals: [], queue: [], snapshot: { seq: 9000, since: 0 } });
   await page.reload();
   await page.locator('[data-link=catching-up]').waitFor();
-  await page.getByText('Catching up 9,000').first().waitFor();
+  await page.locator('[data-left="9000"]').waitFor();
   const folded = (seq, update) => played.notify('session/update', { sessionId: session, update, _meta: { openagents: { seq, ts: Date.now(), folded: true } } });
   folded(3000, asked('What did I miss?'));
   folded(8700, { ...call('c', { name: 'search.grep', title: 'search.grep', kind: 'search', rawInput: { pattern: 'needle' } }), status: 'completed', rawOutput: { matches: [], total: 0 } });
   folded(8000, said('All of this.'));
-  await page.getByText('Catching up 300').first().waitFor();
+  await page.locator('[data-left="300"]').waitFor();
   assert.equal(await page.getByText('All of this.').count(), 0, 'nothing half is shown');
   await tab.shoot('sessions-catching-up');
   played.notify('_openagents/snapshot', { sessionId: session, seq: 9000 });
   await page.getByText('All of this.').waitFor();
-  await page.getByText('9,000 updates').waitFor();
+  await page.locator('[data-updates="9000"]').waitFor();
   await tab.row('search.grep').waitFor();
   assert.equal(await tab.row('search.grep').getAttribute('data-state'), 'done');
   await tab.live();
@@ -76,7 +76,7 @@ test('a long log comes as a snapshot: what was there stays until it is whole, an
   live(9001, said('And this is new.', { ended: true }));
   await page.getByText('And this is new.').waitFor();
   assert.equal(await page.getByText('Seen already.').count(), 0);
-  // A gap: the log is asked for again, from where the page is.
+  // A gap: the log is requested again from the last entry.
   live(9003, said('Too early.'));
   for (let tries = 0; tries < 200; tries += 1) {
     if (played.sent.findLast(({ method }) => method === '_openagents/attach').params.since === 9001) break;

@@ -1,4 +1,4 @@
-// What the desktop's shell adds to the page: items of its menu and dialogs of the system.
+// The desktop shell's additions to the page: its menu and the system's dialogs.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -39,7 +39,7 @@ test('Settings open from the menu, and a model file is picked in a dialog', asyn
   await tab.live();
   await page.evaluate(() => globalThis.choose('settings'));
   await page.getByRole('heading', { name: 'Models' }).waitFor();
-  // Chosen once more, they stay.
+  // A second time, they stay open.
   await page.evaluate(() => globalThis.choose('settings'));
   await page.getByRole('button', { name: 'Choose…' }).click();
   await page.locator('article', { hasText: model }).getByText('In use').waitFor();

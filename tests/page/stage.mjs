@@ -1,4 +1,4 @@
-// What every page test plays on: a workspace with history, the real server on it, and a browser. Importing it sets the
+// The stage of the page tests: a workspace with history, the real server on it, and a browser. Importing it sets the
 // stage for the whole file: node runs each test file in a process of its own.
 
 import { after, before } from 'node:test';
@@ -19,7 +19,7 @@ after(async () => {
   await fixture?.remove();
 });
 
-/** Starts the server anew on its port, as a person does after a crash. */
+/** Restarts the server on its port, as after a crash. */
 export async function restartServer() {
   server = await server.again();
 }

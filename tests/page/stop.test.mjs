@@ -17,7 +17,7 @@ after(async () => {
   await fixture?.remove();
 });
 
-test('a run whose server is killed stands still when the server is back', async () => {
+test('a run whose server was killed is settled when the server is back', async () => {
   const tab = await Tab.open(browser);
   tab.expected.push(/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED/);
   const { page } = tab;
@@ -36,14 +36,14 @@ test('a run whose server is killed stands still when the server is back', async 
   assert.equal(await page.locator('[data-state=pending], [data-state=running]').count(), 0);
   await tab.shoot('killed');
   await tab.shootNarrow('killed');
-  // It is the same for somebody who opens the session only now.
+  // A page that opens the session only now shows the same.
   await page.reload();
   await page.locator('[data-plan=failed]').waitFor();
   await tab.atRest();
   await tab.close();
 });
 
-test('prompts that are sent while a turn runs wait for its end; Stop takes them along', async () => {
+test('prompts sent during a turn are queued; Stop clears the queue', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.goto(server.address);
@@ -67,7 +67,7 @@ test('prompts that are sent while a turn runs wait for its end; Stop takes them 
   await tab.close();
 });
 
-test('Stop ends a run: the plan says so, and no step stays open', async () => {
+test('Stop ends a run: the plan says so, and no step stays pending', async () => {
   const tab = await Tab.open(browser);
   const { page } = tab;
   await page.goto(server.address);

@@ -3,18 +3,18 @@ import { pressed } from './shortcuts';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** What a key does, and whether the browser still does its own. */
+/** The action of a key, and whether the browser's default still happens. */
 function press(key: string, more: object = {}, dialog = false, able = true): [string[], boolean] {
   const done: string[] = [];
   let own = true;
   vi.stubGlobal('document', { querySelector: () => (dialog ? {} : null) });
-  const note = (deed: string) => () => done.push(deed) > 0 && able;
+  const note = (action: string) => () => done.push(action) > 0 && able;
   const event = { key, code: '', target: { tagName: 'DIV' }, preventDefault: () => (own = false), ...more } as unknown as KeyboardEvent;
   pressed(event, { debug: note('debug'), settings: note('settings'), search: note('search'), back: note('back'), write: note('write') });
   return [done, own];
 }
 
-test('Escape in a dialog closes that alone', () => {
+test('Escape in a dialog closes only the dialog', () => {
   expect(press('Escape')).toEqual([['back'], true]);
   expect(press('Escape', {}, true)).toEqual([[], true]);
   expect(press('Escape', { isComposing: true })).toEqual([[], true]);
@@ -31,6 +31,6 @@ test.each([
   expect(press(key, more)).toEqual(expected);
 });
 
-test('a search of the page that has nothing to search in is the browser’s', () => {
+test('without anything to search, the browser’s search opens', () => {
   expect(press('f', { code: 'KeyF', ctrlKey: true }, false, false)).toEqual([['search'], true]);
 });

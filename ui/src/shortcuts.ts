@@ -1,31 +1,31 @@
-/** What keys of the whole page do. */
+/** Actions of the page's keyboard shortcuts. */
 export interface Shortcuts {
   debug(): void;
   settings(): void;
-  /** Returns false where there is nothing to search in: the browser's own search comes then. */
+  /** Returns false if there is nothing to search, so that the browser's own search opens. */
   search(): boolean;
-  /** Closes what lies on top. */
+  /** Closes the topmost panel. */
   back(): void;
-  /** Returns false where nothing can be written. */
+  /** Returns false if there is nothing to write to. */
   write(): boolean;
 }
 
-/** Does what a key stands for. */
-export function pressed(event: KeyboardEvent, deeds: Shortcuts): void {
+/** Runs the action of a key. */
+export function pressed(event: KeyboardEvent, actions: Shortcuts): void {
   const command = event.metaKey || event.ctrlKey;
-  // By place on the keyboard: with ⌥ held the letter is another one.
+  // By position on the keyboard: with ⌥ held the letter changes.
   if (event.code === 'KeyD' && event.altKey && command) {
     event.preventDefault();
-    deeds.debug();
+    actions.debug();
   } else if (event.key === ',' && command && !event.altKey) {
     event.preventDefault();
-    deeds.settings();
+    actions.settings();
   } else if (event.code === 'KeyF' && command && !event.altKey) {
-    if (deeds.search()) event.preventDefault();
+    if (actions.search()) event.preventDefault();
   } else if (event.key === 'Escape' && !event.isComposing) {
-    // A dialog closes by itself; what lies behind it stays.
-    if (document.querySelector('dialog[open]') === null) deeds.back();
+    // A dialog closes by itself; the panel behind it stays.
+    if (document.querySelector('dialog[open]') === null) actions.back();
   } else if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test((event.target as Element).tagName)) {
-    if (deeds.write()) event.preventDefault();
+    if (actions.write()) event.preventDefault();
   }
 }

@@ -1,4 +1,5 @@
-//! Runs a program for what it prints. It gets no input, cannot flood us, and nothing of it stays.
+//! Runs a program and captures its output. The program gets no input, its output is bounded, and its whole group is
+//! stopped at the end.
 
 use crate::process::Group;
 use openagents_core::CancellationToken;
@@ -10,39 +11,39 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How soon an end or a cancel is noticed.
+/// Interval of checks for exit and cancel.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long the last words of a program that has ended are waited for: another that it left behind may hold its
-/// streams open.
+/// Time to read the rest of the output of a program that has exited: a process it left behind may hold its streams
+/// open.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// What a program may take.
+/// Limits of a captured program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Until it is ended.
+    /// Run time; then it is stopped.
     pub(crate) time: Duration,
-    /// Bytes of each stream; what comes after them is not read.
+    /// Maximum bytes of each stream; the rest is not read.
     pub(crate) bytes: usize,
 }
 
-/// What a program printed, and how it ended.
+/// The output and exit status of a program.
 #[derive(Debug)]
 pub(crate) struct Captured {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// `None` for one that had to be ended.
+    /// `None` if it had to be stopped.
     pub(crate) status: Option<ExitStatus>,
 }
 
 impl Captured {
-    /// Returns whether it ended well by itself.
+    /// Returns whether it exited by itself with success.
     pub(crate) fn succeeded(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
 }
 
-/// Runs a program to its end, or ends it.
+/// Runs a program until it exits, or stops it.
 pub(crate) fn capture(
     command: &mut Command,
     bounds: Bounds,
@@ -58,7 +59,7 @@ pub(crate) fn capture(
     Ok(Captured { stdout: text(stdout), stderr: text(stderr), status })
 }
 
-/// Waits for a program's end.
+/// Waits for a program to exit.
 pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) -> Option<ExitStatus> {
     let until = Instant::now() + time;
     while !cancel.is_cancelled() {
@@ -71,13 +72,13 @@ pub(crate) fn wait(program: &Group, time: Duration, cancel: &CancellationToken) 
     None
 }
 
-/// Ends a program and all that it started.
+/// Stops a program and its children.
 pub(crate) fn end(program: &Group) {
     program.kill();
     program.wait(LAST_WORDS);
 }
 
-/// What a stream has given so far.
+/// Output of a stream so far.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     state: Mutex<Bytes>,
@@ -91,7 +92,7 @@ struct Bytes {
 }
 
 impl Gathered {
-    /// Reads a stream on a thread of its own, `limit` bytes of it.
+    /// Reads up to `limit` bytes of a stream on a separate thread.
     pub(crate) fn from(mut stream: impl Read + Send + 'static, limit: usize) -> Arc<Self> {
         let gathered = Arc::new(Self::default());
         let reader = gathered.clone();
@@ -115,7 +116,7 @@ impl Gathered {
         gathered
     }
 
-    /// Takes what there is once the stream has ended, or the time is over.
+    /// Returns the output once the stream has ended or the time is over.
     pub(crate) fn take(&self, time: Duration) -> Vec<u8> {
         let waited = self.changed.wait_timeout_while(self.lock(), time, |state| !state.ended);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_end_is_ended_with_what_it_started() {
+    fn a_hanging_program_is_stopped_with_its_children() {
         let bounds = Bounds { time: Duration::from_millis(300), ..BOUNDS };
         let captured = run("sleep 1000 & echo $!; wait", bounds);
         assert_eq!(captured.status, None);
@@ -160,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_leaves_behind_is_ended_and_does_not_hold_us_up() {
+    fn leftover_processes_are_stopped_without_delay() {
         let captured = run("sleep 1000 & echo $!", BOUNDS);
         assert!(captured.succeeded());
         assert_ended(&captured.stdout);
     }
 
-    /// A process that was ended may still have to be reaped by whoever is its parent now.
+    /// A stopped process may still have to be reaped by its new parent.
     fn assert_ended(id: &[u8]) {
         let id = String::from_utf8_lossy(id).trim().to_owned();
         let started = Instant::now();
@@ -175,13 +176,13 @@ mod tests {
             !state.is_empty() && !state.starts_with(b"Z")
         };
         while runs() {
-            assert!(started.elapsed() < Duration::from_secs(60), "{id} goes on");
+            assert!(started.elapsed() < Duration::from_secs(60), "{id} still runs");
             thread::sleep(POLL);
         }
     }
 
     #[test]
-    fn a_flood_is_cut() {
+    fn excess_output_is_cut() {
         let captured = run("yes", Bounds { bytes: 10_000, ..BOUNDS });
         assert_eq!(captured.stdout.len(), 10_000);
         assert!(!captured.succeeded());

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Shared test helpers.
 
 use openagents_core::model::{SettingsError, SettingsStore};
 use serde_json::Value;
@@ -32,10 +32,10 @@ impl SettingsStore for Settings {
     }
 }
 
-/// Writes a program of the shell and returns its path.
+/// Writes a shell script and returns its path.
 ///
-/// Another process writes it: while a test in another thread starts a program, that one has our open files for a moment,
-/// and a file that is open for writing cannot be started.
+/// Another process writes it: a program started meanwhile by another test inherits our open files for a moment, and a
+/// file that is open for writing can't be executed.
 pub(crate) fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();

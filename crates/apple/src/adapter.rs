@@ -1,4 +1,4 @@
-//! A tool that was defined for Foundation Models, as one of ours.
+//! Adapts a tool that was defined for Foundation Models.
 
 use crate::schema::{DynamicSchema, OfferedTool, from_framework};
 use openagents_core::{
@@ -11,31 +11,31 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// A tool as the framework knows them.
+/// A framework tool.
 pub trait FoundationTool: Send + Sync + std::fmt::Debug {
     /// Returns the name, unique among tools.
     fn name(&self) -> &str;
 
-    /// Returns what a model needs to know to choose it.
+    /// Returns the description that a model uses to choose it.
     fn description(&self) -> &str;
 
-    /// Returns what its arguments are.
+    /// Returns its parameters.
     fn parameters(&self) -> Parameters;
 
-    /// Runs with arguments that fit. It blocks; it ends soon after a cancel of the context.
+    /// Runs with valid arguments. Blocks; returns soon after a cancel of the context.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<Vec<Segment>, ToolError>;
 }
 
-/// How a tool of the framework defines its arguments.
+/// The parameters of a framework tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parameters {
-    /// At run time.
+    /// Defined at run time.
     Dynamic(DynamicSchema),
-    /// In code, with guides: the schema as the framework writes it down.
+    /// Defined in code with guides: the schema as written by the framework.
     Guided(Value),
 }
 
-/// A part of what a tool of the framework gives back.
+/// A part of a framework tool's output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Segment {
     /// Plain text.
@@ -44,7 +44,7 @@ pub enum Segment {
     Structured(Value),
 }
 
-/// The tool of the framework behind the interface of ours.
+/// A framework tool behind our tool interface.
 #[derive(Debug)]
 pub struct AdaptedTool {
     tool: Arc<dyn FoundationTool>,
@@ -55,7 +55,7 @@ pub struct AdaptedTool {
 }
 
 impl AdaptedTool {
-    /// Takes the name, the description and the schema of the tool as they are now.
+    /// Takes the current name, description and schema of the tool.
     pub fn new(tool: Arc<dyn FoundationTool>) -> Self {
         let schema = match tool.parameters() {
             Parameters::Dynamic(dynamic) => dynamic.to_json(),
@@ -95,7 +95,7 @@ impl Tool for AdaptedTool {
     }
 }
 
-/// One value for what was said in parts: a single one is itself, texts are joined, a mixture is a list.
+/// Joins the parts of an output: a single part is kept, texts are concatenated, a mixture becomes a list.
 fn unwrapped(mut segments: Vec<Segment>) -> Value {
     let texts: Option<Vec<_>> = segments
         .iter()
@@ -118,7 +118,7 @@ fn unwrapped(mut segments: Vec<Segment>) -> Value {
     }
 }
 
-/// Keeps a text for as long as the process lives, once however often it comes: the names of tools are few.
+/// Leaks each distinct text once: the names of tools are few.
 fn kept(text: &str) -> &'static str {
     static KEPT: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

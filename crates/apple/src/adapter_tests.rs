@@ -15,7 +15,7 @@ use openagents_core::{
 };
 use std::path::Path;
 
-/// Counts the words of a file, as somebody would define it for the framework.
+/// Counts the words of a file, as a tool for the framework.
 #[derive(Debug)]
 struct CountWords(Parameters);
 
@@ -77,7 +77,7 @@ fn call(tool: &dyn Tool, root: &Path, arguments: Value) -> Result<Value, ToolErr
 }
 
 #[test]
-fn their_tool_is_one_of_ours_whichever_way_its_arguments_are_defined() {
+fn a_framework_tool_works_with_all_kinds_of_parameters() {
     let folder = workspace();
     let (one, other) =
         (AdaptedTool::new(Arc::new(CountWords(dynamic()))), AdaptedTool::new(Arc::new(CountWords(guided()))));
@@ -89,7 +89,7 @@ fn their_tool_is_one_of_ours_whichever_way_its_arguments_are_defined() {
             (json!({}), "path"),
             (json!({"path": 7}), "/path"),
             (json!(null), "path"),
-            (json!([]), "no JSON object"),
+            (json!([]), "not a JSON object"),
         ] {
             let Err(ToolError::InvalidParameters(error)) = call(tool, folder.path(), wrong.clone()) else {
                 panic!("{wrong}")
@@ -102,12 +102,12 @@ fn their_tool_is_one_of_ours_whichever_way_its_arguments_are_defined() {
 }
 
 #[test]
-fn a_text_is_kept_once() {
+fn a_text_is_leaked_once() {
     assert!(std::ptr::eq(kept(&String::from("a tool")), kept(&String::from("a tool"))));
 }
 
 #[test]
-fn parts_become_one_value() {
+fn parts_are_joined() {
     let text = |text: &str| Segment::Text(text.to_owned());
     let rows = [
         (vec![], json!("")),
@@ -121,7 +121,7 @@ fn parts_become_one_value() {
 }
 
 #[test]
-fn our_loop_runs_their_tool() {
+fn our_loop_runs_a_framework_tool() {
     let folder = workspace();
     let registry = Registry::default().with(Arc::new(AdaptedTool::new(Arc::new(CountWords(dynamic())))));
     let agent = AgentLoop {

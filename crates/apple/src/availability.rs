@@ -1,36 +1,36 @@
-//! Whether Foundation Models can be had, and why not.
+//! Availability of Foundation Models.
 
 use serde::{Deserialize, Serialize};
 
-/// The first version of macOS that has the framework.
+/// The first version of macOS with the framework.
 const FIRST_VERSION: u32 = 26;
 
-/// What decides whether the helper program is worth starting. Everything else the framework itself knows.
+/// Facts that decide whether the helper program is worth starting. The framework knows the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// As [`std::env::consts::OS`] says it: `macos`.
+    /// Value of [`std::env::consts::OS`]: `macos`.
     pub os: String,
-    /// `26.1`, where it is known.
+    /// `26.1`, if known.
     pub version: Option<String>,
-    /// As [`std::env::consts::ARCH`] says it: `aarch64`.
+    /// Value of [`std::env::consts::ARCH`]: `aarch64`.
     pub arch: String,
 }
 
-/// Why there is no answer. The sentences are for people: what it is, and what to do.
+/// The reason the model is not available, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Unavailability {
-    /// Another system.
+    /// Another operating system.
     #[serde(rename = "not_macos")]
     #[error("Foundation Models are part of macOS; this is not a Mac")]
     NotMacOs,
-    /// A macOS before 26.
-    #[error("Foundation Models need macOS {FIRST_VERSION} and this is {version}; update macOS")]
+    /// A macOS older than 26.
+    #[error("Foundation Models need macOS {FIRST_VERSION}, but this is {version}; update macOS")]
     OsTooOld {
-        /// As the system names it.
+        /// The version of the system.
         version: String,
     },
-    /// A Mac with a processor of Intel's, or a program for one.
+    /// An Intel Mac, or a program built for one.
     #[error(
         "Foundation Models need a Mac with Apple silicon, and the version of this app that is made for it"
     )]
@@ -38,26 +38,26 @@ pub enum Unavailability {
     /// The framework does not support this machine.
     #[error("this Mac does not support Apple Intelligence")]
     NotEligible,
-    /// A person has not switched it on.
+    /// Apple Intelligence is switched off.
     #[error("Apple Intelligence is off; switch it on in System Settings, Apple Intelligence & Siri")]
     NotEnabled,
-    /// Its files are still downloaded.
+    /// Its files are still being downloaded.
     #[error("the model of Apple Intelligence is not ready yet; macOS downloads it, try again later")]
     NotReady,
-    /// A reason that a later macOS has.
-    #[error("Foundation Models are not available, and macOS does not say why")]
+    /// A reason added by a later macOS.
+    #[error("Foundation Models are not available, and macOS gives no reason")]
     #[serde(other)]
     Unknown,
 }
 
 impl Facts {
-    /// Looks at this machine. Cheap.
+    /// Reads the facts of this machine. Cheap.
     pub fn of_this_machine() -> Self {
         let version = if cfg!(target_os = "macos") { sysinfo::System::os_version() } else { None };
         Self { os: std::env::consts::OS.to_owned(), version, arch: std::env::consts::ARCH.to_owned() }
     }
 
-    /// Returns why nothing on this machine could answer; `None` when the framework has to be asked.
+    /// Returns why this machine can't be supported; `None` if the framework has to be asked.
     pub fn unavailability(&self) -> Option<Unavailability> {
         if self.os != "macos" {
             return Some(Unavailability::NotMacOs);
@@ -67,7 +67,7 @@ impl Facts {
         }
         let version = self.version.as_deref().unwrap_or_default();
         let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-        // One that cannot be read may be new enough: the framework knows.
+        // An unknown version may be new enough: ask the framework.
         match major {
             Some(major) if major < FIRST_VERSION => {
                 Some(Unavailability::OsTooOld { version: version.to_owned() })

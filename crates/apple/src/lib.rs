@@ -1,9 +1,9 @@
-//! Apple's Foundation Models, as a language model of ours.
+//! Apple's Foundation Models as a language model.
 //!
-//! The framework is linked by the helper program `openagents-apple` alone, which has a crate of its own, so that everything
-//! else starts on any machine. What needs no framework is here and tested everywhere: whether it is worth asking
-//! ([`availability`]), tool schemas both ways ([`schema`], [`adapter`]), the [`budget`] of 4,096 tokens, the [`protocol`]
-//! of the helper, and its [`client`], which is what others use.
+//! Only the helper program `openagents-apple`, a separate crate, links the framework, so that everything else starts on
+//! any machine. This crate contains what needs no framework and is tested everywhere: whether it is worth asking
+//! ([`availability`]), tool schemas in both directions ([`schema`], [`adapter`]), the [`budget`] of 4,096 tokens, the
+//! [`protocol`] of the helper, and its [`client`], which other crates use.
 
 pub mod adapter;
 pub mod availability;

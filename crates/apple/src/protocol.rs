@@ -1,8 +1,8 @@
-//! What the helper program and its client say to each other: one JSON object a line, commands in, reports out.
+//! The protocol between the helper program and its client: one JSON object per line, commands in, reports out.
 //!
-//! Fields that one side does not know are ignored. A line that makes no sense is answered with [`Report::Failed`] and
-//! ends nothing. Answers run beside each other: one that waits for a tool holds up no other, and the tool may itself ask
-//! for an answer.
+//! Unknown fields are ignored. An invalid line is answered with [`Report::Failed`] and does not end the process.
+//! Answers run concurrently: one that waits for a tool does not block others, and the tool may itself request an
+//! answer.
 
 use crate::availability::Unavailability;
 use openagents_core::model::{CallRequest, ModelError, ModelRequest, StopReason, Usage};
@@ -13,26 +13,26 @@ pub use openagents_core::helper::{Line, read_line, write_line};
 /// The version of both sides: they are built and shipped together.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Bytes of the longest line. What the model reads of a conversation has about 16 kB.
+/// Maximum bytes of a line. The model reads about 16 kB of a conversation.
 pub const MAX_LINE: usize = 8 << 20;
 
-/// What the client wants.
+/// A command of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Look again whether an answer could be had. Ends with [`Report::Availability`].
+    /// Check the availability again. Ends with [`Report::Availability`].
     Availability {
         /// Chosen by the client, for the reports; unique while the helper runs.
         id: u64,
     },
-    /// Answer. Ends with [`Report::Done`] or [`Report::Failed`].
+    /// Generate an answer. Ends with [`Report::Done`] or [`Report::Failed`].
     Respond {
         /// Chosen by the client, for the reports.
         id: u64,
         /// Messages, instructions, tools, options.
         request: Box<ModelRequest>,
     },
-    /// What a tool gave back, for the answer that waits for it.
+    /// The result of a tool, for the answer that waits for it.
     ToolResult {
         /// The answer.
         id: u64,
@@ -41,29 +41,29 @@ pub enum Command {
         /// JSON or plain text.
         text: String,
     },
-    /// Stop an answer; it ends with [`ModelError::Cancelled`].
+    /// Cancel an answer, which ends with [`ModelError::Cancelled`].
     Cancel {
-        /// The answer to stop.
+        /// The answer to cancel.
         id: u64,
     },
 }
 
-/// What the helper says.
+/// A report of the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub enum Report {
-    /// The first line.
+    /// The first report.
     Hello {
         /// [`VERSION`] of the helper.
         version: String,
-        /// Why no answer could be had; absent when one could.
+        /// Why the model is not available; absent if it is.
         unavailable: Option<Unavailability>,
     },
-    /// Whether an answer could be had.
+    /// The availability of the model.
     Availability {
         /// The command.
         id: u64,
-        /// Why not; absent when it could.
+        /// Why it is not available; absent if it is.
         unavailable: Option<Unavailability>,
     },
     /// A piece of an answer.
@@ -73,38 +73,38 @@ pub enum Report {
         /// The piece.
         text: String,
     },
-    /// The model asks for a tool; the answer goes on after [`Command::ToolResult`].
+    /// The model calls a tool; the answer continues after [`Command::ToolResult`].
     ToolCall {
         /// The command.
         id: u64,
-        /// The arguments fit the schema of the tool.
+        /// The call; its arguments match the schema of the tool.
         call: CallRequest,
     },
-    /// Figures of an answer.
+    /// Usage of an answer.
     Usage {
         /// The command.
         id: u64,
-        /// The figures.
+        /// The usage.
         usage: Usage,
     },
-    /// An answer is whole.
+    /// An answer is complete.
     Done {
         /// The command.
         id: u64,
-        /// Why it ended.
+        /// The stop reason.
         stop: StopReason,
     },
-    /// A command could not be done.
+    /// A command failed.
     Failed {
-        /// The command; `None` when the line did not even say that.
+        /// The command; `None` if the line had no valid id.
         id: Option<u64>,
-        /// Why.
+        /// The error.
         error: ModelError,
     },
 }
 
 impl Report {
-    /// Returns the command that this is about.
+    /// Returns the id of the command.
     pub fn id(&self) -> Option<u64> {
         match self {
             Self::Hello { .. } => None,
@@ -126,7 +126,7 @@ mod tests {
     use serde_json::{Value, json};
     use std::io::BufReader;
 
-    /// Writes and reads as the two programs do.
+    /// Serializes and parses messages like the two programs.
     fn sent<T: Serialize + serde::de::DeserializeOwned>(messages: &[T]) -> Vec<T> {
         let mut wire = Vec::new();
         messages.iter().for_each(|message| write_line(&mut wire, message).unwrap());

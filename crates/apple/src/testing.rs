@@ -1,4 +1,4 @@
-//! The tools of this product as a model is offered them.
+//! The tools of this product, as offered to a model.
 
 use openagents_core::{
     CancellationToken,
@@ -14,7 +14,7 @@ use openagents_core::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A model that asks for one tool, and then answers.
+/// A model that calls one tool and then answers.
 #[derive(Debug)]
 struct Scripted {
     call: CallRequest,
@@ -54,11 +54,11 @@ impl LanguageModel for Scripted {
     }
 }
 
-/// Somebody who sets nobody to work.
+/// A delegator without agents.
 #[derive(Debug)]
-struct Nobody;
+struct NoAgents;
 
-impl Delegator for Nobody {
+impl Delegator for NoAgents {
     fn situation(&self) -> Situation {
         Situation::default()
     }
@@ -89,11 +89,11 @@ fn spec_of(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec 
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
 }
 
-/// All of ours: the exploration, and what hands work to others.
+/// All of our tools: exploration and delegation.
 pub(crate) fn ours() -> Vec<ToolSpec> {
     let own: [Arc<dyn SessionTool>; 3] = [
-        Arc::new(Delegate::new(Arc::new(Nobody))),
-        Arc::new(Delegate::to_codex(Arc::new(Nobody))),
+        Arc::new(Delegate::new(Arc::new(NoAgents))),
+        Arc::new(Delegate::to_codex(Arc::new(NoAgents))),
         Arc::new(Generate { model: ask("", Value::Null, ""), options: ModelOptions::default() }),
     ];
     let registry = builtin::registry();

@@ -22,13 +22,13 @@ struct Announcement {
 
 /// Held for as long as a bridge runs.
 #[derive(Debug)]
-pub(crate) struct Tenancy {
+pub(crate) struct InstanceLock {
     /// The operating system takes the lock back when the process ends, however it ends.
     _lock: File,
     announcement: PathBuf,
 }
 
-impl Tenancy {
+impl InstanceLock {
     /// Takes the data folder, or says who has it.
     pub(crate) fn take(home: &Path) -> Result<Self, BridgeError> {
         let path = home.join(LOCK_FILE);
@@ -59,7 +59,7 @@ impl Tenancy {
     }
 }
 
-impl Drop for Tenancy {
+impl Drop for InstanceLock {
     fn drop(&mut self) {
         // Gone already is fine; a stale one does no harm, because the lock is what counts.
         let _ = std::fs::remove_file(&self.announcement);
@@ -106,18 +106,18 @@ mod tests {
     fn the_second_is_told_where_the_first_is() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(running(home.path()), None);
-        let first = Tenancy::take(home.path()).unwrap();
+        let first = InstanceLock::take(home.path()).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], 4321));
         first.announce(address).unwrap();
         assert_eq!(running(home.path()), Some(address));
-        let error = Tenancy::take(home.path()).unwrap_err();
+        let error = InstanceLock::take(home.path()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "OpenAgents is already running on this data folder at http://127.0.0.1:4321"
         );
         drop(first);
         assert_eq!(running(home.path()), None);
-        Tenancy::take(home.path()).unwrap();
+        InstanceLock::take(home.path()).unwrap();
     }
 
     #[test]

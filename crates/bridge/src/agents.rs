@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 /// The agents, and those who watch them.
 #[derive(Debug)]
-pub(crate) struct AgentsDesk {
+pub(crate) struct SharedAgents {
     agents: Arc<dyn Agents>,
     feed: Arc<Feed>,
 }
 
-impl AgentsDesk {
+impl SharedAgents {
     pub(crate) fn new(agents: Arc<dyn Agents>) -> Arc<Self> {
         let shown = agents.clone();
         let snapshot = move || serde_json::to_value(shown.snapshot()).unwrap_or_default();

@@ -143,7 +143,7 @@ fn keep_private(file: &Path) -> io::Result<()> {
 /// those who are welcome.
 pub(crate) async fn hold_back(shared: &Shared, caller: &Caller) -> Option<Refusal> {
     let delay = shared.back_off.failed(caller.address);
-    caller.stranger.send_away();
+    caller.unauthenticated.send_away();
     let refusal = shared.limits.refusal(caller.address)?;
     tokio::time::sleep(delay).await;
     Some(refusal)

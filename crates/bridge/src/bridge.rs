@@ -3,14 +3,14 @@
 use crate::{
     BridgeConfig, BridgeError,
     access::{DeviceRow, Devices, stored_devices},
-    address::Tenancy,
-    agents::AgentsDesk,
+    address::InstanceLock,
+    agents::SharedAgents,
     auth::{BackOff, Token},
     guard::Hosts,
     http::Listener,
-    ios::{Porch, Resumes},
+    ios::{PendingConnections, Resumes},
     limits::{self, Limits},
-    models::ModelsDesk,
+    models::SharedModels,
     network::{self, Gate, Listeners, Network, NetworkState},
     settings::Settings,
     shared::Shared,
@@ -51,7 +51,7 @@ pub struct Bridge {
     address: SocketAddr,
     shared: Arc<Shared>,
     store: Store,
-    tenancy: Tenancy,
+    instance: InstanceLock,
     accepting: CancellationToken,
     listeners: [JoinHandle<()>; 2],
     /// Stop the tasks when this is dropped.
@@ -70,7 +70,7 @@ impl Bridge {
         providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
     ) -> Result<Self, BridgeError> {
         let home = config.home.clone();
-        let (tenancy, token, store, known) =
+        let (instance, token, store, known) =
             run_blocking(move || open(&home)).await.unwrap_or_else(|| {
                 Err(BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() })
             })?;
@@ -80,7 +80,7 @@ impl Bridge {
         limits::raise_file_handles();
         let listener = bind(config.port).await?;
         let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
-        tenancy.announce(address)?;
+        instance.announce(address)?;
         let (home, network, ios) = (config.home.clone(), config.network, config.ios);
         let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
         let of_network = settings.clone();
@@ -90,8 +90,8 @@ impl Bridge {
         let around = Surroundings { history: history.clone(), settings: settings.clone() };
         let providers = run_blocking(move || providers(around)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;
-        let models = providers.models.clone().map(ModelsDesk::new);
-        let agents = providers.agents.clone().map(AgentsDesk::new);
+        let models = providers.models.clone().map(SharedModels::new);
+        let agents = providers.agents.clone().map(SharedAgents::new);
         let root = config.root.canonicalize().unwrap_or(config.root);
         let (hosts, connections) = (Hosts::following(&network), TaskTracker::new());
         let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
@@ -112,7 +112,7 @@ impl Bridge {
             network,
             resumes: Resumes::default(),
             remotes: Remotes::default(),
-            porch: Porch::default(),
+            pending: PendingConnections::default(),
             closing: CancellationToken::new(),
             connections,
         });
@@ -125,7 +125,7 @@ impl Bridge {
         others.look().await;
         let listeners =
             [tokio::spawn(network::listen(listener, gate, shared.clone())), tokio::spawn(others.run())];
-        Ok(Self { address, shared, store, tenancy, accepting, listeners, _guards: guards })
+        Ok(Self { address, shared, store, instance, accepting, listeners, _guards: guards })
     }
 
     /// Returns the bound loopback address.
@@ -187,16 +187,16 @@ impl Bridge {
             drop(store);
         })
         .await;
-        drop(self.tenancy);
+        drop(self.instance);
     }
 }
 
-fn open(home: &Path) -> Result<(Tenancy, Token, Store, Vec<DeviceRow>), BridgeError> {
-    let tenancy = Tenancy::take(home)?;
+fn open(home: &Path) -> Result<(InstanceLock, Token, Store, Vec<DeviceRow>), BridgeError> {
+    let instance = InstanceLock::take(home)?;
     let token = Token::load(home)?;
     let store = open_store(home)?;
     let devices = stored_devices(&store)?;
-    Ok((tenancy, token, store, devices))
+    Ok((instance, token, store, devices))
 }
 
 async fn bind(port: u16) -> Result<TcpListener, BridgeError> {

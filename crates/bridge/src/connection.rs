@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes, error::CapacityEr
 use tokio_util::sync::CancellationToken;
 
 /// Understands the frames of one connection.
-pub(crate) trait Door: Send {
+pub(crate) trait FrameHandler: Send {
     /// Handles one frame to its end before the next one. `cancelled` says that it cancels a turn and has done so
     /// already. An error closes the connection.
     fn frame(&mut self, text: &str, cancelled: bool) -> impl Future<Output = Result<(), Closing>> + Send;
@@ -38,7 +38,7 @@ const CANCEL_BYTES: usize = 4 << 10;
 
 /// What others can do with a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Lifeline {
+pub(crate) struct ConnectionControl {
     /// Cancelled to end it.
     pub(crate) cut: CancellationToken,
     /// Told at every sign of life.
@@ -53,13 +53,13 @@ pub(crate) struct Ended {
 }
 
 /// What is particular to a door.
-pub(crate) struct Manner {
+pub(crate) struct ConnectionOptions {
     pub(crate) line: Arc<Line>,
     /// Frames above this end the connection.
     pub(crate) frame_limit: usize,
     /// Binary frames are read as text.
     pub(crate) binary: bool,
-    pub(crate) lifeline: Arc<Lifeline>,
+    pub(crate) control: Arc<ConnectionControl>,
     /// What the client may do. When it is revoked, the client is told so.
     pub(crate) pass: Arc<Pass>,
     /// Cancelled when the way in is closed, or the bridge goes down; the client is told what there is to tell before.
@@ -69,15 +69,15 @@ pub(crate) struct Manner {
 }
 
 /// Serves a connection until either side ends it. `open` makes the door from the queue of answers.
-pub(crate) async fn serve<D: Dialect, H: Door>(
+pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
     shared: &Shared,
     socket: Socket,
-    mut manner: Manner,
+    mut options: ConnectionOptions,
     dialect: D,
     open: impl FnOnce(Outbox) -> H,
 ) -> Ended {
     let stuck = socket.patience();
-    let held = std::mem::take(&mut manner.held);
+    let held = std::mem::take(&mut options.held);
     let (sink, mut stream) = socket.split();
     let (orders, queue) = outbox::queue();
     let (hangup, sent) = (CancellationToken::new(), CancellationToken::new());
@@ -85,19 +85,19 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
     let sender = Sender {
         sink,
         dialect,
-        line: manner.line.clone(),
+        line: options.line.clone(),
         inspector: shared.inspector.clone(),
         heard: heard.clone(),
         stuck,
         hangup: hangup.clone(),
-        closing: manner.closing.clone(),
+        closing: options.closing.clone(),
     };
     let sending = async {
         let remains = sender.run(queue).await;
         sent.cancel();
         remains
     };
-    let (cut, revoked) = (&manner.lifeline.cut, &manner.pass.revoked);
+    let (cut, revoked) = (&options.control.cut, &options.pass.revoked);
     let is_cut = || async {
         tokio::select! { () = cut.cancelled() => {}, () = revoked.cancelled() => {} }
     };
@@ -105,8 +105,8 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
         let mut door = open(orders.clone());
         let hear = |message| {
             heard.store(true, Ordering::Relaxed);
-            manner.lifeline.signs.send_replace(());
-            read(message, &manner)
+            options.control.signs.send_replace(());
+            read(message, &options)
         };
         let mut ahead = Ahead::of(held);
         let end = loop {
@@ -135,7 +135,7 @@ pub(crate) async fn serve<D: Dialect, H: Door>(
                     () = is_cut(), if !hangup.is_cancelled() => hangup.cancel(),
                     message = stream.next(), if ahead.has_room() => match hear(message) {
                         Ok(Some(text)) => {
-                            let may = manner.pass.may(Scope::Prompt);
+                            let may = options.pass.may(Scope::Prompt);
                             ahead.push(text, if may { H::cancels } else { |_| None }, &shared.sessions);
                         }
                         Ok(None) => {}
@@ -225,17 +225,17 @@ impl Ahead {
 
 type Received = Option<Result<Message, tungstenite::Error>>;
 
-fn read(message: Received, manner: &Manner) -> Result<Option<Utf8Bytes>, End> {
+fn read(message: Received, options: &ConnectionOptions) -> Result<Option<Utf8Bytes>, End> {
     match message {
         Some(Ok(Message::Text(text))) => Ok(Some(text)),
-        Some(Ok(Message::Binary(bytes))) if manner.binary => {
+        Some(Ok(Message::Binary(bytes))) if options.binary => {
             Utf8Bytes::try_from(bytes).map(Some).map_err(|_| End::Badly(Closing::not_text()))
         }
         Some(Ok(Message::Binary(_))) => Err(End::Badly(Closing::not_text())),
         Some(Ok(Message::Close(_))) => Err(End::Politely),
         Some(Ok(_)) => Ok(None),
         Some(Err(tungstenite::Error::Capacity(CapacityError::MessageTooLong { .. }))) => {
-            Err(End::Badly(Closing::too_big(manner.frame_limit)))
+            Err(End::Badly(Closing::too_big(options.frame_limit)))
         }
         Some(Err(tungstenite::Error::Utf8(_))) => Err(End::Badly(Closing::not_text())),
         Some(Err(_)) | None => Err(End::Suddenly),

@@ -44,7 +44,7 @@ pub fn ios_frame(bytes: &[u8]) {
 }
 
 /// What somebody without a token says: where it came to, where it comes from, and the code that it pairs with.
-pub fn stranger(bytes: &[u8]) {
+pub fn unauthenticated(bytes: &[u8]) {
     if let Ok(value) = HeaderValue::from_bytes(bytes) {
         let hosts = Hosts::default();
         for listener in [Listener::Loopback, Listener::Web] {
@@ -146,13 +146,13 @@ mod tests {
         }
 
         #[test]
-        fn any_stranger_can_be_judged(said in prop_oneof![
+        fn any_unauthenticated_can_be_judged(said in prop_oneof![
             any::<Vec<u8>>(),
             r"(https?://)?\[?[0-9a-fA-F:.]{0,12}\]?:?[0-9]{0,6}".prop_map(String::into_bytes),
             "[a-z0-9-]{0,8}(\\.(local|localhost|ts\\.net))?:?[0-9]{0,3}".prop_map(String::into_bytes),
             "[0-9a-zA-Z -]{0,12}".prop_map(String::into_bytes),
         ]) {
-            stranger(&said);
+            unauthenticated(&said);
         }
     }
 }

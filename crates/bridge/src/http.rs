@@ -5,7 +5,7 @@ use crate::{
     auth::{self, SUBPROTOCOL},
     guard::{self, Verdict},
     ios,
-    limits::{STRANGER_FRAME, Stranger},
+    limits::{UNAUTHENTICATED_FRAME, Unauthenticated},
     network, page,
     shared::Shared,
     transport::{self, Closing, websocket},
@@ -40,7 +40,7 @@ pub(crate) struct Caller {
     pub(crate) listener: Listener,
     /// Whom a proxy says it forwards for, where one does.
     pub(crate) address: IpAddr,
-    pub(crate) stranger: Stranger,
+    pub(crate) unauthenticated: Unauthenticated,
     /// Cancelled when its listener is closed: its sockets end.
     pub(crate) closing: CancellationToken,
     /// Cancelled when a stream of events has to end whose reader takes nothing.
@@ -52,7 +52,7 @@ pub(crate) fn router(shared: Arc<Shared>, listener: Listener) -> Router {
     let doors = match listener {
         Listener::Loopback => pages().route("/", any(root)),
         Listener::Web => pages(),
-        Listener::App => Router::new().route("/", any(app_door)).fallback(nothing),
+        Listener::App => Router::new().route("/", any(ios_endpoint)).fallback(nothing),
     };
     doors.layer(middleware::from_fn_with_state(shared.clone(), check_host)).with_state(shared)
 }
@@ -61,7 +61,7 @@ pub(crate) fn router(shared: Arc<Shared>, listener: Listener) -> Router {
 fn pages() -> Router<Arc<Shared>> {
     Router::new()
         .merge(access::pairing_routes())
-        .route("/acp", any(acp_door))
+        .route("/acp", any(acp_endpoint))
         .route(network::PROFILE, any(authority))
         .route(network::CERTIFICATE, any(authority))
         .fallback(files)
@@ -105,10 +105,10 @@ async fn root(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     if !websocket::is_upgrade(request.headers()) {
         return files(request).await;
     }
-    app_door(State(shared), request).await
+    ios_endpoint(State(shared), request).await
 }
 
-async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn ios_endpoint(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     if !websocket::is_upgrade(request.headers()) {
         return nothing().await;
     }
@@ -135,7 +135,7 @@ async fn app_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     response
 }
 
-async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn acp_endpoint(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let Some(caller) = caller(&request) else { return no_caller() };
     if shared.hosts.origin(request.headers(), caller.listener, shared.port) != Verdict::Welcome {
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
@@ -143,7 +143,7 @@ async fn acp_door(State(shared): State<Arc<Shared>>, request: Request) -> Respon
     let Some(pass) = auth::pass(&shared, &caller, request.headers()) else {
         return refuse_token(shared, request, caller).await;
     };
-    if !shared.limits.befriend(&caller.stranger, &pass) {
+    if !shared.limits.authenticate(&caller.unauthenticated, &pass) {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     }
     transport::answer(shared, request, caller, pass).await
@@ -162,7 +162,7 @@ async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> 
     if let Some(upgrade) = upgrade {
         let connections = shared.connections.clone();
         connections.spawn(async move {
-            if let Some(socket) = websocket::open(upgrade, STRANGER_FRAME).await {
+            if let Some(socket) = websocket::open(upgrade, UNAUTHENTICATED_FRAME).await {
                 websocket::close(socket, &Closing::no_token()).await;
             }
             drop((refusal, caller));

@@ -53,7 +53,7 @@ use std::{net::IpAddr, path::PathBuf};
 /// Who may use the door of the OpenAgents iOS app, which has no token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum IosDoor {
+pub enum IosAccess {
     /// Nobody.
     #[default]
     Off,
@@ -93,7 +93,7 @@ pub struct BridgeConfig {
     /// The server's own workspace: known, shown to iOS, the fallback of its door.
     pub root: PathBuf,
     /// Who may use the door of the iOS app; `None` as a person has switched it.
-    pub ios: Option<IosDoor>,
+    pub ios: Option<IosAccess>,
     /// What is served to other devices.
     pub network: NetworkConfig,
     /// Where other agents keep their logs.

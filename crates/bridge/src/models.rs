@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 /// The models, and those who watch them.
 #[derive(Debug)]
-pub(crate) struct ModelsDesk {
+pub(crate) struct SharedModels {
     models: Arc<dyn LocalModels>,
     feed: Arc<Feed>,
 }
 
-impl ModelsDesk {
+impl SharedModels {
     pub(crate) fn new(models: Arc<dyn LocalModels>) -> Arc<Self> {
         let shown = models.clone();
         let snapshot = move || serde_json::to_value(shown.snapshot()).unwrap_or_default();

@@ -1,14 +1,14 @@
 //! What every connection of a bridge shares.
 
 use crate::{
-    access::{Devices, Pass, Visit},
-    agents::AgentsDesk,
+    access::{ConnectionLease, Devices, Pass},
+    agents::SharedAgents,
     auth::{BackOff, Token},
     guard::Hosts,
     inspect::Inspector,
-    ios::{Porch, Resumes},
+    ios::{PendingConnections, Resumes},
     limits::Limits,
-    models::ModelsDesk,
+    models::SharedModels,
     network::Network,
     transport::Remotes,
 };
@@ -23,9 +23,9 @@ pub(crate) struct Shared {
     pub(crate) turns: Arc<TurnExecutor>,
     pub(crate) inspector: Arc<Inspector>,
     /// The local models, where there are any.
-    pub(crate) models: Option<Arc<ModelsDesk>>,
+    pub(crate) models: Option<Arc<SharedModels>>,
     /// The agents of this machine, where they are looked for.
-    pub(crate) agents: Option<Arc<AgentsDesk>>,
+    pub(crate) agents: Option<Arc<SharedAgents>>,
     /// Who may come in.
     pub(crate) devices: Arc<Devices>,
     /// What this machine is called.
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     /// Connections of the remote transport.
     pub(crate) remotes: Remotes,
     /// Where those wait that nobody has allowed yet.
-    pub(crate) porch: Porch,
+    pub(crate) pending: PendingConnections,
     /// Cancelled when the bridge goes down, once the last turn has ended.
     pub(crate) closing: CancellationToken,
     pub(crate) connections: TaskTracker,
@@ -50,7 +50,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Takes a place for a connection of somebody who authenticated at `address`. `None` when there are too many.
-    pub(crate) fn enter(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<Visit>> {
+    pub(crate) fn enter(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
         let place = self.limits.acp(&pass.who)?;
         self.devices.enter(pass, address, place)
     }

@@ -1,12 +1,12 @@
 //! `openagents acp`: OpenAgents as the agent of an editor, over standard input and output.
 //!
-//! Nothing is understood here but where lines end: frames go to the bridge that runs, or to one of our own, and back. So
-//! an editor sees what every other client sees.
+//! Frames pass through unparsed, in lines, between the editor and a running bridge or one started here. An editor
+//! therefore sees what every other client sees.
 
 use crate::{bridge, output, signals::Interrupts, surroundings};
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
-use openagents_bridge::{Bridge, BridgeConfig, IosDoor, NetworkConfig, running};
+use openagents_bridge::{Bridge, BridgeConfig, IosAccess, NetworkConfig, running};
 use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::{Value, json};
 use std::{path::PathBuf, process::ExitCode};
@@ -14,7 +14,7 @@ use tokio::io::{AsyncWriteExt, stdin, stdout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
-/// Bytes of a line; the bridge takes no longer frame.
+/// Longest accepted line in bytes, equal to the bridge's frame limit.
 const LINE: usize = 16 << 20;
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
@@ -46,12 +46,12 @@ async fn serve() -> anyhow::Result<ExitCode> {
     ended.map(|()| ExitCode::SUCCESS)
 }
 
-/// A bridge of our own, on a free port, for as long as the editor lives.
+/// Starts a bridge on a free port that lives as long as the editor.
 async fn start(home: PathBuf) -> anyhow::Result<Bridge> {
     let root = std::env::current_dir().context("the current folder is gone")?;
     let root = Workspace::open(&root).map_or(root, |workspace| workspace.root().to_owned());
     let network = NetworkConfig { lan: Some(false), ..NetworkConfig::default() };
-    let ios = Some(IosDoor::Off);
+    let ios = Some(IosAccess::Off);
     let config = BridgeConfig { home, port: 0, root, ios, network, history: HistoryRoots::from_env() };
     let bridge = Bridge::start_with(config, surroundings::providers).await?;
     bridge.notices().iter().for_each(|notice| output::warn(notice));
@@ -69,7 +69,7 @@ async fn relay(address: std::net::SocketAddr, home: &std::path::Path) -> anyhow:
                 Some(Ok(line)) if line.trim().is_empty() => {}
                 Some(Ok(line)) => to_bridge.send(Message::text(named_on_purpose(line))).await?,
                 Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
-                    anyhow::bail!("a line of more than {LINE} bytes came on standard input")
+                    anyhow::bail!("a line on standard input has more than {LINE} bytes")
                 }
                 Some(Err(error)) => return Err(error).context("cannot read standard input"),
                 None => {
@@ -91,7 +91,7 @@ async fn relay(address: std::net::SocketAddr, home: &std::path::Path) -> anyhow:
     }
 }
 
-/// An editor names the folder that the person has opened in it: that makes it known.
+/// Marks the workspace of a `session/new` as chosen by a person, which makes it known.
 fn named_on_purpose(line: String) -> String {
     if !line.contains("session/new") {
         return line;

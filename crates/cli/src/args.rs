@@ -20,26 +20,27 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say in one sentence what somebody was doing in a workspace, with evidence
+    /// Sum up in one sentence, with evidence, what was being done in a workspace
     Explore(Explore),
-    /// Answer a question from code and past sessions, in words where a model on this computer is ready
+    /// Answer a question from code and past sessions, worded by a model if one is ready on this computer
     Ask(Ask),
     /// Find the places in code and past sessions that answer a question, without a model
     Find(Find),
-    /// Ask the model on this computer, or another one; it may look into the folder
+    /// Ask the model on this computer, or another one; it can read the folder
     Agent(Agent),
     /// Serve the page, ACP clients and (if allowed) the iOS app until Ctrl-C
     Serve(Serve),
-    /// Follow a session live, answer what agents ask, go on with it; Ctrl-C leaves, and the session goes on
+    /// Follow a session live, answer its approvals and send prompts; Ctrl-C detaches, the session continues
     Attach(Attach),
-    /// Let a phone or another computer in: show a code, and ask before anything is allowed
+    /// Pair a phone or another computer: show a code, and ask before granting access
     Pair(Pair),
     /// List the devices that may connect; allow, change and remove them
     #[command(subcommand)]
     Devices(Devices),
-    /// Be the agent of an editor: speak the Agent Client Protocol on standard input and output
+    /// Act as an editor's agent: speak the Agent Client Protocol on standard input and output
     Acp,
-    /// Let other agents find code and past sessions here: speak the Model Context Protocol on standard input and output
+    /// Let other agents search code and past sessions here: speak the Model Context Protocol on standard input and
+    /// output
     Mcp(Mcp),
     /// List, show and search the past sessions of Codex and Claude Code
     #[command(subcommand)]
@@ -47,7 +48,7 @@ pub(crate) enum Command {
     /// List, download, add, verify, choose and remove the models on this computer
     #[command(subcommand)]
     Models(Models),
-    /// Check every coding agent on this computer: is it there, does it work, what to do if not
+    /// Check the coding agents on this computer: whether they are installed and work, and how to fix them
     Doctor(Doctor),
     /// List, add and remove agents and models that prompts can be sent to
     #[command(subcommand)]
@@ -70,37 +71,37 @@ pub(crate) struct Explore {
     /// The workspace
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// What to find out; may be given several times
+    /// A question to answer; may be given several times
     #[arg(long = "goal", value_name = "GOAL")]
     pub(crate) goals: Vec<String>,
-    /// Who plans, and infers the intent where past sessions say nothing
+    /// The planner, which also infers the intent if past sessions say nothing
     #[arg(long, default_value = "heuristic")]
     pub(crate) planner: Planner,
-    /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
+    /// One JSON object per line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Ask {
-    /// The question, in plain words or with names out of the code; `-` reads standard input
+    /// The question, in plain words or with names from the code; `-` reads standard input
     pub(crate) question: String,
     /// The workspace
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
+    /// One JSON object per line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Find {
-    /// The question, in plain words or with names out of the code
+    /// The question, in plain words or with names from the code
     pub(crate) question: String,
     /// The workspace
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// The code alone, without past sessions
+    /// Search only the code, not past sessions
     #[arg(long)]
     pub(crate) code: bool,
     /// One JSON object: `{"findings": [{kind, path, start, end, excerpt, symbol, score, why}], …}`
@@ -118,43 +119,44 @@ pub(crate) struct Mcp {
     pub(crate) history: bool,
 }
 
-/// Who plans an exploration.
+/// The planner of an exploration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Planner {
-    /// The local model where it is in memory already, else rules
+    /// The local model if it is already in memory, otherwise rules
     Auto,
-    /// Rules, in no time
+    /// Rules; immediate
     Heuristic,
-    /// The local model, loaded if need be
+    /// The local model, loaded if needed
     Model,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
-    /// What to ask; `-` reads standard input
+    /// The prompt; `-` reads standard input
     pub(crate) prompt: String,
-    /// Who answers instead of the model in use: a GGUF file, or openai:NAME for a model behind an OpenAI-compatible
-    /// address; gptoss is the model in use. In this process, as with those below
+    /// The model to use instead of the one in use: a GGUF file, or openai:NAME for a model behind an OpenAI-compatible
+    /// address; gptoss is the model in use. Runs in this process, as do the options below
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
-    /// The address for openai:NAME, such as http://127.0.0.1:8080/v1; ollama, lm-studio, llama-server and vllm stand for
-    /// theirs on this machine. Otherwise OpenAI's own
+    /// The address for openai:NAME, such as http://127.0.0.1:8080/v1; ollama, lm-studio, llama-server and vllm are
+    /// short for their default addresses on this machine. Defaults to OpenAI's
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// The environment variable that holds the key for openai:NAME. Otherwise OPENAI_API_KEY, for OpenAI and for an address
-    /// that is https and not on this machine; any other server is sent no key
+    /// The environment variable that holds the key for openai:NAME. Defaults to OPENAI_API_KEY for OpenAI and for https
+    /// addresses on other machines; no key is sent to any other server
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_variable: Option<String>,
     /// The workspace
     #[arg(long, default_value = ".", value_name = "PATH")]
     pub(crate) root: PathBuf,
-    /// One JSON object a line: the ACP `session/update` params, then `{"final": …}`
+    /// One JSON object per line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,
-    /// 0 for the likeliest answer, up to 2; otherwise as in the settings. In this process, even beside a running app
+    /// Sampling temperature from 0 (most likely answer) to 2; defaults to the settings. Runs in this process, even if
+    /// the app is running
     #[arg(long, value_name = "T")]
     pub(crate) temperature: Option<f32>,
-    /// Tokens of the answer at the most; otherwise as in the settings. In this process, even beside a running app
+    /// Maximum tokens of the answer; defaults to the settings. Runs in this process, even if the app is running
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u32>,
 }
@@ -167,19 +169,19 @@ pub(crate) struct Serve {
     /// The server's own workspace
     #[arg(long, default_value = ".", value_name = "PATH")]
     pub(crate) root: PathBuf,
-    /// Serve the page and ACP on the network too, encrypted; otherwise as it was switched on
+    /// Serve the page and ACP on the network too, encrypted; defaults to the saved setting
     #[arg(long)]
     pub(crate) lan: bool,
     /// Port on the network; 0 picks a free one
     #[arg(long, default_value_t = 9443, value_name = "PORT")]
     pub(crate) lan_port: u16,
-    /// What is served as the network, instead of what this machine has; may be given several times
+    /// Addresses to serve as the network, instead of this machine's own; may be given several times
     #[arg(long = "lan-address", value_name = "ADDRESS", hide = true)]
     pub(crate) lan_addresses: Vec<IpAddr>,
-    /// Who may connect with the OpenAgents iOS app, which has no token; otherwise as it was switched
+    /// Access for the OpenAgents iOS app, which has no token; defaults to the saved setting
     #[arg(long)]
     pub(crate) ios: Option<Ios>,
-    /// Explore the root at once
+    /// Explore the root on start
     #[arg(long)]
     pub(crate) explore: bool,
     /// Print `{"url","token_file","port","lan"}` as the first line
@@ -189,9 +191,9 @@ pub(crate) struct Serve {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ios {
-    /// Nobody
+    /// No access
     Off,
-    /// Those whom a person allows, one by one, on this machine and on the network (unencrypted)
+    /// Ask a person about each app, on this machine and on the network (unencrypted)
     Ask,
     /// Every program on this machine
     Allow,
@@ -199,15 +201,15 @@ pub(crate) enum Ios {
 
 #[derive(Debug, Args)]
 pub(crate) struct Attach {
-    /// The session, or the beginning of its id; otherwise the one that changed last
+    /// The session, or the beginning of its id; defaults to the most recently changed one
     pub(crate) session: Option<String>,
-    /// Show what came after this update
+    /// Show only what came after this update
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) since: u64,
-    /// One JSON object a line: the ACP `session/update` params, each once
+    /// One JSON object per line: the ACP `session/update` params, each once
     #[arg(long)]
     pub(crate) json: bool,
-    /// Every update of a long session as it was, instead of what it came to
+    /// Show every update of a long session instead of a snapshot
     #[arg(long)]
     pub(crate) no_snapshot: bool,
 }
@@ -218,9 +220,9 @@ pub(crate) enum Sessions {
     List(Filter),
     /// Show what happened in one session
     Show {
-        /// Id of the session, or the beginning of it
+        /// Id of the session, or its beginning
         id: String,
-        /// Events at the most
+        /// Maximum number of events
         #[arg(long, default_value_t = 100)]
         limit: usize,
         /// JSON
@@ -229,7 +231,7 @@ pub(crate) enum Sessions {
     },
     /// Search past sessions for a regular expression
     Search {
-        /// Regular expression; case does not matter
+        /// Regular expression, case-insensitive
         pattern: String,
         #[command(flatten)]
         filter: Filter,
@@ -238,16 +240,16 @@ pub(crate) enum Sessions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Filter {
-    /// Only of this agent: codex or claude-code
+    /// Only sessions of this agent: codex or claude-code
     #[arg(long, value_parser = provider)]
     pub(crate) provider: Option<Provider>,
-    /// Only those that ran in this directory
+    /// Only sessions that ran in this directory
     #[arg(long, value_name = "PATH")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Rows at the most; 0 for all
+    /// Maximum number of rows; 0 for all
     #[arg(long, default_value_t = 20)]
     pub(crate) limit: usize,
-    /// Hidden ones too: started by programs, by other sessions, archived
+    /// Include hidden sessions: started by programs or by other sessions, and archived ones
     #[arg(long)]
     pub(crate) all: bool,
     /// JSON
@@ -257,39 +259,39 @@ pub(crate) struct Filter {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Models {
-    /// List the models; a star marks the one that answers
+    /// List the models; a star marks the one in use
     List {
         /// JSON
         #[arg(long)]
         json: bool,
     },
-    /// Make a GGUF file known, where it lies
+    /// Add a GGUF file; the file isn't moved
     Add {
         /// The file
         file: PathBuf,
     },
-    /// Download a model, or go on with it; Ctrl-C pauses
+    /// Download a model or resume a download; Ctrl-C pauses
     Download {
-        /// Id of the model; gpt-oss-20b if none is given
+        /// Id of the model; defaults to gpt-oss-20b
         id: Option<String>,
-        /// Accept the licence without a question
+        /// Accept the licence without asking
         #[arg(long)]
         accept_licence: bool,
     },
-    /// Compare the SHA-256 of a downloaded model
+    /// Check the SHA-256 of a downloaded model
     Verify {
-        /// Id of the model; gpt-oss-20b if none is given
+        /// Id of the model; defaults to gpt-oss-20b
         id: Option<String>,
     },
-    /// Delete a downloaded model, or forget one that was added
+    /// Delete a downloaded model, or remove an added one from the list
     Remove {
         /// Id of the model
         id: String,
-        /// Without a question
+        /// Don't ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Answer with this model from now on
+    /// Use this model from now on
     Use {
         /// Id of the model
         id: String,
@@ -311,9 +313,9 @@ pub(crate) enum Agents {
         #[arg(long)]
         json: bool,
     },
-    /// Add an agent that speaks ACP, or a model behind an OpenAI-compatible address; or change the one with this id
+    /// Add an agent that speaks ACP, or a model behind an OpenAI-compatible address; an existing id is replaced
     Add(Box<AddAgent>),
-    /// Forget an agent that was added
+    /// Remove an added agent
     Remove {
         /// Its id
         id: String,
@@ -324,28 +326,28 @@ pub(crate) enum Agents {
 pub(crate) struct AddAgent {
     /// Its id: a-z, 0-9, - _ and .
     pub(crate) id: String,
-    /// What people read; otherwise the id
+    /// Display name; defaults to the id
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// A model behind this address: http://127.0.0.1:8000/v1
+    /// Address of an OpenAI-compatible server: http://127.0.0.1:8000/v1
     #[arg(long, value_name = "URL", requires = "model", conflicts_with_all = ["command", "registry"])]
     pub(crate) openai: Option<String>,
-    /// The model, as the server names it
+    /// Name of the model on the server
     #[arg(long, requires = "openai")]
     pub(crate) model: Option<String>,
     /// The environment variable that holds the key
     #[arg(long, value_name = "VARIABLE", requires = "openai")]
     pub(crate) key_variable: Option<String>,
-    /// Sent with every request; may be given several times. No secrets: name the variable of a key instead
+    /// Header sent with every request; may be given several times. Not for secrets: use --key-variable for a key
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header, requires = "openai")]
     pub(crate) headers: Vec<(String, String)>,
-    /// Added to the environment of the command; may be given several times
+    /// Variable added to the command's environment; may be given several times
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable, requires = "command")]
     pub(crate) variables: Vec<(String, String)>,
-    /// Where the command is started; otherwise in the workspace
+    /// Working directory of the command; defaults to the workspace
     #[arg(long, value_name = "PATH", requires = "command")]
     pub(crate) cwd: Option<PathBuf>,
-    /// An entry of the ACP registry: its agent.json
+    /// An ACP registry entry: its agent.json
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub(crate) registry: Option<PathBuf>,
     /// A program that speaks ACP, and its arguments
@@ -377,11 +379,11 @@ fn provider(name: &str) -> Result<Provider, String> {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("there is no : in it")?;
+    let (name, value) = text.split_once(':').ok_or("missing `:`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("there is no = in it")?;
+    let (name, value) = text.split_once('=').ok_or("missing `=`")?;
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! The bridge that runs on this data folder, as an ACP client over WebSocket like every other.
+//! An ACP client over WebSocket for the running bridge of this data folder.
 
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
@@ -10,14 +10,14 @@ use tokio_tungstenite::{
     tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
 };
 
-/// The bridge says no. The connection goes on.
+/// An error from the bridge. The connection stays open.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Refused {
     message: String,
 }
 
-/// A connection that has introduced itself.
+/// An initialized connection.
 pub(crate) struct Connection {
     socket: WebSocketStream<TcpStream>,
     requests: u64,
@@ -31,7 +31,7 @@ impl Connection {
         Self::open_as(address, home, json!({})).await
     }
 
-    /// The same; says about itself what `ours` says, in the client's `_meta.openagents`.
+    /// Like [`Connection::open`], with `ours` in the client's `_meta.openagents`.
     pub(crate) async fn open_as(address: SocketAddr, home: &Path, ours: Value) -> anyhow::Result<Self> {
         let socket = dial(address, home).await?;
         let mut connection = Self { socket, requests: 0, silence: None, id: String::new() };
@@ -43,12 +43,12 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What the bridge calls this connection: a prompt in a log says which one it came from.
+    /// Returns the bridge's id of this connection; prompts in a log carry the id of their sender.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// Takes the connection for dead when nothing has come for so long, not even the bridge's ping.
+    /// Treats the connection as dead after `silence` without a message or ping.
     pub(crate) fn dead_after(mut self, silence: Duration) -> Self {
         self.silence = Some(silence);
         self
@@ -62,7 +62,7 @@ impl Connection {
         Ok(id)
     }
 
-    /// Sends a request and returns its result; what comes before it is not heard.
+    /// Sends a request and returns its result; messages that arrive earlier are dropped.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
         let id = self.ask(method, params).await?;
         loop {
@@ -77,8 +77,7 @@ impl Connection {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await
     }
 
-    /// Returns what comes next: a result or a notification. An error fails as [`Refused`]. May be dropped and called
-    /// again.
+    /// Returns the next result or notification. An error response fails as [`Refused`]. Cancel safe.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Value> {
         while let Some(frame) = self.frame().await? {
             let Message::Text(text) = frame else { continue };
@@ -95,7 +94,7 @@ impl Connection {
     async fn frame(&mut self) -> anyhow::Result<Option<Message>> {
         let next = self.socket.next();
         let frame = match self.silence {
-            Some(silence) => tokio::time::timeout(silence, next).await.context("nothing is heard of it")?,
+            Some(silence) => tokio::time::timeout(silence, next).await.context("the bridge timed out")?,
             None => next.await,
         };
         frame.transpose().context("the connection broke")
@@ -118,10 +117,10 @@ pub(crate) async fn dial(address: SocketAddr, home: &Path) -> anyhow::Result<Web
     Ok(socket)
 }
 
-/// Returns a path as the bridge can be told of it.
+/// Returns a path as UTF-8 for a message to the bridge.
 pub(crate) fn wire_path(path: std::path::PathBuf) -> anyhow::Result<String> {
     path.into_os_string().into_string().map_err(|path| {
         let shown = path.to_string_lossy();
-        anyhow::anyhow!("{shown}: the running bridge can only be told of a path that is UTF-8; stop it first")
+        anyhow::anyhow!("{shown}: a running bridge accepts only UTF-8 paths; stop it first")
     })
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 const STRONG: anstyle::Style = anstyle::Style::new().bold();
 const FAINT: anstyle::Style = anstyle::Style::new().dimmed();
 
-/// Lines of each excerpt on a terminal; the rest is a click away in the file itself.
+/// Shown lines of each excerpt.
 const LINES: usize = 8;
 
 pub(crate) fn run(arguments: &args::Find) -> anyhow::Result<ExitCode> {
@@ -65,7 +65,7 @@ fn show_one(finding: &Finding) -> std::io::Result<()> {
     output::line("")
 }
 
-/// Returns the line of an excerpt to begin with: the definition, or the first that holds a quoted name.
+/// Returns the first line to show of an excerpt: the definition, or the first line with a quoted name.
 fn first_shown(finding: &Finding, lines: &[&str]) -> usize {
     let name = finding.names().next();
     let holds = |line: &&str| name.is_some_and(|name| line.contains(name));

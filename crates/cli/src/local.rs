@@ -1,4 +1,4 @@
-//! The models of this machine, as every command uses them.
+//! The models of this machine, for all commands.
 
 use anyhow::Context;
 use openagents_core::{
@@ -9,7 +9,7 @@ use openagents_llama::{Local, LocalConfig, client::Helper};
 use serde_json::Value;
 use std::{path::PathBuf, sync::Arc};
 
-/// Returns the models of this machine. `file` is used whatever the settings say.
+/// Returns the models of this machine. `file` overrides the model in the settings.
 pub(crate) fn start(settings: Arc<dyn SettingsStore>, file: Option<PathBuf>) -> anyhow::Result<Arc<Local>> {
     let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
     let mut config = LocalConfig::new(folder, settings, Arc::new(Helper::new()));
@@ -17,7 +17,7 @@ pub(crate) fn start(settings: Arc<dyn SettingsStore>, file: Option<PathBuf>) -> 
     Ok(Local::start(config))
 }
 
-/// Settings where no database can be opened: the defaults, for this run.
+/// In-memory defaults, used when the database cannot be opened.
 #[derive(Debug)]
 pub(crate) struct Unkept;
 

@@ -9,7 +9,7 @@ mod attach;
 mod bridge;
 mod devices;
 mod doctor;
-mod door;
+mod endpoint;
 mod explore;
 mod find;
 mod local;
@@ -64,7 +64,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Tools(list) => tools::list(&list),
         Command::Tool(tool) => tools::call(&tool),
         Command::Completions { shell } => {
-            // Into memory first: the generator panics when a pipe is closed.
+            // Into memory first: the generator panics on a closed pipe.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "openagents", &mut script);
             std::io::stdout().lock().write_all(&script)?;
@@ -77,7 +77,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// `openagents sessions list | head` is no failure.
+/// Returns whether the reader closed the pipe, as `head` does; this is not a failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)

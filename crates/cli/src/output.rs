@@ -1,4 +1,4 @@
-//! How things are printed, and the one error that means "you typed it wrong".
+//! Printing, and the usage error.
 
 use serde::Serialize;
 use std::io::Write;
@@ -15,22 +15,22 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Prints one line of text; colours are dropped where they cannot be shown.
+/// Prints one line of text; colours are dropped where unsupported.
 pub(crate) fn line(text: impl std::fmt::Display) -> std::io::Result<()> {
     writeln!(anstream::stdout().lock(), "{text}")
 }
 
-/// Tells a person something beside the output; a closed stderr is no reason to stop.
+/// Prints a warning on stderr; a closed stderr is ignored.
 pub(crate) fn warn(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "openagents: {text}");
 }
 
-/// Tells a person something that is no part of the output, as it is.
+/// Prints a line on stderr unchanged.
 pub(crate) fn aside(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Prints a piece of an answer at once, with nothing in it that can steer a terminal.
+/// Prints and flushes a piece of an answer, without terminal control characters.
 pub(crate) fn piece(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(steady(text).as_bytes())?;
@@ -45,24 +45,24 @@ pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Prints one JSON value for a person.
+/// Prints one JSON value, indented.
 pub(crate) fn json_pretty(value: &impl Serialize) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(value)?)?;
     Ok(())
 }
 
-/// The text with its lines and tabs, and with nothing in it that can steer a terminal.
+/// Returns the text with its line breaks and tabs, without other control characters.
 fn steady(text: &str) -> String {
     let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     text.chars().map(|c| if harmless(c) { c } else { ' ' }).collect()
 }
 
-/// Returns `text` so that nothing in it can steer a terminal.
+/// Returns `text` without terminal control characters.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Returns at most so many characters.
+/// Returns the first words, at most `characters` long.
 pub(crate) fn first_words(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -3,10 +3,10 @@
 use crate::output;
 use std::io::{IsTerminal, Write};
 
-/// Asks a person; without one, says which flag answers.
+/// Asks a yes-or-no question. Fails if standard input is not a terminal; `flag` tells what to pass instead.
 pub(crate) fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        return Err(output::Usage(format!("there is nobody to ask here; {flag}")).into());
+        return Err(output::Usage(format!("cannot ask: standard input is not a terminal; {flag}")).into());
     }
     put(question)?;
     let mut answer = String::new();
@@ -14,7 +14,7 @@ pub(crate) fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
     Ok(is_yes(&answer))
 }
 
-/// Writes a question where the answer can be typed behind it.
+/// Prints a question; the answer is typed on the same line.
 pub(crate) fn put(question: &str) -> std::io::Result<()> {
     let mut err = anstream::stderr();
     write!(err, "{question} [y/N] ")?;

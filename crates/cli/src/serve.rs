@@ -2,14 +2,14 @@
 
 use crate::{
     args::{self, Ios},
-    devices::{Desk, Knocks},
+    devices::{AccessRequests, DevicesClient},
     explore::Watch,
     output,
     signals::Interrupts,
     surroundings,
 };
 use anyhow::Context;
-use openagents_bridge::{Bridge, BridgeConfig, IosDoor, NetworkConfig};
+use openagents_bridge::{Bridge, BridgeConfig, IosAccess, NetworkConfig};
 use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -24,9 +24,9 @@ pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
         port: arguments.port,
         root: root.clone(),
         ios: arguments.ios.map(|ios| match ios {
-            Ios::Off => IosDoor::Off,
-            Ios::Ask => IosDoor::Ask,
-            Ios::Allow => IosDoor::Allow,
+            Ios::Off => IosAccess::Off,
+            Ios::Ask => IosAccess::Ask,
+            Ios::Allow => IosAccess::Allow,
         }),
         network: network(arguments),
         history: HistoryRoots::from_env(),
@@ -43,7 +43,7 @@ fn network(arguments: &args::Serve) -> NetworkConfig {
         lan: arguments.lan.then_some(true),
         port: arguments.lan_port,
         addresses: (!addresses.is_empty()).then(|| addresses.clone()),
-        // What is not the machine's own network is nothing to be found on it.
+        // Explicit addresses may not be on the machine's own network and are not announced.
         announce: addresses.is_empty(),
     }
 }
@@ -68,9 +68,9 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     // The page opens the session that the fragment names.
     let session = watch.as_ref().map(|watch| format!("&session={}", watch.session_id()));
     let url = format!("{}{}", bridge.page_url(), session.unwrap_or_default());
-    let mut desk = Desk::at(bridge.address(), &home).await?;
-    let devices = desk.watch().await.unwrap_or_else(|error| {
-        output::warn(&format!("nobody can be let in: {error:#}"));
+    let mut client = DevicesClient::at(bridge.address(), &home).await?;
+    let devices = client.watch().await.unwrap_or_else(|error| {
+        output::warn(&format!("other devices cannot connect: {error:#}"));
         Value::Null
     });
     let lan = lan(&devices);
@@ -107,13 +107,13 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     tokio::select! {
         () = signals.next() => {}
         () = watching => {}
-        () = tell_who_knocks(desk, devices) => {}
+        () = announce_requests(client, devices) => {}
     }
     bridge.shutdown().await;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The addresses at which other devices find the page.
+/// Returns the page's addresses for other devices.
 fn lan(devices: &Value) -> Vec<String> {
     let listeners = devices["network"]["listeners"].as_array().into_iter().flatten();
     let web = listeners.filter(|listener| listener["kind"] == "web");
@@ -122,14 +122,14 @@ fn lan(devices: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Tells, in one line each, who asks to come in and how to allow it. Never ends.
-async fn tell_who_knocks(mut desk: Desk, mut devices: Value) {
-    let mut knocks = Knocks::default();
+/// Prints each access request in one line, with the command that allows it. Never returns.
+async fn announce_requests(mut client: DevicesClient, mut devices: Value) {
+    let mut requests = AccessRequests::default();
     loop {
-        knocks.news(&devices).iter().for_each(|line| output::warn(line));
-        match desk.changed().await {
+        requests.news(&devices).iter().for_each(|line| output::warn(line));
+        match client.changed().await {
             Ok(changed) => devices = changed,
-            // It ends with the bridge.
+            // The connection ends with the bridge.
             Err(_) => std::future::pending().await,
         }
     }

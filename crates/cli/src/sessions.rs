@@ -19,10 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A person who asks for a list by hand may wait for a first, cold one.
+/// Time for a list, long enough for a first uncached one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Characters of an event in a terminal; JSON has them all.
+/// Shown characters of an event; JSON is complete.
 const EVENT_CHARS: usize = 200;
 
 pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
@@ -82,9 +82,9 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     let found: Vec<_> =
         history.list(&query, &patience()).rows.into_iter().filter(|row| row.id.starts_with(id)).collect();
     let row = match found.as_slice() {
-        [] => anyhow::bail!("no session whose id begins with {id}; see `openagents sessions list --all`"),
+        [] => anyhow::bail!("no session id begins with {id}; see `openagents sessions list --all`"),
         [row] => row,
-        many => anyhow::bail!("{} sessions have an id that begins with {id}; give more of it", many.len()),
+        many => anyhow::bail!("{} session ids begin with {id}; type more of the id", many.len()),
     };
     let mut events = Vec::new();
     let end = history
@@ -143,7 +143,7 @@ fn search(pattern: &str, filter: &Filter) -> anyhow::Result<ExitCode> {
     };
     let found = surroundings::history()
         .search(&query, &patience(), &patience(), &())
-        .map_err(|reason| output::Usage(format!("{pattern} is no regular expression: {reason}")))?;
+        .map_err(|reason| output::Usage(format!("{pattern} is not a regular expression: {reason}")))?;
     if filter.json {
         let rows: Vec<_> = found.matches.iter().map(match_json).collect();
         output::json_pretty(&json!({"pattern": pattern, "matches": rows, "totalMatches": found.total}))?;

@@ -1,8 +1,8 @@
-//! Ctrl-C and a polite kill.
+//! Ctrl-C and SIGTERM.
 
 use std::io;
 
-/// Heard from its creation on: whoever signals a program that has said it is ready gets a clean end.
+/// Listens from its creation on, so a signal after the ready message always gets a clean exit.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     #[cfg(unix)]

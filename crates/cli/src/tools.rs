@@ -91,7 +91,7 @@ fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let show = |event| match event {
         AgentEvent::Update(SessionUpdate::AgentMessage(message)) => {
             shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&message.text);
-            // Whoever reads no more is told nothing more; the answer is told again by its end.
+            // Output errors are ignored here; the end of the answer reports them.
             let _ = output::piece(&message.text);
         }
         AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)) => {
@@ -116,7 +116,7 @@ fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     match said {
         Ok(reason) if failed.into_inner() => Err(anyhow::anyhow!(reason)),
         Ok(text) => {
-            // What the tool itself adds below an answer.
+            // The note that the tool appends to an answer.
             let added = text.strip_prefix(&shown).unwrap_or_default().trim();
             if !added.is_empty() {
                 output::warn(added);

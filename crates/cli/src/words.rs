@@ -31,16 +31,16 @@ pub(crate) fn result(tool: &str, output: &Value) -> String {
     }
 }
 
-/// What was left out of a result, a sentence each.
+/// Describes what was left out of a result, one clause per cut.
 pub(crate) fn cut(cut: &Cut) -> Vec<String> {
     let mut said = Vec::new();
     if cut.timed_out {
-        said.push("the time was up before everything was looked at".to_owned());
+        said.push("the time limit was reached before everything was searched".to_owned());
     } else if cut.truncated {
-        said.push("a cap was reached: there is more than what is shown".to_owned());
+        said.push("a limit was reached: there is more than shown".to_owned());
     }
     if cut.omitted > 0 {
-        said.push(format!("{} passed over", count(cut.omitted, "thing")));
+        said.push(format!("{} skipped", count(cut.omitted, "item")));
     }
     said
 }

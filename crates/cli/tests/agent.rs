@@ -1,4 +1,4 @@
-//! `openagents agent` where no model can answer: what it says, what it prints, how it ends.
+//! `openagents agent` without a model: its messages, output and exit codes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// Runs the program with a data folder of its own.
+/// Runs the program with its own data folder.
 fn openagents(arguments: &[&str], input: &str) -> Output {
     let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut child = Command::new(env!("CARGO_BIN_EXE_openagents"))
@@ -20,7 +20,7 @@ fn openagents(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Bad usage ends the program before it has read anything.
+    // On a usage error the program ends before it reads standard input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -29,7 +29,7 @@ fn openagents(arguments: &[&str], input: &str) -> Output {
 fn without_a_model_it_says_how_to_get_one() {
     let told = openagents(&["agent", "hello"], "");
     assert_eq!(told.status.code(), Some(1));
-    // A script that reads the answer must not take the reason for one.
+    // A script that reads the answer must not mistake the reason for one.
     assert_eq!(String::from_utf8(told.stdout).unwrap(), "");
     let said = String::from_utf8(told.stderr).unwrap();
     assert!(said.starts_with("openagents: ") && said.contains("openagents models download"), "{said}");
@@ -41,10 +41,10 @@ fn a_prompt_that_is_cut_inside_a_character_is_named_by_its_size() {
     let told = openagents(&["agent", "-"], &format!("x{}", "é".repeat(1 << 20)));
     assert_eq!(told.status.code(), Some(2));
     let said = String::from_utf8(told.stderr).unwrap();
-    assert!(said.contains("a prompt may have 1048576 bytes at most"), "{said}");
+    assert!(said.contains("a prompt may have at most 1048576 bytes"), "{said}");
 }
 
-/// Else a second model is loaded beside the one of the app.
+/// A second model must not be loaded next to the app's.
 #[test]
 fn where_a_bridge_runs_its_model_is_asked() {
     let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -76,7 +76,7 @@ fn where_a_bridge_runs_its_model_is_asked() {
         assert_eq!(last["final"]["status"], "failed");
         assert!(last["final"]["message"].as_str().unwrap().contains("openagents models download"), "{last}");
         let prompt = updates.iter().find(|line| line["update"]["sessionUpdate"] == "user_message_chunk");
-        // A bridge says whose prompt it is.
+        // The bridge names the sender of a prompt.
         prompt.unwrap()["update"]["_meta"]["openagents"]["connection"].is_string()
     };
     let asked = through_the_bridge(&["agent", "hello", "--json"]);
@@ -109,7 +109,7 @@ fn bad_usage_is_named() {
     let rows: [(&[&str], &str); 4] = [
         (&["agent", " "], "the prompt is empty"),
         (&["agent", "-"], "the prompt is empty"),
-        (&["agent", "hi", "--model", "gone.gguf"], "--model gone.gguf: there is no such file"),
+        (&["agent", "hi", "--model", "gone.gguf"], "--model gone.gguf: no such file"),
         (
             &["tool", "gptoss.generate", r#"{"user_prompt": "x", "temperature": 2}"#],
             "temperature: 2 is greater than the maximum of 1",

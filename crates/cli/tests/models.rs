@@ -11,7 +11,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// A GGUF header without tensors is a whole file.
+/// A GGUF header without tensors is a complete file.
 fn model() -> Vec<u8> {
     let text = |out: &mut Vec<u8>, text: &str| {
         out.extend((text.len() as u64).to_le_bytes());
@@ -104,7 +104,7 @@ fn a_model_is_downloaded_verified_and_removed() {
     assert!(code == Some(0) && text.contains("GPTOSS 20B is ready: "), "{text}");
     assert_eq!(stage.card("gpt-oss-20b")["verified"], true);
     let (code, text) = told(&stage.models(&["verify"]));
-    assert!(code == Some(0) && text.contains("is whole"), "{text}");
+    assert!(code == Some(0) && text.contains("verified"), "{text}");
     let file = stage.home.path().join("models/gpt-oss-20b-MXFP4.gguf");
     assert_eq!(std::fs::read(&file).unwrap(), model());
     std::fs::write(&file, vec![0; 200_000]).unwrap();
@@ -125,7 +125,7 @@ fn a_download_with_the_wrong_hash_fails_and_leaves_nothing() {
 }
 
 #[test]
-fn a_file_is_added_where_it_lies_and_answers() {
+fn a_file_is_added_in_place_and_used() {
     let stage = Stage::new(SHA256);
     let elsewhere = tempfile::tempdir().unwrap();
     let file = elsewhere.path().join("tiny.gguf");
@@ -134,7 +134,7 @@ fn a_file_is_added_where_it_lies_and_answers() {
     assert!(code == Some(1) && text.contains("is not a GGUF file"), "{text}");
     std::fs::write(&file, model()).unwrap();
     let (code, text) = told(&stage.models(&["add", file.to_str().unwrap()]));
-    assert!(code == Some(0) && text.contains("Tiny answers from now on"), "{text}");
+    assert!(code == Some(0) && text.contains("Tiny is now in use"), "{text}");
     assert_eq!(stage.card("tiny")["inUse"], true);
     assert!(stage.models(&["use", "gpt-oss-20b"]).status.success());
     assert_eq!(stage.card("tiny")["inUse"], false);

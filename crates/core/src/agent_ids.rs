@@ -1,4 +1,4 @@
-//! The ids of agents and models: the same as providers and as modes of a session, in logs, settings and on every wire.
+//! Ids of agents and models, used as providers and session modes in logs, settings and on every wire.
 
 /// Codex.
 pub const CODEX: &str = "codex";
@@ -8,5 +8,5 @@ pub const CLAUDE_CODE: &str = "claude-code";
 pub const LOCAL_MODEL: &str = "gptoss_20b";
 /// Apple's Foundation Models; never a mode.
 pub const LOCAL_FM: &str = "local_fm";
-/// The prefix of agents that a person added: `custom:<id>`.
+/// Prefix of added agents: `custom:<id>`.
 pub const CUSTOM_PREFIX: &str = "custom:";

@@ -1,31 +1,31 @@
-//! Permissions that agents ask for. An approval is an object of its own: it outlives the connection that shows it and the
-//! process that asked, every client sees it, and the first answer counts.
+//! Approvals. An approval is a separate object that persists after the connection that shows it and the process that
+//! requested it have ended. Every client sees it, and the first answer counts.
 
 use crate::CancellationToken;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What an agent asks a person for.
+/// An agent's request for an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
-    /// The tool call that it is about; one that was never announced is announced first.
+    /// Id of the tool call; an unknown call is announced first.
     pub call_id: String,
-    /// Name of the agent, for people.
+    /// Display name of the agent.
     pub agent: String,
-    /// One line: what would be done.
+    /// One line that describes the action.
     pub title: String,
-    /// What the agent states, verbatim.
+    /// The agent's raw input, verbatim.
     #[serde(default)]
     pub raw_input: Option<Value>,
-    /// What would be run, where it runs through our own `terminal/*`; otherwise nobody has stated it.
+    /// The command, if it runs through our own `terminal/*`; otherwise unknown.
     #[serde(default)]
     pub command: Option<FrozenCommand>,
-    /// What a person can choose, in the agent's order.
+    /// The options, in the agent's order.
     pub options: Vec<ApprovalOption>,
 }
 
-/// A command as it was shown: exactly this is run, or nothing.
+/// The exact command that was shown; no other command is run for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FrozenCommand {
@@ -33,23 +33,23 @@ pub struct FrozenCommand {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Where it runs, canonical and inside the workspace.
+    /// Working directory, canonical and inside the workspace.
     pub cwd: PathBuf,
-    /// What the agent adds to the environment, by name, in its order. A person is shown it with the command: a variable may
-    /// change what a program does. Part of [`Approval::hash`] like the rest.
+    /// Variables that the agent adds to the environment, in order. Shown with the command, because a variable may
+    /// change what a program does. Included in [`Approval::hash`].
     #[serde(default)]
     pub environment: Vec<(String, String)>,
 }
 
-/// One thing that a person can choose.
+/// An option of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalOption {
-    /// The agent's own id. Two agents mean different things by the same id: go by the kind.
+    /// The agent's own id. Its meaning depends on the agent: use the kind.
     pub id: String,
-    /// What stands on the button.
+    /// Label of the button.
     pub name: String,
-    /// What it means.
+    /// Its meaning.
     pub kind: OptionKind,
 }
 
@@ -57,13 +57,13 @@ pub struct ApprovalOption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionKind {
-    /// This once.
+    /// Allow once.
     AllowOnce,
-    /// This and the like from now on.
+    /// Allow this and similar requests from now on.
     AllowAlways,
-    /// Not this once.
+    /// Reject once.
     RejectOnce,
-    /// Not this nor the like from now on.
+    /// Reject this and similar requests from now on.
     RejectAlways,
 }
 
@@ -82,51 +82,51 @@ pub struct Approval {
     /// See [`ApprovalRequest::raw_input`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
-    /// SHA-256 of agent, title, raw input and command, in hexadecimal digits: the same question again has the same hash.
+    /// SHA-256 of agent, title, raw input and command in hex; equal requests have equal hashes.
     pub hash: String,
-    /// See [`ApprovalRequest::command`]; absent means "not stated".
+    /// See [`ApprovalRequest::command`]; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<FrozenCommand>,
     /// See [`ApprovalRequest::options`].
     pub options: Vec<ApprovalOption>,
-    /// How it stands.
+    /// Its state.
     #[serde(flatten)]
     pub state: ApprovalState,
-    /// When it was asked, in milliseconds since the epoch.
+    /// Time of the request, in milliseconds since the epoch.
     pub asked_at: i64,
-    /// The raw input is too long to be kept and shown whole; the hash is that of the whole.
+    /// The raw input was truncated; the hash covers all of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw_input_cut: bool,
-    /// It was answered when nobody waited for it: the answer counts once, when the same question is asked again.
+    /// Answered when the agent was no longer waiting; the answer counts once, if the same request comes again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
-    /// The agent was told to go on after it was withdrawn.
+    /// The agent was resumed after the approval was withdrawn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
 }
 
-/// How an approval stands.
+/// State of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ApprovalState {
-    /// Nobody has answered.
+    /// Not answered yet.
     Pending,
-    /// Somebody has chosen.
+    /// A person chose an option.
     Answered {
         /// [`ApprovalOption::id`].
         option_id: String,
-        /// Who: the name of the client.
+        /// Name of the client.
         by: String,
-        /// When, in milliseconds since the epoch.
+        /// Time of the answer, in milliseconds since the epoch.
         at: i64,
     },
-    /// The turn ended, or was cancelled, before anybody answered.
+    /// The turn ended or was cancelled before an answer.
     Expired,
-    /// The agent that asked is gone: with the process, or by a crash. A person can resume the session.
+    /// The agent exited or crashed before an answer. A person can resume the session.
     Withdrawn,
 }
 
-/// What an agent is told.
+/// Result of a request for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
     /// A person chose this option.
@@ -134,13 +134,13 @@ pub enum ApprovalOutcome {
         /// [`ApprovalOption::id`].
         option_id: String,
     },
-    /// The turn was cancelled, or there is nobody to ask.
+    /// The turn was cancelled, or no client can be asked.
     Cancelled,
 }
 
-/// Asks people. Implemented by whoever has the clients.
+/// Requests approvals. Implemented by the owner of the clients.
 pub trait Approvals: Send + Sync {
-    /// Stores the question, shows it on every client and waits for the first answer. Blocks; returns within 100 ms of a
+    /// Stores the request, shows it on every client and waits for the first answer. Blocks; returns within 100 ms of a
     /// cancel.
     fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalOutcome;
 }

@@ -1,4 +1,4 @@
-//! The bounds of a piece of work: its deadline, its cancellation, and the progress it reports.
+//! Bounds of a piece of work: deadline, cancellation and progress.
 
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -11,12 +11,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Ends at `deadline` or when `cancel` is cancelled, whatever comes first.
+    /// Ends at `deadline` or on `cancel`, whichever comes first.
     pub fn new(deadline: Instant, cancel: CancellationToken) -> Self {
         Self { deadline, cancel }
     }
 
-    /// Starts the clock of work that is no tool call.
+    /// Starts a budget outside of a tool call.
     pub fn within(time: Duration, cancel: &CancellationToken) -> Self {
         Self { deadline: Instant::now() + time, cancel: cancel.clone() }
     }
@@ -26,7 +26,7 @@ impl Budget {
         Self { deadline: self.deadline.min(Instant::now() + time), cancel: self.cancel.clone() }
     }
 
-    /// Returns whether the work should stop now, for either reason.
+    /// Returns whether the work should stop, for either reason.
     pub fn spent(&self) -> bool {
         self.cancel.is_cancelled() || Instant::now() >= self.deadline
     }
@@ -36,7 +36,7 @@ impl Budget {
         Instant::now() >= self.deadline
     }
 
-    /// Fails when the work was cancelled.
+    /// Fails if the work was cancelled.
     pub fn check_cancelled(&self) -> Result<(), Cancelled> {
         if self.cancel.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
@@ -47,7 +47,7 @@ impl Budget {
 #[error("Cancelled")]
 pub struct Cancelled;
 
-/// Hears how far a call is.
+/// Receives the progress of a call.
 pub trait Progress: Send + Sync {
     /// Reports `done` of `total` units.
     fn report(&self, done: u64, total: u64);

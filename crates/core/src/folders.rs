@@ -1,18 +1,19 @@
-//! Where our own files are.
+//! Our folders on disk.
 
 use std::{ffi::OsString, path::PathBuf};
 
-/// Moves the data folder: database, token, models.
+/// Environment variable for the data folder: database, token, models.
 pub const HOME_VARIABLE: &str = "OPENAGENTS_HOME";
 
-/// Returns `$OPENAGENTS_HOME`, else the platform's data folder: `~/Library/Application Support/com.openagents.desktop`
-/// on macOS, `$XDG_DATA_HOME/openagents` (`~/.local/share/openagents`) on Linux. `None` for a process without a home.
+/// Returns `$OPENAGENTS_HOME`, otherwise the platform's data folder: `~/Library/Application
+/// Support/com.openagents.desktop` on macOS, `$XDG_DATA_HOME/openagents` (`~/.local/share/openagents`) on Linux. `None`
+/// without a home folder.
 pub fn data_folder() -> Option<PathBuf> {
     data_folder_from(&|name| std::env::var_os(name))
 }
 
-/// Returns where model files are: `$OPENAGENTS_HOME/models`, else `~/.openagents/models`. `None` for a process without
-/// a home.
+/// Returns the folder of model files: `$OPENAGENTS_HOME/models`, otherwise `~/.openagents/models`. `None` without a
+/// home folder.
 pub fn models_folder() -> Option<PathBuf> {
     models_folder_from(&|name| std::env::var_os(name))
 }

@@ -1,5 +1,4 @@
-//! Runs a stage on a thread of its own, so that a file system that hangs or a panic costs that stage and neither the
-//! turn nor a cancel.
+//! Runs a stage on a separate thread, so that a hanging file system or a panic affects neither the turn nor a cancel.
 
 use crate::CancellationToken;
 use std::{
@@ -7,16 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How soon a cancel is noticed.
+/// Polling interval for cancellation.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Every stage that looks at files ends by its own deadlines; what does not answer even then is given up.
+/// Time limit of a stage that reads files; such a stage has its own shorter deadlines.
 pub(crate) const FILES: Duration = Duration::from_secs(10);
 
-/// A stage that asks a model: it may have to be loaded first, and slow machines think slowly.
+/// Time limit of a stage that asks a model, including loading it on a slow machine.
 pub(crate) const MODEL: Duration = Duration::from_secs(120);
 
-/// Why a stage gave nothing.
+/// Why a stage failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Lost {
     #[error("Cancelled")]
@@ -29,18 +28,18 @@ pub(crate) enum Lost {
     NoThread(String, String),
 }
 
-/// What a stage says while it works: news, and at last its result.
-pub(crate) enum Word<N, T> {
+/// A message of a stage: progress, and finally the result.
+pub(crate) enum StageMessage<N, T> {
     News(N),
     Done(T),
 }
 
-/// Runs `work`, which may send news; `on_news` hears it on this thread and never after the end.
+/// Runs `work`, which may send progress to `on_news` on this thread, never after the end.
 pub(crate) fn run<N, T>(
     name: &str,
     limit: Duration,
     cancel: &CancellationToken,
-    work: impl FnOnce(&mpsc::Sender<Word<N, T>>) -> T + Send + 'static,
+    work: impl FnOnce(&mpsc::Sender<StageMessage<N, T>>) -> T + Send + 'static,
     mut on_news: impl FnMut(N),
 ) -> Result<T, Lost>
 where
@@ -50,16 +49,16 @@ where
     let (sender, words) = mpsc::channel();
     let stage = move || {
         let result = work(&sender);
-        // Nobody listens any more once the stage was given up.
-        let _ = sender.send(Word::Done(result));
+        // The receiver is dropped once the stage is abandoned.
+        let _ = sender.send(StageMessage::Done(result));
     };
     let spawned = std::thread::Builder::new().name(thread_name(name)).spawn(stage);
     spawned.map_err(|error| Lost::NoThread(name.to_owned(), error.to_string()))?;
     let give_up = Instant::now() + limit;
     loop {
         match words.recv_timeout(POLL) {
-            Ok(Word::Done(result)) => return Ok(result),
-            Ok(Word::News(news)) => on_news(news),
+            Ok(StageMessage::Done(result)) => return Ok(result),
+            Ok(StageMessage::News(news)) => on_news(news),
             Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Lost::Panicked(name.to_owned())),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
@@ -72,7 +71,7 @@ where
     }
 }
 
-/// A name may be a model's own text, and a thread's may have no NUL.
+/// Thread names may not contain NUL, and a name may come from a model.
 fn thread_name(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(32).collect()
 }

@@ -1,24 +1,24 @@
-//! What a workspace and its history say before anything is planned: looked at once, shared by every stage of a run.
+//! Shared input of a run: the workspace, its history and findings, read once before planning.
 
 use crate::{
     budget::Budget, find, history::History, repository::Repository, update::Findings, workspace::Workspace,
 };
 use std::sync::{Arc, OnceLock};
 
-/// A workspace with its history and its own words.
+/// A workspace with its history and description.
 #[derive(Debug)]
 pub struct Survey {
     /// The workspace.
     pub workspace: Arc<Workspace>,
-    /// The past sessions, as they were when the run began.
+    /// Past sessions, as of the start of the run.
     pub history: Arc<History>,
-    /// What answers the goals; nothing without goals.
+    /// Findings for the goals; empty without goals.
     pub findings: Findings,
     repository: OnceLock<Repository>,
 }
 
 impl Survey {
-    /// Begins a survey; nothing is read before it is asked for.
+    /// Creates a survey; reads lazily.
     pub fn new(workspace: Arc<Workspace>, history: &History) -> Self {
         Self {
             workspace,
@@ -34,7 +34,7 @@ impl Survey {
         self.findings = find::find_all(&sources, goals, budget);
     }
 
-    /// Returns what the repository says of itself; read by the first caller.
+    /// Returns the repository's description; read on the first call.
     pub fn repository(&self) -> &Repository {
         self.repository.get_or_init(|| Repository::read(&self.workspace))
     }

@@ -1,6 +1,6 @@
-//! Shortening text for people.
+//! Truncates and joins text for display.
 
-/// Cuts at a word so that at most `characters` remain, the ellipsis included.
+/// Truncates at a word to at most `characters`, including the ellipsis.
 pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
         return text.to_owned();
@@ -11,7 +11,7 @@ pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
     format!("{}…", kept.trim_end_matches(|c: char| c.is_whitespace() || ",;:-–".contains(c)))
 }
 
-/// Joins the lines of a text: a name with a line break in it must not look like two.
+/// Joins the lines of a text, so that a name with a line break stays on one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())

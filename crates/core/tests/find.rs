@@ -1,4 +1,4 @@
-//! Questions as people ask them, with the place that answers each, on small trees of several kinds.
+//! Realistic questions with the expected place, on small trees of several kinds.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -30,7 +30,7 @@ fn ask(folder: &Path, question: &str) -> Findings {
     find(&sources, question, &Budget::within(TIME, &CancellationToken::new()))
 }
 
-/// A client library: redirects and proxies, with a manual and tests that hold the same words.
+/// A client library: redirects and proxies, with a manual and tests that contain the same words.
 const CLIENT: &Files = &[
     ("README.md", "# fetchit\n\nAn HTTP client. It follows redirects and respects proxy settings.\n"),
     (
@@ -75,7 +75,7 @@ const SERVER: &Files = &[
     ("examples/matching.js", "// matching matching matching\nconst done = true;\n"),
 ];
 
-/// A companion of agents, as this project is one.
+/// A project like this one.
 const COMPANION: &Files = &[
     ("PLAN.md", "# Plan\n\n- [ ] Parser\n- [x] Store\n"),
     (
@@ -134,7 +134,7 @@ fn where_nothing_answers_nothing_is_claimed() {
     }
 }
 
-/// "Where is the kubernetes operator?" found "operations", and did not say that it had found something else.
+/// Regression: "Where is the kubernetes operator?" found "operations" without a note.
 #[test]
 fn what_only_comes_near_says_which_word_is_missing() {
     let folder = tree(&[("src/ops.rs", "/// Operations on the queue.\npub fn operation() {}\n")]);
@@ -147,7 +147,7 @@ fn what_only_comes_near_says_which_word_is_missing() {
     assert_eq!(ask(folder.path(), "Where are queue operations?").missing, [""; 0]);
 }
 
-/// The first question of all got "nothing found": it holds no word that code could hold.
+/// Regression: this question has no word that code could contain and found nothing.
 #[test]
 fn what_the_project_is_says_its_readme() {
     let folder = tree(CLIENT);
@@ -168,7 +168,7 @@ fn tests_come_first_where_they_are_asked_for() {
     assert_eq!(found.findings[0].path(), Some("tests/redirect.rs"), "{}", found.message("?"));
 }
 
-/// What was edited since the last commit comes a little sooner; after a clone, where all is newer, nothing does.
+/// Files edited since the last commit rank slightly higher; after a clone, when all files are newer, none do.
 #[test]
 fn what_is_being_edited_comes_first_among_equals() {
     const LINE: &str = "0 1 Ada <a@b.c> 1 +0000\tcommit: x\n";

@@ -1,4 +1,4 @@
-//! The history readers over fixture folders: one file per generation and quirk of each agent's logs.
+//! History readers on fixture folders: one file per version and quirk of each agent's logs.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -28,7 +28,7 @@ struct Folders {
 }
 
 impl Folders {
-    /// Copies the fixtures; every file is a minute younger than the one whose name comes before.
+    /// Copies the fixtures; each file is a minute newer than the previous one by name.
     fn fixtures() -> Self {
         let folders = Self { keep: tempfile::tempdir().unwrap() };
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/history");
@@ -62,7 +62,7 @@ impl Folders {
         History::new(roots, Arc::new(MemoryIndex::default()))
     }
 
-    /// Renders rows without what differs from run to run.
+    /// Renders rows without values that differ between runs.
     fn rendered(&self, listing: &Listing) -> Value {
         let base = self.keep.path().to_str().unwrap();
         let rows = listing.rows.iter().map(|row| {
@@ -250,7 +250,7 @@ fn reads_compressed_logs_and_prefers_the_plain_one() {
     assert!(rows[0].hidden, "archived");
     assert_eq!(rows[0].user_turns, Some(1));
 
-    // Taken out of the archive again while others look on: the name that was listed is gone, the other is there.
+    // Decompressed between listing and reading: the listed name is missing, the other one exists.
     let plain = folders.write(&archived.replace(".zst", ""), parent_and_head(10, "Plain"), 1);
     fs::remove_file(folders.path(&archived)).unwrap();
     let mut texts = vec![];
@@ -287,7 +287,7 @@ fn an_unchanged_log_is_never_read_again() {
     assert_eq!(history.parsed(), read + 1);
     assert_eq!((again.rows[0].id.clone(), again.rows[0].title.as_deref()), (claude_id(5), Some("Renamed")));
 
-    // The same size, another time.
+    // Same size, different time.
     touch(&row.file_path, 501);
     history.list(&query, &budget());
     assert_eq!(history.parsed(), read + 2);
@@ -334,7 +334,7 @@ fn pages_and_filters() {
     assert_eq!(elsewhere.rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>(), [claude_id(19)]);
 }
 
-/// Makes FIFOs that nobody writes to.
+/// Creates FIFOs without a writer.
 #[cfg(unix)]
 fn fifos(paths: &[PathBuf]) {
     for path in paths {
@@ -392,13 +392,13 @@ fn past_the_deadline_the_rows_have_no_titles() {
     assert!(listing.timed_out);
     assert!(listing.rows.iter().all(|row| row.title.is_none()));
     assert_eq!(history.parsed(), 0);
-    // What is remembered has its title all the same.
+    // Cached rows have their titles.
     history.list(&all(Provider::Codex), &budget());
     let again = history.list(&all(Provider::Codex), &Budget::new(Instant::now(), CancellationToken::new()));
     assert!(again.rows.iter().any(|row| row.title.is_some()));
 }
 
-/// A log of a sub-agent of the oldest kind, which only its first line gives away.
+/// A log of a sub-agent of the oldest kind, recognisable only by its first line.
 fn sidechain(id: &str) -> String {
     format!(
         "{}\n",
@@ -529,7 +529,7 @@ fn ids_may_be_shortened_while_they_fit_one_session() {
 fn workspaces_are_the_repositories_that_still_exist() {
     let folders = Folders::empty();
     folders.write("repo/.git/HEAD", "ref: refs/heads/main\n", 0);
-    // Left behind by a sandbox: no repository.
+    // Left behind by a sandbox; not a repository.
     fs::create_dir_all(folders.path("plain/.git")).unwrap();
     fs::create_dir_all(folders.path("repo/src")).unwrap();
     fs::create_dir_all(folders.path("plain/deep")).unwrap();
@@ -546,7 +546,7 @@ fn workspaces_are_the_repositories_that_still_exist() {
     assert_eq!(folders.history().workspaces(1, &budget()).len(), 1);
 }
 
-/// An index that remembers nothing.
+/// An index that caches nothing.
 #[derive(Debug)]
 struct Forgetful;
 

@@ -1,4 +1,4 @@
-//! The four session tools over logs that are written here, line by line.
+//! The four session tools on logs written by the tests.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -21,7 +21,7 @@ use std::{
 /// 2026-11-01T00:00:00Z, in seconds.
 const BASE: u64 = 1_793_491_200;
 
-/// A workspace, the logs of two agents, and a way to call a tool.
+/// A workspace with logs of two agents.
 struct Bench {
     keep: tempfile::TempDir,
     workspace: Workspace,
@@ -76,7 +76,7 @@ impl Bench {
         fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
     }
 
-    /// A Claude Code session in `cwd`; a text is a prompt, anything else is a line as it is.
+    /// Writes a Claude Code session in `cwd`; a text becomes a prompt, other values are used as lines.
     fn claude(&self, number: u32, minute: u64, cwd: &str, lines: &[Value]) -> String {
         let id = format!("c1a0de00-0000-4000-8000-{number:012}");
         let lines: Vec<Value> =
@@ -127,7 +127,7 @@ impl Bench {
 
     fn value(&self, name: &str, arguments: Value) -> Value {
         let output = self.call(name, arguments).unwrap();
-        // No path of this machine in a snapshot.
+        // Snapshots must not contain paths of this machine.
         let text = output.to_json().to_string().replace(self.base().to_str().unwrap(), "/base");
         serde_json::from_str(&text).unwrap()
     }
@@ -146,7 +146,7 @@ fn result(text: &str) -> Value {
     json!({"message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": text}]}})
 }
 
-/// Two sessions here, one elsewhere.
+/// Two sessions in the workspace, one elsewhere.
 fn furnished() -> Bench {
     let bench = Bench::new();
     let root = bench.root();
@@ -198,8 +198,8 @@ fn list_shows_rows_newest_first() {
     assert_eq!(codex["total_count"], 1);
     let since = bench.value("session.list", json!({"since": (BASE + 120) * 1000}));
     assert_eq!(since["total_count"], 2);
-    let nobody = bench.value("session.list", json!({"provider": "nobody"}));
-    assert_eq!(nobody, json!({"sessions": [], "truncated": false, "total_count": 0}));
+    let unknown = bench.value("session.list", json!({"provider": "unknown"}));
+    assert_eq!(unknown, json!({"sessions": [], "truncated": false, "total_count": 0}));
     let many = bench.value("session.list", json!({"topK": 100_000}));
     assert_eq!(many["total_count"], 3);
 }
@@ -243,7 +243,7 @@ fn search_keeps_to_its_caps() {
     let one = bench.call("session.search", json!({"pattern": "needle", "sessionIds": ids})).unwrap();
     assert_eq!((one.to_json()["totalMatches"].clone(), one.cut.truncated), (json!(10), false));
 
-    // The first 100 bytes of each log hold no whole line.
+    // The first 100 bytes of each log contain no complete line.
     bench.limits.search_file_bytes = 100;
     let none = bench.call("session.search", json!({"pattern": "needle"})).unwrap();
     assert_eq!((none.to_json()["totalMatches"].clone(), none.cut.truncated), (json!(0), true));
@@ -310,7 +310,7 @@ fn read_keeps_to_its_caps_and_words_its_errors() {
     assert_eq!((cut.to_json()["totalEvents"].clone(), cut.cut.truncated), (json!(1), true));
 
     let error = |arguments: Value| read(&bench, arguments).unwrap_err().to_string();
-    assert_eq!(error(json!({"sessionId": "nobody-knows-it"})), "File not found: session nobody-knows-it");
+    assert_eq!(error(json!({"sessionId": "unknown-session"})), "File not found: session unknown-session");
     assert_eq!(error(json!({"sessionId": id, "startLine": 0})), "Invalid parameters: Invalid line range: 0-");
     assert_eq!(
         error(json!({"sessionId": id, "startLine": 5, "endLine": 4})),
@@ -347,7 +347,7 @@ fn the_history_of_one_workspace_has_no_other_session() {
             assert!(matches!(read, Err(ToolError::FileNotFound(_))), "{id}: {read:?}");
         }
     }
-    // A log that no budget was left to read: its directory is not known.
+    // A log that was not read for lack of budget: its directory is unknown.
     bench.limits.read_time = Duration::ZERO;
     bench.history = History::new(
         HistoryRoots { codex: None, claude: Some(bench.base().join("claude")) },
@@ -470,7 +470,7 @@ fn analyze_counts_copied_lines_once() {
     let lines =
         [json!("Write the importer"), tool("Write", json!({"file_path": format!("{root}/src/import.rs")}))];
     let first = bench.claude(1, 1, &root, &lines);
-    // A resume of 1.x copies the lines into a new file, ids and all.
+    // A resume in 1.x copies the lines into a new file, with their ids.
     let mut copied: Vec<Value> =
         lines.iter().enumerate().map(|(at, line)| bench.claude_line(&first, at, &root, line)).collect();
     copied.push(json!("Import dates too"));
@@ -519,7 +519,7 @@ fn past_the_deadline_the_flag_says_so() {
 #[test]
 fn a_list_that_the_deadline_cut_says_so_in_its_value() {
     let mut bench = furnished();
-    // Flat, so that it is found whatever the time.
+    // A flat folder, which is found regardless of the time.
     let id = "0c0de000-0000-7000-8000-000000000009";
     let meta = json!({"type": "session_meta", "payload": {"id": id, "cwd": "/w", "source": "exec"}});
     bench.write(

@@ -1,4 +1,4 @@
-//! Questions about past sessions over fixture logs of both agents: which session answers first, with which line.
+//! Questions about past sessions on fixture logs of both agents, with the expected first session and line.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -20,7 +20,7 @@ use std::{
 /// A Wednesday.
 const NOW: &str = "2026-11-18T15:00:00+01:00[Europe/Berlin]";
 
-/// The sessions, by what they are about.
+/// The sessions by subject.
 const REDIRECT: &str = "claude 1";
 const PARSER: &str = "codex 2";
 const LEXER: &str = "claude 3";
@@ -39,7 +39,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// Copies the fixture logs, which ran in `/w/shop`, beside a workspace with one more worktree.
+    /// Copies the fixture logs, which ran in `/w/shop`, next to a workspace with a second worktree.
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
         let base = keep.path().canonicalize().unwrap();
@@ -188,7 +188,7 @@ fn questions_in_chinese_and_french() {
     check(CHINESE_AND_FRENCH);
 }
 
-/// Nothing is better than noise.
+/// No result is better than a wrong one.
 #[test]
 fn questions_that_no_session_matches() {
     let shop = Shop::new();
@@ -211,7 +211,7 @@ fn questions_that_no_session_matches() {
     }
 }
 
-/// A question about code gets the sessions whose prompts match, below those that history is asked for.
+/// A question about code gets sessions with matching prompts, with lower scores than a question about history.
 #[test]
 fn a_question_about_code_gets_matching_sessions_and_their_files() {
     let shop = Shop::new();

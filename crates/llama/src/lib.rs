@@ -1,12 +1,12 @@
-//! gpt-oss, and other chat models in GGUF, through llama.cpp.
+//! gpt-oss and other chat models in GGUF format, run by llama.cpp.
 //!
-//! The model runs in the helper program `openagents-llama`, which has a crate of its own; everything here talks to it,
-//! so that an assertion in C++ or a lost GPU is an error message and a restart. The way of a prompt: [`Local`] checks
-//! the machine and the file, its [`Engine`] sends the messages to the helper, the helper renders them with [`chat`],
-//! runs them, and parses the tokens back into events.
+//! The model runs in the helper program `openagents-llama`, a separate crate; everything here talks to it, so that an
+//! assertion in C++ or a lost GPU is an error followed by a restart. The path of a prompt: [`Local`] checks the machine
+//! and the file, its [`Engine`] sends the messages to the helper, and the helper renders them with [`chat`], runs the
+//! model and parses the tokens back into events.
 //!
-//! **Architecture invariant:** no public function takes the text of a prompt. Messages go in; a template makes tokens
-//! of them, and nothing that a person types can become markup.
+//! **Architecture invariant:** no public function takes the text of a prompt. It takes messages, which a template turns
+//! into tokens, so that text typed by a person can't become markup.
 
 pub mod chat;
 pub mod client;

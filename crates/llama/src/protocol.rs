@@ -1,7 +1,6 @@
-//! What the helper program and its client say to each other: one JSON object a line, commands in, reports out.
+//! The protocol between the helper program and its client: one JSON object per line, commands in, reports out.
 //!
-//! Fields that one side does not know are ignored. A line that makes no sense is answered with [`Report::Failed`] and
-//! ends nothing.
+//! Unknown fields are ignored. An invalid line is answered with [`Report::Failed`] and does not end the process.
 
 pub use openagents_core::helper::{Line, read_line, write_line};
 
@@ -14,90 +13,90 @@ use serde::{Deserialize, Serialize};
 /// The version of both sides: they are built and shipped together.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Bytes of the longest line. A conversation that fills the largest context has about 1 MB.
+/// Maximum bytes of a line. A conversation that fills the largest context has about 1 MB.
 pub const MAX_LINE: usize = 32 << 20;
 
-/// What the client wants. Commands are done one after the other, but for [`Command::Cancel`] and [`Command::Ping`].
+/// A command of the client. Commands run one at a time, except [`Command::Cancel`] and [`Command::Ping`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Load a model in place of the one before. Ends with [`Report::Loaded`] or [`Report::Failed`].
+    /// Load a model, replacing the current one. Ends with [`Report::Loaded`] or [`Report::Failed`].
     Load {
         /// Chosen by the client, for the reports.
         id: u64,
-        /// The file, and how.
+        /// The file and its options.
         load: LoadRequest,
     },
-    /// Answer. Ends with [`Report::Done`] or [`Report::Failed`].
+    /// Generate an answer. Ends with [`Report::Done`] or [`Report::Failed`].
     Generate {
         /// Chosen by the client, for the reports.
         id: u64,
         /// The messages.
         request: Box<ModelRequest>,
     },
-    /// Drop the model. Ends with [`Report::Unloaded`]. A client that wants all memory back ends the process.
+    /// Unload the model. Ends with [`Report::Unloaded`]. To free all memory, a client ends the process.
     Unload {
         /// Chosen by the client, for the reports.
         id: u64,
     },
-    /// Stop a command that runs or waits; it ends with [`ModelError::Cancelled`].
+    /// Cancel a running or queued command, which ends with [`ModelError::Cancelled`].
     Cancel {
-        /// The command to stop.
+        /// The command to cancel.
         id: u64,
     },
-    /// Answer with [`Report::Pong`], now.
+    /// Answer at once with [`Report::Pong`].
     Ping {
         /// Chosen by the client, for the report.
         id: u64,
     },
 }
 
-/// What the helper says.
+/// A report of the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
 pub enum Report {
-    /// The first line.
+    /// The first report.
     Hello {
         /// [`VERSION`] of the helper.
         version: String,
-        /// What it can compute on.
+        /// The compute devices.
         devices: Vec<Device>,
     },
-    /// Something happens while a command is done.
+    /// An event of a running command.
     Event {
         /// The command.
         id: u64,
-        /// What happens.
+        /// The event.
         #[serde(with = "Event")]
         event: ModelEvent,
     },
-    /// A model is in memory.
+    /// A model was loaded.
     Loaded {
         /// The command.
         id: u64,
         /// The model.
         loaded: Loaded,
     },
-    /// No model is in memory.
+    /// No model is loaded.
     Unloaded {
         /// The command.
         id: u64,
     },
-    /// An answer is whole.
+    /// An answer is complete.
     Done {
         /// The command.
         id: u64,
-        /// Why it ended.
+        /// The stop reason.
         stop: StopReason,
     },
-    /// A command could not be done.
+    /// A command failed.
     Failed {
-        /// The command; `None` when the line did not even say that.
+        /// The command; `None` if the line had no valid id.
         id: Option<u64>,
-        /// Why.
+        /// The error.
         error: ModelError,
     },
-    /// An answer to a ping.
+    /// The answer to a ping.
     Pong {
         /// The command.
         id: u64,
@@ -105,7 +104,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// Returns the command that this is about.
+    /// Returns the id of the command.
     pub fn id(&self) -> Option<u64> {
         match self {
             Self::Hello { .. } => None,
@@ -118,7 +117,7 @@ impl Report {
         }
     }
 
-    /// Returns whether nothing more comes about this command.
+    /// Returns whether this is the last report of its command.
     pub fn ends_command(&self) -> bool {
         !matches!(self, Self::Hello { .. } | Self::Event { .. })
     }

@@ -8,7 +8,7 @@ mod turn;
 
 use agent::{Busy, BusyAgents};
 use anyhow::{Context as _, Result};
-use openagents_bridge::{Bridge, BridgeConfig, IosDoor, NetworkConfig, Providers};
+use openagents_bridge::{Bridge, BridgeConfig, IosAccess, NetworkConfig, Providers};
 use openagents_core::{explore::Explorer, history::HistoryRoots};
 use openagents_e2e::chaos::ledger::Writer;
 use std::{
@@ -29,7 +29,7 @@ async fn main() -> Result<()> {
         root: home.parent().context("the home has no parent")?.join("workspace"),
         home,
         port,
-        ios: Some(IosDoor::Allow),
+        ios: Some(IosAccess::Allow),
         network: NetworkConfig { lan: Some(false), announce: false, ..NetworkConfig::default() },
         history: HistoryRoots::default(),
     };

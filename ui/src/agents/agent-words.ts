@@ -13,34 +13,34 @@ const NAMES: Record<string, string> = {
   claude_code: 'Claude Code',
 };
 
-/** What an agent is called that the bridge has not told of. */
+/** The display name of an agent that is missing from the bridge's snapshot. */
 export function agentName(id: string): string {
   return NAMES[id] ?? id.replace(/^custom:/, '');
 }
 
-/** `GPTOSS 20B`, `Answered from what was found`, `Choose an agent`, `Claude Code instead of Codex`. */
+/** `GPTOSS 20B`, `Answered from search results`, `Choose an agent`, `Claude Code instead of Codex`. */
 export function routedWords(decision: Decision, nameOf: (id: string) => string): string {
-  if (decision.inline === 'find') return 'Answered from what was found';
+  if (decision.inline === 'find') return 'Answered from search results';
   if (decision.inline === 'card') return 'Choose an agent';
   const who = nameOf(decision.target);
   return decision.insteadOf === undefined ? who : `${who} instead of ${nameOf(decision.insteadOf)}`;
 }
 
-/** How prompts reach an agent, for people. */
+/** How prompts reach an agent, for display. */
 export function reachedWords(card: AgentCard): string {
   switch (card.transport) {
     case 'acp':
       return card.adapter === null ? 'ACP' : `ACP through ${card.adapter}`;
     case 'cli':
-      return 'its command line';
+      return 'Command line';
     case 'openai':
-      return 'an OpenAI-compatible address';
+      return 'OpenAI-compatible API';
     default:
       return card.transport ?? '';
   }
 }
 
-/** What stands between backticks in a remedy, where it is a command that a person can run. */
+/** The command between backticks in a remedy; null if there is none to run. */
 export function commandIn(remedy: string): string | null {
   return /`([^`]+\s[^`]+)`/.exec(remedy)?.[1] ?? null;
 }

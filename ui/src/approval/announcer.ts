@@ -1,12 +1,12 @@
 import { notifyApproval, withdrawApproval } from '../install/notifications';
 import type { Question } from './question';
 
-/** Tells the system once of each question that waits, and takes that back when it waits no more. */
+/** Notifies once for each pending question and withdraws the notification when it is settled. */
 export class Announcer {
   readonly #told = new Set<string>();
   readonly #say: ((title: string, body: string) => void) | undefined;
 
-  /** `say` is the desktop's own way of calling a person; a browser has its notifications. */
+  /** `say` shows a desktop notification; absent in a browser, which has its own. */
   constructor(say: ((title: string, body: string) => void) | undefined) {
     this.#say = say;
   }

@@ -13,20 +13,20 @@ test.each<[Partial<Approval>, string]>([
   [{}, ''],
   [{ state: 'answered', optionId: 'once', by: 'Phone' }, 'Approved on Phone'],
   [{ state: 'answered', optionId: 'always', by: 'Phone' }, 'Approved on Phone, “Always”'],
-  [{ state: 'answered', optionId: 'never', by: 'Desktop' }, 'Rejected on Desktop'],
+  [{ state: 'answered', optionId: 'never', by: 'Desktop' }, 'Denied on Desktop'],
   [{ state: 'answered', optionId: 'gone', by: 'Desktop' }, 'Answered on Desktop'],
   [{ state: 'answered', optionId: 'once', by: '' }, 'Approved on another device'],
-  [{ state: 'expired' }, 'Nobody answered before the turn ended.'],
-  [{ state: 'withdrawn' }, 'Codex is gone and no longer waits for an answer.'],
+  [{ state: 'expired' }, 'Not answered before the turn ended.'],
+  [{ state: 'withdrawn' }, 'Codex exited before you answered.'],
 ])('%j', (more, words) => expect(outcomeWords(approval(more))).toBe(words));
 
-test('the filled button allows once, whatever the order; without such an option it allows', () => {
+test('the primary button allows once, in any order; without such an option it allows always', () => {
   expect(mainOption(OPTIONS)?.id).toBe('once');
   expect(mainOption(OPTIONS.slice(0, 2))?.id).toBe('always');
   expect(mainOption(OPTIONS.slice(0, 1))).toBeUndefined();
 });
 
-test('commands are written so that a shell would read them the same', () => {
+test('commands are quoted for a shell', () => {
   expect(commandLine({ program: '/bin/sh', args: ['-c', "echo 'a b'"], cwd: '/' })).toBe(`/bin/sh -c 'echo '\\''a b'\\'''`);
   expect(commandLine({ program: 'ls', args: [], cwd: '/', environment: [['LD_PRELOAD', './a b.so'], ['X', '']] })).toBe("LD_PRELOAD='./a b.so' X='' ls");
 });
@@ -47,4 +47,4 @@ test.each<[Partial<Approval>, boolean]>([
   [{ rawInput: { path: 'a.rs' } }, true],
   [{ rawInput: 'ls' }, true],
   [{ command: { program: 'ls', args: [], cwd: '/' } }, true],
-])('what is stated can be answered before it is asked again: %j', (more, states) => expect(statesWhat(approval(more))).toBe(states));
+])('an approval can be answered in advance only if it states what would be done: %j', (more, states) => expect(statesWhat(approval(more))).toBe(states));

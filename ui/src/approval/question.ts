@@ -1,23 +1,23 @@
 import type { Approval } from '../connection/agents-wire';
 
-/** A change of a file: texts before and after; `before` is null for a new one. */
+/** A file change, as the text before and after; `before` is null for a new file. */
 export interface Change {
   path: string;
   before: string | null;
   after: string;
-  /** A text was cut: this is not all of it. */
+  /** The text was cut and is incomplete. */
   truncated: boolean;
 }
 
-/** What an agent asks, and where. */
+/** An agent's question and its session. */
 export interface Question {
   approval: Approval;
-  /** The session that is told the answer: a delegate's, where it is the delegate that asks. */
+  /** The session that receives the answer: the delegate's if a delegate asks. */
   sessionId: string;
-  /** The session that a person sees it in. */
+  /** The session that shows the question. */
   shownIn: string;
   title: string;
   workspace: string;
-  /** What it would change in files, where the agent says so. */
+  /** File changes that the agent proposes. */
   changes: readonly Change[];
 }

@@ -25,7 +25,7 @@ test('a card offers each agent once, and always', () => {
   expect(card?.refuse?.id).toBe('not-now');
 });
 
-test('a question of an agent is not a card', () => {
+test("an agent's question is not a work card", () => {
   expect(workCard(approval({ agent: 'Codex' }))).toBeNull();
   expect(workCard(approval({ rawInput: { command: 'ls' } }))).toBeNull();
 });

@@ -1,8 +1,8 @@
 import type { Approval, ApprovalOption } from '../connection/agents-wire';
 
-/** "This is work for an agent": the agents that a person chooses from. */
+/** "This is work for an agent", with the agents to choose from. */
 export interface WorkCard {
-  /** What the agent would be told. */
+  /** The prompt for the agent. */
   brief: string;
   agents: { name: string; once: string; always: string | undefined }[];
   refuse: ApprovalOption | undefined;
@@ -10,7 +10,7 @@ export interface WorkCard {
 
 const ALWAYS = 'always:';
 
-/** The card that an approval is; null for a question of an agent. */
+/** Returns the work card of an approval; null for an agent's question. */
 export function workCard({ agent, rawInput, options }: Approval): WorkCard | null {
   if (agent !== 'OpenAgents' || typeof rawInput !== 'object' || rawInput === null) return null;
   const { brief } = rawInput as { brief?: unknown };

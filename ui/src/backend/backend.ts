@@ -1,27 +1,27 @@
-/** What the page needs from the program that shows it. Everything else goes over the link to the bridge. */
+/** The page's host program. Everything else goes over the connection to the bridge. */
 export interface Backend {
   readonly kind: 'tauri' | 'browser';
-  /** Where the bridge is and what opens its door; `token` is null when this page was never given one. */
+  /** The bridge's address and token; `token` is null if this page was never given one. */
   address(): Promise<Address>;
-  /** Opens the system's folder dialog. Absent where there is none; resolves with null when it is dismissed. */
+  /** Opens the system's folder dialog; resolves with null if it is dismissed. Absent where there is none. */
   pickFolder?: () => Promise<string | null>;
-  /** The same for the GGUF file of a model. */
+  /** Like `pickFolder`, for the GGUF file of a model. */
   pickModel?: () => Promise<string | null>;
-  /** Hands a link to the editor that its scheme belongs to. */
+  /** Opens a link in the editor that handles its scheme. */
   openEditor(link: string): Promise<void>;
-  /** Runs a command on a file of a workspace; see `Editor`. Absent where the page is in a browser. */
+  /** Runs a command on a workspace file; see `Editor`. Absent in a browser. */
   runEditor?: (command: string, root: string, path: string, line: number) => Promise<void>;
-  /** Hears what a person chose in the shell's menu, and folders that were opened from outside the page. */
+  /** Registers for menu commands and for folders opened from outside the page. */
   listen?: (commands: Commands) => void;
-  /** Has the system say that somebody waits, unless the page is before a person's eyes. Where it is absent the browser does. */
+  /** Shows a system notification unless the page is visible. Absent in a browser, which has its own. */
   notify?: (title: string, body: string) => void;
-  /** What the bridge last let this page do; null before it has ever said so with this token. */
+  /** The scope last granted to this token; null if unknown. */
   scope: string | null;
-  /** The token is that of a paired device. */
+  /** The token belongs to a paired device. */
   readonly paired?: boolean;
 }
 
-/** Ids of menu items, and what they do. */
+/** Commands from the desktop shell; `menu` takes the id of the menu item. */
 export interface Commands {
   menu(id: string): void;
   folder(path: string): void;
@@ -30,10 +30,10 @@ export interface Commands {
 export interface Address {
   /** `ws://127.0.0.1:9099/acp` */
   socket: string;
-  /** `https://mac.local:9443/acp`: the same over HTTP alone. Absent where a WebSocket can always be opened. */
+  /** `https://mac.local:9443/acp`: the same over HTTP. Absent where WebSockets always work. */
   events?: string;
   port: number;
   token: string | null;
-  /** A folder to explore as soon as the page is connected. */
+  /** A folder to explore once the page is connected. */
   root?: string | null;
 }

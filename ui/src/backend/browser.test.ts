@@ -6,17 +6,17 @@ function storage(): Storage {
   return { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value), removeItem: (key: string) => void kept.delete(key) } as unknown as Storage;
 }
 
-let place: { hash: string; pathname: string; search: string };
+let location: { hash: string; pathname: string; search: string };
 beforeEach(() => {
-  place = { hash: '', pathname: '/', search: '' };
-  vi.stubGlobal('location', place);
+  location = { hash: '', pathname: '/', search: '' };
+  vi.stubGlobal('location', location);
   vi.stubGlobal('history', { replaceState: () => undefined });
   vi.stubGlobal('localStorage', storage());
   vi.stubGlobal('sessionStorage', storage());
 });
 afterEach(() => vi.unstubAllGlobals());
 
-test('what a paired device may do is kept with its token, and goes with it', () => {
+test('the scope of a paired device is stored and removed with its token', () => {
   const first = new BrowserBackend();
   expect(first.scope).toBeNull();
   first.pairedWith('T');
@@ -30,14 +30,14 @@ test('what a paired device may do is kept with its token, and goes with it', () 
   expect(new BrowserBackend().scope).toBeNull();
 });
 
-test('what the token of a tab may do says nothing of the next one', () => {
-  place.hash = '#token=one';
+test("the scope of a tab's token does not apply to the next token", () => {
+  location.hash = '#token=one';
   const tab = new BrowserBackend();
   tab.scope = 'admin';
   expect(new BrowserBackend().scope).toBeNull();
-  place.hash = '';
+  location.hash = '';
   sessionStorage.setItem('openagents.scope', 'admin');
   expect(new BrowserBackend().scope).toBe('admin');
-  place.hash = '#token=two';
+  location.hash = '#token=two';
   expect(new BrowserBackend().scope).toBeNull();
 });

@@ -3,24 +3,24 @@ import { type Fragment, parseFragment, sessionFragment } from './fragment';
 
 const TAB = 'openagents.token';
 const DEVICE = 'openagents.device';
-/** Beside either of them. */
+/** Stored with either of them. */
 const SCOPE = 'openagents.scope';
-/** Where storage is switched off, to name it is an error already. */
+/** Functions, because even naming the storage throws where it is disabled. */
 const local = (): Storage => localStorage;
 const session = (): Storage => sessionStorage;
 
-/** What a QR code says to a device that is to be paired. */
+/** The content of a pairing QR code. */
 export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
   code: string | null;
 }
 
 /**
- * A page in a browser. A token that came in the fragment is kept for as long as the tab lives; the token of a paired
- * device for as long as the device is paired.
+ * A page in a browser. A token from the fragment is kept until the tab closes, the token of a paired device until the
+ * device is unpaired.
  */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';
-  /** What the address that was opened here held for pairing. */
+  /** The pairing data of the URL that was opened. */
   offer: Offer = { code: null, fingerprint: null, addresses: [] };
   #token: string | null = null;
 
@@ -28,7 +28,7 @@ export class BrowserBackend implements Backend {
     this.takeToken();
   }
 
-  /** The token is that of a paired device. */
+  /** The token belongs to a paired device. */
   get paired(): boolean {
     return this.#token === null && read(local, DEVICE) !== null;
   }
@@ -41,7 +41,7 @@ export class BrowserBackend implements Backend {
     write(this.#token === null ? local : session, SCOPE, scope);
   }
 
-  /** Returns true when the address carried a token. It is gone from the address bar then, as a code is. */
+  /** Returns true if the URL carried a token. Tokens and codes are removed from the address bar. */
   takeToken(): boolean {
     const { token, pair, session: shown, fingerprint, addresses } = parseFragment(location.hash);
     if (pair !== null) this.offer = { code: pair, fingerprint, addresses };
@@ -56,24 +56,24 @@ export class BrowserBackend implements Backend {
     return token !== null;
   }
 
-  /** This device was paired: its token opens the door from now on. */
+  /** Stores the token that this device got by pairing. */
   pairedWith(token: string): void {
     this.#token = null;
     write(session, TAB, null);
     this.scope = null;
     write(local, DEVICE, token);
-    // Where nothing can be kept, the device is paired for this visit.
+    // Without storage the device stays paired until the page is reloaded.
     if (read(local, DEVICE) !== token) this.#token = token;
   }
 
-  /** This device is paired no more. */
+  /** Forgets that this device was paired. */
   unpaired(): void {
     write(local, DEVICE, null);
     write(local, SCOPE, null);
   }
 
   openEditor(link: string): Promise<void> {
-    // A link leaves the page where it is; the browser asks before it starts another program.
+    // A link keeps the page open; the browser asks before it starts another program.
     const anchor = document.createElement('a');
     anchor.href = link;
     anchor.click();
@@ -95,7 +95,7 @@ function read(storage: () => Storage, key: string): string | null {
   try {
     return storage().getItem(key);
   } catch {
-    // Storage can be switched off.
+    // Storage is disabled.
     return null;
   }
 }
@@ -105,6 +105,6 @@ function write(storage: () => Storage, key: string, value: string | null): void 
     if (value === null) storage().removeItem(key);
     else storage().setItem(key, value);
   } catch {
-    // Kept for this visit only.
+    // Storage is disabled: kept until the page is reloaded.
   }
 }

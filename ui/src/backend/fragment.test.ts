@@ -20,12 +20,12 @@ test.each([
   expect(parseFragment(hash)).toEqual(expected);
 });
 
-test('a session survives the way through the address bar', () => {
+test('a session id round-trips through the address bar', () => {
   expect(parseFragment(sessionFragment('a&b=c')).session).toBe('a&b=c');
   expect(sessionFragment(null)).toBe('');
 });
 
-test('what the QR code holds goes on to another address of the same computer', () => {
+test('the content of the QR code carries over to another address of the same computer', () => {
   const held = { pair: 'K7QX-2M9P', fingerprint: 'ABCD', addresses: ['https://mac.local:9443', 'https://10.0.0.2:9443'] };
   expect(parseFragment(pairingFragment(held))).toMatchObject(held);
   expect(pairingFragment({ pair: 'K7QX-2M9P', fingerprint: null, addresses: [] })).toBe('#pair=K7QX-2M9P');

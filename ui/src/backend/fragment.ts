@@ -1,16 +1,16 @@
-/** What the part of an address after `#` says: a token from `openagents serve`, a pairing code, a session to show. */
+/** The URL fragment: a token from `openagents serve`, a pairing code, a session to show. */
 export interface Fragment {
   token: string | null;
-  /** The code of `openagents pair`, as its QR code holds it. */
+  /** The code of `openagents pair`, as in its QR code. */
   pair: string | null;
   session: string | null;
-  /** SHA-256 of the certificate that this device is to trust, in capital hex digits: what no network can change. */
+  /** SHA-256 of the certificate to trust, in upper-case hex. It comes by camera, so the network cannot change it. */
   fingerprint: string | null;
   /** Other addresses of the same computer: `https://mac.local:9443` */
   addresses: readonly string[];
 }
 
-/** More are no computer's. */
+/** No computer has more addresses. */
 const MOST = 16;
 /** `mac.local:9443`, `192.168.1.5:9443`, `[fe80::1]:9443` */
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
@@ -32,12 +32,12 @@ export function parseFragment(hash: string): Fragment {
   };
 }
 
-/** The address bar holds neither token nor code, so they cannot be copied, synced or kept in the browser's history. */
+/** The address bar holds neither token nor code, so neither is copied, synced or kept in the browser history. */
 export function sessionFragment(session: string | null): string {
   return session === null ? '' : `#session=${encodeURIComponent(session)}`;
 }
 
-/** The same address of another listener: the code, and what came with it. */
+/** The fragment for another address of the same computer. */
 export function pairingFragment({ pair, fingerprint, addresses }: Pick<Fragment, 'pair' | 'fingerprint' | 'addresses'>): string {
   const hosts = addresses.map((address) => address.replace('https://', '')).join(',');
   return `#pair=${pair ?? ''}${fingerprint === null ? '' : `&fingerprint=${fingerprint}`}${hosts === '' ? '' : `&addresses=${hosts}`}`;

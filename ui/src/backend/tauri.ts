@@ -8,10 +8,10 @@ interface BridgeAddress {
   root?: string | null;
 }
 
-/** The desktop window: the shell runs the bridge in its own process and tells port and token by one command. */
+/** The desktop window: the shell hosts the bridge and returns its port and token from one command. */
 export class TauriBackend implements Backend {
   readonly kind = 'tauri';
-  /** The person at this machine. */
+  /** The window belongs to the user of this machine. */
   scope: string | null = 'admin';
 
   async address(): Promise<Address> {
@@ -26,7 +26,7 @@ export class TauriBackend implements Backend {
   runEditor = (command: string, root: string, path: string, line: number): Promise<void> => invoke('run_editor', { command, root, path, line });
 
   notify = (title: string, body: string): void => {
-    // What it is about is on the page all the same.
+    // The page shows the same information.
     void invoke('notify', { title, body }).catch(() => undefined);
   };
 

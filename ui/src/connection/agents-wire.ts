@@ -1,35 +1,35 @@
-/** What the bridge says of agents: who there is, who answers, and what they ask for. */
+/** Wire types for agents, routing decisions and approvals. */
 
-/** The protocol's kinds of options: two agents mean different things by the same id. */
+/** The protocol's option kinds. Ids mean different things to different agents. */
 export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always';
 
 export interface ApprovalOption {
   id: string;
-  /** What stands on the button. */
+  /** The label of the button. */
   name: string;
   kind: OptionKind;
 }
 
-/** Exactly this is run, or nothing. */
+/** The exact command that runs if approved. */
 export interface FrozenCommand {
   program: string;
   args: string[];
   cwd: string;
-  /** What the agent adds to the environment, by name, in its order. */
+  /** Variables that the agent adds to the environment, as name and value, in its order. */
   environment?: [string, string][];
 }
 
-/** A permission that an agent asks for; the newest of one id counts. */
+/** A permission request of an agent. The newest state per id wins. */
 export interface Approval {
   id: string;
   callId: string;
-  /** Name of the agent, for people. */
+  /** The agent's display name. */
   agent: string;
   title: string;
-  /** What the agent states, verbatim. */
+  /** The agent's raw input, verbatim. */
   rawInput?: unknown;
   hash: string;
-  /** Absent means that nobody has stated what is run. */
+  /** Absent if the agent did not state the command. */
   command?: FrozenCommand;
   /** In the agent's order. */
   options: ApprovalOption[];
@@ -40,19 +40,19 @@ export interface Approval {
   /** When it was answered, in milliseconds since the epoch. */
   at?: number;
   askedAt: number;
-  /** The raw input is too long to be shown whole. */
+  /** The raw input was truncated. */
   rawInputCut?: boolean;
-  /** Answered when nobody waited for it: the answer counts once, when the same is asked again. */
+  /** Answered after the agent exited: the answer applies once, if the agent asks the same again. */
   unheard?: boolean;
-  /** The agent was told to go on after it was withdrawn. */
+  /** The agent was resumed after it was withdrawn. */
   resumed?: boolean;
 }
 
-/** Who answers a prompt that was left to OpenAgents, and why. */
+/** A routing decision and its reason. */
 export interface Decision {
   /** `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`. */
   target: string;
-  /** How OpenAgents goes on; absent where the target answers at once. */
+  /** What OpenAgents does itself; absent if the target answers at once. */
   inline?: 'answer' | 'find' | 'card' | 'guidance';
   reason: string;
   insteadOf?: string;
@@ -61,12 +61,12 @@ export interface Decision {
 export interface PastDecision {
   ts: number;
   sessionId: string;
-  /** Its first 200 characters. */
+  /** First 200 characters. */
   prompt: string;
   decision: Decision;
 }
 
-/** `_meta.openagents.terminal` of a terminal that a tool call shows. */
+/** `_meta.openagents.terminal` of a terminal in a tool call. */
 export interface TerminalMeta {
   command?: string | null;
   /** The end of the output. */
@@ -76,25 +76,25 @@ export interface TerminalMeta {
   signal?: string | null;
 }
 
-/** How the agents of this machine stand. */
+/** The agents of this machine. */
 export interface AgentsSnapshot {
   agents: AgentCard[];
   settings: AgentSettings;
-  /** The PATH of the login shell, in which agents are looked for. */
+  /** The PATH of the login shell, where agents are looked up. */
   path: string;
   checking: boolean;
   checkedAt: number | null;
 }
 
 export interface AgentCard {
-  /** Its mode as well: `codex`, `claude-code`, `custom:<id>`. */
+  /** Also its mode: `codex`, `claude-code`, `custom:<id>`. */
   id: string;
   name: string;
-  /** Prompts can be sent to it. */
+  /** It accepts prompts. */
   usable: boolean;
-  /** Nothing that it is told leaves this machine. */
+  /** Everything sent to it stays on this machine. */
   local: boolean;
-  /** A person added it. */
+  /** Added by the user. */
   custom: boolean;
   /** How prompts reach it: `acp`, `cli` or `openai`. */
   transport: string | null;
@@ -111,9 +111,9 @@ export interface AgentCard {
 export interface AgentSettings {
   /** Prompts in `default_mode` are routed. */
   choose: boolean;
-  /** Agents off this machine may be started without asking. */
+  /** Agents that send data off this machine may start without asking. */
   allowExternalLlms: boolean;
-  /** Who does the work in a folder: the agent's id by the path. */
+  /** The preferred agent of each folder: agent id by path. */
   workspaceAgents?: Record<string, string>;
   custom: CustomAgent[];
 }
@@ -127,7 +127,7 @@ export type CustomAgent = { id: string; name: string | null } & (
 export interface DelegateReport {
   ok: boolean;
   provider: string;
-  /** Somebody was set to work. */
+  /** The agent was started. */
   dispatched: boolean;
   session_id?: string;
   tool_call_id: string;

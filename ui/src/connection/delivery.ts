@@ -13,13 +13,13 @@ import {
   type UpdateParams,
 } from './wire';
 
-/** Takes the notifications that are ours: two that come by the thousand, and those that are told one by one. */
+/** Receives our own notifications: two kinds in batches, the rest one by one. */
 export interface Firehose extends Notices {
   updates(batch: Update[]): void;
   frames(batch: Frame[]): void;
 }
 
-/** Each is told behind the updates that came before it. */
+/** Each is delivered after the updates that preceded it. */
 export interface Notices {
   activity(params: ActivityParams): void;
   models(snapshot: ModelsSnapshot): void;
@@ -34,15 +34,15 @@ export interface Notices {
 const NOTICES = ['activity', 'models', 'agents', 'devices', 'access', 'sessions', 'snapshot', 'queue'] as const satisfies (keyof Notices)[];
 const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 
-/** The page is drawn no more often than this, in milliseconds. */
+/** Milliseconds between two deliveries of a batch. */
 const FRAME = 16;
 
 /**
- * Hands on what comes over a link: our notifications to the page, the rest to the SDK.
+ * Dispatches the messages of a connection: our notifications to the page, the rest to the SDK.
  *
- * `session/update` and `_openagents/frame` do not go through the SDK: it validates every notification against a schema
- * (twice for updates), which costs seconds for a log of 50,000, and hands out copies without the fields it does not
- * know, while the inspector has to show what was really sent. They are gathered and handed over once a frame.
+ * `session/update` and `_openagents/frame` bypass the SDK. It validates every notification against a schema (twice for
+ * updates), which takes seconds for a log of 50,000, and passes on copies without the fields it does not know, while
+ * the inspector shows the original. They are batched and delivered once per frame.
  */
 export class Delivery {
   readonly #firehose: Firehose;
@@ -59,19 +59,19 @@ export class Delivery {
     this.#flusher.port1.onmessage = () => this.#flush();
   }
 
-  /** One message as it came. */
+  /** Takes one raw message. */
   take(text: string): void {
     let message: Record<string, unknown>;
     try {
       message = JSON.parse(text) as Record<string, unknown>;
     } catch {
-      // A frame that is not JSON is the bridge's fault; the link itself is fine.
+      // A frame that is not JSON is a fault of the bridge; the connection itself is fine.
       return;
     }
     if ('id' in message || !this.#ours(message, text.length)) this.#others(message as AnyMessage);
   }
 
-  /** Nothing more comes. */
+  /** Delivers the rest and stops. */
   end(): void {
     this.#flush();
     this.#flusher.port1.close();
@@ -108,8 +108,8 @@ export class Delivery {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    // The first of a burst goes on at once, behind the events that wait already; the rest in steps of a frame.
-    // Unlike requestAnimationFrame both also run while the tab is hidden.
+    // The first message of a burst is delivered at once, after the events already queued; the rest once per frame.
+    // Unlike requestAnimationFrame, both also run in a hidden tab.
     const rest = this.#flushed + FRAME - performance.now();
     if (rest <= 0) this.#flusher.port2.postMessage(null);
     else setTimeout(() => this.#flush(), rest);

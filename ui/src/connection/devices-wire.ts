@@ -1,32 +1,32 @@
-/** What the bridge says of devices: who may do what here, and how they come in. Times are milliseconds since the epoch. */
+/** Wire types for devices, access requests and the network. Times are milliseconds since the epoch. */
 
-/** Each holds the ones before it. */
+/** Each scope includes the ones before it. */
 export const SCOPES = ['view', 'prompt', 'approve', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What this page may do on this connection, and as whom. */
+/** The scope and identity of this connection. */
 export interface Access {
-  /** Own prompts are known in the log by it. */
+  /** Identifies this page's own prompts in the log. */
   connection: string | null;
-  /** Name of the machine that the bridge runs on. */
+  /** Name of the machine that runs the bridge. */
   computer: string | null;
   scope: Scope;
-  /** Null for the person at that machine. */
+  /** Null for the user at that machine. */
   device: { id: string; name: string } | null;
-  /** The bridge has said so, now or to this token before. */
+  /** The bridge has confirmed the scope, now or earlier with this token. */
   known: boolean;
 }
 
 /** Params of `_openagents/access`. */
 export type AccessParams = Pick<Access, 'scope' | 'device'>;
 
-/** Every device, everybody who knocks, and the doors that are open. */
+/** All devices, access requests and network endpoints. */
 export interface DevicesSnapshot {
   devices: Device[];
   requests: DeviceRequest[];
-  /** The code that is valid now. */
+  /** The pairing code that is currently valid. */
   pairing: Pairing | null;
-  /** Addresses from which the iOS app was let in. */
+  /** Addresses from which the iOS app is allowed. */
   apps: AllowedApp[];
   network: NetworkState;
 }
@@ -38,17 +38,17 @@ export interface Device {
   createdAt: number;
   lastSeen: number | null;
   address: string | null;
-  /** How many are open now. */
+  /** The number of open connections. */
   connections: number;
 }
 
-/** Somebody who knocks and waits for a person. */
+/** An access request that waits for an answer. */
 export interface DeviceRequest {
   id: string;
   kind: 'pair' | 'ios';
   name: string;
   address: string;
-  /** Shown on the device as well: `482 913`. The iOS app has none. */
+  /** Also shown on the device: `482 913`. Null for the iOS app. */
   compare: string | null;
   askedAt: number;
   expiresAt: number;
@@ -61,7 +61,7 @@ export interface Pairing {
   expiresAt: number;
   addresses: string[];
   fingerprint: string | null;
-  /** What the QR code holds. */
+  /** The content of the QR code. */
   url: string;
   /** An SVG document. */
   qr: string;
@@ -81,11 +81,11 @@ export interface NetworkState {
   fingerprint: string | null;
   certificateUntil: number | null;
   problem: string | null;
-  /** Set on the command line: it cannot be switched. */
+  /** Set on the command line and not changeable here. */
   fixed: boolean;
 }
 
-/** A line of the audit log. */
+/** An entry of the audit log. */
 export interface RemoteAction {
   id: number | string;
   ts: number;
@@ -96,7 +96,7 @@ export interface RemoteAction {
   detail: string | null;
 }
 
-/** A prompt that waits for the end of the running turn. */
+/** A prompt that is queued behind the running turn. */
 export interface QueuedPrompt {
   id: string;
   text: string;

@@ -4,14 +4,14 @@ import { Delivery } from './delivery';
 import { CLOSE, inbox, type Open } from './transport';
 
 const CONNECTION = 'Acp-Connection-Id';
-/** The comment that the bridge ends a stream with: what it would close a WebSocket with. */
+/** The comment with which the bridge ends a stream, in place of a WebSocket close frame. */
 const LAST_WORDS = /^\s*closed (\d+) (.*)$/;
 
 /**
- * Talks over plain HTTP: each message is a POST, and everything that the bridge says comes on one stream of events.
+ * Talks over plain HTTP: each message is a POST, and everything from the bridge arrives on one event stream.
  *
- * For browsers that open the page over a certificate which they do not trust, but no WebSocket: Safari on iOS. It is
- * fetched instead of read by an EventSource, which could send no token.
+ * Used where the page opens over an untrusted certificate but a WebSocket does not: Safari on iOS. It uses fetch because
+ * an EventSource cannot send a token.
  */
 export const openEvents: Open = ({ events: url = '', token }, firehose, events) => {
   const ended = new AbortController();
@@ -26,7 +26,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     delivery.end();
     end();
     ended.abort();
-    // The bridge would wait for it to come back.
+    // Otherwise the bridge would wait for this connection to come back.
     if (connection !== null) void call('DELETE', { keepalive: true }).catch(() => undefined);
     return true;
   }
@@ -46,11 +46,11 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     return fetch(url, { method, cache: 'no-store', credentials: 'omit', ...more, headers });
   }
 
-  /** Throws when the bridge says no: with the answer, so that it can be told apart. */
+  /** Throws a `Refusal` with the response body if the status is not a success. */
   async function asked(method: string, more: RequestInit): Promise<Response> {
     const response = await call(method, { ...more, signal: ended.signal });
     if (response.status === 401) broke(CLOSE.refused);
-    // It does not know this connection any more.
+    // The bridge no longer knows this connection.
     else if (response.status === 404 || response.status === 410) broke();
     if (!response.ok) throw new Refusal(response.status, await response.text());
     return response;
@@ -58,7 +58,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
 
   async function send(message: AnyMessage): Promise<void> {
     const response = await asked('POST', { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(message) });
-    // Only the greeting is answered here; all other answers come as events.
+    // Only `initialize` is answered in the response; all other answers arrive as events.
     if (connection !== null) return;
     connection = response.headers.get(CONNECTION);
     const greeting = await response.text();
@@ -67,14 +67,14 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     delivery.take(greeting);
   }
 
-  /** Resolves once the stream is open, and goes on reading it. */
+  /** Resolves once the stream is open; reading continues in the background. */
   async function follow(): Promise<void> {
     const { body } = await asked('GET', { headers: { Accept: 'text/event-stream' } });
-    if (body === null) throw new Error('There is no stream of events.');
+    if (body === null) throw new Error('OpenAgents sent no event stream.');
     void read(body).then(() => broke(), () => broke());
   }
 
-  /** Signs of life, and last words. */
+  /** Handles keep-alives and the closing comment. */
   function remarked(comment: string): void {
     events.heard();
     const [, code, reason] = LAST_WORDS.exec(comment) ?? [];
@@ -83,7 +83,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
 
   async function read(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
     const parser = new EventSourceParserStream({ onComment: remarked });
-    // What is not read yet stays with the bridge: a page that falls behind is told so there.
+    // Unread data stays with the bridge, which closes the connection of a page that falls behind.
     const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
     for (;;) {
       const { done, value } = await reader.read();
@@ -95,11 +95,11 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
 
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
-      if (over) throw new Error('The link to OpenAgents is down.');
+      if (over) throw new Error('OpenAgents is not connected.');
       try {
         await send(message);
       } catch (error) {
-        // A request that was refused fails alone; anything else is the end of the link.
+        // A refused request fails alone; any other error ends the connection.
         if (error instanceof Refusal && connection !== null && 'method' in message && 'id' in message) put(error.answer(message.id));
         else broke();
       }
@@ -107,7 +107,7 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     close,
     abort: close,
   });
-  // A WebSocket ends with its page; this has to be said.
+  // A WebSocket closes with its page; this connection has to be ended explicitly.
   addEventListener('pagehide', () => broke(), { signal: ended.signal });
   queueMicrotask(() => {
     if (!over) events.opened();
@@ -115,16 +115,16 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
   return { stream: { readable, writable }, close };
 };
 
-/** An answer of HTTP that is no success. */
+/** An HTTP response that is not a success. */
 class Refusal extends Error {
   constructor(
     readonly status: number,
     readonly body: string,
   ) {
-    super(body || `The bridge answered with ${status}.`);
+    super(body || `OpenAgents answered with HTTP ${status}.`);
   }
 
-  /** The same as the answer to a request. */
+  /** Returns it as the error response to request `id`. */
   answer(id: string | number | null): AnyMessage {
     try {
       return { ...(JSON.parse(this.body) as AnyMessage), id };

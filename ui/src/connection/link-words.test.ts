@@ -4,9 +4,9 @@ import { linkTone, linkWords, refusal, type Shown } from './link-words';
 test.each<[Shown, string, string]>([
   [{ name: 'live' }, 'Live', 'live'],
   [{ name: 'connecting' }, 'Connecting…', 'busy'],
-  [{ name: 'catching-up' }, 'Catching up', 'busy'],
-  [{ name: 'catching-up', left: 0 }, 'Catching up', 'busy'],
-  [{ name: 'catching-up', left: 1240 }, 'Catching up 1,240', 'busy'],
+  [{ name: 'catching-up' }, 'Catching up…', 'busy'],
+  [{ name: 'catching-up', left: 0 }, 'Catching up…', 'busy'],
+  [{ name: 'catching-up', left: 1240 }, 'Catching up…', 'busy'],
   [{ name: 'offline', since: new Date(2026, 0, 1, 9, 5) }, 'Offline since 09:05', 'off'],
   [{ name: 'refused', why: 'bad-token' }, 'Not allowed', 'off'],
   [{ name: 'removed', computer: 'mac' }, 'Removed on mac', 'off'],
@@ -15,8 +15,8 @@ test.each<[Shown, string, string]>([
 });
 
 test('a refusal says what to do', () => {
-  expect(refusal({ name: 'refused', why: 'bad-token' })).toBe("This page's token is not valid any more. Run `openagents serve` and open the address that it prints.");
+  expect(refusal({ name: 'refused', why: 'bad-token' })).toBe("This page's token is no longer valid. Run `openagents serve` and open the address it prints.");
   expect(refusal({ name: 'refused', why: 'no-token' })).toContain('Run `openagents serve`');
-  expect(refusal({ name: 'refused', why: 'unpaired' })).toBe('This phone is not paired any more.');
+  expect(refusal({ name: 'refused', why: 'unpaired' })).toBe('This device is no longer paired.');
   expect(refusal({ name: 'removed', computer: 'mac' })).toBe('This device was removed on mac.');
 });

@@ -1,10 +1,10 @@
 import type { LinkState, Refusal } from './link.svelte';
 import type { TransportName } from './transport';
 
-/** What a person is told about the link. */
+/** The connection state as shown on screen. */
 export type Shown =
   | LinkState
-  /** How many updates are still to come, where that is known. */
+  /** The number of updates still to come, if known. */
   | { name: 'catching-up'; left?: number };
 
 export function linkWords(shown: Shown): string {
@@ -14,7 +14,7 @@ export function linkWords(shown: Shown): string {
     case 'connecting':
       return 'Connecting…';
     case 'catching-up':
-      return shown.left ? `Catching up ${grouped(shown.left)}` : 'Catching up';
+      return 'Catching up…';
     case 'offline':
       return `Offline since ${clock(shown.since)}`;
     case 'refused':
@@ -29,30 +29,25 @@ export function linkTone(shown: Shown): 'live' | 'busy' | 'off' {
   return shown.name === 'connecting' || shown.name === 'catching-up' ? 'busy' : 'off';
 }
 
-/** What a live link runs over. */
+/** The transport of a live connection, for a tooltip. */
 export function linkDetail(transport: TransportName): string {
-  return transport === 'websocket' ? 'Over a WebSocket' : 'Over HTTP events: this browser opens no WebSocket to this address';
+  return transport === 'websocket' ? 'Connected' : 'Connected in compatibility mode';
 }
 
-/** The full-page words for a link that no retry can mend. */
+/** The full-page message for a connection that retrying cannot fix. */
 export function refusal(state: LinkState & { name: 'refused' | 'removed' }): string {
   if (state.name === 'removed') return `This device was removed on ${state.computer}.`;
   return REFUSALS[state.why];
 }
 
-const CURE = 'Run `openagents serve` and open the address that it prints.';
+const CURE = 'Run `openagents serve` and open the address it prints.';
 const REFUSALS: Record<Refusal, string> = {
   'no-token': `This page has no token. ${CURE}`,
-  'bad-token': `This page's token is not valid any more. ${CURE}`,
-  unpaired: 'This phone is not paired any more.',
+  'bad-token': `This page's token is no longer valid. ${CURE}`,
+  unpaired: 'This device is no longer paired.',
 };
 
 /** `14:02` */
 export function clock(time: Date): string {
   return `${String(time.getHours()).padStart(2, '0')}:${String(time.getMinutes()).padStart(2, '0')}`;
-}
-
-/** `1,240` */
-function grouped(count: number): string {
-  return count.toLocaleString('en');
 }

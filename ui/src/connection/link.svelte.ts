@@ -12,28 +12,28 @@ export type LinkState =
   | { name: 'live' }
   | { name: 'offline'; since: Date }
   | { name: 'refused'; why: Refusal }
-  /** This device was removed; the name of the machine where. */
+  /** This device was removed; `computer` is the machine's name. */
   | { name: 'removed'; computer: string };
 
 /** `unpaired`: the token was that of a paired device. */
 export type Refusal = 'no-token' | 'bad-token' | 'unpaired';
 
-/** How long the bridge may stay silent before the link counts as broken: at the upgrade, at the greeting, at a pulse. */
+/** Milliseconds of silence after which the connection counts as broken: while opening, in `initialize` and after a pulse. */
 export const SILENCE = 10_000;
-/** The same for a page that comes back: a phone's socket may have died while the page was frozen. */
+/** The same for a page that becomes visible again: a phone's socket may have died in the background. */
 export const SILENCE_ON_RETURN = 2_500;
-/** A link over which nothing has come for so long is asked whether it lives. */
+/** Milliseconds without a message after which a pulse is sent. */
 export const QUIET = 10_000;
-/** So many WebSockets that could not be opened, though the bridge was there, and events take over. */
+/** Failed WebSocket attempts, with the bridge reachable, before events are used. */
 const UNOPENED = 2;
 
-/** The one connection to the bridge: opens it, keeps it, says how it is. Knows nothing of sessions. */
+/** The one connection to the bridge: opens it, keeps it alive and reports its state. It knows nothing about sessions. */
 export class Link {
   state = $state<LinkState>({ name: 'connecting' });
   port = $state<number | null>(null);
   /** The folder that the bridge was started on. */
   root = $state<string | null>(null);
-  /** What this page may do there: what it was allowed last, until the bridge says it anew. */
+  /** The scope of this page: the last known one until the bridge confirms it. */
   access = $state.raw<Access>({ connection: null, computer: null, scope: 'view', device: null, known: false });
   transport = $state<TransportName>('websocket');
 
@@ -45,16 +45,16 @@ export class Link {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #attempt = 0;
   #wasLive = false;
-  /** WebSockets that could not be opened although the bridge was there, one after the other. */
+  /** Consecutive WebSocket failures with the bridge reachable. */
   #unopened = 0;
-  /** Events worked where no WebSocket could be opened: no more of those are tried until the page is loaded again. */
+  /** Events worked where WebSockets failed; used until the page is reloaded. */
   #eventsWork = false;
-  /** Every try has a number: events of an abandoned transport are told apart from those of the current one. */
+  /** Numbers each attempt, so that events of an abandoned transport can be ignored. */
   #try = 0;
-  /** When something last came from the bridge. */
+  /** When the last message arrived, by `performance.now()`. */
   #heard = 0;
 
-  /** `onLive` is told of a folder to explore once: the first time that the link is up. */
+  /** `onLive` receives the folder to explore on the first connection, null later. */
   constructor(backend: Backend, firehose: Firehose, onLive: (root: string | null) => void) {
     this.#backend = backend;
     this.#remembered();
@@ -72,19 +72,19 @@ export class Link {
     }, QUIET / 2);
   }
 
-  /** The bridge says what this page may do. */
+  /** Takes the scope that the bridge granted. */
   allowed(change: Partial<Access>): void {
     this.access = { ...this.access, ...change, known: true };
     this.#backend.scope = this.access.scope;
   }
 
-  /** Until the bridge says it anew. */
+  /** Restores the last known scope until the bridge confirms it. */
   #remembered(): void {
     const scope = SCOPES.find((known) => known === this.#backend.scope);
     this.access = { connection: null, computer: null, scope: scope ?? 'view', device: null, known: scope !== undefined };
   }
 
-  /** Drops what there is and connects now. */
+  /** Drops the current connection and connects at once. */
   reconnect(): void {
     clearTimeout(this.#timer);
     this.#attempt = 0;
@@ -97,7 +97,7 @@ export class Link {
     return connection.agent.request<Result>(method, params);
   }
 
-  /** A request whose answer is due soon: silence instead of an answer means that the link is broken. */
+  /** A request with a prompt answer: silence means that the connection is broken. */
   async pulse<Result>(method: string, params: object, silence = SILENCE): Promise<Result> {
     const quiet = this.#watch(this.#try, silence);
     try {
@@ -111,7 +111,7 @@ export class Link {
     void this.#connection?.agent.notify(method, params).catch(() => undefined);
   }
 
-  /** Gives the link up once nothing at all has come for too long: a slow answer behind others is no silence. */
+  /** Drops the connection after `silence` milliseconds without any message. A slow answer behind other messages is fine. */
   #watch(mine: number, silence: number): ReturnType<typeof setInterval> {
     const since = performance.now();
     const timer = setInterval(() => {
@@ -121,12 +121,12 @@ export class Link {
     return timer;
   }
 
-  /** A sign of life is all that is wanted: a refusal is one as well. */
+  /** Any answer proves that the connection works, even a refusal. */
   #ask(silence: number): void {
     void this.pulse('_openagents/devices/me', {}, silence).catch(() => undefined);
   }
 
-  /** The page was away, or its network was: neither a socket nor a pause from before is to be trusted. */
+  /** The page or its network was away: neither the old socket nor a pending pause can be trusted. */
   #returned(): void {
     if (this.state.name === 'offline') this.reconnect();
     else if (this.state.name === 'live') this.#ask(SILENCE_ON_RETURN);
@@ -167,7 +167,7 @@ export class Link {
         },
       });
     } catch {
-      // Signs that no subprotocol may hold: this was never a token.
+      // The token contains characters that a subprotocol may not: it was never valid.
       this.#refuse('bad-token');
     }
   }
@@ -179,14 +179,14 @@ export class Link {
     try {
       const answer: InitializeResponse = await connection.agent.request('initialize', {
         protocolVersion: PROTOCOL_VERSION,
-        // Approvals are told to this page through the log alone.
+        // Approvals reach this page through the log alone.
         clientCapabilities: { _meta: { openagents: { approvals: true, oneStream: true } } },
         clientInfo: { name: 'openagents-page', title: this.#backend.kind === 'tauri' ? 'Desktop' : 'Browser', version: '0.1.0' },
       });
       if (mine !== this.#try) return;
       const meta = answer._meta?.['openagents'] as ({ root?: string } & Partial<Access>) | undefined;
       this.root = meta?.root ?? null;
-      // A bridge that says nothing of it lets nobody in but the person at its machine.
+      // A bridge without scopes admits only the user at its machine.
       this.allowed({ connection: meta?.connection ?? null, computer: meta?.computer ?? null, scope: meta?.scope ?? 'admin', device: meta?.device ?? null });
       this.transport = transport;
       this.#eventsWork = transport === 'events';
@@ -197,13 +197,13 @@ export class Link {
       this.#wasLive = true;
       clearInterval(quiet);
     } catch {
-      // A close that says why may be on its way; without one the watch ends the wait.
+      // A close frame with the reason may follow; otherwise the watch times out.
     }
   }
 
-  /** A WebSocket that could not be opened: either nobody is there, or this browser opens none to that certificate. */
+  /** A WebSocket failed to open: either the bridge is gone, or this browser rejects its certificate for WebSockets. */
   async #unopenable(events: string, mine: number): Promise<void> {
-    // Any answer will do. What must not be stored does not come from a service worker.
+    // Any response will do. `no-store` keeps the service worker from answering.
     const there = await fetch(new URL('/favicon.svg', events), { cache: 'no-store', signal: AbortSignal.timeout(SILENCE) }).then(
       () => true,
       () => false,
@@ -215,14 +215,14 @@ export class Link {
   }
 
   #closed(code: number, reason: string): void {
-    // The desktop shell is asked for its address at each try, so a refusal there is over at the next one.
+    // The desktop shell returns a fresh address on each attempt, so a refusal there is temporary.
     if (code === CLOSE.refused && this.#backend.kind === 'browser') this.#refuse(this.#backend.paired === true ? 'unpaired' : 'bad-token');
     else if (code === CLOSE.removed) this.#remove(reason);
     else if (code === CLOSE.behind) this.reconnect();
     else this.#lost();
   }
 
-  /** No retry can mend this. */
+  /** Retrying cannot fix this. */
   #refuse(why: Refusal): void {
     this.#drop();
     this.state = { name: 'refused', why };
@@ -241,7 +241,7 @@ export class Link {
     this.#timer = setTimeout(() => void this.#open(), pause(this.#attempt++));
   }
 
-  /** Leaves the transport; nothing that it still does counts. */
+  /** Abandons the transport; its later events are ignored. */
   #drop(): void {
     this.#try += 1;
     this.#connection?.close();

@@ -4,7 +4,7 @@ import type { Firehose } from './delivery';
 import type { Scope } from './devices-wire';
 import { Link, QUIET, SILENCE, SILENCE_ON_RETURN } from './link.svelte';
 
-/** A socket whose other end is the test. */
+/** A socket whose peer is the test. */
 class Socket extends EventTarget {
   static readonly OPEN = 1;
   static all: Socket[] = [];
@@ -23,7 +23,7 @@ class Socket extends EventTarget {
     this.sent.push(JSON.parse(text) as { id: number; method: string });
   }
 
-  /** A bridge that is frozen never answers a close. */
+  /** A frozen bridge never answers a close. */
   close(): void {
     this.readyState = 2;
   }
@@ -54,7 +54,7 @@ const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 const newest = (): Socket => Socket.all.at(-1) as Socket;
 
 let port: number;
-/** What the page was allowed last. */
+/** The last known scope. */
 let scope: Scope | null;
 let backend: Backend;
 function linked(kind: Backend['kind'] = 'browser', token: string | null = 'T'): Link {
@@ -89,7 +89,7 @@ async function greeted(): Promise<void> {
   await newest().answers('initialize', { protocolVersion: 1, _meta: { openagents: { computer: 'mac' } } });
 }
 
-/** What HTTP answers at the address of the bridge; null while nobody is there. */
+/** The HTTP response at the bridge's address; null if it is down. */
 let http: ((method: string) => Response) | null;
 let page: EventTarget & { visibilityState: string };
 
@@ -110,13 +110,13 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test('a page without a token asks nobody', async () => {
+test('a page without a token does not connect', async () => {
   const link = linked('browser', null);
   await settled();
   expect([link.state, Socket.all.length]).toEqual([{ name: 'refused', why: 'no-token' }, 0]);
 });
 
-test('a close with 4401 is a refusal, and nothing is tried again', async () => {
+test('a close with 4401 is a refusal without retries', async () => {
   const link = linked();
   await settled();
   newest().opens();
@@ -126,7 +126,7 @@ test('a close with 4401 is a refusal, and nothing is tried again', async () => {
   expect([link.state.name, Socket.all.length]).toEqual(['refused', 1]);
 });
 
-test.each([1000, 1001, 1006, 1011, 1013])('a close with %i is no refusal: it is tried again', async (code) => {
+test.each([1000, 1001, 1006, 1011, 1013])('a close with %i is retried', async (code) => {
   const link = linked();
   await settled();
   newest().opens();
@@ -136,7 +136,7 @@ test.each([1000, 1001, 1006, 1011, 1013])('a close with %i is no refusal: it is 
   expect(Socket.all.length).toBe(2);
 });
 
-test('the window asks for the address at each try, after a refusal too', async () => {
+test('the window requests the address on each attempt, even after a refusal', async () => {
   const link = linked('tauri');
   await settled();
   port = 2;
@@ -150,7 +150,7 @@ test('the window asks for the address at each try, after a refusal too', async (
 test.each([
   ['an upgrade', () => undefined],
   ['a greeting', () => newest().opens()],
-])('%s without an answer is given up', async (_name, before) => {
+])('%s without an answer times out', async (_name, before) => {
   const link = linked();
   await settled();
   before();
@@ -162,7 +162,7 @@ test.each([
   expect(Socket.all.length).toBe(2);
 });
 
-test('a pulse without an answer ends the link, and its request', async () => {
+test('a pulse without an answer ends the connection and its request', async () => {
   const link = await live();
   const failed = expect(link.pulse('session/list', {})).rejects.toThrow();
   await vi.advanceTimersByTimeAsync(SILENCE + 1000);
@@ -170,7 +170,7 @@ test('a pulse without an answer ends the link, and its request', async () => {
   expect(link.state.name).not.toBe('live');
 });
 
-test('a pulse behind a long catch-up is no silence', async () => {
+test('a pulse behind a long catch-up does not time out', async () => {
   const link = await live();
   const answer = link.pulse('session/list', {});
   for (let n = 0; n < 5; n += 1) {
@@ -183,7 +183,7 @@ test('a pulse behind a long catch-up is no silence', async () => {
   expect(link.state.name).toBe('live');
 });
 
-test('what an abandoned socket still does changes nothing', async () => {
+test('an abandoned socket changes nothing', async () => {
   const link = await live();
   const old = newest();
   link.reconnect();
@@ -195,7 +195,7 @@ test('what an abandoned socket still does changes nothing', async () => {
   expect(link.state.name).toBe('live');
 });
 
-test('a device that is removed is told where, and nothing is tried again', async () => {
+test('a removed device learns where it was removed and does not retry', async () => {
   const link = await live();
   newest().closes(4403, 'This device was removed on mac.');
   expect(link.state).toEqual({ name: 'removed', computer: 'mac' });
@@ -203,21 +203,21 @@ test('a device that is removed is told where, and nothing is tried again', async
   expect(Socket.all.length).toBe(1);
 });
 
-test('a page that was too slow is connected again at once', async () => {
+test('a page that was too slow reconnects at once', async () => {
   const link = await live();
   newest().closes(4408, 'Attach again from update 7.');
   await settled();
   expect([link.state.name, Socket.all.length]).toEqual(['connecting', 2]);
 });
 
-test('a page that comes back does not trust its old socket for long', async () => {
+test('a page that becomes visible checks its old socket quickly', async () => {
   const link = await live();
   page.dispatchEvent(new Event('visibilitychange'));
   await vi.advanceTimersByTimeAsync(SILENCE_ON_RETURN);
   expect(link.state.name).toBe('offline');
 });
 
-test('a page that comes back to a link that answers stays where it is', async () => {
+test('a page that becomes visible keeps a working connection', async () => {
   const link = await live();
   page.dispatchEvent(new Event('visibilitychange'));
   await settled();
@@ -226,7 +226,7 @@ test('a page that comes back to a link that answers stays where it is', async ()
   expect([link.state.name, Socket.all.length]).toEqual(['live', 1]);
 });
 
-test('a link over which nothing comes is asked whether it lives', async () => {
+test('a silent connection gets a pulse', async () => {
   const link = await live();
   await vi.advanceTimersByTimeAsync(QUIET);
   expect(newest().sent.at(-1)?.method).toBe('_openagents/devices/me');
@@ -245,7 +245,7 @@ async function unopened(): Promise<void> {
   await settled();
 }
 
-test('where no WebSocket opens though the bridge answers, events take over, and stay', async () => {
+test('if no WebSocket opens but the bridge answers, events are used from then on', async () => {
   const posts: string[] = [];
   let says!: ReadableStreamDefaultController<Uint8Array>;
   http = (method) => {
@@ -267,7 +267,7 @@ test('where no WebSocket opens though the bridge answers, events take over, and 
   expect(Socket.all.length).toBe(sockets);
 });
 
-test('where nobody answers, WebSockets are tried on', async () => {
+test('if the bridge is down, WebSockets are retried', async () => {
   const link = linked();
   await unopened();
   expect(link.state.name).toBe('offline');
@@ -282,7 +282,7 @@ test('the window never falls back', async () => {
   expect([link.state.name, link.transport]).toEqual(['offline', 'websocket']);
 });
 
-test('a page may view until the bridge says more, and may do what it was allowed last after that', async () => {
+test('a page starts with the view scope, later with the last known one', async () => {
   const first = linked();
   expect([first.access.scope, first.access.known]).toEqual(['view', false]);
   await settled();

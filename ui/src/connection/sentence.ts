@@ -1,6 +1,6 @@
 import { RequestError } from '@agentclientprotocol/sdk';
 
-/** One sentence for a person out of whatever a request threw. */
+/** One sentence for the screen from anything that a request threw. */
 export function sentence(error: unknown): string {
   if (error instanceof RequestError) {
     const data = error.data as { details?: unknown; message?: unknown } | string | undefined;
@@ -10,7 +10,7 @@ export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** An error of a program as a sentence: with a capital and a full stop. */
+/** A program's error as a sentence: with a capital letter and a full stop. */
 export function asSentence(error: string): string {
   const text = error.charAt(0).toUpperCase() + error.slice(1);
   return /[.!?…]$/.test(text) ? text : `${text}.`;

@@ -2,7 +2,7 @@ import type { AnyMessage } from '@agentclientprotocol/sdk';
 import { Delivery } from './delivery';
 import { inbox, type Open } from './transport';
 
-/** Talks over one WebSocket. Throws where the token holds signs that no subprotocol may have: it never was one. */
+/** Talks over one WebSocket. Throws if the token contains characters that a subprotocol may not: it was never valid. */
 export const openSocket: Open = ({ socket: url, token }, firehose, events) => {
   const socket = new WebSocket(url, ['openagents.v1', `openagents.token.${token}`]);
   const { readable, put, end } = inbox(close);
@@ -36,7 +36,7 @@ export const openSocket: Open = ({ socket: url, token }, firehose, events) => {
 
   const writable = new WritableStream<AnyMessage>({
     write(message) {
-      if (socket.readyState !== WebSocket.OPEN) throw new Error('The link to OpenAgents is down.');
+      if (socket.readyState !== WebSocket.OPEN) throw new Error('OpenAgents is not connected.');
       socket.send(JSON.stringify(message));
     },
     close,

@@ -1,4 +1,4 @@
-/** What the bridge adds to ACP v1. The standard shapes come from the SDK. */
+/** The bridge's extensions of ACP v1. The standard types come from the SDK. */
 import type { SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';
 import type { Approval } from './agents-wire';
 import type { QueuedPrompt } from './devices-wire';
@@ -26,7 +26,7 @@ export const METHODS = {
   queue: '_openagents/queue',
 } as const;
 
-/** One numbered entry of a session's log, as it comes over the wire. */
+/** One numbered entry of a session's log. */
 export interface UpdateParams {
   sessionId: string;
   update: SessionUpdate;
@@ -36,21 +36,21 @@ export interface UpdateParams {
 export interface UpdateMeta {
   seq?: number;
   ts?: number;
-  /** It happened in the session of a delegate: this is the call that set the delegate to work. */
+  /** It belongs to a delegate's session: this is the call that started the delegate. */
   parentCallId?: string;
   childSessionId?: string;
-  /** It is a part of a snapshot, and stands for several entries: `seq` is the number of the last one. */
+  /** Part of a snapshot that stands for several entries; `seq` is the last one's. */
   folded?: boolean;
-  /** When the last of those was stored. */
+  /** When the last of those entries was stored. */
   lastTs?: number;
 }
 
-/** `_meta.openagents` of a prompt in the log: who sent it, and what that client calls it. */
+/** `_meta.openagents` of a prompt in the log: its sender, and the sender's id for it. */
 export interface PromptMeta {
   connection?: string;
   client?: string;
   promptId?: string;
-  /** It was taken out of the queue before its turn came. */
+  /** It was removed from the queue before its turn. */
   removed?: boolean;
 }
 
@@ -74,17 +74,17 @@ export interface AttachResult {
   /** The newest entry of the log at this moment. */
   seq: number;
   running: boolean;
-  /** Which agent answers prompts. */
+  /** The agent that answers prompts. */
   mode?: string;
   title?: string | null;
-  /** Those that wait, where the log is too long to be sent whole. */
+  /** Pending approvals, if the log is too long to be sent whole. */
   approvals?: Approval[];
   queue?: QueuedPrompt[];
-  /** The folded state comes first, and stands for all up to `seq`: what this page had of the session is void. */
+  /** A snapshot follows that stands for all entries up to `seq` and replaces what this page has of the session. */
   snapshot?: { seq: number; since?: number } | null;
 }
 
-/** Params of `_openagents/snapshot`: the end of the folded state. */
+/** Params of `_openagents/snapshot`: the end of the snapshot. */
 export interface SnapshotParams {
   sessionId: string;
   seq: number;
@@ -94,15 +94,15 @@ export interface SnapshotParams {
 export interface QueueParams {
   sessionId: string;
   queued: QueuedPrompt[];
-  /** A turn is at work. */
+  /** A turn is running. */
   running?: boolean;
 }
 
-/** Params of `_openagents/sessions`: what changed in the list. */
+/** Params of `_openagents/sessions`: changes to the list. */
 export interface SessionsParams {
   sessions: SessionInfo[];
   removed: string[];
-  /** This page is too far behind for news: the list has to be read anew. */
+  /** This page missed changes and has to reload the list. */
   reset?: boolean;
 }
 
@@ -119,7 +119,7 @@ export interface WorkspacesResult {
   root?: string | null;
 }
 
-/** A part of an update's JSON as it is stored. */
+/** Part of an update's JSON as it is stored. */
 export interface UpdatePage {
   text: string;
   offset: number;
@@ -143,7 +143,7 @@ export interface Frame {
 /** `_meta.openagents` of a row of `session/list`. */
 export interface SessionMeta {
   running?: boolean;
-  /** How many questions wait in it. */
+  /** The number of pending questions. */
   waiting?: number;
 }
 
@@ -170,13 +170,13 @@ export interface ToolMeta {
   timedOut?: boolean;
   omitted?: number;
   error?: string;
-  /** Its turn had been cancelled before. */
+  /** It arrived after its turn was cancelled. */
   late?: boolean;
-  /** What is asked before the call goes on, or what became of that. */
+  /** The approval that the call waits for, or its outcome. */
   approval?: Approval;
-  /** The output was shortened on its way; the bridge's log has all of it. */
+  /** The output was shortened for transport; the bridge's log has all of it. */
   pruned?: boolean;
-  /** The entry that has all of it, where the call is folded. */
+  /** The log entry with the whole output, if the call is folded. */
   outputSeq?: number;
   stage?: string;
 }
@@ -199,17 +199,17 @@ export interface SessionEvidence {
 export type Evidence = FileEvidence | SessionEvidence;
 
 interface FindingBase {
-  /** First line, from 1: of the file, or of the session's log. */
+  /** First line, from 1, of the file or of the session's log. */
   start: number;
   /** Last line, inclusive. */
   end: number;
   /** The lines, cut to 4 KiB. */
   excerpt: string;
-  /** The definition that holds the lines, or the title of the session. */
+  /** The enclosing definition, or the title of the session. */
   symbol?: string;
   /** Relative to the best finding of the same question, which has 1. */
   score: number;
-  /** One line: the matched terms, in backticks, and the signals that counted. */
+  /** One line: the matched terms in backticks and the signals that counted. */
   why: string;
 }
 
@@ -225,18 +225,18 @@ export interface SessionFinding extends FindingBase {
   session_id: string;
 }
 
-/** A ranked place in code or history that answers a goal. */
+/** A ranked location in code or history that answers a goal. */
 export type Finding = FileFinding | SessionFinding;
 
-/** `_meta.openagents.findings` of a message. Its text says the same for clients that draw no findings. */
+/** `_meta.openagents.findings` of a message. The message text repeats them for clients that cannot draw findings. */
 export interface Findings {
   /** Best first; at most ten. */
   findings: Finding[];
   /** What to try next; present when nothing was found. */
   hint?: string;
-  /** A bound of the search cut it before its end. */
+  /** The search stopped at its limit. */
   truncated?: boolean;
-  /** Words of the question that no file holds, where they are most of it. */
+  /** Words of the question that no file contains, if they are most of it. */
   missing?: string[];
 }
 
@@ -247,7 +247,7 @@ export interface RecentWork {
   updated_at: number | string;
 }
 
-/** What a model is doing; replaces the one before and is in no log. */
+/** What a model is doing; replaces the previous activity and is not logged. */
 export type Activity =
   | { state: 'waiting' }
   | { state: 'loading'; progress: number }
@@ -256,11 +256,11 @@ export type Activity =
 
 export interface ActivityParams {
   sessionId: string;
-  /** Null when nothing runs any more. */
+  /** Null when nothing is running. */
   activity: Activity | null;
 }
 
-/** Figures of one answer of a model: `_meta.openagents.usage` of its last chunk. */
+/** Statistics of a model's answer: `_meta.openagents.usage` of its last chunk. */
 export interface Usage {
   promptTokens: number;
   cachedTokens: number;
@@ -270,12 +270,12 @@ export interface Usage {
   memoryBytes: number;
 }
 
-/** How the local models stand. */
+/** The local models. */
 export interface ModelsSnapshot {
   models: ModelCard[];
   settings: ModelSettings;
   machine: { memoryBytes: number; freeMemoryBytes: number; freeDiskBytes: number };
-  /** Where downloads go. */
+  /** The download folder. */
   folder: string;
 }
 
@@ -285,7 +285,7 @@ export interface ModelCard {
   path: string | null;
   sizeBytes: number | null;
   status: ModelStatus;
-  /** It answers when a prompt goes to the local model. */
+  /** It answers prompts sent to the local model. */
   inUse: boolean;
   /** One sentence each, worst first. */
   warnings: string[];
@@ -339,9 +339,9 @@ export interface SpeechMeta {
   summary?: Summary;
   findings?: Findings;
   usage?: Usage;
-  /** Nothing more of its turn comes after it. */
+  /** The turn ends with it. */
   ended?: boolean;
-  /** Its turn had been cancelled before. */
+  /** It arrived after its turn was cancelled. */
   late?: boolean;
 }
 
@@ -355,11 +355,11 @@ export interface Summary {
   top_files?: string[];
   followups?: string[];
   evidence?: Evidence[];
-  /** The same list as in the message of findings before. */
+  /** Same list as in the preceding findings message. */
   findings?: Finding[];
 }
 
-/** Reads our part of a `_meta` object, whatever else it holds. */
+/** Reads our part of a `_meta` object and ignores the rest. */
 export function openagents<T>(meta: unknown): Partial<T> {
   if (typeof meta !== 'object' || meta === null) return {};
   const own = (meta as Record<string, unknown>)['openagents'];

@@ -3,7 +3,7 @@ import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/sentence';
 import { METHODS } from '../connection/wire';
 
-/** Who was chosen to answer, prompt by prompt, as the bridge remembers it. */
+/** Past routing decisions, as kept by the bridge. */
 export class Decisions {
   /** Newest first. */
   shown = $state.raw<readonly PastDecision[]>([]);
@@ -20,7 +20,7 @@ export class Decisions {
       this.shown = (await this.#link().request<{ decisions: PastDecision[] }>(`${METHODS.agents}/decisions`, {})).decisions;
       this.problem = null;
     } catch (error) {
-      this.problem = `The decisions cannot be read: ${asSentence(sentence(error))}`;
+      this.problem = `Couldn't load decisions: ${asSentence(sentence(error))}`;
     }
   }
 }

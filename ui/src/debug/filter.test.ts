@@ -18,7 +18,7 @@ const frames = named([
   frame('in', { jsonrpc: '2.0', id: 9, result: {} }),
 ]);
 
-test('an answer is named after its question, on its own connection', () => {
+test('an answer is named after the request on its connection', () => {
   expect(frames.map((f) => [f.kind, f.name])).toEqual([
     ['request', 'session/list'],
     ['request', 'initialize'],
@@ -38,6 +38,6 @@ test.each([
   ['nothing like that', 0],
 ])('the filter %j keeps %i', (filter, expected) => expect(filtered(frames, filter)).toHaveLength(expected));
 
-test('a connection without a name is told by its door', () => {
+test('a connection without a name shows its endpoint', () => {
   expect(who({ ...frames[0], connection: '5f0c2a1e-1234', client: null } as Frame)).toBe('acp 5f0c2a1e');
 });

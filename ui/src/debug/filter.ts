@@ -1,14 +1,14 @@
 import type { Frame } from '../connection/wire';
 
 export interface NamedFrame extends Frame {
-  /** The method; for an answer the method that it answers. */
+  /** The method; for an answer, the method of its request. */
   name: string;
   kind: 'request' | 'notification' | 'result' | 'error';
 }
 
 const texts = new WeakMap<Frame, string>();
 
-/** The frame's JSON as a value; text that was cut and is no JSON any more stays text. */
+/** The frame's JSON as a value; truncated text stays text. */
 export function frameValue(frame: Frame): unknown {
   if (typeof frame.json !== 'string') return frame.json;
   try {
@@ -18,7 +18,7 @@ export function frameValue(frame: Frame): unknown {
   }
 }
 
-/** Says what each frame is. An answer bears an id alone: its question is looked up among the frames before it. */
+/** Names each frame. An answer carries only an id, so its request is looked up among the frames before it. */
 export function named(frames: readonly Frame[]): NamedFrame[] {
   const asked = new Map<string, string>();
   return frames.map((frame) => {
@@ -39,11 +39,11 @@ function key(frame: Frame, direction: string): string {
 
 function isError(frame: Frame): boolean {
   if (typeof frame.json !== 'string') return typeof frame.json === 'object' && frame.json !== null && 'error' in frame.json;
-  // The text of an answer is looked at, not parsed: there are 2,000 of them.
+  // Matched as text instead of parsed: there are up to 2,000.
   return /^\s*\{(?:"jsonrpc":"2\.0",|"id":[^,{}]*,|\s)*"error"/.test(frame.json.slice(0, 300));
 }
 
-/** `acp 5f0c2a1e` for a connection that gave no name. */
+/** `acp 5f0c2a1e` for a connection without a name. */
 export function who(frame: Frame): string {
   return frame.client || `${frame.door} ${String(frame.connection).slice(0, 8)}`;
 }
@@ -59,7 +59,7 @@ function text(frame: NamedFrame): string {
   return known;
 }
 
-/** Keeps the frames that hold every word of the filter, in any letter case. */
+/** Keeps the frames that contain every word of the filter, ignoring case. */
 export function filtered(frames: readonly NamedFrame[], filter: string): readonly NamedFrame[] {
   const words = filter
     .toLowerCase()

@@ -3,14 +3,14 @@ import { sentence } from '../connection/sentence';
 import { METHODS, type Frame } from '../connection/wire';
 import { named, type NamedFrame } from './filter';
 
-/** As many as the bridge keeps. */
+/** The number of frames that the bridge keeps. */
 export const KEPT = 2000;
 
-/** The last frames of every connection. Starts to listen at the first look and goes on from there. */
+/** The last frames of every connection. Subscribes when first opened. */
 export class Frames {
   shown = $state.raw<readonly NamedFrame[]>([]);
   paused = $state(false);
-  /** Frames that came while paused. */
+  /** Frames received while paused. */
   waiting = $state(0);
   problem = $state<string | null>(null);
 
@@ -21,19 +21,19 @@ export class Frames {
     this.#link = link;
   }
 
-  /** Asks for what the bridge remembers, at the start of a look or after a reconnect. */
+  /** Fetches the bridge's recent frames, on opening or after a reconnect. */
   async read(): Promise<void> {
     try {
       this.#remembered((await this.#link().request<{ frames: Frame[] }>(METHODS.inspect, {})).frames);
       this.problem = null;
     } catch (error) {
-      this.problem = `The frames cannot be read: ${sentence(error)}`;
+      this.problem = `Couldn't load frames: ${sentence(error)}`;
     }
   }
 
   #remembered(frames: readonly Frame[]): void {
     const newest = frames.at(-1)?.n ?? 0;
-    // Numbers go on within one run of the bridge; a lower one means that it was started again.
+    // Frame numbers rise within one run of the bridge; a lower one means that it restarted.
     const later = this.#all.filter((frame) => frame.n > newest && newest > 0 && frame.n - newest < KEPT);
     this.#all = [...frames, ...later].slice(-KEPT);
     this.#publish();
@@ -55,13 +55,13 @@ export class Frames {
   }
 
   clear(): void {
-    // Kept, so that answers still find the questions that they answer.
+    // Kept, so that answers still find their requests.
     this.#cleared = this.#all.at(-1)?.n ?? 0;
     this.waiting = 0;
     this.#publish();
   }
 
-  /** Number of the newest frame that was cleared away. */
+  /** Number of the newest cleared frame. */
   #cleared = 0;
 
   #publish(): void {

@@ -24,11 +24,11 @@ const FOUND: Finding[] = [
   { kind: 'session', provider: 'codex', session_id: '0199a2b4-1111', start: 7, end: 9, excerpt: 'x', symbol: 'Pairing:\nfirst draft', score: 0.4, why: '' },
 ];
 
-test('what was found comes before the other evidence, and each file once', () => {
+test('findings come before other evidence, each file once', () => {
   expect(briefOf({ ...SUMMARY, findings: FOUND.slice(0, 1) }, '/w').evidence).toBe('src/lib.rs:12-40 expire\ncodex 0199a2b:3\nsrc/pair.rs:2');
 });
 
-test('a question takes along what was found for it', () => {
+test('a question includes its findings', () => {
   const brief = briefFor('Where does the code expire?', FOUND, '/w');
   expect(brief).toMatchObject({ intent: 'Where does the code expire?', acceptance: '', workspace: '/w' });
   expect(brief.evidence).toBe('src/lib.rs:12-40 expire\nREADME.md:3\ncodex 0199a2b:7-9 Pairing: first draft');
@@ -40,7 +40,7 @@ test('the whole brief becomes the prompt, and limits become arguments', () => {
     provider: 'gptoss',
     task: 'delegate',
     description: 'Finish QR pairing.',
-    user_prompt: 'Finish QR pairing. Then the rest.\n\nEvidence:\n- codex 0199a2b:3\n- src/pair.rs:2\n- src/lib.rs\n\nIt is done when:\n- It works.',
+    user_prompt: 'Finish QR pairing. Then the rest.\n\nEvidence:\n- codex 0199a2b:3\n- src/pair.rs:2\n- src/lib.rs\n\nDone when:\n- It works.',
     workspace_root: '/w/harbour',
     summarize: true,
     files_include_glob: ['src/**'],
@@ -49,7 +49,7 @@ test('the whole brief becomes the prompt, and limits become arguments', () => {
   });
 });
 
-test('what is left empty is no argument', () => {
+test('empty fields are not sent', () => {
   const told = argumentsOf({ ...BRIEF, evidence: '', acceptance: '' });
   expect(Object.keys(told)).toEqual(['provider', 'task', 'description', 'user_prompt', 'workspace_root', 'summarize']);
   expect(told['user_prompt']).toBe(SUMMARY.intent);
@@ -57,8 +57,8 @@ test('what is left empty is no argument', () => {
 
 test.each([
   [{}, null],
-  [{ intent: ' ' }, 'Write what the agent is to do.'],
-  [{ workspace: '' }, 'Name the folder that it works in.'],
-  [{ minutes: 'soon' }, 'The time budget is a number of minutes.'],
-  [{ minutes: '0' }, 'The time budget is a number of minutes.'],
+  [{ intent: ' ' }, 'Enter a task.'],
+  [{ workspace: '' }, 'Enter a workspace folder.'],
+  [{ minutes: 'soon' }, 'Enter the time budget in minutes.'],
+  [{ minutes: '0' }, 'Enter the time budget in minutes.'],
 ])('%j is missing: %s', (more, expected) => expect(missing({ ...BRIEF, ...more })).toBe(expected));

@@ -1,8 +1,8 @@
 import { LOCAL_MODE } from '../agents/modes';
 import type { Finding, Summary } from '../connection/wire';
-import { citation, placeOf } from '../timeline/evidence';
+import { citation, locationOf } from '../timeline/evidence';
 
-/** What another agent is told, as a person edits it. Lists have one entry a line. */
+/** A prompt for another agent, as edited in the form. Lists have one entry per line. */
 export interface Brief {
   /** Id of the agent, or `auto`. */
   provider: string;
@@ -10,7 +10,7 @@ export interface Brief {
   intent: string;
   evidence: string;
   acceptance: string;
-  /** Globs of the files that it may touch; empty for all. */
+  /** Globs of the files it may change; empty for all. */
   files: string;
   /** Minutes; empty for no limit. */
   minutes: string;
@@ -20,7 +20,7 @@ export interface Brief {
 
 const EMPTY: Brief = { provider: 'auto', workspace: '', intent: '', evidence: '', acceptance: '', files: '', minutes: '', summarize: true, dryRun: false };
 
-/** The brief that an exploration suggests. */
+/** The brief suggested by an exploration. */
 export function briefOf(summary: Summary, workspace: string): Brief {
   const evidence = [...(summary.findings ?? []).map(evidenceOf), ...(summary.evidence ?? []).map(citation)];
   const files = summary.top_files ?? [];
@@ -30,11 +30,11 @@ export function briefOf(summary: Summary, workspace: string): Brief {
     workspace,
     intent: summary.intent ?? '',
     evidence: [...evidence, ...named].join('\n'),
-    acceptance: 'The tests pass.\nThe change is as small as it can be.',
+    acceptance: 'The tests pass.\nThe change is as small as possible.',
   };
 }
 
-/** A question to an agent, with what was found for it. */
+/** A question for an agent, with the findings for it. */
 export function briefFor(question: string, findings: readonly Finding[], workspace: string): Brief {
   return { ...EMPTY, workspace, intent: question, evidence: findings.map(evidenceOf).join('\n') };
 }
@@ -42,7 +42,7 @@ export function briefFor(question: string, findings: readonly Finding[], workspa
 /** `src/pair.rs:12-40 pair_device` */
 function evidenceOf(finding: Finding): string {
   const { symbol = '' } = finding;
-  return `${placeOf(finding)} ${symbol.replace(/\s+/g, ' ')}`.trim();
+  return `${locationOf(finding)} ${symbol.replace(/\s+/g, ' ')}`.trim();
 }
 
 /** The arguments of `delegate.run`. */
@@ -52,7 +52,7 @@ export function argumentsOf(brief: Brief): Record<string, unknown> {
   const parts = [
     brief.intent.trim(),
     listed('Evidence', brief.evidence),
-    listed('It is done when', brief.acceptance),
+    listed('Done when', brief.acceptance),
   ];
   return {
     provider: brief.provider === LOCAL_MODE ? 'gptoss' : brief.provider,
@@ -67,11 +67,11 @@ export function argumentsOf(brief: Brief): Record<string, unknown> {
   };
 }
 
-/** What is missing before it can be sent; null when nothing is. */
+/** What is missing before it can be sent; null if nothing is. */
 export function missing(brief: Brief): string | null {
-  if (brief.intent.trim() === '') return 'Write what the agent is to do.';
-  if (brief.workspace.trim() === '') return 'Name the folder that it works in.';
-  if (brief.minutes.trim() !== '' && !(Number(brief.minutes.replace(',', '.')) > 0)) return 'The time budget is a number of minutes.';
+  if (brief.intent.trim() === '') return 'Enter a task.';
+  if (brief.workspace.trim() === '') return 'Enter a workspace folder.';
+  if (brief.minutes.trim() !== '' && !(Number(brief.minutes.replace(',', '.')) > 0)) return 'Enter the time budget in minutes.';
   return null;
 }
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { actionWords, doors, fingerprintGroups, knockWords, leftWords, seenWords } from './device-words';
+import { actionWords, endpoints, fingerprintGroups, accessRequestWords, leftWords, seenWords } from './device-words';
 import { holds, limitWords } from './scope';
 
 const NOW = 10_000_000;
 
 test.each([
   [1, 0, 'Connected'],
-  [2, 0, 'Connected 2 times'],
+  [2, 0, '2 connections'],
   [0, null, 'Never seen'],
   [0, NOW - 5_000, 'Seen just now'],
   [0, NOW - 3 * 3_600_000, 'Seen 3h ago'],
@@ -25,24 +25,24 @@ test.each([
   expect(leftWords(NOW + left, NOW)).toBe(words);
 });
 
-test('who knocks is named by the way it came', () => {
+test('an access request names its kind', () => {
   const request = { id: 'r', name: 'Phone', address: '192.168.1.7', compare: null, askedAt: 0, expiresAt: 1, sessionId: null };
-  expect(knockWords({ ...request, kind: 'ios' })).toBe('The OpenAgents app at 192.168.1.7 wants to connect.');
-  expect(knockWords({ ...request, kind: 'pair' })).toBe('A device at 192.168.1.7 wants to pair.');
+  expect(accessRequestWords({ ...request, kind: 'ios' })).toBe('The OpenAgents app at 192.168.1.7 wants to connect.');
+  expect(accessRequestWords({ ...request, kind: 'pair' })).toBe('A device at 192.168.1.7 wants to pair.');
 });
 
-test('each door has the address that is typed', () => {
+test('each endpoint has a URL', () => {
   const network = { lan: true, ios: 'ask', computer: 'mac', fingerprint: null, certificateUntil: null, problem: null, fixed: false } as const;
   const listeners = [
     { kind: 'loopback', address: '127.0.0.1:9099' } as const,
     { kind: 'web', address: '192.168.1.5:9443' } as const,
     { kind: 'app', address: '192.168.1.5:9099' } as const,
   ];
-  expect(doors({ ...network, listeners }).map(({ address }) => address)).toEqual(['http://127.0.0.1:9099', 'https://192.168.1.5:9443', 'ws://192.168.1.5:9099']);
+  expect(endpoints({ ...network, listeners }).map(({ address }) => address)).toEqual(['http://127.0.0.1:9099', 'https://192.168.1.5:9443', 'ws://192.168.1.5:9099']);
 });
 
-test('what is written down has words', () => {
-  expect([actionWords('session/prompt'), actionWords('pair.allowed'), actionWords('_openagents/new')]).toEqual(['Sent a prompt', 'Let a device in', '_openagents/new']);
+test('audit actions have texts', () => {
+  expect([actionWords('session/prompt'), actionWords('pair.allowed'), actionWords('_openagents/new')]).toEqual(['Sent a prompt', 'Allowed a device', '_openagents/new']);
 });
 
 test('a fingerprint is read in groups', () => {
@@ -51,6 +51,6 @@ test('a fingerprint is read in groups', () => {
 
 test('a scope holds the ones before it', () => {
   expect([holds('approve', 'prompt'), holds('view', 'prompt'), holds('admin', 'admin')]).toEqual([true, false, true]);
-  expect(limitWords('view', 'mac')).toBe('This device may view. More can be allowed on mac.');
-  expect(limitWords('prompt', null)).toBe('This device may view and prompt. More can be allowed on the computer.');
+  expect(limitWords('view', 'mac')).toBe('This device can view. Change its access on mac.');
+  expect(limitWords('prompt', null)).toBe('This device can view and prompt. Change its access on the computer.');
 });

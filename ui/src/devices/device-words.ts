@@ -3,10 +3,17 @@ import { age } from '../session/groups';
 
 /** `Connected`, `Seen 3h ago`, `Never seen` */
 export function seenWords(device: Pick<Device, 'connections' | 'lastSeen'>, now: number): string {
-  if (device.connections > 0) return device.connections === 1 ? 'Connected' : `Connected ${device.connections} times`;
+  if (device.connections > 0) return device.connections === 1 ? 'Connected' : `${device.connections} connections`;
   if (device.lastSeen === null) return 'Never seen';
   const since = age(device.lastSeen, now);
   return since === 'now' ? 'Seen just now' : `Seen ${since} ago`;
+}
+
+/** `just now`, `4 min ago`, `2 h ago` */
+export function agoWords(then: number, now: number): string {
+  const minutes = Math.floor((now - then) / 60_000);
+  if (minutes < 1) return 'just now';
+  return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ago`;
 }
 
 /** `4 minutes left`, `less than a minute left`, `expired` */
@@ -18,47 +25,47 @@ export function leftWords(until: number, now: number): string {
   return minutes === 1 ? '1 minute left' : `${minutes} minutes left`;
 }
 
-/** What somebody who knocks is asked about in one sentence. */
-export function knockWords(request: DeviceRequest): string {
+/** An access request in one sentence. */
+export function accessRequestWords(request: DeviceRequest): string {
   return request.kind === 'ios' ? `The OpenAgents app at ${request.address} wants to connect.` : `A device at ${request.address} wants to pair.`;
 }
 
 const ACTIONS: Readonly<Record<string, string>> = {
   'pair.offered': 'Showed a pairing code',
   'pair.stopped': 'Stopped pairing',
-  'pair.asked': 'Asked to be paired',
-  'pair.allowed': 'Let a device in',
+  'pair.asked': 'Asked to pair',
+  'pair.allowed': 'Allowed a device',
   'pair.declined': 'Declined a device',
   'device.renamed': 'Renamed a device',
-  'device.scope': 'Changed what a device may do',
+  'device.scope': "Changed a device's access",
   'device.removed': 'Removed a device',
   'device.left': 'Unpaired itself',
-  'app.allowed': 'Let the iOS app in',
+  'app.allowed': 'Allowed the iOS app',
   'app.declined': 'Declined the iOS app',
-  'app.removed': 'Cut off the iOS app',
-  'network.switched': 'Switched the network',
-  'access.refused': 'Was refused',
+  'app.removed': 'Disconnected the iOS app',
+  'network.switched': 'Changed the network settings',
+  'access.refused': 'Was refused access',
   'approval.answered': 'Answered an approval',
-  'session/new': 'Began a session',
+  'session/new': 'Started a session',
   'session/prompt': 'Sent a prompt',
   'session/cancel': 'Stopped a turn',
   'session/close': 'Closed a session',
   'session/delete': 'Deleted a session',
-  'session/set_mode': 'Chose who answers',
-  '_openagents/explore': 'Began an exploration',
+  'session/set_mode': 'Switched agents',
+  '_openagents/explore': 'Started an exploration',
   '_openagents/delegate': 'Delegated work',
-  '_openagents/queue/remove': 'Took a prompt out of the queue',
+  '_openagents/queue/remove': 'Removed a queued prompt',
   '_openagents/approvals/answer': 'Answered an approval',
-  '_openagents/approvals/resume': 'Let an agent go on',
+  '_openagents/approvals/resume': 'Resumed an agent',
 };
 
-/** What was done from afar, for people; what has no words here is shown as it is written down. */
+/** An audit log action for display; unknown actions are shown as they are. */
 export function actionWords(action: string): string {
   return ACTIONS[action] ?? action;
 }
 
-/** Where the open doors are, as they are typed. */
-export function doors(network: NetworkState): { what: string; address: string }[] {
+/** The URLs of the open network endpoints. */
+export function endpoints(network: NetworkState): { what: string; address: string }[] {
   return network.listeners.map(({ kind, address }) => {
     switch (kind) {
       case 'loopback':
@@ -71,12 +78,12 @@ export function doors(network: NetworkState): { what: string; address: string }[
   });
 }
 
-/** `31 March 2027`, in the person's own words. */
+/** `31 March 2027`, in the user's locale. */
 export function day(time: number): string {
   return new Date(time).toLocaleDateString(undefined, { day: 'numeric', month: 'long', year: 'numeric' });
 }
 
-/** Pairs of a fingerprint, with or without colons, in groups that an eye can compare. */
+/** Splits a fingerprint, with or without colons, into groups that are easy to compare. */
 export function fingerprintGroups(fingerprint: string): string[] {
   const pairs = fingerprint.match(/[^:]{1,2}/g) ?? [];
   return Array.from({ length: Math.ceil(pairs.length / 4) }, (_, at) => pairs.slice(at * 4, at * 4 + 4).join(':'));

@@ -1,15 +1,15 @@
 import type { DeviceRequest, DevicesSnapshot, RemoteAction, Scope } from '../connection/devices-wire';
 import type { Link } from '../connection/link.svelte';
-import { Watched } from '../connection/watched.svelte';
+import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS } from '../connection/wire';
 import { holds } from './scope';
 
-/** Lines of one page of the audit log. */
+/** Entries per page of the audit log. */
 const PAGE = 30;
 
-/** The devices of this bridge as it tells of them, to those who may manage them. */
-export class Devices extends Watched<DevicesSnapshot> {
-  /** Requests that a person put off; they stand in the settings until they expire. */
+/** The devices of this bridge, for those who may manage them. */
+export class Devices extends SnapshotClient<DevicesSnapshot> {
+  /** Access requests that were put off; they stay in the settings until they expire. */
   aside = $state.raw<ReadonlySet<string>>(new Set());
 
   readonly #of: () => Link;
@@ -19,13 +19,13 @@ export class Devices extends Watched<DevicesSnapshot> {
     this.#of = link;
   }
 
-  /** Somebody without the scope is not told, and need not ask. */
+  /** Without the scope there is nothing to subscribe to. */
   override connected(): void {
     if (holds(this.#of().access.scope, 'admin')) super.connected();
     else this.snapshot = null;
   }
 
-  /** Who waits to be let in, whoever came first in front. */
+  /** Pending access requests, oldest first. */
   get requests(): readonly DeviceRequest[] {
     return [...(this.snapshot?.requests ?? [])].sort((a, b) => a.askedAt - b.askedAt);
   }
@@ -47,7 +47,7 @@ export class Devices extends Watched<DevicesSnapshot> {
     return this.act('decline', { requestId: request.id }, request.id);
   }
 
-  /** What was done from afar, newest first; `before` is the last one that is shown already. */
+  /** Audit log entries, newest first; `before` is the last one already shown. */
   async audit(before?: RemoteAction): Promise<{ entries: RemoteAction[]; more: boolean }> {
     const { entries } = await this.ask<{ entries: RemoteAction[] }>('audit', { limit: PAGE, ...(before === undefined ? {} : { before: before.id }) });
     return { entries, more: entries.length === PAGE };

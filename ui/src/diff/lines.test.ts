@@ -13,7 +13,7 @@ test.each<[string, string | null, string, string[]]>([
   ['a last line without an end', 'a', 'a\nb', ['1||-a', '|1|+a', '|2|+b']],
 ])('%s', (_name, before, after, expected) => expect(of(before, after)).toEqual(expected));
 
-test('what has not changed is left out, and the numbers go on behind it', () => {
+test('unchanged lines are left out, and the numbers continue', () => {
   const before = numbers(1, 40);
   const after = before.replace('2\n', 'two\n').replace('\n30\n', '\nthirty\n');
   const lines = of(before, after);
@@ -22,13 +22,13 @@ test('what has not changed is left out, and the numbers go on behind it', () => 
   expect(difference(before, after)).toMatchObject({ added: 2, removed: 2 });
 });
 
-test('a piece of a file has the numbers of its file', () => {
+test('an excerpt has the line numbers of its file', () => {
   expect(of('a\n', 'b\n', firstLine('a\n', 88))).toEqual(['88||-a', '|88|+b']);
   expect(firstLine(numbers(1, 90), 88)).toBe(1);
   expect(firstLine(null, 88)).toBe(1);
 });
 
-test('texts without a line in common are changed throughout', () => {
+test('texts without a common line are entirely changed', () => {
   const [before, after] = ['a', 'b'].map((letter) => Array.from({ length: 20_000 }, (_, at) => `${letter}${at}\n`).join('')) as [string, string];
   expect(difference(before, after)).toMatchObject({ added: 20_000, removed: 20_000 });
 });

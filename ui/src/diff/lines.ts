@@ -2,7 +2,7 @@ import { structuredPatch } from 'diff';
 
 /** Lines of context around a change. */
 const CONTEXT = 3;
-/** Longest search for the smallest difference, in milliseconds; beyond it everything counts as changed. */
+/** Milliseconds to search for the smallest difference; beyond that, everything counts as changed. */
 const LONGEST = 300;
 
 export interface DiffLine {
@@ -19,7 +19,7 @@ export interface Difference {
   removed: number;
 }
 
-/** What has changed between two texts, line by line. `first` is the line of the file that the texts begin with. */
+/** The difference of two texts by line. `first` is the file's line number at which the texts begin. */
 export function difference(before: string | null, after: string, first = 1): Difference {
   const patch = structuredPatch('', '', before ?? '', after, undefined, undefined, { context: CONTEXT, timeout: LONGEST });
   const hunks = patch?.hunks ?? [{ oldStart: 1, newStart: 1, lines: [...split(before ?? '', '-'), ...split(after, '+')] }];
@@ -39,7 +39,7 @@ export function difference(before: string | null, after: string, first = 1): Dif
   return { lines, added: count('added'), removed: count('removed') };
 }
 
-/** Where a text begins in its file: an agent that shows a piece of a file says the line beside it. */
+/** The line at which a text begins in its file: agents that send part of a file name the line separately. */
 export function firstLine(before: string | null, line: number | undefined): number {
   return line !== undefined && before !== null && line > before.split('\n').length ? line : 1;
 }

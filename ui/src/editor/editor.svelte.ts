@@ -4,12 +4,12 @@ import { EDITORS, editorLink, type EditorId } from './link';
 const CHOICE = 'openagents.editor';
 const COMMAND = 'openagents.editor-command';
 
-/** `command`: a command of the person's, which only the desktop window can run. */
+/** `command`: a custom command, which only the desktop window can run. */
 export type EditorChoice = EditorId | 'command';
 
-/** Where files of a workspace open. The choice belongs to this page. */
+/** The editor that opens workspace files. Stored per browser. */
 export class Editor {
-  /** Null until a person chooses. */
+  /** Null until chosen. */
   choice = $state<EditorChoice | null>(null);
   /** With `{path}` and `{line}`; empty for `$EDITOR {path}`. */
   command = $state(read(COMMAND) ?? '');
@@ -42,11 +42,11 @@ export class Editor {
     write(COMMAND, command === '' ? null : command);
   }
 
-  /** Opens a line of a file. Rejects with the reason when that is not possible. */
+  /** Opens a line of a file. Rejects with the reason if that is not possible. */
   async open(root: string, path: string, line: number): Promise<void> {
     if (this.choice === 'command') return this.#backend.runEditor?.(this.command, root, path, line);
     const link = editorLink(EDITORS.find(({ id }) => id === this.choice)?.link ?? '', root, path, line);
-    if (!link) throw new Error(`${path} is not a file of this workspace.`);
+    if (!link) throw new Error(`${path} is not a file in this workspace.`);
     await this.#backend.openEditor(link);
   }
 }
@@ -55,7 +55,7 @@ function read(key: string): string | null {
   try {
     return localStorage.getItem(key);
   } catch {
-    // Storage can be switched off.
+    // Storage is disabled.
     return null;
   }
 }
@@ -65,6 +65,6 @@ function write(key: string, value: string | null): void {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, value);
   } catch {
-    // Kept for this visit only.
+    // Storage is disabled: kept until the page is reloaded.
   }
 }

@@ -12,13 +12,13 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-test('a choice is kept, and files open there', async () => {
+test('a choice is stored, and files open there', async () => {
   new Editor({ openEditor }).choose('zed');
   const editor = new Editor({ openEditor });
   expect([editor.choice, editor.label]).toEqual(['zed', 'Open in Zed']);
   await editor.open('/w', 'a.rs', 3);
   expect(openEditor).toHaveBeenCalledWith('zed://file/w/a.rs:3');
-  await expect(editor.open('/w', '../a.rs', 3)).rejects.toThrow('not a file of this workspace');
+  await expect(editor.open('/w', '../a.rs', 3)).rejects.toThrow('not a file in this workspace');
 });
 
 test('only the desktop window runs a command', async () => {
@@ -30,7 +30,7 @@ test('only the desktop window runs a command', async () => {
   expect(new Editor({ openEditor }).choice).toBeNull();
 });
 
-test('what another version kept is no choice', () => {
+test('an unknown stored value is ignored', () => {
   kept.set('openagents.editor', 'emacs');
   expect(new Editor({ openEditor }).choice).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** Links that editors register for, by the id of the editor. `{path}` is absolute. */
+/** Link templates of the editors. `{path}` is absolute. */
 export const EDITORS = [
   { id: 'vscode', name: 'VS Code', link: 'vscode://file{path}:{line}' },
   { id: 'zed', name: 'Zed', link: 'zed://file{path}:{line}' },
@@ -7,7 +7,7 @@ export const EDITORS = [
 
 export type EditorId = (typeof EDITORS)[number]['id'];
 
-/** The link that opens a line of a file; null for a path that leads out of the workspace `root`, or may. */
+/** The link that opens a line of a file; null for a path that could leave the workspace `root`. */
 export function editorLink(template: string, root: string, path: string, line: number): string | null {
   const segments = path.split('/');
   const leaves = segments.some((segment) => segment === '' || segment === '.' || segment === '..');

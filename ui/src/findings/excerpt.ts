@@ -2,19 +2,19 @@ import type { Finding } from '../connection/wire';
 import { isMarked } from './marks';
 
 export interface Line {
-  /** Of the file; null where a line of the excerpt is not one of the file. */
+  /** Line number in the file; null if the excerpt is not from a file. */
   number: number | null;
   text: string;
 }
 
-/** The lines of an excerpt. The log of a session is JSON: its lines are not those that are shown. */
+/** The lines of an excerpt. A session's log is JSON, so its line numbers do not apply. */
 export function linesOf(finding: Finding): Line[] {
   const numbered = 'path' in finding;
   const lines = finding.excerpt.replace(/\r?\n$/, '').split(/\r?\n/);
   return lines.map((text, at) => ({ number: numbered ? finding.start + at : null, text }));
 }
 
-/** The lines that are shown first: `most`, and two more rather than a button for them. They begin at the top, or shortly before the first matched word. */
+/** The lines shown at first: `most`, or up to two more instead of a button. They begin at the top or just before the first matched word. */
 export function glance(lines: readonly Line[], words: readonly string[], most: number): readonly Line[] {
   if (lines.length <= most + 2) return lines;
   const first = lines.findIndex(({ text }) => isMarked(text, words));
@@ -22,7 +22,7 @@ export function glance(lines: readonly Line[], words: readonly string[], most: n
   return lines.slice(from, from + most);
 }
 
-/** The last line of the file that an excerpt had no room for; null where it is whole. */
+/** The last file line that fits in a cut excerpt; null if it is whole. */
 export function cutAt(finding: Finding, lines: readonly Line[]): number | null {
   const last = lines.at(-1)?.number ?? null;
   return last !== null && last < finding.end ? last : null;

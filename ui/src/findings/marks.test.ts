@@ -7,7 +7,7 @@ test.each([
   ['an odd ` backtick', []],
 ])('%s names %j', (why, words) => expect(matchedWords(why)).toEqual(words));
 
-/** Marks in brackets. */
+/** Marks, shown in brackets. */
 const shown = (text: string, ...words: string[]): string => marked(text, words).map((part) => (part.mark ? `[${part.text}]` : part.text)).join('');
 
 test.each([

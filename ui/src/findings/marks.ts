@@ -3,20 +3,20 @@ export interface Part {
   mark: boolean;
 }
 
-/** Words so short are marked only where they stand alone, or half of the code would be. */
+/** Short words are marked only as whole words, or half of the code would be. */
 const SHORT = /^[\w]{1,3}$/;
 
-/** The words that a reason names in backticks. */
+/** The words in backticks in a reason. */
 export function matchedWords(why: string): string[] {
   return [...new Set([...why.matchAll(/`([^`]+)`/g)].flatMap(([, word]) => word ?? []))];
 }
 
-/** Splits a text where one of the words stands, whatever its case. */
+/** Splits a text at the given words, ignoring case. */
 export function marked(text: string, words: readonly string[]): Part[] {
   if (words.length === 0) return [{ text, mark: false }];
-  // The longest first: an alternative that begins another one would win over it.
+  // Longest first: a shorter alternative with the same prefix would win otherwise.
   const patterns = [...words].sort((a, b) => b.length - a.length).map(pattern);
-  // What is captured stands at every odd place.
+  // Captured parts are at odd indices.
   const parts = text.split(new RegExp(`(${patterns.join('|')})`, 'giu'));
   return parts.map((part, at) => ({ text: part, mark: at % 2 === 1 })).filter((part) => part.text !== '');
 }

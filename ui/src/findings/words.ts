@@ -1,7 +1,7 @@
 import type { Findings } from '../connection/wire';
 import { plural } from '../timeline/result-words';
 
-/** `Nothing found for “expiry”`: what was looked for stands in the plain text of the message. */
+/** `Nothing found for “expiry”`: the search terms come from the plain text of the message. */
 export function emptyTitle(text: string): string {
   const asked = /^\*\*Found:\*\* nothing for (.+?)(?:; |\.?$)/m.exec(text)?.[1];
   return asked === undefined ? 'Nothing found' : `Nothing found for ${asked}`;

@@ -1,4 +1,4 @@
-/** Puts text on the clipboard, also where the modern way is closed (a phone on plain http). */
+/** Copies text, also without the clipboard API (a phone on plain HTTP). */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,7 +1,7 @@
 import type { Link } from '../connection/link.svelte';
 import { METHODS, type UpdatePage } from '../connection/wire';
 
-/** Reads one update as the bridge keeps it, page by page: on its way here it may have been shortened. */
+/** Reads one update as stored by the bridge, page by page. The received one may have been shortened. */
 export async function storedUpdate(link: Link, sessionId: string, seq: number): Promise<unknown> {
   let text = '';
   let offset: number | null | undefined = 0;

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-test('a notification that was shown before the page was ended is taken back by the next one', async () => {
+test('a notification of a closed page is withdrawn by the next page', async () => {
   shown = ['answered long ago'];
   notifyApproval(approval('waits'));
   beginNotifications();
@@ -42,7 +42,7 @@ test('a notification that was shown before the page was ended is taken back by t
   expect(shown).toEqual([]);
 });
 
-test('a worker that takes the page over later is noticed: what can be asked, and what waits', async () => {
+test('a worker that takes over late is noticed: permission state and pending approvals', async () => {
   workers.controller = null;
   const told: string[] = [];
   const end = watchNotifications((state) => told.push(state));

@@ -1,23 +1,23 @@
-/** Notifications of the system about approvals that wait while nobody looks at the page. */
+/** System notifications about pending approvals while the page is hidden. */
 
 export interface WaitingApproval {
   id: string;
   sessionId: string;
-  /** What it is asked for. */
+  /** The title of the approval. */
   title: string;
-  /** Name of the agent, for people. */
+  /** The agent's display name. */
   agent: string;
 }
 
 export type NotificationState = 'unsupported' | 'ask' | 'granted' | 'denied';
 
-/** Whether this page can show any. Those of a phone need the service worker, and so a certificate that is trusted. */
+/** Whether this page can show notifications. On a phone they need the service worker and so a trusted certificate. */
 export function notificationState(): NotificationState {
   if (!('Notification' in globalThis) || !('serviceWorker' in navigator) || navigator.serviceWorker.controller === null) return 'unsupported';
   return Notification.permission === 'default' ? 'ask' : Notification.permission;
 }
 
-/** Says how that stands now and whenever it changes: a worker may take the page over long after it is drawn. Returns what ends it. */
+/** Reports the state now and on every change: a worker may take over the page late. Returns the unsubscribe function. */
 export function watchNotifications(told: (state: NotificationState) => void): () => void {
   const tell = (): void => told(notificationState());
   tell();
@@ -26,16 +26,16 @@ export function watchNotifications(told: (state: NotificationState) => void): ()
   return () => navigator.serviceWorker.removeEventListener('controllerchange', tell);
 }
 
-/** Has to be called from a person's press of a button. */
+/** Must be called from a click. */
 export async function askForNotifications(): Promise<NotificationState> {
   if (notificationState() === 'ask') await Notification.requestPermission();
   return notificationState();
 }
 
-/** Told of and not answered. */
+/** Announced and not answered. */
 const waiting = new Map<string, WaitingApproval>();
 
-/** Follows the page from now on. */
+/** Starts following the visibility of the page. */
 export function beginNotifications(): void {
   const catchUp = (): void => {
     if (document.visibilityState !== 'visible') waiting.forEach(show);
@@ -46,7 +46,7 @@ export function beginNotifications(): void {
   sweep();
 }
 
-/** Takes back what tells of nothing any more, by whatever page it was shown: that one may have been ended before it could. */
+/** Closes stale notifications of any page: the page that showed them may have been closed before it could. */
 function sweep(): void {
   reach(async (registration) => {
     for (const notification of await registration.getNotifications()) {
@@ -55,13 +55,13 @@ function sweep(): void {
   });
 }
 
-/** Tells of an approval that waits, as soon as the page is out of sight. Told of again, it replaces its notification. */
+/** Notifies about a pending approval once the page is hidden. A second call replaces the notification. */
 export function notifyApproval(approval: WaitingApproval): void {
   waiting.set(approval.id, approval);
   if (document.visibilityState !== 'visible') show(approval);
 }
 
-/** It is answered or void: nobody has to be told any more. */
+/** The approval is answered or void. */
 export function withdrawApproval(id: string): void {
   waiting.delete(id);
   takeBack(id);
@@ -82,7 +82,7 @@ function takeBack(id: string): void {
   });
 }
 
-/** The approval is on the page all the same: a notification that cannot be shown is no error. */
+/** A notification that cannot be shown is not an error: the approval is on the page too. */
 function reach(act: (registration: ServiceWorkerRegistration) => Promise<void>): void {
   if (notificationState() === 'granted') void navigator.serviceWorker.ready.then(act).catch(() => undefined);
 }

@@ -33,7 +33,7 @@ describe('search', () => {
     ]);
   });
 
-  test('of nothing finds nothing', () => expect(find(all, '')).toEqual([]));
+  test('for an empty text finds nothing', () => expect(find(all, '')).toEqual([]));
 
   test('marks matches that cross tokens', () => {
     const line = lines({ a: 1 })[1];

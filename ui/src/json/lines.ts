@@ -6,12 +6,12 @@ export interface Token {
 }
 
 export interface Line {
-  /** From 0, the same whether or not something above is folded. */
+  /** From 0; not affected by folding. */
   index: number;
   depth: number;
   tokens: Token[];
   text: string;
-  /** On a line that opens an object or a list: the line that closes it. */
+  /** For a line that opens an object or a list: the line that closes it. */
   closes?: number;
 }
 
@@ -25,10 +25,10 @@ export interface Segment extends Token {
   match: 'none' | 'found' | 'current';
 }
 
-/** More matches than anyone steps through; the count says so with a plus. */
+/** More matches than anyone steps through; the count shows a plus. */
 export const MOST_MATCHES = 9999;
 
-/** Pretty-prints a value as lines of coloured tokens, the same text as `JSON.stringify(value, null, 2)`. */
+/** Pretty-prints a value as lines of coloured tokens, with the same text as `JSON.stringify(value, null, 2)`. */
 export function lines(value: unknown): Line[] {
   const found: Line[] = [];
   write(found, value, 0, [], '');
@@ -70,7 +70,7 @@ function write(out: Line[], value: unknown, depth: number, lead: Token[], tail: 
   push(out, depth, tail === '' ? [...lead, token] : [...lead, token, mark(tail)]);
 }
 
-/** Leaves out what is inside the folded lines. */
+/** Removes the lines inside folds. */
 export function unfolded(all: readonly Line[], folded: ReadonlySet<number>): Line[] {
   const shown: Line[] = [];
   for (let i = 0; i < all.length; i += 1) {
@@ -82,7 +82,7 @@ export function unfolded(all: readonly Line[], folded: ReadonlySet<number>): Lin
   return shown;
 }
 
-/** Finds text in any letter case. */
+/** Finds text, ignoring case. */
 export function find(all: readonly Line[], query: string): Match[] {
   const wanted = query.toLowerCase();
   const found: Match[] = [];
@@ -97,7 +97,7 @@ export function find(all: readonly Line[], query: string): Match[] {
   return found;
 }
 
-/** Cuts a line's tokens at the borders of its matches. */
+/** Splits a line's tokens at the borders of its matches. */
 export function segments(line: Line, matches: readonly Match[], current: Match | undefined): Segment[] {
   if (matches.length === 0) return line.tokens.map((token) => ({ ...token, match: 'none' }));
   const out: Segment[] = [];

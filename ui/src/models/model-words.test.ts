@@ -3,9 +3,9 @@ import type { Activity } from '../connection/wire';
 import { activityWords, percent, timeLeft, unavailable, usageWords } from './model-words';
 
 test.each<[Activity, string]>([
-  [{ state: 'waiting' }, 'Waiting for another answer'],
-  [{ state: 'loading', progress: 0.439 }, 'Loading GPTOSS 20B… 43 %'],
-  [{ state: 'reading_prompt', progress: 0.6 }, 'Reading prompt 60 %'],
+  [{ state: 'waiting' }, 'Waiting for another answer…'],
+  [{ state: 'loading', progress: 0.439 }, 'Loading GPTOSS 20B… 43%'],
+  [{ state: 'reading_prompt', progress: 0.6 }, 'Reading prompt… 60%'],
   [{ state: 'generating', tokens: 1, tokensPerSecond: 3.14 }, '1 token · 3.1 tokens/s'],
   [{ state: 'generating', tokens: 1312, tokensPerSecond: 24.2 }, '1,312 tokens · 24 tokens/s'],
 ])('%j', (activity, words) => expect(activityWords(activity, 'GPTOSS 20B')).toBe(words));
@@ -24,10 +24,10 @@ test.each([
   [0, 12e9, 1e6, '3 h left'],
 ])('%d of %d at %d', (done, total, speed, words) => expect(timeLeft(done, total, speed)).toBe(words));
 
-test('progress is never 100 % before its end', () => {
-  expect([percent(0.9999), percent(1), percent(2), percent(-1)]).toEqual(['99 %', '100 %', '100 %', '0 %']);
+test('progress is never 100% before its end', () => {
+  expect([percent(0.9999), percent(1), percent(2), percent(-1)]).toEqual(['99%', '100%', '100%', '0%']);
 });
 
-test('a model that has only to be loaded can be asked', () => {
+test('a model that only has to be loaded can be asked', () => {
   expect([unavailable({ state: 'not_loaded' }), unavailable({ state: 'not_downloaded' })]).toEqual([null, 'not downloaded']);
 });

@@ -1,26 +1,26 @@
 import type { Activity, ModelStatus, Usage } from '../connection/wire';
 
-export const percent = (progress: number): string => `${Math.floor(Math.min(1, Math.max(0, progress)) * 100)} %`;
+export const percent = (progress: number): string => `${Math.floor(Math.min(1, Math.max(0, progress)) * 100)}%`;
 
-/** What a model is doing, in one or two words. */
+/** The status of a model in one or two words. */
 export function statusWords(status: ModelStatus): string {
   switch (status.state) {
     case 'not_downloaded':
       return 'Not downloaded';
     case 'downloading':
-      return 'Downloading';
+      return 'Downloading…';
     case 'paused':
       return 'Paused';
     case 'verifying':
-      return 'Verifying';
+      return 'Verifying…';
     case 'not_loaded':
       return 'Not loaded';
     case 'loading':
-      return 'Loading';
+      return 'Loading…';
     case 'ready':
       return 'Ready';
     case 'generating':
-      return 'Answering';
+      return 'Answering…';
     case 'error':
       return 'Needs attention';
   }
@@ -42,7 +42,7 @@ export function statusTone(status: ModelStatus): 'ok' | 'busy' | 'off' | 'bad' {
   }
 }
 
-/** Why a model cannot answer a prompt now; null when it can, loading included. */
+/** Why a model cannot answer a prompt now; null if it can, loading included. */
 export function unavailable(status: ModelStatus): string | null {
   switch (status.state) {
     case 'not_downloaded':
@@ -56,15 +56,15 @@ export function unavailable(status: ModelStatus): string | null {
   }
 }
 
-/** The line at the end of a timeline: `Loading GPTOSS 20B… 43 %`. */
+/** The line at the end of a timeline: `Loading GPTOSS 20B… 43%`. */
 export function activityWords(activity: Activity, model: string): string {
   switch (activity.state) {
     case 'waiting':
-      return 'Waiting for another answer';
+      return 'Waiting for another answer…';
     case 'loading':
       return `Loading ${model}… ${percent(activity.progress)}`;
     case 'reading_prompt':
-      return `Reading prompt ${percent(activity.progress)}`;
+      return `Reading prompt… ${percent(activity.progress)}`;
     case 'generating':
       return `${tokens(activity.tokens)} · ${rate(activity.tokensPerSecond)}`;
   }
@@ -77,7 +77,7 @@ export function usageWords(usage: Usage): string {
   return parts.join(' · ');
 }
 
-/** What is left of a download: `4 min left`. Empty while nobody can know. */
+/** The remaining time of a download: `4 min left`. Empty if unknown. */
 export function timeLeft(done: number, total: number, bytesPerSecond: number): string {
   if (total <= done || bytesPerSecond <= 0) return '';
   const seconds = (total - done) / bytesPerSecond;

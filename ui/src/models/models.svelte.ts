@@ -1,21 +1,21 @@
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/sentence';
-import { Watched } from '../connection/watched.svelte';
+import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { METHODS, type ModelCard, type ModelSettings, type ModelsSnapshot } from '../connection/wire';
 import { unavailable } from './model-words';
 
-/** What can be done with one model, or with the one in use. */
-export type Deed = 'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
+/** Actions on one model, or on the one in use. */
+export type ModelAction = 'download' | 'pause' | 'cancel' | 'verify' | 'repair' | 'remove' | 'add' | 'use' | 'load' | 'unload';
 
-/** Settings wait this long for the next key, in milliseconds. */
+/** Milliseconds that settings wait for the next key press. */
 const PAUSE = 500;
 
-/** The local models as the bridge tells of them, and what a person asks it to do with them. */
-export class Models extends Watched<ModelsSnapshot> {
-  /** Why the settings were not taken. */
+/** The local models, from the bridge's snapshots, and the actions on them. */
+export class Models extends SnapshotClient<ModelsSnapshot> {
+  /** Why the settings were refused. */
   refused = $state<string | null>(null);
   saving = $state<'idle' | 'saving' | 'saved'>('idle');
-  /** What has been changed here and not been taken by the bridge. */
+  /** Local changes that the bridge has not accepted yet. */
   changes = $state.raw<Partial<ModelSettings>>({});
 
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -28,23 +28,23 @@ export class Models extends Watched<ModelsSnapshot> {
     return this.snapshot?.models.find((card) => card.inUse) ?? null;
   }
 
-  /** What the model in use is called. */
+  /** The display name of the model in use. */
   get name(): string {
     return this.inUse?.name ?? 'GPTOSS 20B';
   }
 
-  /** Why the local model cannot answer a prompt now; null when it can, loading included. */
+  /** Why the local model cannot answer a prompt now; null if it can, loading included. */
   get unavailable(): string | null {
     return this.inUse === null ? 'not set up' : unavailable(this.inUse.status);
   }
 
-  /** It is worth a try to ask the local model: what failed to load is loaded again by the next prompt. */
+  /** The local model can be asked: the next prompt retries a failed load. */
   get askable(): boolean {
     const card = this.inUse;
     return this.unavailable === null || (card?.status.state === 'error' && card.path !== null && card.verified !== false);
   }
 
-  /** Saves settings a moment after the last change; what was not changed here is left to the other clients. */
+  /** Saves the settings shortly after the last change. Only the changed fields are sent. */
   configure(change: Partial<ModelSettings>): void {
     this.changes = { ...this.changes, ...change };
     this.saving = 'saving';

@@ -1,10 +1,10 @@
 import { emptyFold, type Fold } from '../session/fold';
 import type { Row } from '../timeline/rows';
 
-/** What one session may hold: with more, only its end is kept. In characters of JSON. */
+/** The most that is kept of one session, in characters of JSON; beyond it only the end is kept. */
 export const MOST_OF_ONE = 1_000_000;
 
-/** Rows are replaced when they change, so each is measured once. */
+/** Changed rows are replaced, so each is measured once. */
 const sizes = new WeakMap<Row, number>();
 
 function sizeOf(row: Row): number {
@@ -16,7 +16,7 @@ function sizeOf(row: Row): number {
   return size;
 }
 
-/** What is kept of a session: all of it where that is not too much, else its last rows. */
+/** The part of a session to keep: all of it if it is small enough, else its last rows. */
 export function keepable(fold: Readonly<Fold>, most = MOST_OF_ONE): { fold: Fold; bytes: number; cut: boolean } {
   let bytes = 0;
   let from = fold.rows.length;

@@ -2,21 +2,21 @@ import type { Link } from '../connection/link.svelte';
 import type { Session } from '../session/session.svelte';
 import type { Sessions } from '../session/sessions.svelte';
 import { keepable } from './cut';
-import { Shelf, type KeptItem } from './shelf';
+import { OfflineStore, type KeptItem } from './offline-store';
 
 /**
- * A session is written no more often than this, at rest and while it runs; a link that is looked for longer than this
- * counts as none. In milliseconds.
+ * Milliseconds: the least time between two writes of a session, at rest and while it runs, and the time after which a
+ * connection attempt counts as offline.
  */
 const PAUSE = 2_000;
 const PAUSE_RUNNING = 10_000;
 const PATIENCE = 1_500;
 
-/** Keeps the sessions that a person has looked at, and shows them while there is no link. */
+/** Stores the sessions that were opened and shows them while offline. */
 export class Offline {
   readonly #link: Link;
   readonly #sessions: Sessions;
-  readonly #shelf = new Shelf();
+  readonly #store = new OfflineStore();
   #due: { session: Session; running: boolean; timer: ReturnType<typeof setTimeout> } | null = null;
 
   constructor(link: Link, sessions: Sessions) {
@@ -24,13 +24,13 @@ export class Offline {
     this.#sessions = sessions;
   }
 
-  /** Follows the page from now on. Called while a component is set up. */
+  /** Starts following the page. Call it during component setup. */
   follow(): void {
     $effect(() => this.#keepOpen());
     $effect(() => this.#showKept());
     $effect(() => {
       const { state } = this.#link;
-      // What this device may not see any more is not for whoever holds it now either.
+      // Once this device loses access, its stored sessions go as well.
       if (state.name === 'removed' || (state.name === 'refused' && state.why !== 'no-token')) void this.forget();
     });
     $effect(() => {
@@ -42,29 +42,29 @@ export class Offline {
     });
   }
 
-  /** Forgets the sessions with these ids; all of them when none are named. */
+  /** Deletes the stored sessions with these ids; all of them without ids. */
   async forget(ids?: readonly string[]): Promise<void> {
     if (this.#due !== null && (ids === undefined || ids.includes(this.#due.session.id))) {
       clearTimeout(this.#due.timer);
       this.#due = null;
     }
-    await this.#shelf.forget(ids);
+    await this.#store.forget(ids);
   }
 
-  /** Forgets what is not among these: it was deleted while this page was away. */
+  /** Deletes all others: they were removed while this page was away. */
   keepOnly(ids: ReadonlySet<string>): Promise<void> {
-    return this.#shelf.keepOnly(ids);
+    return this.#store.keepOnly(ids);
   }
 
   #keepOpen(): void {
     const session = this.#sessions.open;
     if (session === null || this.#link.state.name !== 'live' || !session.caughtUp || session.seenAt !== null) return;
-    // Read so that this runs again with every change.
+    // Read to rerun this effect on every change.
     if (session.updates === 0 && session.rows.length === 0) return;
     const running = session.working;
     if (this.#due?.session === session) {
       if (running || !this.#due.running) return;
-      // What the turn came to is not put off as long as what it is at.
+      // The result of a turn is written sooner than its progress.
       clearTimeout(this.#due.timer);
     } else {
       void this.#write();
@@ -79,10 +79,10 @@ export class Offline {
     this.#due = null;
     const { id, title, cwd, mode, touchedAt, folded } = due.session;
     const { fold, bytes, cut } = keepable(folded);
-    await this.#shelf.keep({ id, title, cwd, mode, updatedAt: touchedAt, seenAt: Date.now(), bytes, cut }, fold);
+    await this.#store.keep({ id, title, cwd, mode, updatedAt: touchedAt, seenAt: Date.now(), bytes, cut }, fold);
   }
 
-  /** A link that is looked for may be found at once: what it brings is newer. */
+  /** A pending connection may succeed shortly, with newer data. */
   #showKept(): (() => void) | undefined {
     const { name } = this.#link.state;
     if (name !== 'offline' && name !== 'connecting') return undefined;
@@ -93,12 +93,12 @@ export class Offline {
 
   async #restore(session: Session | null): Promise<void> {
     if (!this.#sessions.listed) {
-      const kept = await this.#shelf.list();
+      const kept = await this.#store.list();
       if (!this.#sessions.listed) this.#sessions.items = kept.map(listed);
     }
     if (session === null || session.updates > 0) return;
-    const kept = await this.#shelf.read(session.id);
-    // The link may have come back meanwhile.
+    const kept = await this.#store.read(session.id);
+    // The connection may be back by now.
     if (kept === null || session.updates > 0 || this.#link.state.name === 'live') return;
     session.title = kept.item.title;
     session.cwd = kept.item.cwd;

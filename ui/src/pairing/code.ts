@@ -1,9 +1,9 @@
-/** Signs of a pairing code: Crockford's base 32, which leaves out what is mistaken for something else. */
+/** The characters of a pairing code: Crockford's base 32, which omits ambiguous ones. */
 const SIGNS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const MISTAKEN: Readonly<Record<string, string>> = { O: '0', I: '1', L: '1' };
 export const CODE_LENGTH = 8;
 
-/** What was typed so far as it is shown: `k7qx2m` becomes `K7QX-2M`. What no code holds is left out. */
+/** Formats the typed characters: `k7qx2m` becomes `K7QX-2M`. Others are dropped. */
 export function codeTyped(text: string): string {
   const signs = [...text.toUpperCase()]
     .map((sign) => MISTAKEN[sign] ?? sign)
@@ -13,7 +13,7 @@ export function codeTyped(text: string): string {
   return signs.length > 4 ? `${signs.slice(0, 4)}-${signs.slice(4)}` : signs;
 }
 
-/** It may be a code as far as its signs say. */
+/** Whether the code is complete. */
 export function isWhole(code: string): boolean {
   return codeTyped(code).length === CODE_LENGTH + 1;
 }

@@ -8,7 +8,7 @@ const DEVICES: [RegExp, string][] = [
   [/Windows/, 'Windows PC'],
   [/Linux/, 'Linux PC'],
 ];
-/** The more special first: most browsers claim to be several. */
+/** The most specific first: most browsers claim to be several. */
 const BROWSERS: [RegExp, string][] = [
   [/Edg(?:e|A|iOS)?\//, 'Edge'],
   [/OPR\/|Opera/, 'Opera'],
@@ -18,7 +18,7 @@ const BROWSERS: [RegExp, string][] = [
   [/Safari/, 'Safari'],
 ];
 
-/** A name for the device that a page runs on, to begin with: `iPhone (Safari)`. An iPad says that it is a Mac. */
+/** A default name for the device that shows the page: `iPhone (Safari)`. An iPad claims to be a Mac. */
 export function deviceName(userAgent: string, touchPoints = 0): string {
   const found = DEVICES.find(([pattern]) => pattern.test(userAgent))?.[1] ?? 'Device';
   const device = found === 'Mac' && touchPoints > 1 ? 'iPad' : found;

@@ -1,8 +1,8 @@
-/** Pairing goes over plain HTTP requests to where this page came from: a page without a token has no link. */
+/** Pairing uses plain HTTP requests to this page's origin: a page without a token has no connection. */
 
-/** The answer to a code. Times are milliseconds since the epoch, by the bridge's clock. */
+/** The response to a code. Times are milliseconds since the epoch, by the bridge's clock. */
 export interface Claim {
-  /** The secret by which this device asks what became of it. */
+  /** The secret with which this device polls for the outcome. */
   request: string;
   /** Shown on both screens: `482 913` */
   compare: string;
@@ -15,7 +15,7 @@ export type Outcome =
   | { state: 'allowed'; token: string; device: { id: string; name: string }; scope: string }
   | { state: 'declined' | 'expired'; message?: string };
 
-/** Why the bridge does not take a code. */
+/** Why the bridge refused a code. */
 export class Refusal extends Error {
   readonly code: string;
   readonly retryAfterMs: number;
@@ -27,20 +27,20 @@ export class Refusal extends Error {
   }
 }
 
-/** Longer than the bridge lets a page wait, in milliseconds. */
+/** Milliseconds: longer than the bridge holds a poll. */
 const MOST = 40_000;
 
 export function claim(code: string, name: string, signal: AbortSignal): Promise<Claim> {
   return post<Claim>('pair', { code, name }, signal);
 }
 
-/** Resolves when there is news, or after a while without. */
+/** Resolves with the outcome, or with `waiting` after a while. */
 export function outcome(request: string, signal: AbortSignal): Promise<Outcome> {
   return post<Outcome>('pair/wait', { request }, signal);
 }
 
 async function post<Answer>(path: string, body: object, signal: AbortSignal): Promise<Answer> {
-  // One that ends with either; `AbortSignal.any` is younger than the oldest Safari that the page is built for.
+  // Aborts with either signal; `AbortSignal.any` is newer than the oldest supported Safari.
   const ends = new AbortController();
   const end = (): void => ends.abort();
   const timer = setTimeout(end, MOST);
@@ -53,7 +53,7 @@ async function post<Answer>(path: string, body: object, signal: AbortSignal): Pr
       cache: 'no-store',
       signal: ends.signal,
     });
-    // An answer that breaks off has not arrived, as one that never began.
+    // A truncated response counts as lost.
     if (response.ok) return (await response.json()) as Answer;
     const answer: unknown = await response.json().catch(() => null);
     const { code = '', message = '', retryAfterMs = 0 } = (answer ?? {}) as { code?: string; message?: string; retryAfterMs?: number };

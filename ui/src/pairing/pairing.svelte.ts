@@ -7,38 +7,38 @@ import { claim, outcome, Refusal, type Claim } from './pairing-wire';
 import { DECLINED, EXPIRED, LOST, refusedWords } from './pairing-words';
 
 const KEY = 'openagents.pairing';
-/** A request that has not failed by then has reached somebody, in milliseconds. */
+/** Milliseconds after which a poll that has not failed has reached the bridge. */
 const AT_ONCE = 1_500;
 
-/** How this device becomes a paired one: a code is typed, both screens are compared, somebody allows it. */
+/** Pairs this device: enter a code, compare both screens, wait until it is allowed. */
 export class Pairing {
-  /** As far as it is typed. */
+  /** The code as typed so far. */
   code = $state('');
-  /** The address that was opened held a code. */
+  /** The URL contained a code. */
   given = $state(false);
-  /** The certificate that this device is to trust, as the QR code has it. */
+  /** The certificate to trust, from the QR code. */
   fingerprint = $state<string | null>(null);
-  /** Where else the same page is, for a device that does not reach this one. */
+  /** Other URLs of the same page, in case this one is not reachable. */
   elsewhere = $state.raw<readonly { address: string; url: string }[]>([]);
-  /** What is compared and waited for; null while the form is filled in. */
+  /** The pending claim; null while the form is shown. */
   claimed = $state.raw<Claim | null>(null);
   sending = $state(false);
   problem = $state<string | null>(null);
-  /** The bridge cannot be reached at the moment. */
+  /** The bridge is not reachable at the moment. */
   away = $state(false);
-  /** No try is taken before, on this page's clock. */
+  /** The earliest time of the next attempt, by this page's clock. */
   notBefore = $state(0);
 
   readonly #onAllowed: (token: string) => void;
   #waiting: AbortController | null = null;
-  /** Gives up the question that is on its way, or the pause before the next one. */
+  /** Aborts the pending poll or the pause before the next one. */
   #again: (() => void) | null = null;
 
   constructor(onAllowed: (token: string) => void) {
     this.#onAllowed = onAllowed;
   }
 
-  /** Begins with the code of an address, or goes on with what this tab waited for when it was loaded again. */
+  /** Starts with the code of a URL, or resumes the claim of this tab after a reload. */
   begin({ code, fingerprint, addresses }: Offer): void {
     if (code !== null) {
       this.code = codeTyped(code);
@@ -70,7 +70,7 @@ export class Pairing {
     this.sending = false;
   }
 
-  /** Back to the form. The claim runs out by itself. */
+  /** Returns to the form. The claim expires by itself. */
   cancel(problem: string | null = null): void {
     this.#waiting?.abort();
     this.#waiting = null;
@@ -89,19 +89,19 @@ export class Pairing {
     const { signal } = waiting;
     addEventListener('offline', () => (this.away = true), { signal });
     addEventListener('online', () => this.#again?.(), { signal });
-    // What a phone asked before it slept may have been answered into nothing: whatever came of it is said again.
+    // The answer to a poll may be lost while a phone sleeps; the bridge repeats it.
     addEventListener('pageshow', () => this.#again?.(), { signal });
     document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && this.#again?.(), { signal });
     void this.#hear(claimed, signal);
   }
 
-  /** Asks again and again, through lost networks as well, until there is an answer. */
+  /** Polls until there is an outcome, also across network failures. */
   async #hear({ request }: Claim, signal: AbortSignal): Promise<void> {
     for (let lost = 0; !signal.aborted; ) {
       const question = new AbortController();
       signal.addEventListener('abort', () => question.abort(), { once: true });
       this.#again = () => question.abort();
-      // The answer takes its time where the network is well; where it is not, that shows at once.
+      // A working network holds the poll open; a broken one fails at once.
       const well = setTimeout(() => (this.away = false), AT_ONCE);
       try {
         const answer = await outcome(request, question.signal).finally(() => clearTimeout(well));
@@ -116,7 +116,7 @@ export class Pairing {
       } catch (error) {
         if (signal.aborted) return;
         if (question.signal.aborted) continue;
-        // A bridge that knows nothing of it any more was started anew.
+        // A restarted bridge no longer knows the claim.
         const final = error instanceof Refusal && error.code !== 'slow_down' && !error.code.startsWith('http_5');
         if (final) return this.cancel(error.code === 'expired' ? EXPIRED : LOST);
         this.away = !(error instanceof Refusal);
@@ -137,7 +137,7 @@ function stored(): Claim | null {
   try {
     return JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as Claim | null;
   } catch {
-    // Storage can be switched off.
+    // Storage is disabled.
     return null;
   }
 }
@@ -147,6 +147,6 @@ function store(claimed: Claim | null): void {
     if (claimed === null) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, JSON.stringify(claimed));
   } catch {
-    // A reload then begins anew.
+    // Storage is disabled: a reload starts over.
   }
 }

@@ -13,7 +13,7 @@ test.each([
   ['o0iI-lL12', '0011-1112', true],
   ['uU!?', '', false],
   ['K7QX-2M9P-more', 'K7QX-2M9P', true],
-])('what is typed, %j, is shown as %j', (typed, shown, whole) => {
+])('the input %j is shown as %j', (typed, shown, whole) => {
   expect([codeTyped(typed), isWhole(typed)]).toEqual([shown, whole]);
 });
 
@@ -32,13 +32,13 @@ test.each([
 });
 
 test.each([
-  [new Refusal('wrong_code', 'no', 0), /Compare it/],
+  [new Refusal('wrong_code', 'no', 0), /Check it/],
   [new Refusal('expired', 'no', 0), /expired.*new one/],
   [new Refusal('used', 'no', 0), /already.*new one/],
   [new Refusal('slow_down', 'no', 2_100), /Wait 3 seconds/],
   [new Refusal('slow_down', 'no', 0), /Wait a second/],
   [new Refusal('else', 'three devices wait already', 0), /^Three devices wait already\.$/],
-  [new TypeError('Failed to fetch'), /cannot be reached.*same network/],
+  [new TypeError('Failed to fetch'), /can't be reached.*same network/],
 ])('%s', (error, words) => {
   expect(refusedWords(error)).toMatch(words);
 });

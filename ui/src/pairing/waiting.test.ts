@@ -4,7 +4,7 @@ import { Pairing } from './pairing.svelte';
 const CLAIM = { request: 'secret', compare: '482 913', computer: 'mac', expiresAt: 1 };
 const ALLOWED = { state: 'allowed', token: 'T', device: { id: 'd', name: 'Phone' }, scope: 'approve' };
 
-/** What is asked, and how the test answers. */
+/** The requests, and the test's answers to them. */
 let asked: { path: string; answers: (response: Response) => void }[];
 let page: EventTarget & { visibilityState: string };
 let paired: string[];
@@ -44,7 +44,7 @@ async function waits(): Promise<Pairing> {
   return pairing;
 }
 
-test('a poll that was answered into nothing while the phone slept is asked again at once when it wakes', async () => {
+test('a poll lost while the phone slept is repeated at once on wake-up', async () => {
   const pairing = await waits();
   page.visibilityState = 'hidden';
   page.dispatchEvent(new Event('visibilitychange'));
@@ -58,7 +58,7 @@ test('a poll that was answered into nothing while the phone slept is asked again
   expect([paired, pairing.claimed, pairing.problem]).toEqual([['T'], null, null]);
 });
 
-test('an answer that breaks off is no refusal: it is asked again', async () => {
+test('a truncated answer is not a refusal: the poll is repeated', async () => {
   const pairing = await waits();
   await answers(new Response('{"state":"allo'));
   expect([pairing.claimed?.compare, pairing.away, pairing.problem]).toEqual(['482 913', true, null]);
@@ -68,7 +68,7 @@ test('an answer that breaks off is no refusal: it is asked again', async () => {
   expect(paired).toEqual(['T']);
 });
 
-test('a page that does not reach its own address knows the others of the same computer', () => {
+test("a page that cannot reach its own address knows the computer's others", () => {
   const pairing = new Pairing(() => undefined);
   pairing.begin({ code: 'K7QX-2M9P', fingerprint: 'ABCD', addresses: ['https://192.168.1.5:9443', 'https://mac.local:9443'] });
   expect([pairing.fingerprint, pairing.elsewhere]).toEqual([

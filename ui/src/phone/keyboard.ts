@@ -1,15 +1,15 @@
 /**
- * Keeps the page above a keyboard that is drawn over it: tells how much it covers as `--covered`. Where the keyboard
- * makes the window smaller instead, as the page asks for, nothing is covered.
+ * Keeps the page above an on-screen keyboard: sets `--covered` to the height that the keyboard covers. It is 0 where the
+ * keyboard resizes the window instead, as the page requests.
  */
 export function followKeyboard(root: HTMLElement = document.documentElement): () => void {
   const seen = window.visualViewport;
   if (seen === null) return () => undefined;
   const fit = (): void => {
-    // Zoomed in, less is seen of the page, but nothing lies over it.
+    // Zoomed in, less of the page is visible, but nothing covers it.
     const covered = seen.scale > 1.01 ? 0 : Math.max(0, Math.round(window.innerHeight - seen.height));
     root.style.setProperty('--covered', `${covered}px`);
-    // Safari moves the page up, to show a field that would now be in sight anyway.
+    // Safari scrolls the page up to reveal a field that is visible anyway.
     if (covered > 0) window.scrollTo(0, 0);
   };
   fit();

@@ -3,11 +3,11 @@ import { Swipe } from './swipe';
 
 const at = (x: number, y = 400, ms = 0): { x: number; y: number; at: number } => ({ x, y, at: ms });
 
-test('a touch away from the edge draws nothing in', () => {
+test('a touch away from the edge does not open the drawer', () => {
   expect(Swipe.begin(at(60), false, 320)).toBeNull();
 });
 
-test('the sheet follows the finger, and stays in when more than half of it is', () => {
+test('the drawer follows the finger and stays open when more than half is visible', () => {
   const swipe = Swipe.begin(at(4), false, 320);
   expect(swipe?.move(at(8))).toBeNull();
   expect(swipe?.move(at(84, 400, 400))).toBe(0.25);

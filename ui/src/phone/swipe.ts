@@ -1,18 +1,18 @@
-/** Where a finger is, and when: pixels and milliseconds. */
+/** A touch position in pixels, at a time in milliseconds. */
 export interface Touched {
   x: number;
   y: number;
   at: number;
 }
 
-/** A sheet at the left edge is drawn in by a finger that begins this close to it. */
+/** Pixels from the left edge within which a touch can pull in the drawer. */
 const EDGE = 28;
-/** So far a finger goes before it is clear where to. */
+/** Pixels of movement after which the direction is clear. */
 const SLOP = 8;
-/** Faster than this is a flick: it counts by its direction, not by how far it came. In pixels a millisecond. */
+/** Pixels per millisecond from which a swipe counts by its direction, not by its distance. */
 const FLICK = 0.35;
 
-/** A finger that draws a sheet in from the left edge, or pushes it back out. */
+/** A swipe that pulls a drawer in from the left edge or pushes it back out. */
 export class Swipe {
   readonly #open: boolean;
   readonly #width: number;
@@ -21,7 +21,7 @@ export class Swipe {
   #speed = 0;
   #horizontal: boolean | null = null;
 
-  /** Returns null where the touch is none of it. */
+  /** Returns null if the touch cannot become a swipe. */
   static begin(from: Touched, open: boolean, width: number): Swipe | null {
     return open || from.x <= EDGE ? new Swipe(from, open, width) : null;
   }
@@ -33,7 +33,7 @@ export class Swipe {
     this.#width = width;
   }
 
-  /** Returns how much of the sheet is in, from 0 to 1; null while that is not clear, or when the finger goes up or down. */
+  /** Returns the visible fraction of the drawer, 0 to 1; null while the direction is unclear or if it is vertical. */
   move(to: Touched): number | null {
     const [dx, dy] = [to.x - this.#from.x, to.y - this.#from.y];
     if (this.#horizontal === null && Math.hypot(dx, dy) >= SLOP) this.#horizontal = Math.abs(dx) > Math.abs(dy);
@@ -43,7 +43,7 @@ export class Swipe {
     return this.#share();
   }
 
-  /** The finger is gone: whether the sheet is in now. */
+  /** Returns whether the drawer is open once the finger is lifted. */
   end(): boolean {
     if (this.#horizontal !== true) return this.#open;
     if (Math.abs(this.#speed) >= FLICK) return this.#speed > 0;

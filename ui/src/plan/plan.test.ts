@@ -49,7 +49,7 @@ describe('the state of the run', () => {
   });
 });
 
-test('steps with the same words are one, and the best status wins', () => {
+test('steps with the same text are merged, and the best status wins', () => {
   const view = planView(plan([['a', 'pending'], ['b', 'in_progress'], ['a', 'completed'], ['b', 'pending']], 'running'), 0, null);
   expect(view.steps.map((step) => [step.content, step.state])).toEqual([
     ['a', 'done'],
@@ -57,7 +57,7 @@ test('steps with the same words are one, and the best status wins', () => {
   ]);
 });
 
-test('time counts from the first update of a run, and anew for the next run', () => {
+test('time counts from the first update of each run', () => {
   const first = planView(plan([['a', 'pending']], 'running', 'p1'), 100, null);
   const second = planView(plan([['a', 'completed']], 'complete', 'p1'), 500, first);
   const third = planView(plan([['a', 'pending']], 'running', 'p2'), 900, second);

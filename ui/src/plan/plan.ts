@@ -30,7 +30,7 @@ const TITLES: Record<PlanState, string> = {
   cancelled: 'Plan Cancelled',
 };
 
-/** When a plan names a step twice, the line shows the one that got furthest. */
+/** If a plan names a step twice, the most advanced state is shown. */
 const RANK: Record<StepState, number> = { pending: 0, 'not-run': 1, running: 2, failed: 3, done: 4 };
 
 export function title(state: PlanState): string {
@@ -52,7 +52,7 @@ export function planView(update: PlanUpdate, ts: number, before: PlanView | null
   };
 }
 
-/** A plan whose run is over although its log never said so: nothing of it goes on. */
+/** A plan whose run ended without saying so: nothing in it is running. */
 export function stilled(plan: PlanView): PlanView {
   if (plan.state !== 'running') return plan;
   return { ...plan, state: 'failed', steps: plan.steps.map(stilledStep) };
@@ -77,7 +77,7 @@ function stepState(status: string, error: string | undefined): StepState {
   if (status === 'pending') return 'pending';
   if (status === 'in_progress') return 'running';
   if (error === undefined) return 'done';
-  // What somebody stopped is no fault.
+  // A step that was stopped has not failed.
   return error === 'not run' || /^cancelled\b/i.test(error) ? 'not-run' : 'failed';
 }
 
@@ -97,7 +97,7 @@ function planState(stated: string | undefined, steps: Step[]): PlanState {
   return steps.length > 0 && steps.every((s) => s.state === 'failed') ? 'failed' : 'complete';
 }
 
-/** How many steps ran to an end, well or badly. */
+/** The number of steps that ended, in success or failure. */
 export function finished(steps: Step[]): number {
   return steps.filter((s) => s.state === 'done' || s.state === 'failed').length;
 }

@@ -1,11 +1,11 @@
 import type { ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
 import type { TerminalMeta } from '../connection/agents-wire';
 import { openagents, type ToolMeta, type Update } from '../connection/wire';
-import type { Piece, Place, ToolRow, ToolState } from '../timeline/rows';
+import type { Piece, FileLocation, ToolRow, ToolState } from '../timeline/rows';
 import type { Body, Fold } from './fold';
 import { text } from './fold-speech';
 
-/** Folds in a tool call that is announced, or announced again. */
+/** Folds in a tool call, new or repeated. */
 export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
   const known = fold.calls.has(body.toolCallId);
   const index = rowOf(fold, body.toolCallId, at);
@@ -30,7 +30,7 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
   }
 }
 
-/** Folds in news of a call; its announcement may be missing, but the news still deserves a row. */
+/** Folds in an update of a call. It gets a row even if its announcement is missing. */
 export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
   const index = rowOf(fold, body.toolCallId, at, body.title ?? openagents<ToolMeta>(body._meta).approval?.title);
   const before = fold.rows[index] as ToolRow;
@@ -38,7 +38,7 @@ export function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Updat
   news(fold, body, at);
 }
 
-/** What has become of a call whose row is there. */
+/** Applies an update to a call that has a row. */
 export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, at: Update): void {
   const meta = openagents<ToolMeta>(body._meta);
   const index = rowOf(fold, body.toolCallId, at);
@@ -58,7 +58,7 @@ export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, a
   if (body.rawInput !== undefined && body.rawInput !== null) after.args = fields(body.rawInput);
   if (body.rawOutput !== undefined) after.output = body.rawOutput;
   if (state === 'failed' && toolState(body.status) === 'failed') {
-    after.error = meta.error ?? errorText(body.rawOutput) ?? 'The tool failed and gave no reason.';
+    after.error = meta.error ?? errorText(body.rawOutput) ?? 'The tool failed without a reason.';
   }
   if (meta.approval !== undefined) {
     const { approval } = meta;
@@ -73,7 +73,7 @@ export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, a
   fold.rows[index] = after;
 }
 
-/** Returns where the row of a call is, and makes one for a call that nobody announced. */
+/** Returns the index of a call's row; creates a row for a call that was never announced. */
 export function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
   const known = fold.calls.get(callId);
   if (known !== undefined) return known;
@@ -88,7 +88,7 @@ export function rowOf(fold: Fold, callId: string, at: Update, name?: string): nu
       name: name ?? `call ${callId.slice(0, 8)}…`,
       title: says(name, name ?? ''),
       work: 'other',
-      places: [],
+      locations: [],
       content: [],
       approvals: [],
       state: 'pending',
@@ -100,7 +100,7 @@ export function rowOf(fold: Fold, callId: string, at: Update, name?: string): nu
   );
 }
 
-/** What is absent stays as it was; what is there replaces it. */
+/** Absent fields keep their value. */
 function details(
   before: ToolRow,
   body: {
@@ -114,19 +114,19 @@ function details(
   return {
     ...(title ? { title } : {}),
     ...(kind ? { work: kind } : {}),
-    ...(locations && locations.length > 0 ? { places: locations.map(place) } : {}),
+    ...(locations && locations.length > 0 ? { locations: locations.map(fileLocation) } : {}),
     ...(content && content.length > 0 ? { content: shownFrom(before.content, content.flatMap(piece)) } : {}),
   };
 }
 
-/** A title that says more than the name of the tool; agents without names for their tools say everything in the title. */
+/** A title that says more than the tool's name. Agents without tool names put everything in the title. */
 function says(title: string | null | undefined, name: string): string | null {
   return title && (title !== name || /\s/.test(title)) ? title : null;
 }
 
 /**
- * A change that was shown stays shown: some agents put a word of success in its place, others the file as it is
- * afterwards, compared with itself.
+ * Keeps a change that was shown: some agents replace it with a success message, others with the resulting file
+ * compared with itself.
  */
 function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
   const changes = before.filter((piece) => piece.type === 'diff');
@@ -134,7 +134,7 @@ function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
   return after.map((piece) => (piece.type === 'diff' && piece.before === piece.after ? (changes.find(({ path }) => path === piece.path) ?? piece) : piece));
 }
 
-function place({ path, line }: ToolCallLocation): Place {
+function fileLocation({ path, line }: ToolCallLocation): FileLocation {
   return typeof line === 'number' ? { path, line } : { path };
 }
 

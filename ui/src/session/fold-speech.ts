@@ -3,7 +3,7 @@ import { openagents, type PromptMeta, type SpeechMeta, type Update } from '../co
 import type { MessageRow, ThoughtRow } from '../timeline/rows';
 import type { Body, Fold } from './fold';
 
-/** The bridge's own last words of a turn: each is a message of its own, even where nothing stands between two of them. */
+/** The bridge's closing texts of a turn. Each is a message of its own, even right after another one. */
 const LAST_WORDS = /^(?:Cancelled\.$|Cancelled before it began\.$|Exploration cancelled\.$|❌ )/u;
 
 export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
@@ -42,7 +42,7 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
     fold.rows.push(row);
   }
   const ends = ended === true || summary !== undefined || usage !== undefined || LAST_WORDS.test(said);
-  // An exploration ends with its one final message, which comes after the plan's last word.
+  // An exploration ends with one final message, after the plan's last update.
   if (ends && !late) fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
 }
 
@@ -61,14 +61,14 @@ export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Updat
   }
 }
 
-/** Something else follows: that is how long the thought took. */
+/** A thought ends when something else follows. */
 export function endThought(fold: Fold, at: Update): void {
   const index = fold.rows.length - 1;
   const last = fold.rows[index];
   if (last?.kind === 'thought' && last.endedAt === undefined) fold.rows[index] = { ...last, endedAt: at.ts };
 }
 
-/** Where what is said now may go on: late words stand between those of the next turn, and neither ends the other. */
+/** The index of the row that may continue. Late messages are interleaved with the next turn, and neither ends the other. */
 function lastOf(fold: Fold, late: boolean): number {
   return fold.rows.findLastIndex((row) => row.kind === 'user' || row.late === late);
 }

@@ -57,7 +57,7 @@ describe('tool rows', () => {
       name: 'search.grep',
       title: null,
       work: 'search',
-      places: [],
+      locations: [],
       content: [],
       approvals: [],
       state: 'done',
@@ -75,7 +75,7 @@ describe('tool rows', () => {
   test.each<[string, SessionUpdate, Partial<ToolRow>]>([
     ['the error of a failed call', news('c', 'failed', { error: 'File not found: a' }), { state: 'failed', error: 'File not found: a' }],
     ['an error that stands in the output', news('c', 'failed', {}, { error: 'no' }), { error: 'no' }],
-    ['a failure without a word', news('c', 'failed'), { error: 'The tool failed and gave no reason.' }],
+    ['a failure without a word', news('c', 'failed'), { error: 'The tool failed without a reason.' }],
     ['what was cut', news('c', 'completed', { truncated: true, timedOut: true }), { truncated: true, timedOut: true }],
     ['a progress beyond its bounds', news('c', 'in_progress', { progress: 7 }), { progress: 1 }],
     ['a late update', news('c', 'completed', { late: true }), { late: true }],
@@ -83,11 +83,11 @@ describe('tool rows', () => {
     expect(only(folded(call('c'), update))).toMatchObject(expected);
   });
 
-  test('exist for news without an announcement', () => {
+  test('exist for updates without an announcement', () => {
     expect(only(folded(news('0123456789', 'in_progress')))).toMatchObject({ name: 'call 01234567…', state: 'running' });
   });
 
-  test('keep their place when calls overlap', () => {
+  test('keep their position when calls overlap', () => {
     const fold = folded(call('a'), call('b'), news('b', 'completed'), news('a', 'completed'));
     expect(fold.rows.map((row) => (row as ToolRow).callId)).toEqual(['a', 'b']);
   });
@@ -98,17 +98,17 @@ describe('messages', () => {
     expect(only(folded(said('one '), said('two')))).toMatchObject({ text: 'one two', seqs: [1, 2] });
   });
 
-  test('are apart when something stands between them', () => {
+  test('are separate when another row is between them', () => {
     expect(folded(said('one'), call('c'), said('two')).rows.map((row) => row.kind)).toEqual(['message', 'tool', 'message']);
   });
 
-  test('are apart when they have different ids', () => {
+  test('are separate when they have different ids', () => {
     const one = { ...said('one'), messageId: 'm1' } as SessionUpdate;
     const two = { ...said('two'), messageId: 'm2' } as SessionUpdate;
     expect(folded(one, two).rows).toHaveLength(2);
   });
 
-  test('with findings stand alone', () => {
+  test('with findings are separate', () => {
     const findings = { findings: [], hint: 'Try a name from the code' };
     const { rows } = folded(said('Looking.'), said('**Found:** nothing for `x`', { findings }), said('So there is none.'), said('', { findings }));
     expect(rows).toMatchObject([{ text: 'Looking.' }, { text: '**Found:** nothing for `x`', findings }, { text: 'So there is none.' }, { text: '', findings }]);
@@ -119,23 +119,23 @@ describe('messages', () => {
     expect(only(folded(said('x', { summary })))).toMatchObject({ summary });
   });
 
-  test('end with their figures, whose chunk may be empty', () => {
+  test('end with their statistics, whose chunk may be empty', () => {
     const usage = { promptTokens: 9, cachedTokens: 0, tokens: 2, tokensPerSecond: 3, firstTokenMs: 4, memoryBytes: 5 };
     const rows = folded(said('one'), said('', { usage }), said('two')).rows;
     expect(rows).toMatchObject([{ text: 'one', usage, seqs: [1, 2] }, { text: 'two' }]);
     expect(folded(call('c'), said('', { usage })).rows.map((row) => row.kind)).toEqual(['tool']);
   });
 
-  test('of a person are one row each', () => {
+  test('of the user are one row each', () => {
     expect(folded(asked('a'), asked('b')).rows).toHaveLength(2);
   });
 
-  test('that are no text say what they are', () => {
+  test('that are not text name their kind', () => {
     expect(only(folded({ sessionUpdate: 'agent_message_chunk', content: { type: 'image', data: '', mimeType: 'image/png' } }))).toMatchObject({ text: '[Image]' });
   });
 });
 
-test('a plan is no row, a title is no row', () => {
+test('plans and titles are not rows', () => {
   const fold = folded(plan('running'), { sessionUpdate: 'session_info_update', title: 'T' });
   expect([fold.rows.length, fold.plan?.state, fold.title, fold.updates]).toEqual([0, 'running', 'T', 2]);
 });
@@ -144,7 +144,7 @@ test('an update of a kind that this page does not know is counted', () => {
   expect(folded({ sessionUpdate: 'something_new' } as unknown as SessionUpdate).updates).toBe(1);
 });
 
-describe('a turn is at work', () => {
+describe('a turn is running', () => {
   test.each<[string, SessionUpdate[], boolean]>([
     ['from the prompt on', [asked('x')], true],
     ['while the plan runs', [plan('running')], true],
@@ -163,14 +163,14 @@ describe('a turn is at work', () => {
 });
 
 describe('the log', () => {
-  test('takes nothing twice', () => {
+  test('applies nothing twice', () => {
     const fold = emptyFold();
     const batch = numbered([asked('a'), said('b')]);
     expect([...batch, ...batch].map((update) => apply(fold, update))).toEqual(['taken', 'taken', 'again', 'again']);
     expect([fold.rows.length, fold.updates, fold.seq]).toEqual([2, 2, 2]);
   });
 
-  test('notices a gap and takes nothing behind it', () => {
+  test('detects a gap and applies nothing after it', () => {
     const fold = emptyFold();
     const [first] = numbered([asked('a')]);
     const [fourth] = numbered([said('d')], 4);
@@ -183,7 +183,7 @@ test.each([
   [['Exploration cancelled.', 'Cancelled before it began.', 'Cancelled before it began.']],
   [['one', 'Cancelled before it began.', 'two']],
   [['❌ The first failed.', '❌ The second failed.']],
-])('the last words of turns stand alone: %j', (words) => {
+])('closing texts of turns are separate messages: %j', (words) => {
   expect(folded(...words.map((word) => said(word))).rows.map((row) => row.kind === 'message' && row.text)).toEqual(words);
 });
 
@@ -193,15 +193,15 @@ describe('calls of agents', () => {
   const shows = (more: object): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: 'c', ...more });
 
   test('say what they do and where', () => {
-    expect(only(folded(edit()))).toMatchObject({ name: 'Edit', title: 'Edit a.rs', work: 'edit', places: [{ path: '/w/a.rs', line: 3 }] });
+    expect(only(folded(edit()))).toMatchObject({ name: 'Edit', title: 'Edit a.rs', work: 'edit', locations: [{ path: '/w/a.rs', line: 3 }] });
   });
 
-  test('without a name of a tool are called what they do', () => {
+  test('without a tool name are named by their title', () => {
     expect(only(folded(edit({ name: undefined, title: 'Look around' })))).toMatchObject({ name: 'Look around', title: 'Look around' });
     expect(only(folded(edit({ name: undefined, title: 'fs.list_dir' })))).toMatchObject({ name: 'fs.list_dir', title: null });
   });
 
-  test('keep what news of them leave out, and take what is there', () => {
+  test('keep fields that an update leaves out and take the others', () => {
     const diff = { type: 'diff', path: '/w/a.rs', oldText: 'a', newText: 'b' };
     const terminal = { type: 'terminal', terminalId: 't', _meta: { openagents: { terminal: { command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null } } } };
     const row = only(folded(edit({ content: [diff] }), shows({ title: 'Edit b.rs' }), shows({ status: 'completed' }), shows({ content: [terminal, { type: 'content', content: text('done') }] })));
@@ -210,7 +210,7 @@ describe('calls of agents', () => {
       work: 'edit',
       state: 'done',
       endedAt: 1030,
-      places: [{ path: '/w/a.rs', line: 3 }],
+      locations: [{ path: '/w/a.rs', line: 3 }],
       content: [
         { type: 'diff', path: '/w/a.rs', before: 'a', after: 'b', truncated: false },
         { type: 'terminal', id: 't', command: 'ls', output: 'a', truncated: false, exitCode: 2, signal: null },
@@ -226,7 +226,7 @@ describe('calls of agents', () => {
     expect(only(row)).toMatchObject({ content: [{ type: 'diff', before: null, after: 'b', truncated: false }] });
   });
 
-  test('that a later protocol shows otherwise are rows all the same', () => {
+  test('with content of a later protocol are rows too', () => {
     expect(only(folded(edit({ content: [{ type: 'hologram' }] })))).toMatchObject({ content: [] });
   });
 });
@@ -246,7 +246,7 @@ describe('approvals', () => {
   const asks = (state: Approval): SessionUpdate => ({ sessionUpdate: 'tool_call_update', toolCallId: state.callId, _meta: { openagents: { approval: state } } });
   const answered = approval('a', { state: 'answered', optionId: 'yes', by: 'Phone', at: 2 });
 
-  test('stand at the call that waits, the newest of one id', () => {
+  test('belong to the waiting call, the newest state per id', () => {
     const fold = folded(call('c'), asks(approval('a')), asks(approval('b')), asks(answered));
     expect(only(fold)).toMatchObject({ state: 'pending', approvals: [answered, approval('b')] });
     expect([...fold.asked.values()]).toEqual([
@@ -255,11 +255,11 @@ describe('approvals', () => {
     ]);
   });
 
-  test('have a row when nobody announced their call', () => {
+  test('have a row if their call was not announced', () => {
     expect(only(folded(asks(approval('a'))))).toMatchObject({ name: 'Run ls', approvals: [approval('a')] });
   });
 
-  test('do not end a call, nor begin one that is over', () => {
+  test('neither end a call nor restart an ended one', () => {
     const fold = folded(call('c'), asks(approval('a')), news('c', 'completed'), asks(answered));
     expect(only(fold)).toMatchObject({ state: 'done', endedAt: 1030 });
     expect(fold.open.size).toBe(0);
@@ -284,7 +284,7 @@ describe('delegates', () => {
     return fold;
   }
 
-  test('are shown inside the call that set them to work', () => {
+  test('are shown inside the call that started them', () => {
     const fold = delegating(asked('Do it'), said('I '), said('do'), call('d'), { sessionUpdate: 'current_mode_update', currentModeId: 'codex' });
     const row = only(fold) as ToolRow;
     expect(row).toMatchObject({ callId: 'd', seqs: [1], delegate: { sessionId: 'kid', mode: 'codex' } });
@@ -297,14 +297,14 @@ describe('delegates', () => {
     expect([fold.mode, fold.working]).toEqual([null, true]);
   });
 
-  test('end with the turn that set them to work', () => {
+  test('end with the turn that started them', () => {
     const fold = delegating(call('c'));
     settle(fold);
     publish(fold);
     expect(only(fold)).toMatchObject({ state: 'unfinished', delegate: { rows: [{ state: 'unfinished' }] } });
   });
 
-  test('are copied once for many updates, not for each', () => {
+  test('are copied once per batch', () => {
     const fold = delegating(said('one'));
     const before = (only(fold) as ToolRow).delegate?.rows;
     const more = numbered([said('two', { ended: true }), call('c'), news('c', 'completed')], 3);
@@ -317,7 +317,7 @@ describe('delegates', () => {
     expect((only(fold) as ToolRow).delegate?.rows).toMatchObject([{ text: 'onetwo' }, { callId: 'c', state: 'done' }]);
   });
 
-  test('may be heard of before their call', () => {
+  test('may send updates before their call', () => {
     const fold = emptyFold();
     const [update] = numbered([said('hello')]) as [Update];
     update.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } };
@@ -327,8 +327,8 @@ describe('delegates', () => {
   });
 });
 
-describe('what comes late', () => {
-  test('is apart from the turn that goes on, and does not cut it in two', () => {
+describe('late updates', () => {
+  test('are separate from the running turn and do not split it', () => {
     const rows = folded(asked('next'), said('an'), said('old ', { late: true }), said('swer'), said('news', { late: true })).rows;
     expect(rows.slice(1)).toMatchObject([
       { text: 'answer', late: false },
@@ -336,7 +336,7 @@ describe('what comes late', () => {
     ]);
   });
 
-  test('is apart from what was said in time', () => {
+  test('are separate from earlier messages', () => {
     expect(folded(said('in time'), said('late', { late: true })).rows).toHaveLength(2);
   });
 });
@@ -349,7 +349,7 @@ describe('thoughts', () => {
     expect(folded(thinks('a')).rows[0]).not.toHaveProperty('endedAt');
   });
 
-  test('are the same in a folded log: news of a call stands between two of them, and is folded where the call began', () => {
+  test("are the same in a folded log, where a call's update between two of them is folded into the call", () => {
     const whole = folded(call('c'), thinks('a'), thinks('b'), news('c', 'completed'), thinks('c'), said('d'));
     const short = emptyFold();
     const [announced, a, c, d] = numbered([{ ...call('c'), status: 'completed' } as SessionUpdate, thinks('ab'), thinks('c'), said('d')]);
@@ -361,14 +361,14 @@ describe('thoughts', () => {
     expect(shown(whole)).toEqual([['tool', 'done'], ['thought', 'ab', true], ['thought', 'c', true], ['message', 'd', false]]);
   });
 
-  test('are over when their turn is', () => {
+  test('end with their turn', () => {
     const fold = folded(thinks('a'));
     settle(fold);
     expect(fold.rows[0]).toMatchObject({ endedAt: 1010 });
   });
 });
 
-test('who answers stands at its prompt, with the reason', () => {
+test('a routing decision belongs to its prompt', () => {
   const routing = { target: 'gptoss', reason: 'Code is written by the local model.' };
   const decided = { sessionUpdate: 'session_info_update', _meta: { openagents: { routing } } } as SessionUpdate;
   const fold = folded({ sessionUpdate: 'session_info_update', title: 'T' }, asked('a'), decided, asked('b'));

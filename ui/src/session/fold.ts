@@ -7,43 +7,43 @@ import { endThought, message, prompt, thought } from './fold-speech';
 
 export type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
 
-/** A question of an agent, and where it stands. */
+/** An agent's question and its state. */
 export interface Asked {
-  /** Session of the delegate that asks; null for the session itself. */
+  /** The session of the asking delegate; null for the session itself. */
   sessionId: string | null;
-  /** The row of the call that waits. */
+  /** The row of the waiting call. */
   key: string;
   approval: Approval;
 }
 
 /**
- * What a session looks like after a part of its log. Grown in place by `apply`; rows are replaced, never changed, but for
- * the list of their entries. Rows of delegates are shown by `publish`.
+ * The state of a session after part of its log. `apply` grows it in place: rows are replaced, never changed, except for
+ * their lists of entries. `publish` copies the rows of delegates into it.
  */
 export interface Fold {
   rows: Row[];
   plan: PlanView | null;
   title: string | null;
   mode: string | null;
-  /** How many updates have been streamed. */
+  /** The number of updates received. */
   updates: number;
-  /** The newest entry seen. */
+  /** The newest entry applied. */
   seq: number;
-  /** True while the log itself says that a turn is at work. */
+  /** The log says that a turn is running. */
   working: boolean;
-  /** Where each tool call's row is. */
+  /** The row index of each tool call. */
   calls: Map<string, number>;
-  /** Calls that are announced and not over. */
+  /** Calls that have not ended. */
   open: Set<string>;
-  /** What was asked, by the id of the approval, delegates included. */
+  /** Questions by the id of the approval, those of delegates included. */
   asked: Map<string, Asked>;
-  /** What each delegate does, by the call that set it to work. */
+  /** The state of each delegate, by the call that started it. */
   delegates: Map<string, Fold>;
-  /** Calls whose delegates have done something since `publish`. */
+  /** Calls whose delegates changed since `publish`. */
   touched: Set<string>;
-  /** The session of a delegate; null for the session itself. */
+  /** The delegate's session id; null for the session itself. */
   delegate: string | null;
-  /** Begins the key of every row, so that rows of delegates are told apart. */
+  /** Prefix of every row key, which keeps the rows of delegates apart. */
   prefix: string;
 }
 
@@ -66,7 +66,7 @@ export function emptyFold(): Fold {
   };
 }
 
-/** `again`: seen already; `gap`: something before it is missing, so it has not been taken. */
+/** `again`: already applied; `gap`: an earlier entry is missing, so it was not applied. */
 export type Applied = 'taken' | 'again' | 'gap';
 
 export function apply(fold: Fold, update: Update): Applied {
@@ -78,7 +78,7 @@ export function apply(fold: Fold, update: Update): Applied {
   return 'taken';
 }
 
-/** Takes a part of a folded state, which stands for several entries: their numbers say how far it goes, and no order. */
+/** Applies part of a snapshot, which stands for several entries: its number says how far it goes, not in which order. */
 export function applyFolded(fold: Fold, update: Update): void {
   fold.seq = Math.max(fold.seq, update.seq);
   enter(fold, update);
@@ -91,7 +91,7 @@ function enter(fold: Fold, update: Update): void {
   else take(fold, update.params.update, update);
 }
 
-/** Ends what the log left open: its turn is over, and whoever ran it is gone. */
+/** Ends everything that the log left open: its turn is over and its agent has exited. */
 export function settle(fold: Fold): void {
   fold.working = false;
   fold.open.clear();
@@ -107,7 +107,7 @@ export function settle(fold: Fold): void {
   });
 }
 
-/** Shows what delegates have done. Called once for many updates: it copies the list of their rows. */
+/** Copies the rows of changed delegates into the session. Called once per batch, because it copies the list. */
 export function publish(fold: Fold): void {
   for (const callId of fold.touched) {
     const [index, child] = [fold.calls.get(callId), fold.delegates.get(callId)];
@@ -118,7 +118,7 @@ export function publish(fold: Fold): void {
   fold.touched.clear();
 }
 
-/** What a delegate does belongs to the row of the call that set it to work. */
+/** Updates of a delegate belong to the row of the call that started it. */
 function delegated(fold: Fold, callId: string, sessionId: string, at: Update): void {
   const index = rowOf(fold, callId, at);
   const row = fold.rows[index];
@@ -143,7 +143,7 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
     case 'tool_call':
       endThought(fold, at);
       call(fold, body, at);
-      // A call that is folded is announced with all that became of it.
+      // A folded call is announced with its result.
       if (at.params._meta?.openagents?.folded === true) news(fold, body, at);
       return;
     case 'tool_call_update':
@@ -155,7 +155,7 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
       endThought(fold, at);
       return message(fold, body, at);
     case 'agent_thought_chunk':
-      // One that is folded is whole: what stood between two of them may be folded elsewhere.
+      // A folded thought is complete: what separated it from the next one may be folded elsewhere.
       if (at.params._meta?.openagents?.folded === true) endThought(fold, at);
       return thought(fold, body, at);
     case 'session_info_update':
@@ -165,12 +165,12 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
       fold.mode = body.currentModeId;
       return;
     default:
-      // Commands, usage and what a later protocol adds: counted, not drawn.
+      // Commands, usage and kinds of later protocols: counted, not drawn.
       return;
   }
 }
 
-/** Who answers is shown at the prompt that it was decided for. */
+/** Attaches a routing decision to the prompt it was made for. */
 function routed(fold: Fold, body: Body<'session_info_update'>, at: Update): void {
   const { routing } = openagents<{ routing: Decision }>(body._meta);
   if (routing === undefined) return;

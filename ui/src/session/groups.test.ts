@@ -24,7 +24,7 @@ test('sessions are grouped by calendar day, newest first', () => {
   ]);
 });
 
-test('a clock that runs ahead does not lose a session', () => {
+test('a clock that runs ahead does not hide a session', () => {
   expect(grouped([{ updatedAt: now.getTime() + 60_000 }], now)[0]?.name).toBe('Today');
 });
 

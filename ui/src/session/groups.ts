@@ -8,7 +8,7 @@ export interface Group<T> {
   items: T[];
 }
 
-/** Newest first, by calendar day in the person's own time zone. */
+/** Newest first, by calendar day in the local time zone. */
 export function grouped<T extends Dated>(items: readonly T[], now: Date): Group<T>[] {
   const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate());
   const daysAgo = (n: number): number => {

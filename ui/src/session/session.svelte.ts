@@ -7,66 +7,66 @@ import { findRow, type Row } from '../timeline/rows';
 import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
 import { beginSnapshot, endSnapshot, takeFolded, type Snapshot } from './snapshot';
 
-/** A prompt that this page has sent and that its bridge has not answered. */
+/** A prompt that was sent and not answered yet. */
 export interface Sent {
   text: string;
-  /** Known again by it in the log, whoever else sends the same words. */
+  /** Identifies the prompt in the log, even if another client sends the same text. */
   promptId: string;
-  /** It stands in the session's log. */
+  /** It is in the session's log. */
   logged: boolean;
-  /** The link broke before the answer came: only the log knows what became of it. */
+  /** The connection broke before the answer: only the log can tell whether it was received. */
   adrift: boolean;
 }
 
-/** One session as this page knows it: its log, what the log folds to, and what a person writes to it. */
+/** One session: its log, the state folded from it, and the user's input. */
 export class Session {
   readonly id: string;
   cwd = $state('');
   title = $state<string | null>(null);
   rows = $state.raw<readonly Row[]>([]);
   plan = $state.raw<PlanView | null>(null);
-  /** What agents wait for, oldest first. */
+  /** Pending approvals, oldest first. */
   waiting = $state.raw<readonly Asked[]>([]);
   updates = $state(0);
   working = $state(false);
-  /** Which agent answers prompts here. */
+  /** The agent that answers prompts here. */
   mode = $state<string>(EXPLORER_MODE);
-  /** What the model that answers is doing; null when none does. */
+  /** The activity of the answering model; null if none is active. */
   activity = $state.raw<Activity | null>(null);
-  /** False while older entries of the log are still on their way. */
+  /** False while older log entries are missing. */
   caughtUp = $state(true);
-  /** How many entries of the log are still on their way. */
+  /** The number of missing log entries. */
   catchingUp = $state(0);
-  /** Prompts of all clients that wait for the end of the running turn, oldest first. */
+  /** Prompts of all clients that are queued behind the running turn, oldest first. */
   queue = $state.raw<readonly QueuedPrompt[]>([]);
-  /** The prompts that are sent and not in the log yet, oldest first. */
+  /** Prompts that were sent and are not in the log yet, oldest first. */
   pending = $state.raw<readonly string[]>([]);
-  /** Set from the moment a person asks for something until the first update about it. */
+  /** Set from the user's request until the first update about it. */
   waitingSince = $state<number | null>(null);
-  /** This page's clock when the newest update came, to let a running time tick on. */
+  /** This page's clock at the newest update; running times count on from it. */
   touchedAt = $state(Date.now());
   problem = $state<string | null>(null);
-  /** What stands in the composer. */
+  /** The text in the composer. */
   draft = $state('');
-  /** When this page saw it last, where it shows what it kept of it; null once the bridge has spoken of it. */
+  /** When this page last saw it, while it shows a stored copy; null once the bridge has answered. */
   seenAt = $state<number | null>(null);
-  /** The last connection that this session has been attached on. */
+  /** The last connection on which this session was attached. */
   attachedOn = -1;
-  /** The answer to an attach is on its way. */
+  /** An attach request is pending. */
   attachingNow = false;
 
   #fold: Fold = emptyFold();
-  /** What is shown is only the end of it: the log has to be read from its beginning. */
+  /** Only the end of the log is shown: it has to be read from the beginning. */
   #cut = false;
   #log = new Map<number, Update>();
-  /** The folded state that is on its way and takes the place of what is shown; null when none is. */
+  /** The snapshot that is arriving and replaces the shown state; null if there is none. */
   #snapshot: Snapshot | null = null;
-  /** Since the last attach was asked for, a folded state has begun. */
+  /** A snapshot has begun since the last attach request. */
   #renewed = false;
   #sent: Sent[] = [];
-  /** What the bridge said at the last attach; null when that is out of date. */
+  /** The answer to the last attach; null if it is out of date. */
   #known: AttachResult | null = null;
-  /** What was put back into the composer because it did not arrive. */
+  /** The text that was put back into the composer because it was not received. */
   #returned: { text: string; promptIds: string[] } | null = null;
 
   constructor(id: string) {
@@ -77,17 +77,17 @@ export class Session {
     return this.#fold.seq;
   }
 
-  /** Nothing of it would be lost if this page forgot it. */
+  /** Nothing is lost if this page drops it. */
   get idle(): boolean {
     return !this.working && this.#sent.length === 0 && this.draft === '';
   }
 
-  /** All that the log folds to, to be kept while there is no link. Not to be changed. */
+  /** The folded state, for offline storage. Read-only. */
   get folded(): Readonly<Fold> {
     return this.#fold;
   }
 
-  /** Shows what was seen of it before; `cut` where that is only the end. */
+  /** Shows a stored copy; `cut` if it is only the end. */
   restore(fold: Fold, seenAt: number, cut: boolean): void {
     this.#fold = fold;
     this.#cut = cut;
@@ -100,9 +100,9 @@ export class Session {
     return this.#log.get(seq);
   }
 
-  /** How something stands that was asked here. */
+  /** The current state of an approval. */
   approval(id: string): Approval | undefined {
-    // Drawn anew with the rows: the fold itself is not watched.
+    // Depends on the rows, because the fold itself is not reactive.
     void this.rows;
     return this.#fold.asked.get(id)?.approval;
   }
@@ -111,7 +111,7 @@ export class Session {
     return findRow(this.rows, key);
   }
 
-  /** Folds in what came. Returns false when an entry is missing, so that the log has to be asked for again. */
+  /** Applies updates. Returns false if an entry is missing, so that the log has to be requested again. */
   take(batch: readonly Update[]): boolean {
     let whole = true;
     for (const update of batch) {
@@ -125,7 +125,7 @@ export class Session {
         this.#log.set(update.seq, update);
       }
       const body = update.params.update;
-      // What a delegate is told is not what this session is told.
+      // A delegate's updates are not this session's.
       if (meta.parentCallId !== undefined) continue;
       if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
       if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '', openagents<PromptMeta>(body._meta));
@@ -135,27 +135,27 @@ export class Session {
     return whole;
   }
 
-  /** A model says what it is doing, or that it is done. */
+  /** The model's activity changed. */
   doing(activity: Activity | null): void {
     this.activity = activity;
     this.#publish();
   }
 
-  /** The list says that no turn runs here any more. */
+  /** The session list says that no turn is running. */
   rests(): void {
     if (this.#known === null || !this.caughtUp || this.queue.length > 0) return;
     this.#fold.working = false;
     this.#publish();
   }
 
-  /** `running`: a turn is at work. Where that is not said, one that left the queue runs, or another one does behind which it waited. */
+  /** `running`: a turn is running. If absent, one is if a prompt left the queue or the log says so. */
   queued(queue: readonly QueuedPrompt[], running = this.#fold.working || queue.length < this.queue.length): void {
     this.#fold.working = running;
     this.queue = queue;
     this.#publish();
   }
 
-  /** An attach is asked for; returns up to where this page has the log. */
+  /** Prepares an attach request; returns the last entry that this page has. */
   attaching(): number {
     this.caughtUp = false;
     this.#snapshot = null;
@@ -167,7 +167,7 @@ export class Session {
     return this.seq;
   }
 
-  /** The bridge's answer to `attach`: how far the log goes and whether a turn runs. */
+  /** Takes the answer to `attach`: the end of the log and whether a turn is running. */
   attached(answer: AttachResult): void {
     this.#known = answer;
     this.seenAt = null;
@@ -175,7 +175,7 @@ export class Session {
     if (answer.mode !== undefined) this.mode = answer.mode;
     if (answer.title) this.title = answer.title;
     if (answer.snapshot) {
-      // The first updates may have overtaken this answer, and even the last.
+      // The first updates, and even the last, may arrive before this answer.
       if (!this.#renewed) this.#snapshot = this.#renew();
       this.#publish();
       return;
@@ -184,7 +184,7 @@ export class Session {
     this.#publish();
   }
 
-  /** The folded state is whole: it stands for all entries up to `seq`. */
+  /** The snapshot is complete: it stands for all entries up to `seq`. */
   snapshotEnded(seq: number): void {
     if (this.#snapshot === null) return;
     endSnapshot(this.#snapshot, seq, this.#known?.approvals ?? []);
@@ -199,7 +199,7 @@ export class Session {
     return beginSnapshot();
   }
 
-  /** There is no log to attach to. */
+  /** The session has no log to attach to. */
   unknown(problem: string): void {
     this.#known = { sessionId: this.id, seq: this.#fold.seq, running: false };
     this.#publish();
@@ -216,7 +216,7 @@ export class Session {
     return sent;
   }
 
-  /** The turn that this page asked for has ended. */
+  /** The turn that this page requested has ended. */
   ended(sent: Sent): void {
     this.#forget(sent);
     if (this.#sent.length === 0 && this.queue.length === 0) {
@@ -227,7 +227,7 @@ export class Session {
     this.#publish();
   }
 
-  /** The bridge did not take the prompt: nothing comes of it, and nothing else changes. */
+  /** The bridge refused the prompt: nothing else changes. */
   refused(sent: Sent, problem: string): void {
     this.#forget(sent);
     if (!sent.logged) this.#putBack([sent.text]);
@@ -236,7 +236,7 @@ export class Session {
     this.#publish();
   }
 
-  /** The link broke: what became of the prompt is in the log at the next attach. */
+  /** The connection broke: the log of the next attach tells whether the prompt was received. */
   cutOff(sent: Sent): void {
     sent.adrift = true;
     this.#known = null;
@@ -247,16 +247,16 @@ export class Session {
   }
 
   #logged(text: string, { connection, promptId, removed }: PromptMeta): void {
-    // The mark that a prompt was taken back names nobody.
+    // The entry that marks a removed prompt does not name its sender.
     if (removed === true && text === '') return;
     const open = this.#sent.filter((sent) => !sent.logged);
-    // The words alone do not say whose they are; a bridge that names nobody leaves no choice.
+    // The text alone does not identify the sender, but an older bridge sends nothing else.
     const found = open.find((sent) => (connection === undefined && promptId === undefined ? sent.text === text : sent.promptId === promptId));
     if (found !== undefined) {
       found.logged = true;
       if (found.adrift) this.#forget(found);
     } else if (this.#returned?.text === text && (promptId === undefined || this.#returned.promptIds.includes(promptId))) {
-      // It arrived after all: a bridge that was frozen has read on.
+      // It was received after all: a frozen bridge has resumed.
       if (this.draft === text) this.draft = '';
       this.#returned = null;
       this.problem = null;
@@ -267,7 +267,7 @@ export class Session {
     this.#sent = this.#sent.filter((known) => known !== sent);
   }
 
-  /** The whole log is here and holds no word of what was sent over a link that broke: it did not arrive. */
+  /** The whole log is here and does not contain the prompts of a broken connection: they were not received. */
   #giveUp(): void {
     const lost = this.#sent.filter((sent) => sent.adrift);
     if (lost.length === 0) return;
@@ -275,7 +275,7 @@ export class Session {
     const texts = lost.map((sent) => sent.text);
     this.#putBack(texts);
     this.#returned = { text: texts.join('\n\n'), promptIds: lost.map((sent) => sent.promptId) };
-    this.problem = lost.length === 1 ? 'Your prompt did not arrive.' : 'Your prompts did not arrive.';
+    this.problem = lost.length === 1 ? "Not sent; it's back in the composer." : "Not sent; they're back in the composer.";
   }
 
   #putBack(texts: readonly string[]): void {
@@ -288,7 +288,7 @@ export class Session {
     this.caughtUp = this.#snapshot === null && (known === null || fold.seq >= known.seq);
     this.catchingUp = known === null || this.caughtUp ? 0 : Math.max(0, known.seq - (this.#snapshot?.fold.seq ?? fold.seq));
     if (known !== null && this.caughtUp) this.#giveUp();
-    // A log that ends in the middle of a turn (the bridge was killed) must not look as if it still worked.
+    // A log that ends in the middle of a turn (the bridge was killed) must not look as if the turn were running.
     if (known?.running === false && fold.seq === known.seq) {
       settle(fold);
       if (this.#sent.length === 0) this.waitingSince = null;
@@ -305,7 +305,7 @@ export class Session {
   }
 }
 
-/** 64 random bits; `crypto.randomUUID` is not there on every page that this one may be. */
+/** 64 random bits; `crypto.randomUUID` needs a secure context, which this page may not have. */
 function freshId(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(2)), (part) => part.toString(16).padStart(8, '0')).join('');
 }

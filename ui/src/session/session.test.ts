@@ -14,7 +14,7 @@ const plan: SessionUpdate = {
   _meta: { openagents: { planId: 'p', state: 'running' } },
 };
 
-/** A session whose log begins with these updates, attached to a bridge that says it is at rest. */
+/** A session with these updates, attached to a bridge at rest. */
 function session(...log: SessionUpdate[]): Session {
   const made = new Session('s');
   made.take(numbered(log));
@@ -26,18 +26,18 @@ function numbered(updates: SessionUpdate[], from = 1): Update[] {
   return updates.map((update, at) => ({ params: { sessionId: 's', update }, seq: from + at, ts: from + at, bytes: 1 }));
 }
 
-describe('a prompt over a link that breaks', () => {
-  test('that did not arrive is back in the composer, and nothing works', () => {
+describe('a prompt on a connection that breaks', () => {
+  test('that was not received is back in the composer, and nothing is running', () => {
     const one = session(said('hello'));
     const sent = one.sending('what now?');
     expect([one.working, one.pending, one.waitingSince]).toEqual([true, ['what now?'], expect.any(Number)]);
     one.cutOff(sent);
     expect([one.problem, one.pending, one.waitingSince]).toEqual([null, ['what now?'], null]);
     one.attached({ sessionId: 's', seq: 1, running: false });
-    expect([one.problem, one.draft, one.pending, one.working]).toEqual(['Your prompt did not arrive.', 'what now?', [], false]);
+    expect([one.problem, one.draft, one.pending, one.working]).toEqual(["Not sent; it's back in the composer.", 'what now?', [], false]);
   });
 
-  test('is not given up before the whole log is here', () => {
+  test('is not given up before the whole log is loaded', () => {
     const one = session(said('hello'));
     one.cutOff(one.sending('what now?'));
     one.attached({ sessionId: 's', seq: 3, running: false });
@@ -46,15 +46,15 @@ describe('a prompt over a link that breaks', () => {
     expect([one.problem, one.draft, one.pending, one.working]).toEqual([null, '', [], false]);
   });
 
-  test('that did not arrive while another turn runs is back in the composer, and the turn goes on', () => {
+  test('that was not received during another turn is back in the composer, and the turn continues', () => {
     const one = session(said('hello'));
     one.cutOff(one.sending('what now?'));
     one.attached({ sessionId: 's', seq: 2, running: true });
     one.take(numbered([asked('of another client')], 2));
-    expect([one.problem, one.draft, one.working]).toEqual(['Your prompt did not arrive.', 'what now?', true]);
+    expect([one.problem, one.draft, one.working]).toEqual(["Not sent; it's back in the composer.", 'what now?', true]);
   });
 
-  test('that arrives after all leaves the composer again', () => {
+  test('that was received after all leaves the composer again', () => {
     const one = session();
     one.cutOff(one.sending('what now?'));
     one.attached({ sessionId: 's', seq: 0, running: false });
@@ -62,17 +62,17 @@ describe('a prompt over a link that breaks', () => {
     expect([one.problem, one.draft, one.working]).toEqual([null, '', true]);
   });
 
-  test('goes in front of what has been written since', () => {
+  test('goes in front of newer text', () => {
     const one = session();
     const [first, second] = [one.sending('one'), one.sending('two')];
     one.cutOff(first);
     one.cutOff(second);
     one.draft = 'three';
     one.attached({ sessionId: 's', seq: 0, running: false });
-    expect([one.problem, one.draft]).toEqual(['Your prompts did not arrive.', 'one\n\ntwo\n\nthree']);
+    expect([one.problem, one.draft]).toEqual(["Not sent; they're back in the composer.", 'one\n\ntwo\n\nthree']);
   });
 
-  test('that is sent on the new link is not mistaken for a lost one', () => {
+  test('that is sent on the new connection is not mistaken for a lost one', () => {
     const one = session();
     one.sending('what now?');
     one.attached({ sessionId: 's', seq: 0, running: false });
@@ -80,8 +80,8 @@ describe('a prompt over a link that breaks', () => {
   });
 });
 
-describe('prompts that queue', () => {
-  test('are shown until the log has them, and the first end is not the end of all', () => {
+describe('queued prompts', () => {
+  test('are shown until the log has them, beyond the end of the first turn', () => {
     const one = session();
     const [first, second] = [one.sending('one'), one.sending('two')];
     one.take(numbered([asked('one'), asked('two')]));
@@ -92,7 +92,7 @@ describe('prompts that queue', () => {
     expect(one.working).toBe(false);
   });
 
-  test('beyond the limit come back, and the running turn goes on', () => {
+  test('beyond the limit come back, and the running turn continues', () => {
     const one = session();
     one.sending('one');
     one.refused(one.sending('nine'), '8 prompts are waiting already; cancel or wait.');
@@ -100,7 +100,7 @@ describe('prompts that queue', () => {
   });
 });
 
-/** What is left of entries up to `seq`. */
+/** The rest of the entries up to `seq`. */
 function folded(seq: number, update: SessionUpdate, meta: object = {}): Update {
   return { params: { sessionId: 's', update, _meta: { openagents: { seq, ts: seq, folded: true, ...meta } } }, seq, ts: seq, bytes: 1 };
 }
@@ -109,7 +109,7 @@ describe('a long log comes as a snapshot', () => {
   const answer = { sessionId: 's', seq: 5000, running: false, snapshot: { seq: 5000 } };
   const state = [folded(4000, asked('x')), folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } }, { lastTs: 9000 }), folded(4200, said('This is it.'))];
 
-  test('what was there stays until it is whole, and then the log goes on', () => {
+  test('the shown state stays until it is complete, then the log continues', () => {
     const one = session(said('old'));
     one.attaching();
     one.attached(answer);
@@ -124,7 +124,7 @@ describe('a long log comes as a snapshot', () => {
     expect(one.rows.at(-1)).toMatchObject({ text: 'This is it.More.' });
   });
 
-  test('its first part may overtake the answer, and so may all of it', () => {
+  test('part or all of it may arrive before the answer', () => {
     for (const overtaking of [1, 3]) {
       const one = session(said('old'));
       one.attaching();
@@ -137,7 +137,7 @@ describe('a long log comes as a snapshot', () => {
     }
   });
 
-  test('that is cut off is asked for anew from where the page was', () => {
+  test('that is interrupted is requested again from the last entry', () => {
     const one = session(said('old'));
     one.attaching();
     one.attached(answer);
@@ -149,7 +149,7 @@ describe('a long log comes as a snapshot', () => {
     expect(one.rows.length).toBe(3);
   });
 
-  test('questions that wait are in the answer, whatever the log has of them', () => {
+  test('pending questions are in the answer, whatever the log has', () => {
     const one = new Session('s');
     const approval = { id: 'a', callId: 'c', agent: 'Fake', title: 'Run', hash: '', options: [], state: 'pending', askedAt: 1 } satisfies Approval;
     one.attaching();
@@ -163,7 +163,7 @@ describe('a long log comes as a snapshot', () => {
 describe('a prompt in the log', () => {
   const echo = (text: string, meta: object): SessionUpdate => ({ ...asked(text), messageId: 'q', _meta: { openagents: meta } }) as SessionUpdate;
 
-  test('is known by the id that this page gave it, not by its words', () => {
+  test('is identified by its id, not by its text', () => {
     const one = session();
     const sent = one.sending('same');
     one.take(numbered([echo('same', { connection: 'c2', client: 'Phone', promptId: 'other' })]));
@@ -172,20 +172,20 @@ describe('a prompt in the log', () => {
     expect([one.pending, one.rows.length]).toEqual([[], 2]);
   });
 
-  test('of a client that gives no ids is nobody else’s', () => {
+  test("of a client without ids is not another client's", () => {
     const one = session();
     one.sending('same');
     one.take(numbered([echo('same', { connection: 'c2', client: 'Phone' })]));
     expect(one.pending).toEqual(['same']);
   });
 
-  test('that was taken out of the queue is marked, and is no prompt of its own', () => {
+  test('that was removed from the queue is marked, without a row of its own', () => {
     const one = session();
     one.take(numbered([echo('one', {}), { ...asked(''), messageId: 'q', _meta: { openagents: { removed: true } } } as SessionUpdate]));
     expect(one.rows).toMatchObject([{ text: 'one', removed: true, seqs: [1, 2] }]);
   });
 
-  test('sent while others wait goes on after this page’s own is over', () => {
+  test('sent while others are queued continues after this page’s own has ended', () => {
     const one = session();
     const sent = one.sending('one');
     one.queued([{ id: 'q', text: 'two', by: 'Phone' }]);
@@ -199,7 +199,7 @@ describe('a prompt in the log', () => {
   });
 });
 
-test('Working ends with the turn: the queue says so, though the list said it while a prompt waited', () => {
+test('Working ends with the turn, by the queue, even if the list said so while a prompt was queued', () => {
   const one = session();
   const sent = one.sending('one');
   one.queued([{ id: 'q', text: 'two', by: 'Phone' }], true);
@@ -212,7 +212,7 @@ test('Working ends with the turn: the queue says so, though the list said it whi
   expect(one.working).toBe(true);
 });
 
-test('an answer to an attach that is older than what came meanwhile takes nothing away', () => {
+test('a stale answer to an attach removes nothing', () => {
   const one = session(asked('one'), said('two'));
   one.attaching();
   one.take(numbered([said('three')], 3));
@@ -220,7 +220,7 @@ test('an answer to an attach that is older than what came meanwhile takes nothin
   expect([one.seq, one.rows.length, one.update(1)?.seq]).toEqual([3, 2, 1]);
 });
 
-test('a log that is shorter than what was seen comes as a snapshot, and takes its place', () => {
+test('a log shorter than the shown one arrives as a snapshot and replaces it', () => {
   const one = session(asked('one'), said('two'), said('three'));
   expect(one.attaching()).toBe(3);
   one.attached({ sessionId: 's', seq: 1, running: false, snapshot: { seq: 1 } });
@@ -229,7 +229,7 @@ test('a log that is shorter than what was seen comes as a snapshot, and takes it
   expect([one.seq, one.rows.length, one.caughtUp, one.rows[0]]).toMatchObject([1, 1, true, { text: 'other' }]);
 });
 
-test('a session whose model says what it does is at work, until it says that it is done', () => {
+test('a session is working while its model reports activity', () => {
   const one = session(asked('x'), said('This'));
   one.doing({ state: 'generating', tokens: 3, tokensPerSecond: 9 });
   expect(one.working).toBe(true);
@@ -237,7 +237,7 @@ test('a session whose model says what it does is at work, until it says that it 
   expect(one.working).toBe(false);
 });
 
-test('the mode is what the bridge says, at the attach and in the log', () => {
+test('the mode comes from the attach and from the log', () => {
   const one = new Session('s');
   one.attached({ sessionId: 's', seq: 0, running: false, mode: 'gptoss_20b' });
   expect(one.mode).toBe('gptoss_20b');
@@ -246,20 +246,20 @@ test('the mode is what the bridge says, at the attach and in the log', () => {
 });
 
 describe('a log that ends in the middle of a turn', () => {
-  test('stands still when the bridge says that nothing runs', () => {
+  test('is settled when the bridge says that nothing is running', () => {
     const one = session(asked('x'), plan, call);
     expect([one.working, one.plan?.state]).toEqual([false, 'failed']);
     expect(one.plan?.steps.map((step) => [step.state, step.error])).toEqual([['done', undefined], ['not-run', 'not finished'], ['not-run', 'not run']]);
     expect((one.rows[1] as ToolRow).state).toBe('unfinished');
   });
 
-  test('does not move again with the next prompt', () => {
+  test('stays settled with the next prompt', () => {
     const one = session(asked('x'), plan, call);
     one.take(numbered([asked('y'), said('done', { ended: true })], 4));
     expect([one.working, (one.rows[1] as ToolRow).state]).toEqual([false, 'unfinished']);
   });
 
-  test('still works while the bridge says so', () => {
+  test('is running while the bridge says so', () => {
     const one = session(asked('x'), plan, call);
     const other = new Session('s');
     other.take(numbered([asked('x'), plan, call]));

@@ -1,7 +1,7 @@
 import { RequestError, type ListSessionsResponse, type NewSessionResponse } from '@agentclientprotocol/sdk';
 import type { Approval } from '../connection/agents-wire';
 import type { Link } from '../connection/link.svelte';
-import { sentence } from '../connection/sentence';
+import { asSentence, sentence } from '../connection/sentence';
 import {
   METHODS,
   openagents,
@@ -20,44 +20,44 @@ import type { ToolRow } from '../timeline/rows';
 import type { Asked } from './fold';
 import { Session } from './session.svelte';
 
-/** A line of the sidebar. */
+/** A row of the sidebar. */
 export interface SessionItem {
   id: string;
   title: string;
   cwd: string;
   updatedAt: number;
   running: boolean;
-  /** How many questions wait in it. */
+  /** The number of pending questions. */
   waiting: number;
 }
 
-/** A question of an agent, in the session that it is asked in. */
+/** An agent's question and its session. */
 export interface Waiting extends Asked {
   session: Session;
 }
 
-/** What has been asked for and has no session yet. */
+/** A requested session that does not exist yet. */
 export interface Starting {
   root: string;
   mode: string;
   since: number;
-  /** A person stopped it before its session had a name. */
+  /** It was stopped before its session existed. */
   stopped: boolean;
 }
 
-/** What keeps sessions to be read without a link. */
+/** The offline store of sessions. */
 export interface Keeper {
-  /** They are there no more. */
+  /** Deletes sessions that no longer exist. */
   forget(ids: readonly string[]): unknown;
-  /** All that there are. */
+  /** Deletes all but these. */
   keepOnly(ids: ReadonlySet<string>): unknown;
 }
 
-/** The code of an error about a session that is not there. */
+/** The error code for an unknown session. */
 const NO_SESSION = -32002;
-/** Pages of `session/list` that the sidebar shows. */
+/** The number of `session/list` pages in the sidebar. */
 const PAGES = 5;
-/** Sessions whose logs stay in memory after another one is opened. */
+/** The number of sessions whose logs stay in memory. */
 const KEPT = 8;
 
 export class Sessions {
@@ -65,19 +65,19 @@ export class Sessions {
   listed = $state(false);
   open = $state.raw<Session | null>(null);
   starting = $state.raw<Starting | null>(null);
-  /** What is written to the session that starts. */
+  /** Text typed while the session starts. */
   early = $state('');
-  /** Why the last Start failed. */
+  /** Why the last start failed. */
   problem = $state<string | null>(null);
 
   readonly #link: () => Link;
   readonly #keeper: () => Keeper | null;
   readonly #known = new Map<string, Session>();
-  /** The same, to be drawn. */
+  /** The values of `#known`, as reactive state. */
   #followed = $state.raw<readonly Session[]>([]);
-  /** Counts connections, so that each session is attached once on each. */
+  /** Counts connections, so that each session is attached once per connection. */
   #connection = 0;
-  /** What is told of the list while it is read. */
+  /** Changes to the list that arrive while it is read. */
   #told: { items: Map<string, SessionItem>; removed: Set<string> } | null = null;
 
   constructor(link: () => Link, keeper: () => Keeper | null = () => null) {
@@ -85,17 +85,17 @@ export class Sessions {
     this.#keeper = keeper;
   }
 
-  /** Everything that agents wait for, in the sessions that this page follows, oldest first. */
+  /** All pending questions in the followed sessions, oldest first. */
   get waiting(): Waiting[] {
     const found = new Map<string, Waiting>();
     for (const session of this.#followed) {
-      // A question of a delegate stands in every session above it.
+      // A delegate's question is in every session above it.
       for (const asked of session.waiting) if (!found.has(asked.approval.id)) found.set(asked.approval.id, { ...asked, session });
     }
     return [...found.values()].sort((a, b) => a.approval.askedAt - b.approval.askedAt);
   }
 
-  /** How a question stands, whether it waits or not. */
+  /** The current state of an approval, pending or not. */
   approval(id: string): Approval | undefined {
     for (const session of this.#followed) {
       const found = session.approval(id);
@@ -104,7 +104,7 @@ export class Sessions {
     return undefined;
   }
 
-  /** The row of the call that a question is about. */
+  /** The row of the call that asks. */
   asks(id: string): ToolRow | undefined {
     for (const session of this.#followed) {
       const asked = session.waiting.find(({ approval }) => approval.id === id);
@@ -114,13 +114,13 @@ export class Sessions {
     return undefined;
   }
 
-  /** How many questions wait in a session. */
+  /** The number of pending questions in a session. */
   waitingIn(id: string): number {
     const followed = this.#followed.find((session) => session.id === id && session.caughtUp && session.updates > 0);
     return followed?.waiting.length ?? this.items.find((known) => known.id === id)?.waiting ?? 0;
   }
 
-  /** A connection is up: catch up with what is shown, and with what runs behind it. */
+  /** Catches up with the open session and the running ones on a new connection. */
   connected(): void {
     this.#connection += 1;
     void this.#list().catch(() => undefined);
@@ -139,12 +139,12 @@ export class Sessions {
     for (const [id, updates] of bySession) {
       let session = this.#known.get(id);
       if (session === undefined) {
-        // The first updates of an exploration may overtake the answer that names its session.
+        // The first updates of an exploration may arrive before the answer that names its session.
         if (updates[0]?.seq !== 1) continue;
         session = this.#keep(new Session(id));
       }
       const whole = session.take(updates);
-      // What an attach that is under way leaves out comes with its answer.
+      // A pending attach fills the gap.
       if (!whole && session.attachedOn === this.#connection && !session.attachingNow) void this.#attach(session);
     }
   }
@@ -157,7 +157,7 @@ export class Sessions {
     this.#known.get(sessionId)?.queued(queued, running);
   }
 
-  /** The bridge says what changed in the list. */
+  /** Applies changes to the list. */
   changed({ sessions, removed, reset = false }: SessionsParams): void {
     if (reset) void this.#list().catch(() => undefined);
     for (const id of removed) {
@@ -182,7 +182,7 @@ export class Sessions {
     this.#followBusy();
   }
 
-  /** Deletes a session for everybody; rejects with the reason when it stays. */
+  /** Deletes a session for all devices; rejects with the reason if that fails. */
   async remove(id: string): Promise<void> {
     await this.#link().request('session/delete', { sessionId: id });
     this.items = this.items.filter((known) => known.id !== id);
@@ -190,7 +190,7 @@ export class Sessions {
     this.#keeper()?.forget([id]);
   }
 
-  /** Takes a prompt of whomever out of the queue. */
+  /** Removes a prompt of any client from the queue. */
   async unqueue(session: Session, id: string): Promise<void> {
     session.problem = null;
     try {
@@ -209,7 +209,7 @@ export class Sessions {
     }
   }
 
-  /** What asks something is followed, whatever is on the screen; and what runs, which may ask next. */
+  /** Follows all sessions with pending questions, and the running ones, which may ask next. */
   #followBusy(): void {
     const asking = this.items.filter((known) => known.waiting > 0);
     const running = this.items.filter((known) => known.running && known.waiting === 0).slice(0, KEPT);
@@ -226,7 +226,7 @@ export class Sessions {
     this.#known.get(sessionId)?.doing(activity);
   }
 
-  /** Chooses which agent answers from the next prompt on. */
+  /** Selects the agent that answers from the next prompt on. */
   async setMode(session: Session, modeId: string): Promise<void> {
     const before = session.mode;
     session.mode = modeId;
@@ -235,7 +235,7 @@ export class Sessions {
       await this.#link().request('session/set_mode', { sessionId: session.id, modeId });
     } catch (error) {
       session.mode = before;
-      session.problem = `The mode stays as it was: ${sentence(error)}`;
+      session.problem = `Couldn't switch agents: ${asSentence(sentence(error))}`;
     }
   }
 
@@ -255,7 +255,7 @@ export class Sessions {
     if (session.attachedOn !== this.#connection) void this.#attach(session);
   }
 
-  /** Explores a folder. Resolves with false when that could not begin; `problem` says why. */
+  /** Explores a folder. Resolves with false if that could not start; `problem` says why. */
   explore(root: string, goals: string[]): Promise<boolean> {
     const begin = async (): Promise<string> => (await this.#link().request<ExploreResult>(METHODS.explore, { root, goals })).sessionId;
     return this.#start(root, EXPLORER_MODE, begin, (session, starting) => {
@@ -264,7 +264,7 @@ export class Sessions {
     });
   }
 
-  /** Begins a session in a mode with a prompt. Resolves with false when that could not begin; `problem` says why. */
+  /** Starts a session in a mode with a prompt. Resolves with false if that could not start; `problem` says why. */
   ask(root: string, text: string, mode: string): Promise<boolean> {
     const begin = async (): Promise<string> => {
       const { sessionId } = await this.#link().request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
@@ -303,22 +303,22 @@ export class Sessions {
     }
   }
 
-  /** Hands a task to another agent: a turn that is this one call. */
+  /** Delegates a task to another agent, as a turn of its own. */
   async delegate(session: Session, args: Record<string, unknown>): Promise<void> {
     await this.#link().request(METHODS.delegate, { sessionId: session.id, arguments: args });
   }
 
-  /** Answers what an agent asks. Resolves with how it stands then: somebody may have been first. */
+  /** Answers an agent's question. Resolves with its state: another device may have been first. */
   answer(sessionId: string, approvalId: string, optionId: string): Promise<Approval> {
     return this.#link().request<Approval>(`${METHODS.approvals}/answer`, { sessionId, approvalId, optionId });
   }
 
-  /** Lets an agent that is gone ask again. */
+  /** Resumes an agent that exited, so that it asks again. */
   async resume(sessionId: string, approvalId: string): Promise<void> {
     await this.#link().request(`${METHODS.approvals}/resume`, { sessionId, approvalId });
   }
 
-  /** Sends a prompt and resolves when its turn is over. A prompt that comes to nothing is back in the composer. */
+  /** Sends a prompt and resolves when its turn ends. A prompt that was not received goes back to the composer. */
   async prompt(session: Session, text: string): Promise<void> {
     const connection = this.#connection;
     const sent = session.sending(text);
@@ -343,10 +343,10 @@ export class Sessions {
   }
 
   #reason(error: unknown): string {
-    return this.#link().state.name === 'live' ? sentence(error) : 'The link broke before the session began.';
+    return this.#link().state.name === 'live' ? sentence(error) : 'Connection lost before the session started.';
   }
 
-  /** Reads the list once for each connection; what changes in it is told from then on. */
+  /** Reads the list once per connection; changes arrive as notifications. */
   async #list(): Promise<void> {
     const connection = this.#connection;
     const told = { items: new Map<string, SessionItem>(), removed: new Set<string>() };
@@ -360,7 +360,7 @@ export class Sessions {
       cursor = answer.nextCursor;
       if (!cursor) break;
     }
-    // What was told meanwhile is newer.
+    // Changes that arrived meanwhile are newer.
     const items = new Map(found.filter(({ id }) => !told.removed.has(id)).map((known) => [known.id, known]));
     for (const known of told.items.values()) items.set(known.id, known);
     this.#told = null;
@@ -394,7 +394,7 @@ export class Sessions {
     }
   }
 
-  /** It was deleted while this page was away: what was kept of it is nobody's to read. */
+  /** It was deleted while this page was away: the stored copy goes too. */
   #deleted(session: Session): void {
     this.#keeper()?.forget([session.id]);
     this.items = this.items.filter((known) => known.id !== session.id);
@@ -414,7 +414,7 @@ export class Sessions {
     return session;
   }
 
-  /** What is not kept need not be told. A bridge that does not know of this tells it, and it is passed over. */
+  /** Unsubscribes from a dropped session. An older bridge keeps sending, and the updates are ignored. */
   #detach(sessionId: string): void {
     void this.#link()
       .request(METHODS.detach, { sessionId })

@@ -11,7 +11,7 @@ interface Asked {
   refuse: (error: Error) => void;
 }
 
-/** A list on a link whose other end is the test. */
+/** A session list whose peer is the test. */
 function listed(): { sessions: Sessions; asked: Asked[]; kept: { forget: ReturnType<typeof vi.fn>; keepOnly: ReturnType<typeof vi.fn> } } {
   const asked: Asked[] = [];
   const request = (method: string, params: object): Promise<unknown> => new Promise((answer, refuse) => asked.push({ method, params, answer, refuse }));
@@ -24,7 +24,7 @@ const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
 const row = (sessionId: string, meta: object = {}): SessionInfo => ({ sessionId, cwd: '/w', title: sessionId, _meta: { openagents: meta } });
 const named = (asked: readonly Asked[], method: string): (string | undefined)[] => asked.filter((one) => one.method === method).map(({ params }) => params.sessionId);
 
-test('what waits for an approval is followed first, however much of it there is, and all the more than what only runs', () => {
+test('sessions with pending approvals are followed first, without limit, before those that only run', () => {
   const { sessions, asked } = listed();
   const running = Array.from({ length: 12 }, (_, at) => row(`runs-${at}`, { running: true }));
   const waiting = Array.from({ length: 10 }, (_, at) => row(`waits-${at}`, { running: true, waiting: 1 }));
@@ -34,7 +34,7 @@ test('what waits for an approval is followed first, however much of it there is,
   expect(attached.slice(10)).toEqual(running.slice(0, 8).map(({ sessionId }) => sessionId));
 });
 
-test('a session whose attach is on its way, or that runs, is not let go; one that rests is, and the bridge is told', async () => {
+test('attaching and running sessions are kept; idle ones are dropped and detached', async () => {
   const { sessions, asked } = listed();
   sessions.changed({ sessions: Array.from({ length: 8 }, (_, at) => row(`s${at}`, { running: true })), removed: [] });
   sessions.changed({ sessions: [row('asks', { running: true, waiting: 1 })], removed: [] });
@@ -50,13 +50,13 @@ test('a session whose attach is on its way, or that runs, is not let go; one tha
   expect(named(asked, '_openagents/detach')).toEqual(['s0', 's1', 's2']);
 });
 
-test('a question counts in the list before its session is here', () => {
+test('a question counts in the list before its session is loaded', () => {
   const { sessions } = listed();
   sessions.changed({ sessions: [row('s', { running: true, waiting: 2 })], removed: [] });
   expect(sessions.waitingIn('s')).toBe(2);
 });
 
-test('a session that was deleted while this page was away is not kept: by the whole list, and by its attach', async () => {
+test('a session deleted while this page was away is not kept, by the full list and by its attach', async () => {
   const { sessions, asked, kept } = listed();
   sessions.connected();
   asked[0]?.answer({ sessions: [row('here')] });
@@ -69,7 +69,7 @@ test('a session that was deleted while this page was away is not kept: by the wh
   expect(sessions.open?.problem).toBe('There is no session gone.');
 });
 
-test('a list that is not whole says nothing of what is not in it', async () => {
+test('an incomplete list does not remove stored sessions', async () => {
   const { sessions, asked, kept } = listed();
   sessions.connected();
   for (let page = 0; page < 5; page += 1) {
@@ -79,7 +79,7 @@ test('a list that is not whole says nothing of what is not in it', async () => {
   expect([sessions.items.length, kept.keepOnly.mock.calls.length]).toEqual([5, 0]);
 });
 
-test('a page that is too far behind for news reads the list anew', async () => {
+test('a page that missed changes reloads the list', async () => {
   const { sessions, asked } = listed();
   sessions.changed({ sessions: [], removed: [], reset: true });
   asked.at(-1)?.answer({ sessions: [row('new')] });

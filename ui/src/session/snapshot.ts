@@ -2,10 +2,10 @@ import type { Approval } from '../connection/agents-wire';
 import type { Update } from '../connection/wire';
 import { applyFolded, emptyFold, type Fold } from './fold';
 
-/** The state of a session that stands for a long log, while it comes in. */
+/** A snapshot that stands for a long log, while it arrives. */
 export interface Snapshot {
   fold: Fold;
-  /** What came, by the number of the last entry that each stands for. */
+  /** The updates, by the number of the last entry that each stands for. */
   log: Map<number, Update>;
 }
 
@@ -13,13 +13,13 @@ export function beginSnapshot(): Snapshot {
   return { fold: emptyFold(), log: new Map() };
 }
 
-/** They come in the order of the conversation, in which their numbers need not rise. */
+/** They arrive in the order of the conversation; their numbers need not rise. */
 export function takeFolded({ fold, log }: Snapshot, update: Update): void {
   applyFolded(fold, update);
   log.set(update.seq, update);
 }
 
-/** From here on the log goes on entry by entry. */
+/** From here on the log continues entry by entry. */
 export function endSnapshot({ fold }: Snapshot, seq: number, approvals: readonly Approval[]): void {
   fold.seq = seq;
   fold.updates = Math.max(fold.updates, seq);

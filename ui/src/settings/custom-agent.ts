@@ -1,4 +1,4 @@
-/** The id of an agent that a person named: `My Agent 2` is `my-agent-2`. */
+/** The id for a custom agent's name: `My Agent 2` is `my-agent-2`. */
 export function idOf(name: string): string {
   return name
     .toLowerCase()
@@ -9,7 +9,7 @@ export function idOf(name: string): string {
     .slice(0, 64);
 }
 
-/** Splits a command line as a shell would: quotes hold words together, and nothing else means anything. */
+/** Splits a command line like a shell: quotes group words, and nothing else is special. */
 export function words(line: string): string[] {
   const found: string[] = [];
   for (const [word] of line.matchAll(/(?:"[^"]*"|'[^']*'|\\.|[^\s"'\\])+/g)) {

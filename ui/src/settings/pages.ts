@@ -1,2 +1,1 @@
-/** The pages of the settings. */
 export type Page = 'models' | 'agents' | 'devices' | 'editor';

@@ -1,6 +1,6 @@
 import Anser from 'anser';
 
-/** The colours of a terminal, as roles of this page. */
+/** Terminal colours as roles of this page. */
 export type Tone = 'plain' | 'good' | 'bad' | 'warn' | 'accent' | 'faint';
 
 export interface Span {
@@ -22,7 +22,7 @@ const TONES: Record<string, Tone> = {
  
 const TITLES = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 
-/** What a terminal would show of an output: colours kept, lines that were written over gone. */
+/** Renders terminal output: keeps colours, drops overwritten lines. */
 export function screen(output: string): Span[] {
   const text = output
     .replace(TITLES, '')

@@ -1,4 +1,4 @@
-/** Line icons on a 16-pixel grid, drawn for this page. Each is the `d` of one path. */
+/** Line icons on a 16-pixel grid. Each is the `d` of one path. */
 export const ICONS = {
   check: 'M3 8.5l3.4 3.4L13 4.5',
   cross: 'M4 4l8 8M12 4l-8 8',

@@ -1,10 +1,10 @@
-/** Which of the two looks the page has: the system's, or the one that a person chose. */
+/** The theme: the system's, or the one that was chosen. */
 export type Choice = 'system' | 'light' | 'dark';
 
 const KEY = 'openagents.theme';
 const NEXT: Record<Choice, Choice> = { system: 'light', light: 'dark', dark: 'system' };
 
-/** `--bg` of `tokens.css`: what is outside the page cannot read its tokens. */
+/** `--bg` of `tokens.css`, for what is outside the page and cannot read its tokens. */
 const GROUNDS = { light: '#ffffff', dark: '#08090a' } as const;
 
 function stored(): Choice {
@@ -12,7 +12,7 @@ function stored(): Choice {
     const value = localStorage.getItem(KEY);
     return value === 'light' || value === 'dark' ? value : 'system';
   } catch {
-    // Storage can be switched off; the page then follows the system.
+    // Storage is disabled: the page follows the system.
     return 'system';
   }
 }
@@ -35,7 +35,7 @@ export class Theme {
       if (this.choice === 'system') localStorage.removeItem(KEY);
       else localStorage.setItem(KEY, this.choice);
     } catch {
-      // Kept for this visit only.
+      // Storage is disabled: kept until the page is reloaded.
     }
   }
 
@@ -43,7 +43,7 @@ export class Theme {
     const root = document.documentElement;
     if (this.choice === 'system') delete root.dataset['theme'];
     else root.dataset['theme'] = this.choice;
-    // The bars of a phone have the page's ground, whatever its system is set to.
+    // The bars of a phone match the page's background, whatever the system's theme is.
     for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
       meta.content = GROUNDS[this.choice === 'system' ? (meta.media.includes('dark') ? 'dark' : 'light') : this.choice];
     }

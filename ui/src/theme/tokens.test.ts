@@ -27,7 +27,7 @@ function contrast(a: string, b: string): number {
 }
 
 const SURFACES = ['bg', 'bg-side', 'bg-raised', 'bg-hover', 'bg-selected'];
-/** Text on the surfaces that it is set on: 4.5 to 1, as WCAG AA asks for small text. */
+/** Text on its surfaces: 4.5 to 1, as WCAG AA requires for small text. */
 const TEXT: [string, string[]][] = [
   ['ink', [...SURFACES, 'bg-code']],
   ['ink-2', [...SURFACES, 'bg-code', 'added-soft', 'removed-soft']],
@@ -41,7 +41,7 @@ const TEXT: [string, string[]][] = [
   ['mark-ink', ['mark']],
   ['mark-now-ink', ['mark-now']],
 ];
-/** Marks and borders that carry meaning: 3 to 1. */
+/** Meaningful marks and borders: 3 to 1. */
 const SHAPES: [string, string[]][] = [
   ['field-line', ['bg', 'bg-raised']],
   ['accent-fill', ['bg']],
@@ -57,7 +57,7 @@ describe.each<Theme>(['light', 'dark'])('%s', (theme) => {
   });
 });
 
-test('no colour is written outside tokens.css', () => {
+test('colours are only in tokens.css', () => {
   const raw = /#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|oklab|lab|lch|color)\(/i;
   const named = /:\s*(?:white|black|red|green|blue|gr[ae]y|yellow|orange)\b/i;
   const found: string[] = [];
@@ -72,7 +72,7 @@ test('no colour is written outside tokens.css', () => {
   expect(found).toEqual([]);
 });
 
-test('every token that is used exists', () => {
+test('every used token exists', () => {
   const local = new Set(['rows', 'frame-columns', 'digits']);
   const missing: string[] = [];
   for (const entry of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
@@ -84,7 +84,7 @@ test('every token that is used exists', () => {
   expect(missing).toEqual([]);
 });
 
-test('the bars of a phone have the ground of the page', () => {
+test("the bars of a phone match the page's background", () => {
   const bg = tokens.get('bg');
   const html = readFileSync(join(SRC, '../index.html'), 'utf8');
   const theme = readFileSync(join(SRC, 'theme/theme.svelte.ts'), 'utf8');

@@ -12,7 +12,7 @@ const row = (more: Partial<ToolRow> = {}): ToolRow => ({
   name: 'delegate.run',
   title: null,
   work: 'other',
-  places: [],
+  locations: [],
   content: [],
   approvals: [],
   state: 'running',
@@ -46,36 +46,36 @@ describe('a delegation is', () => {
     [{ args: { provider: 'auto' }, ...report({ provider: 'gptoss' }) }, 'gptoss'],
     [{ args: { provider: 'auto' }, delegate: { sessionId: 'kid', rows: [], mode: 'claude-code' } }, 'claude-code'],
     [{ args: { provider: 7 } }, 'auto'],
-  ])('the work of whoever was chosen: %j', (more, provider) => expect(delegation(row(more)).provider).toBe(provider));
+  ])('the provider of a delegation: %j', (more, provider) => expect(delegation(row(more)).provider).toBe(provider));
 
-  test('said to have failed without a sign that the card has itself', () => {
+  test("the failure text omits the sign that the card's icon replaces", () => {
     expect(delegation(row(report({ ok: false, notes: '❌ ❌ Codex ended' }))).notes).toBe('Codex ended');
   });
 
-  test('told what to keep to', () => {
+  test('the limits are shown', () => {
     const args = { user_prompt: 'Do it', files_include_glob: ['src/**', 7], max_files: 3, time_budget_ms: 120_000 };
     expect(delegation(row({ args }))).toMatchObject({ prompt: 'Do it', limits: ['Only src/**', '3 files at most', '2 min of time'] });
   });
 });
 
-describe('what was changed', () => {
+describe('changes of a delegation', () => {
   const diff = (path: string, before: string | null, after: string): Piece => ({ type: 'diff', path, before, after, truncated: false });
   const edit = (...content: Piece[]): ToolRow => row({ work: 'edit', state: 'done', content });
 
-  test('is one change where one goes on from the other, and none where it is undone', () => {
+  test('are merged if one continues the other, and dropped if undone', () => {
     expect(changes([edit(diff('a', '1', '2')), edit(diff('b', null, 'x')), edit(diff('a', '2', '3'))])).toEqual([diff('a', '1', '3'), diff('b', null, 'x')]);
     expect(changes([edit(diff('a', '1', '2')), edit(diff('a', '2', '1'))])).toEqual([]);
   });
 
-  test('is told once when it is shown twice', () => {
+  test('are listed once when shown twice', () => {
     expect(changes([edit(diff('a', '1', '2'), diff('a', '1', '2'))])).toEqual([diff('a', '1', '2')]);
   });
 
-  test('leaves out what failed and what was only read', () => {
+  test('leave out failed and read-only calls', () => {
     const rows = [
       row({ work: 'edit', state: 'failed', content: [diff('no', '1', '2')] }),
-      row({ work: 'read', state: 'done', places: [{ path: 'read' }] }),
-      row({ work: 'delete', state: 'done', places: [{ path: 'gone' }] }),
+      row({ work: 'read', state: 'done', locations: [{ path: 'read' }] }),
+      row({ work: 'delete', state: 'done', locations: [{ path: 'gone' }] }),
       edit(diff('a', '1', '2')),
     ];
     expect(filesTouched(rows)).toEqual(['gone', 'a']);

@@ -1,7 +1,7 @@
 import type { DelegateReport } from '../connection/agents-wire';
 import type { Piece, Row, ToolRow } from './rows';
 
-/** The tools that set another agent to work. */
+/** The tools that start another agent. */
 const DELEGATES = new Set(['delegate.run', 'codex.run']);
 
 /** Whether a row is shown as the work of another agent. */
@@ -10,15 +10,15 @@ export function isDelegation(row: ToolRow): boolean {
 }
 
 export interface Delegation {
-  /** Id of the agent; `auto` while OpenAgents has not said whom it chose. */
+  /** Id of the agent; `auto` until OpenAgents has chosen. */
   provider: string;
   state: 'starting' | 'working' | 'waiting' | 'done' | 'dry-run' | 'failed' | 'cancelled' | 'unfinished';
   description: string | null;
-  /** What the agent was told. */
+  /** The agent's prompt. */
   prompt: string;
-  /** What it was told to keep to, in words. */
+  /** The limits of the task, for display. */
   limits: string[];
-  /** What there is to say at the end: a summary, or what went wrong. */
+  /** The result: a summary or an error. */
   notes: string | null;
 }
 
@@ -40,7 +40,7 @@ export function delegation(row: ToolRow): Delegation {
       typeof files === 'number' ? `${files} files at most` : '',
       typeof budget === 'number' ? `${budgetWords(budget)} of time` : '',
     ].filter((limit) => limit !== ''),
-    // The bridge begins with this sign when it says why something failed; the card has a sign of its own.
+    // The bridge's failure texts begin with this sign; the card has an icon.
     notes: (row.state === 'failed' ? row.error : report?.notes)?.replace(/^(?:❌ )+/u, '') || null,
   };
 }
@@ -61,21 +61,21 @@ function stateOf(row: ToolRow, report: DelegateReport | null): Delegation['state
   }
 }
 
-/** Whether somebody waits for an answer in a row or in what it set to work. */
+/** Whether an approval is pending in a row or in its delegate. */
 function asks(row: ToolRow): boolean {
   return row.approvals.some(({ state }) => state === 'pending') || (row.delegate?.rows.some((inner) => inner.kind === 'tool' && asks(inner)) ?? false);
 }
 
 export type Change = Extract<Piece, { type: 'diff' }> & { line?: number };
 
-/** What was changed, file by file: changes that go on where the last one ended are one. */
+/** The changes by file. Changes that continue each other are merged. */
 export function changes(rows: readonly Row[]): Change[] {
   const found: Change[] = [];
   for (const row of rows) {
     if (row.kind !== 'tool' || row.state === 'failed') continue;
     for (const piece of row.content) {
       if (piece.type !== 'diff') continue;
-      const line = row.places.find(({ path }) => path === piece.path)?.line;
+      const line = row.locations.find(({ path }) => path === piece.path)?.line;
       const at = found.findLastIndex(({ path }) => path === piece.path);
       const last = found[at];
       if (last !== undefined && last.after === piece.before) found[at] = { ...last, after: piece.after, truncated: last.truncated || piece.truncated };
@@ -85,13 +85,13 @@ export function changes(rows: readonly Row[]): Change[] {
   return found.filter(({ before, after }) => before !== after);
 }
 
-/** Every file that was changed, in the order of the first change. */
+/** Every changed file, in the order of the first change. */
 export function filesTouched(rows: readonly Row[]): string[] {
   const found = new Set<string>();
   for (const row of rows) {
     if (row.kind !== 'tool' || row.state === 'failed') continue;
     for (const piece of row.content) if (piece.type === 'diff') found.add(piece.path);
-    if (row.work === 'edit' || row.work === 'delete' || row.work === 'move') row.places.forEach(({ path }) => found.add(path));
+    if (row.work === 'edit' || row.work === 'delete' || row.work === 'move') row.locations.forEach(({ path }) => found.add(path));
   }
   return [...found];
 }

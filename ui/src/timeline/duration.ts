@@ -1,4 +1,4 @@
-/** How long one thing took: `2 ms`, `1.4 s`, `12 s`, `1:05`. */
+/** The duration of one thing: `2 ms`, `1.4 s`, `12 s`, `1:05`. */
 export function duration(ms: number): string {
   const whole = Math.max(0, Math.round(ms));
   if (whole === 0) return '<1 ms';
@@ -9,13 +9,13 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** How long a run has taken so far: the unit does not change while it counts up. */
+/** The elapsed time of a run; the unit is stable while it counts up. */
 export function elapsed(ms: number): string {
   if (ms < 50) return '<0.1 s';
   return ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : duration(ms);
 }
 
-/** How long something has gone on, as a clock shows it: `0:41`. */
+/** The elapsed time as a clock: `0:41`. */
 export function clock(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
@@ -29,7 +29,7 @@ export function size(bytes: number): string {
   return `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }
 
-/** `Thought for 12 s`, `Thought for 1:05`; what took less than a second was hardly a thought. */
+/** `Thought for 12 s`, `Thought for 1:05`, `Thought briefly`. */
 export function thoughtWords(ms: number): string {
   if (ms < 1000) return 'Thought briefly';
   return `Thought for ${ms < 59_500 ? `${Math.round(ms / 1000)} s` : duration(ms)}`;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Finding } from '../connection/wire';
-import { citation, heading, placeOf } from './evidence';
+import { citation, heading, locationOf } from './evidence';
 
 const ID = '19fba3d0-1234-4444-8888-000000000000';
 
@@ -26,4 +26,4 @@ test.each<[Finding, string]>([
   [{ kind: 'definition', path: 'src/pair.rs', ...FINDING }, 'src/pair.rs:12-40'],
   [{ kind: 'text', path: 'README.md', ...FINDING, end: 12 }, 'README.md:12'],
   [{ kind: 'session', provider: 'codex', session_id: ID, ...FINDING }, 'codex 19fba3d:12-40'],
-])('%j is at %s', (finding, expected) => expect(placeOf(finding)).toBe(expected));
+])('%j is at %s', (finding, expected) => expect(locationOf(finding)).toBe(expected));

@@ -22,7 +22,7 @@ export function citation(evidence: Evidence): string {
 }
 
 /** `src/pair.rs:12-40`, `codex 19fba3d:7`. */
-export function placeOf(finding: Finding): string {
+export function locationOf(finding: Finding): string {
   const where = 'path' in finding ? finding.path : `${finding.provider} ${shortId(finding.session_id)}`;
   return `${where}:${linesOf(finding)}`;
 }
@@ -32,7 +32,7 @@ export function linesOf({ start, end }: Pick<Finding, 'start' | 'end'>): string 
   return end > start ? `${start}-${end}` : String(start);
 }
 
-/** The first part of a UUID that is enough to tell sessions apart by eye. */
+/** The first part of a UUID, enough to tell sessions apart. */
 function shortId(id: string): string {
   return id.length > 9 ? id.slice(0, 7) : id;
 }

@@ -1,9 +1,9 @@
 import { createContext } from 'svelte';
 
-/** Rendered messages that are kept: rows leave and enter a virtual list all the time. */
+/** Rendered messages to keep: rows enter and leave a virtual list all the time. */
 const KEPT = 400;
 
-/** Markdown to sanitised HTML, by the bridge. */
+/** Renders Markdown to sanitised HTML, through the bridge. */
 export class Markdown {
   readonly #ask: (text: string) => Promise<string>;
   readonly #done = new Map<string, string>();
@@ -17,7 +17,7 @@ export class Markdown {
     return this.#done.get(text);
   }
 
-  /** Resolves with null when the bridge cannot be asked. */
+  /** Resolves with null if the bridge is not reachable. */
   render(text: string): Promise<string | null> {
     const known = this.#asked.get(text);
     if (known !== undefined) return known;

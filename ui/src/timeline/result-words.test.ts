@@ -11,7 +11,7 @@ test.each<[string, Record<string, unknown>, unknown, string]>([
   ['session.search', { pattern: 'x' }, { matches: [], totalMatches: 0 }, "'x' · no matches"],
   ['session.read', { sessionId: '12345678-90ab' }, { sessionId: '12345678-90ab', events: [{}, {}], totalEvents: 9 }, 'session 12345678… · 2 of 9 events'],
   ['session.analyze', {}, { goalPatterns: ['a'], fileFrequency: { x: 1, y: 2 }, toolFrequency: {} }, '1 goal, 2 files'],
-  ['session.analyze', {}, {}, 'no sessions of this workspace'],
+  ['session.analyze', {}, {}, 'no sessions in this workspace'],
   ['fs.list_dir', { path: '.' }, ['a', 'b/'], 'workspace · 2 entries'],
   ['fs.list_dir', { path: 'src' }, ['a'], 'src · 1 entry'],
   ['fs.list_dir', { path: 'src' }, [], 'src · 0 entries'],
@@ -31,8 +31,8 @@ test.each<[string, Record<string, unknown>, unknown, string]>([
 
 test.each<[Parameters<typeof resultWords>[0], string]>([
   [{ name: 'search.grep', state: 'pending', args: { pattern: 'x' }, output: undefined }, "'x'"],
-  [{ name: 'search.grep', state: 'running', args: { pattern: 'x' }, output: undefined, progress: 0.624 }, "'x' · 62 %"],
-  [{ name: 'session.analyze', state: 'running', args: {}, output: undefined, progress: 0.3, note: 'processed 3/10' }, 'processed 3/10 · 30 %'],
+  [{ name: 'search.grep', state: 'running', args: { pattern: 'x' }, output: undefined, progress: 0.624 }, "'x' · 62%"],
+  [{ name: 'session.analyze', state: 'running', args: {}, output: undefined, progress: 0.3, note: 'processed 3/10' }, 'processed 3/10 · 30%'],
   [{ name: 'content.get_span', state: 'pending', args: { path: 'a', startLine: 1, endLine: 9 }, output: undefined }, 'a · lines 1–9'],
 ])('before the result: %j', (row, expected) => {
   expect(resultWords(row)).toBe(expected);

@@ -2,11 +2,11 @@ import type { ToolRow } from './rows';
 
 type Words = (args: Fields, output: Fields) => string[];
 
-/** What a tool was asked and what it found, in a few words: `'fn pair' · 12 matches in 4 files`. */
+/** A tool's arguments and result in a few words: `'fn pair' · 12 matches in 4 files`. */
 export function resultWords(row: Pick<ToolRow, 'name' | 'state' | 'args' | 'output' | 'note' | 'progress'>): string {
   const args = new Fields(row.args);
   if (row.state !== 'done') {
-    const percent = row.state === 'running' && row.progress !== undefined ? `${Math.round(row.progress * 100)} %` : '';
+    const percent = row.state === 'running' && row.progress !== undefined ? `${Math.round(row.progress * 100)}%` : '';
     return joined([asked(row.name, args), row.state === 'running' ? (row.note ?? '') : '', percent]);
   }
   if (typeof row.output === 'string') return joined([asked(row.name, args), shortened(row.output)]);
@@ -14,7 +14,7 @@ export function resultWords(row: Pick<ToolRow, 'name' | 'state' | 'args' | 'outp
   return joined(words === undefined ? [asked(row.name, args), counted(row.output)] : words(args, new Fields(row.output)));
 }
 
-/** Reads fields of a foreign object without trusting their types. */
+/** Reads fields of an untrusted object without assuming their types. */
 class Fields {
   readonly #value: Record<string, unknown>;
 
@@ -55,7 +55,7 @@ const SOURCES: Record<string, string> = {
   fm: 'by Foundation Models',
   gptoss: 'by gpt-oss',
   readme: 'from the README',
-  none: 'nothing to go by',
+  none: 'no evidence',
 };
 
 const FOUND: Record<string, Words> = {
@@ -80,9 +80,9 @@ const FOUND: Record<string, Words> = {
       some(out.size('fileFrequency'), 'file'),
       some(out.size('toolFrequency'), 'tool'),
     ].filter((part) => part !== '');
-    return parts.length > 0 ? [parts.join(', ')] : ['no sessions of this workspace'];
+    return parts.length > 0 ? [parts.join(', ')] : ['no sessions in this workspace'];
   },
-  'fs.list_dir': (args, out) => [place(args.text('path')), plural(out.size('items') || out.size('entries'), 'entry', 'entries')],
+  'fs.list_dir': (args, out) => [folder(args.text('path')), plural(out.size('items') || out.size('entries'), 'entry', 'entries')],
   'content.get_span': (args, out) => {
     const from = out.number('start_line');
     const to = out.number('end_line');
@@ -90,7 +90,7 @@ const FOUND: Record<string, Words> = {
     return [out.text('path') || args.text('path'), lines];
   },
   'search.grep': (args, out) => {
-    const within = place(args.text('pathPrefix') || args.text('path'));
+    const within = folder(args.text('pathPrefix') || args.text('path'));
     return [
       quoted(out.text('pattern') || args.text('pattern')),
       matches(out.list('matches').length, out.number('total_matches'), out.distinct('matches', 'path'), 'file'),
@@ -100,14 +100,14 @@ const FOUND: Record<string, Words> = {
   'fm.analysis': (_args, out) => [SOURCES[out.text('source')] ?? out.text('source')],
 };
 
-/** What a call is about, before there is a result. */
+/** The subject of a call without a result. */
 function asked(name: string, args: Fields): string {
   if (args.text('pattern') !== '') return quoted(args.text('pattern'));
   const path = args.text('path');
   if (path === '') return args.text('sessionId') === '' ? '' : short(args.text('sessionId'));
   const from = args.number('startLine') ?? args.number('start_line');
   const to = args.number('endLine') ?? args.number('end_line');
-  return name === 'content.get_span' && from !== undefined && to !== undefined ? `${path} · lines ${from}–${to}` : place(path);
+  return name === 'content.get_span' && from !== undefined && to !== undefined ? `${path} · lines ${from}–${to}` : folder(path);
 }
 
 function matches(shown: number, total: number | undefined, places: number, place: string): string {
@@ -132,7 +132,7 @@ function some(n: number, one: string): string {
 }
 
 const quoted = (text: string): string => (text === '' ? '' : `'${shortened(text)}'`);
-const place = (path: string): string => (path === '' || path === '.' ? 'workspace' : path);
+const folder = (path: string): string => (path === '' || path === '.' ? 'workspace' : path);
 const short = (id: string): string => (id.length > 9 ? `session ${id.slice(0, 8)}…` : `session ${id}`);
 const shortened = (text: string): string => {
   const line = text.replace(/\s+/g, ' ').trim();

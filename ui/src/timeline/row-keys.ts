@@ -1,16 +1,16 @@
 export interface RowKeys {
-  /** The row that Tab reaches. */
+  /** The row in the tab order. */
   active(): number;
   count(): number;
-  /** Makes a row the active one, scrolls to it and moves the focus there. */
+  /** Activates a row, scrolls to it and focuses it. */
   go(index: number): void;
-  /** `key` names a row inside the row, where one was opened. */
+  /** `key` names a nested row, if one was opened. */
   open(index: number, key: string | undefined): void;
 }
 
 const STEP: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
 
-/** Lets a list of rows be walked by ↑ and ↓ and opened by Enter or a click, without a tab stop for each row. */
+/** Adds ↑ and ↓ to walk a list of rows and Enter or a click to open one, with a single tab stop. */
 export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
   return (list) => {
     function index(target: EventTarget | null): number {
@@ -18,7 +18,7 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
       return row === null || row === undefined ? -1 : Number(row.dataset['index']);
     }
 
-    /** Parts of a row with clicks and keys of their own: fields, changes, output. `data-own="clicks"` leaves keys that it has no use for. */
+    /** Whether the target handles its own clicks and keys: fields, changes, output. `data-own="clicks"` passes unused keys on. */
     function own(target: EventTarget | null, keys: boolean): boolean {
       const part = (target as Element | null)?.closest<HTMLElement>('[data-own]') ?? null;
       return part !== null && !(keys && part.dataset['own'] === 'clicks');
@@ -39,7 +39,7 @@ export function rowKeys(keys: RowKeys): (list: HTMLElement) => () => void {
       if (at === -1 || own(target, false)) return;
       const control = target.closest('a, button');
       if (control !== null && !control.hasAttribute('data-open')) return;
-      // A drag that selects text ends in a click as well.
+      // A drag that selects text also ends in a click.
       if (control === null && getSelection()?.isCollapsed === false) return;
       keys.open(at, target.closest<HTMLElement>('[data-key]')?.dataset['key']);
     }

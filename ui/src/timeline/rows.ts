@@ -2,36 +2,36 @@ import type { Approval, Decision } from '../connection/agents-wire';
 import type { Findings, Summary, Usage } from '../connection/wire';
 
 interface RowBase {
-  /** Unique in the session and the same for ever. */
+  /** Unique and stable in the session. */
   key: string;
-  /** The entries of the log that this row is drawn from, oldest first. */
+  /** The log entries that this row is drawn from, oldest first. */
   seqs: number[];
   ts: number;
 }
 
-/** `unfinished`: its turn is over and nothing ever said how the call ended. */
+/** `unfinished`: its turn is over and its end was never reported. */
 export type ToolState = 'pending' | 'running' | 'done' | 'failed' | 'unfinished';
 
 /** The protocol's kinds of tool calls. */
 export type WorkKind = 'read' | 'edit' | 'delete' | 'move' | 'search' | 'execute' | 'think' | 'fetch' | 'switch_mode' | 'other';
 
-export interface Place {
+export interface FileLocation {
   path: string;
   line?: number;
 }
 
-/** One piece of what a tool call shows. */
+/** One piece of a tool call's content. */
 export type Piece =
   /** Markdown. */
   | { type: 'text'; text: string }
   | { type: 'diff'; path: string; before: string | null; after: string; truncated: boolean }
   | { type: 'terminal'; id: string; command: string | null; output: string; truncated: boolean; exitCode: number | null; signal: string | null };
 
-/** What happens in the session of a delegate. */
+/** The session of a delegate. */
 export interface Delegate {
   sessionId: string;
   rows: readonly Row[];
-  /** Its agent, where it has said so. */
+  /** Its agent, if known. */
   mode: string | null;
 }
 
@@ -39,14 +39,14 @@ export interface ToolRow extends RowBase {
   kind: 'tool';
   callId: string;
   name: string;
-  /** One line for people, where the call says more than its name. */
+  /** One line for display, if the call says more than its name. */
   title: string | null;
   work: WorkKind;
-  places: readonly Place[];
+  locations: readonly FileLocation[];
   content: readonly Piece[];
-  /** What was asked about the call, oldest first. */
+  /** The approvals of the call, oldest first. */
   approvals: readonly Approval[];
-  /** The session that it set to work. */
+  /** The session that it started. */
   delegate?: Delegate;
   state: ToolState;
   args: Record<string, unknown>;
@@ -67,16 +67,16 @@ export interface MessageRow extends RowBase {
   text: string;
   messageId: string | null;
   summary?: Summary;
-  /** Drawn in place of the text. */
+  /** Drawn instead of the text. */
   findings?: Findings;
-  /** What a model's answer cost; it is whole then. */
+  /** Statistics of a model's answer; present once it is complete. */
   usage?: Usage;
   late: boolean;
 }
 
 export interface ThoughtRow extends RowBase {
   kind: 'thought';
-  /** Markdown; empty where the agent does not publish it. */
+  /** Markdown; empty if the agent does not publish it. */
   text: string;
   messageId: string | null;
   late: boolean;
@@ -87,24 +87,24 @@ export interface ThoughtRow extends RowBase {
 export interface UserRow extends RowBase {
   kind: 'user';
   text: string;
-  /** Its id in the queue, where it may wait. */
+  /** Its id in the queue. */
   messageId: string | null;
-  /** It was taken out of the queue before its turn came. */
+  /** It was removed from the queue before its turn. */
   removed: boolean;
   /** Name of the client that sent it. */
   by?: string;
-  /** Who was chosen to answer. */
+  /** The routing decision for it. */
   routing?: Decision;
 }
 
 export type Row = ToolRow | MessageRow | ThoughtRow | UserRow;
 
-/** Names one finding of a message, where rows are named by their keys. */
+/** The key of one finding of a message. */
 export function findingKey(row: string, at: number): string {
   return `${row}#${at}`;
 }
 
-/** Where the answer begins that the rows end with: with the question, or with what was found, which comes before the summary. -1 where they end otherwise. */
+/** The row at which the final answer begins: the question or the findings before a summary; -1 if the rows end otherwise. */
 export function answerAt(rows: readonly Row[]): number {
   const last = rows.at(-1);
   if (last?.kind !== 'message' || (last.summary === undefined && last.findings === undefined)) return -1;
@@ -114,7 +114,7 @@ export function answerAt(rows: readonly Row[]): number {
   return asked === found - 1 ? asked : found;
 }
 
-/** Finds a row by its key, in the sessions of delegates too. */
+/** Finds a row by its key, also in the sessions of delegates. */
 export function findRow(rows: readonly Row[], key: string): Row | undefined {
   for (const row of rows) {
     if (row.key === key) return row;

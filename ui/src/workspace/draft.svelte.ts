@@ -6,20 +6,20 @@ function stored(): string {
   try {
     return localStorage.getItem(KEY) ?? EXPLORER_MODE;
   } catch {
-    // Storage can be switched off.
+    // Storage is disabled.
     return EXPLORER_MODE;
   }
 }
 
-/** What a person has filled in for the next session; outlives the form, which gives way while one starts. */
+/** The input for the next session. It survives the form, which is replaced while a session starts. */
 export class Draft {
-  /** Null until a person chooses: the form then shows the bridge's own folder. */
+  /** Null until chosen: the form then shows the bridge's own folder. */
   path = $state<string | null>(null);
   /** Goals of an exploration, or the prompt for a model. */
   text = $state('');
   #mode = $state<string>(stored());
 
-  /** Who answers in new sessions, as it was chosen last. */
+  /** The agent chosen last for new sessions. */
   get mode(): string {
     return this.#mode;
   }
@@ -29,7 +29,7 @@ export class Draft {
     try {
       localStorage.setItem(KEY, mode);
     } catch {
-      // Kept for this visit only.
+      // Storage is disabled: kept until the page is reloaded.
     }
   }
 }

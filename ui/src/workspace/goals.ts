@@ -1,4 +1,4 @@
-/** One goal a line; empty lines and list marks are left out. */
+/** One goal per line; empty lines and list marks are dropped. */
 export function parseGoals(text: string): string[] {
   return text
     .split('\n')

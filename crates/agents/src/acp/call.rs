@@ -1,4 +1,4 @@
-//! One tool call of an agent, and a terminal that it shows.
+//! One tool call of an agent and the terminals it shows.
 
 use super::from_wire::{self, Shown};
 use crate::process::Tail;
@@ -6,30 +6,30 @@ use openagents_core::update::{Location, ToolCallDetails, ToolContent, ToolKind};
 use serde_json::Value;
 use std::time::Instant;
 
-/// Bytes of a terminal that a call shows; see [`ToolContent::Terminal`].
+/// Bytes kept of a terminal shown by a call; see [`ToolContent::Terminal`].
 const SHOWN: usize = 64 << 10;
-/// Terminals that one call shows.
+/// Terminals shown by one call.
 const TERMINALS: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Call {
-    /// Ours.
+    /// Our id of the call.
     pub(super) id: String,
     pub(super) turn: u64,
     pub(super) open: bool,
     pub(super) started: bool,
     pub(super) kind: ToolKind,
-    /// As they were told last, until it ends: agents repeat themselves.
+    /// The last reported values, kept until the call ends: agents repeat themselves.
     pub(super) title: Option<String>,
     pub(super) raw_input: Option<Value>,
     pub(super) locations: Vec<Location>,
-    /// Kept while it is open, and for as long as it shows a terminal, which is told again and again.
+    /// Kept while the call is open, and as long as it shows a terminal, which is sent again and again.
     pub(super) shown: Vec<Shown>,
-    /// The terminal that this row was made for, until a call of the agent takes it over.
+    /// The terminal this row was made for, until a call of the agent takes it over.
     pub(super) made_for: Option<String>,
-    /// It is over, and the text of its terminals is gone: what it shows is told no more.
+    /// The call has ended and the text of its terminals is dropped; its content is no longer sent.
     pub(super) forgotten: bool,
-    /// When a terminal of it was shown last, and whether there is more.
+    /// When one of its terminals was last sent, and whether there is more.
     pub(super) told: Option<Instant>,
     pub(super) dirty: bool,
 }
@@ -57,7 +57,7 @@ impl Terminal {
 }
 
 impl Call {
-    /// The terminals that it shows.
+    /// The terminals shown by this call.
     pub(super) fn terminals(&self) -> impl Iterator<Item = &str> {
         self.shown.iter().filter_map(|piece| match piece {
             Shown::Terminal(id) => Some(id.as_str()),
@@ -65,7 +65,7 @@ impl Call {
         })
     }
 
-    /// Bytes of what it shows beside its terminals.
+    /// Bytes of its content, terminals not included.
     pub(super) fn fixed_bytes(&self) -> usize {
         let bytes = |piece: &Shown| match piece {
             Shown::Fixed(ToolContent::Text { text }) => text.len(),
@@ -77,7 +77,7 @@ impl Call {
         self.shown.iter().map(bytes).sum()
     }
 
-    /// Shows something else. Terminals that were shown stay: agents tell their text without them at the end.
+    /// Replaces the content. Terminals shown before stay: agents send the final content without their text.
     pub(super) fn show(&mut self, shown: Vec<Shown>) {
         let is_terminal = |piece: &Shown| matches!(piece, Shown::Terminal(_));
         let terminals = self.shown.drain(..).filter(is_terminal);
@@ -86,14 +86,14 @@ impl Call {
         self.shown = bounded(all);
     }
 
-    /// Returns whether a command is named by its title or its input.
+    /// Returns whether its title or its input contains the command.
     pub(super) fn names(&self, command: &str) -> bool {
         let mut input = self.raw_input.iter().flat_map(texts);
         self.title.as_deref().is_some_and(|title| title.contains(command))
             || input.any(|text| text.contains(command))
     }
 
-    /// Remembers what is new, and takes out what is not: whole files would go into the log twice.
+    /// Remembers new details and removes repeated ones, so that whole files are not logged twice.
     pub(super) fn forget_repeated(&mut self, details: &mut ToolCallDetails) {
         if details.title.is_some() && details.title == self.title {
             details.title = None;
@@ -120,7 +120,7 @@ impl Call {
     }
 }
 
-/// Why a call failed, one line.
+/// The reason a call failed, on one line.
 pub(super) fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> String {
     let text = content.iter().find_map(|piece| match piece {
         ToolContent::Text { text } => Some(text.trim_matches(['`', '\n']).to_owned()),
@@ -139,11 +139,11 @@ pub(super) fn reason(raw_output: Option<&Value>, content: &[ToolContent]) -> Str
     said.as_deref().and_then(from_wire::one_line).unwrap_or_else(|| "it failed".to_owned())
 }
 
-/// The texts of an input, two levels of it.
+/// The strings in an input, two levels deep.
 fn texts(input: &Value) -> Vec<String> {
     let one = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
-        // A command and its arguments.
+        // A command with its arguments.
         Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
         _ => None,
     };
@@ -157,7 +157,7 @@ fn texts(input: &Value) -> Vec<String> {
     }
 }
 
-/// Leaves out the terminals beyond those that one call shows.
+/// Drops the terminals that exceed the limit of one call.
 pub(super) fn bounded(mut shown: Vec<Shown>) -> Vec<Shown> {
     let mut terminals = 0;
     shown.retain(|piece| {

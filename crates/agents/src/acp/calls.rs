@@ -1,4 +1,4 @@
-//! The tool calls of an agent, by its ids and by ours, and the terminals that they show.
+//! The tool calls of an agent, by its ids and ours, and the terminals they show.
 
 use super::{
     call::{Call, Terminal, bounded, reason},
@@ -18,18 +18,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A terminal is shown again this long after the last time, later the more it shows: each time the whole of it goes
-/// into the log.
+/// Minimum time between two updates of one terminal; more for a longer one, since every update logs all of it.
 const AGAIN: Duration = Duration::from_millis(250);
-/// Calls that are remembered from one turn to the next, and calls of one turn: an agent that makes more does nothing else.
+/// Calls remembered from one turn to the next, and the limit of calls per turn.
 const REMEMBERED: usize = 10_000;
-/// Calls whose terminals are shown again when there is more, the newest ones.
+/// Calls, newest first, whose terminals are updated while they grow.
 const RECENT: usize = 100;
 /// Terminals whose text is kept.
 const TERMINALS: usize = 1_000;
-/// Bytes of texts and changes beside which a terminal is shown again before its call ends: each time they go into the
-/// log with it.
-const BESIDE: usize = 64 << 10;
+/// A call with more bytes of text and diffs than this updates its terminals only when it ends, since every update logs
+/// all of its content.
+const FIXED: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -38,7 +37,7 @@ pub(super) struct Calls {
     calls: Vec<Call>,
     by_their_id: HashMap<String, usize>,
     terminals: HashMap<String, Terminal>,
-    /// Calls of this turn, and news of calls that were too many.
+    /// Calls of this turn, and updates of calls over the limit.
     count: usize,
     passed_over: u64,
 }
@@ -57,12 +56,12 @@ impl Calls {
         }
     }
 
-    /// Returns whether this is known as a call that has ended.
+    /// Returns whether this call has ended.
     pub(super) fn is_over(&self, their_id: &str) -> bool {
         self.by_their_id.get(their_id).is_some_and(|at| !self.calls[*at].open)
     }
 
-    /// Takes what is told of a call and returns our id of it; `None` where it is one too many. `announces`: it came as a
+    /// Applies an update of a call and returns our id of it; `None` over the limit. `announces` is true for a
     /// `tool_call`.
     pub(super) fn news(
         &mut self,
@@ -79,7 +78,7 @@ impl Calls {
         self.read_meta(&mut news);
         let known = self.by_their_id.get(&news.id).copied().or_else(|| self.take_over(&news));
         let at = match known {
-            // The id of a call that is over, for a new one: only an agent that counts from 1 again does so.
+            // Only an agent whose counter restarts reuses the id of an ended call.
             Some(at) if announces && self.running && !self.calls[at].open => {
                 if self.is_full() {
                     return None;
@@ -94,7 +93,7 @@ impl Calls {
         Some(self.calls[at].id.clone())
     }
 
-    /// Returns whether the turn has all the calls that it may have.
+    /// Returns whether the turn has reached its limit of calls.
     fn is_full(&mut self) -> bool {
         let is_full = self.count >= REMEMBERED;
         if is_full {
@@ -104,7 +103,7 @@ impl Calls {
         is_full
     }
 
-    /// A row that was made for a terminal becomes the call that shows this terminal.
+    /// Turns a row made for a terminal into the call that shows this terminal.
     fn take_over(&mut self, news: &CallNews) -> Option<usize> {
         let shows = |terminal: &String| {
             let is_it = |piece: &Shown| matches!(piece, Shown::Terminal(id) if id == terminal);
@@ -167,7 +166,7 @@ impl Calls {
             details,
         }));
         if self.is_late(&self.calls[at]) {
-            // The announcement itself has no word for it.
+            // The announcement itself has no status.
             let (call_id, status) = (self.calls[at].id.clone(), ToolCallStatus::Unchanged);
             let details = ToolCallDetails::default();
             ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
@@ -208,7 +207,7 @@ impl Calls {
             Some(Status::InProgress) if call.open && !call.started => {
                 ToolCallStatus::Started { progress: 0.0, note: None }
             }
-            // Whatever else it says: it is as it was.
+            // Any other status means no change.
             _ => ToolCallStatus::Unchanged,
         };
         call.started |= matches!(status, ToolCallStatus::Started { .. });
@@ -218,7 +217,7 @@ impl Calls {
             ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details }));
         }
         self.retell(now, at, ready);
-        // There is nothing more to be told of it, unless terminals go on.
+        // Nothing more to report, unless a terminal still runs.
         let runs = |id: &str| self.terminals.get(id).is_some_and(|terminal| !terminal.has_ended());
         let call = &self.calls[at];
         if at + RECENT < self.calls.len()
@@ -228,7 +227,7 @@ impl Calls {
         }
     }
 
-    /// Forgets what a call has shown once it is over; it keeps its place.
+    /// Drops the content of an ended call; the call keeps its index.
     fn forget(&mut self, at: usize) {
         let call = &mut self.calls[at];
         if call.open {
@@ -244,7 +243,7 @@ impl Calls {
         }
     }
 
-    /// Codex and Claude Code run commands themselves and tell the output beside the update.
+    /// Codex and Claude Code run commands themselves and send the output in `_meta` of the update.
     fn read_meta(&mut self, news: &mut CallNews) {
         let Some(meta) = news.meta.take() else { return };
         if self.by_their_id.get(&news.id).is_some_and(|at| self.calls[*at].forgotten) {
@@ -283,7 +282,7 @@ impl Calls {
         }
     }
 
-    /// Returns what is known of a terminal; `None` of one too many.
+    /// Returns a terminal, creating it; `None` over the limit.
     fn terminal(&mut self, id: &str) -> Option<&mut Terminal> {
         if !self.terminals.contains_key(id) && self.terminals.len() >= TERMINALS {
             return None;
@@ -351,8 +350,7 @@ impl Calls {
         Some(self.calls[at].id.clone())
     }
 
-    /// Returns the call that a command is run for: the only one that waits for a command, or the first of those that name
-    /// it.
+    /// Returns the call that a command runs for: the only one waiting for a command, or else the first that names it.
     fn waiting_for(&self, command: &str) -> Option<usize> {
         let waits = |call: &Call| {
             let is_idle = call.open && call.shown.is_empty() && call.made_for.is_none();
@@ -396,7 +394,7 @@ impl Calls {
         }
     }
 
-    /// What is known of an open call beside what a permission says of it.
+    /// Content of an open call that its permission request does not repeat.
     pub(super) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
         self.by_their_id.get(their_id).map(|at| self.content(&self.calls[*at].shown)).unwrap_or_default()
     }
@@ -416,8 +414,8 @@ impl Calls {
 
     fn retell(&mut self, now: Instant, at: usize, ready: &mut Ready) {
         let call = &self.calls[at];
-        if call.open && call.fixed_bytes() > BESIDE {
-            // With its end.
+        if call.open && call.fixed_bytes() > FIXED {
+            // The rest is sent when the call ends.
             return;
         }
         if !call.dirty || self.due_of(call).is_some_and(|due| now < due) {
@@ -442,7 +440,7 @@ impl Calls {
 
     pub(super) fn due(&self) -> Option<Instant> {
         let recent = self.calls.iter().rev().take(RECENT);
-        let is_retold = |call: &&Call| call.dirty && !(call.open && call.fixed_bytes() > BESIDE);
+        let is_retold = |call: &&Call| call.dirty && !(call.open && call.fixed_bytes() > FIXED);
         recent.filter(is_retold).filter_map(|call| self.due_of(call)).min()
     }
 
@@ -452,7 +450,7 @@ impl Calls {
         }
     }
 
-    /// What an agent tells of a call after the turn that made it, or when nothing runs.
+    /// Returns whether a call outlasted its turn, or was made outside of one.
     fn is_late(&self, call: &Call) -> bool {
         !self.running || call.turn != self.turn
     }
@@ -462,7 +460,7 @@ impl Calls {
         self.running = false;
     }
 
-    /// Closes what is open.
+    /// Closes the open calls.
     pub(super) fn close_open(&mut self, why: &str, ready: &mut Ready) {
         for at in 0..self.calls.len() {
             if self.calls[at].open {

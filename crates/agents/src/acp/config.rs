@@ -1,25 +1,24 @@
-//! What is known of an agent before it is started.
+//! Configuration of an agent, known before it is started.
 
 use openagents_core::model::Availability;
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-/// What [`AcpAgent`](super::AcpAgent) needs.
+/// Configuration of an [`AcpAgent`](super::AcpAgent).
 #[derive(Clone)]
 pub struct AcpAgentConfig {
     /// The mode and provider id: `codex`, `custom:<id>`.
     pub id: String,
-    /// For people.
+    /// Display name.
     pub name: String,
-    /// Nothing that it is told leaves this machine.
+    /// Whether all data stays on this machine.
     pub local: bool,
-    /// What is started, as it is known at that moment; asked for each time a process is needed. `Err` with one sentence
-    /// when it cannot be.
+    /// The command to start. Called whenever a process is needed; `Err` with one sentence if there is none.
     pub command: Arc<dyn Fn() -> Result<AcpCommand, String> + Send + Sync>,
-    /// Whether it would answer, as far as is known. Must not block.
+    /// Whether a prompt could be answered, as far as is known. Must not block.
     pub availability: Arc<dyn Fn() -> Availability + Send + Sync>,
-    /// The command with which a person logs in: `codex login`.
+    /// The command to log in with, such as `codex login`.
     pub login: Option<String>,
-    /// How long it is waited for.
+    /// Timeouts.
     pub patience: Patience,
 }
 
@@ -32,23 +31,23 @@ impl fmt::Debug for AcpAgentConfig {
     }
 }
 
-/// How an agent is started.
+/// A command that starts an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AcpCommand {
     /// An absolute path.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The environment of the person's login shell. Ours is not inherited, and `OPENAGENTS_*` is left out. Commands that the
+    /// The environment of the login shell. Ours is not inherited, and `OPENAGENTS_*` is left out. Commands that the
     /// agent runs here get it too, without what looks like a secret.
     pub environment: BTreeMap<String, String>,
-    /// What is added for the agent alone: its keys are not for what it runs.
+    /// Variables for the agent alone: the commands it runs must not see its keys.
     pub added: BTreeMap<String, String>,
-    /// Where it is started; the workspace where it is absent.
+    /// Working directory; the workspace if absent.
     pub cwd: Option<PathBuf>,
 }
 
-/// The environment holds keys: it is never printed.
+/// The environment holds keys and is never printed.
 impl fmt::Debug for AcpCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcpCommand")
@@ -59,19 +58,20 @@ impl fmt::Debug for AcpCommand {
     }
 }
 
-/// How long an agent is waited for.
+/// Timeouts of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// From its start until its session is open. 60 s.
+    /// From the start of the process until the session is open. Default 60 s.
     pub start: Duration,
-    /// From a cancel until it has ended its turn; then it is stopped. 10 s.
-    pub heed: Duration,
-    /// Without a turn; then it is stopped, and started again for the next one. 10 min.
+    /// From a cancel until the agent ends its turn; then it is stopped. Default 10 s.
+    pub cancel: Duration,
+    /// Without a turn; then the agent is stopped, and restarted for the next one. Default 10 min.
     pub idle: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { start: Duration::from_secs(60), heed: Duration::from_secs(10), idle: Duration::from_secs(600) }
+        let secs = Duration::from_secs;
+        Self { start: secs(60), cancel: secs(10), idle: secs(600) }
     }
 }

@@ -1,4 +1,4 @@
-//! A running agent and the frames that go both ways.
+//! A running agent and the frames sent in both directions.
 
 use super::{
     config::AcpCommand,
@@ -20,23 +20,23 @@ use std::{
     time::Duration,
 };
 
-/// Bytes of a line. Whole files travel in one.
+/// Maximum bytes of a line. A line may hold a whole file.
 const LINE: usize = 16 << 20;
-/// Lines that were read and not taken yet: an agent is read no faster than its words go into the log.
+/// Lines read ahead. Bounded, so that an agent is read no faster than its output is logged.
 const AHEAD: usize = 8;
-/// Bytes that wait for an agent to read them.
+/// Maximum bytes waiting for the agent to read them.
 const UNREAD: usize = 64 << 20;
-/// Bytes of the end of what an agent says on its standard error.
+/// Bytes kept from the end of standard error.
 const LAST_WORDS: usize = 4 << 10;
-/// Lines in a row that are no message, before an agent is taken for something else.
+/// Consecutive lines that are not messages, before the program is taken for something other than an ACP agent.
 const BAD_LINES: u64 = 1_000;
-/// An agent whose output has ended gets so long to end itself; one that has ended, for its output and its last words.
+/// Time for an agent to exit after its output ended, and time to read the rest of the output after it exited.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// What came of a request.
+/// The result of a request.
 pub(super) type Reply = Result<Value, RpcError>;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Connection {
     name: String,
@@ -46,26 +46,26 @@ pub(super) struct Connection {
     waiting: Mutex<HashMap<u64, mpsc::Sender<Reply>>>,
     last_id: AtomicU64,
     last_words: Option<Arc<LastWords>>,
-    /// Why we ended it, where it did not end by itself.
-    verdict: Mutex<Option<String>>,
-    /// Lines that were no message, and answers that nobody waited for.
+    /// The reason we stopped it; `None` if it exited by itself.
+    stop_reason: Mutex<Option<String>>,
+    /// Lines that are not messages, and responses without a request.
     passed_over: AtomicU64,
 }
 
-/// What is read.
+/// The lines read from an agent.
 #[derive(Debug)]
 pub(super) struct Lines {
     lines: mpsc::Receiver<Line>,
     bad_in_a_row: u64,
 }
 
-/// What comes next from an agent.
+/// The next item from an agent.
 #[derive(Debug)]
 pub(super) enum Next {
     Frame(Incoming),
-    /// Nothing came in time, or nothing that can be read.
+    /// Nothing arrived in time, or nothing valid.
     Nothing,
-    /// Nothing will come any more.
+    /// End of the output.
     End,
 }
 
@@ -122,20 +122,20 @@ impl Connection {
             waiting: Mutex::default(),
             last_id: AtomicU64::new(0),
             last_words,
-            verdict: Mutex::default(),
+            stop_reason: Mutex::default(),
             passed_over: AtomicU64::new(0),
         };
         Ok((Arc::new(connection), Lines { lines, bad_in_a_row: 0 }))
     }
 
-    /// Sends a request whose answer is found by the id.
+    /// Sends a request without waiting; returns its id.
     pub(super) fn request(&self, method: &str, params: &Value) -> u64 {
         let id = self.last_id.fetch_add(1, Ordering::SeqCst);
         self.send(&frame::request(id, method, params));
         id
     }
 
-    /// Sends a request. The answer never comes when the agent is gone: then the channel ends.
+    /// Sends a request. The channel closes without a reply if the agent exits.
     pub(super) fn call(&self, method: &str, params: &Value) -> (u64, mpsc::Receiver<Reply>) {
         let id = self.last_id.fetch_add(1, Ordering::SeqCst);
         let (sender, reply) = mpsc::channel();
@@ -158,21 +158,21 @@ impl Connection {
         line.push(b'\n');
         let unread = self.unread.fetch_add(line.len(), Ordering::SeqCst) + line.len();
         if unread > UNREAD {
-            return self.condemn(format!("{} does not read what it is told and was stopped", self.name));
+            return self.stop(format!("{} does not read what it is told and was stopped", self.name));
         }
         if let Some(outgoing) = lock(&self.outgoing).as_ref() {
-            // It fails when the agent is gone, which is told elsewhere.
+            // Fails if the agent has exited, which is reported elsewhere.
             let _ = outgoing.send(line);
         }
     }
 
-    /// Hands an answer to whoever waits for it.
+    /// Hands a response to the caller that waits for it.
     pub(super) fn resolve(&self, id: &Value, result: Reply) {
         let waiting = frame::number(id).and_then(|id| lock(&self.waiting).remove(&id));
         match waiting {
-            // Whoever asked may have given up.
+            // The caller may have given up.
             Some(waiting) => drop(waiting.send(result)),
-            None => self.pass_over("an answer that nobody waits for"),
+            None => self.pass_over("an unexpected response"),
         }
     }
 
@@ -192,31 +192,31 @@ impl Connection {
                 None => {
                     lines.bad_in_a_row += 1;
                     if !line.iter().all(u8::is_ascii_whitespace) {
-                        self.pass_over("a line that is no message");
+                        self.pass_over("a line that is not a message");
                     }
                     if lines.bad_in_a_row < BAD_LINES {
                         return Next::Nothing;
                     }
                     let name = &self.name;
-                    self.condemn(format!(
-                        "{name} does not speak ACP: {BAD_LINES} lines in a row were no messages; it was stopped"
+                    self.stop(format!(
+                        "{name} does not speak ACP ({BAD_LINES} invalid lines in a row) and was stopped"
                     ));
                     Next::End
                 }
             },
             Ok(Line::TooLong) => {
                 let (name, megabytes) = (&self.name, LINE >> 20);
-                self.condemn(format!("{name} sent a line of more than {megabytes} MiB and was stopped"));
+                self.stop(format!("{name} sent a line of more than {megabytes} MiB and was stopped"));
                 Next::End
             }
             Ok(Line::End) | Err(mpsc::RecvTimeoutError::Disconnected) => {
                 if self.group.wait(LINGER).is_none() {
-                    self.condemn(format!("{} closed its output while it ran and was stopped", self.name));
+                    self.stop(format!("{} closed its output while it ran and was stopped", self.name));
                 }
                 Next::End
             }
             Err(mpsc::RecvTimeoutError::Timeout) => match self.group.ended() {
-                // Somebody else holds its output open.
+                // Another process holds its output open.
                 Some(_) => match lines.lines.recv_timeout(LINGER) {
                     Ok(Line::Whole(line)) => frame::parse(&line).map_or(Next::Nothing, Next::Frame),
                     _ => Next::End,
@@ -226,41 +226,41 @@ impl Connection {
         }
     }
 
-    /// Ends it for a reason that is told. Returns at once.
-    pub(super) fn condemn(&self, why: String) {
-        lock(&self.verdict).get_or_insert(why);
+    /// Stops the agent for a reason that is reported. Does not block.
+    pub(super) fn stop(&self, why: String) {
+        lock(&self.stop_reason).get_or_insert(why);
         self.close();
     }
 
-    /// Ends it. Returns at once.
+    /// Stops the agent. Does not block.
     pub(super) fn close(&self) {
         if lock(&self.outgoing).is_none() {
-            // It is told already.
+            // Already stopped.
             return;
         }
-        // Once it has ended nobody knows what it has started.
+        // Children can't be found after it has exited.
         self.group.look();
-        // First its input, so that it may end by itself.
+        // Close its input first, so that it can exit by itself.
         lock(&self.outgoing).take();
         lock(&self.waiting).clear();
         self.group.stop_after_a_pause();
     }
 
-    /// Nobody waits for an answer any more.
+    /// Returns whether requests can no longer be answered.
     pub(super) fn is_gone(&self) -> bool {
         lock(&self.outgoing).is_none() || self.group.ended().is_some()
     }
 
-    /// Says how it ended, and what it said last.
-    pub(super) fn obituary(&self) -> String {
-        let why = lock(&self.verdict).clone().unwrap_or_else(|| match self.group.wait(LINGER) {
+    /// Returns why it ended, followed by the end of its standard error.
+    pub(super) fn exit_reason(&self) -> String {
+        let why = lock(&self.stop_reason).clone().unwrap_or_else(|| match self.group.wait(LINGER) {
             Some(status) => format!("{} ended unexpectedly ({})", self.name, exit_in_words(status)),
             None => format!("{} was stopped", self.name),
         });
         why + &self.said_last()
     }
 
-    /// The end of its standard error, as a paragraph of its own. Of one that has ended it is waited for.
+    /// The end of its standard error, as a separate paragraph. Waits for the rest if the agent has exited.
     pub(super) fn said_last(&self) -> String {
         let limit = if self.group.ended().is_some() { LINGER } else { Duration::ZERO };
         let tail = self.last_words.as_ref().map(|words| words.text(limit)).unwrap_or_default();
@@ -268,7 +268,7 @@ impl Connection {
         let plain: String = plain.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
         match plain.trim() {
             "" => String::new(),
-            // Nothing in it ends the block: a fence of four is longer than any that it shows.
+            // The fence can't occur in the text, as longer runs of backticks are replaced.
             said => format!("\n\nIt said last:\n\n````\n{}\n````", said.replace("````", "'```")),
         }
     }
@@ -283,7 +283,7 @@ impl Drop for Connection {
 fn write(mut stdin: Pipe<ChildStdin>, frames: &mpsc::Receiver<Vec<u8>>, unread: &AtomicUsize) {
     for frame in frames {
         if stdin.write_all(&frame).and_then(|()| stdin.flush()).is_err() {
-            // It reads no more; how it ends is seen by its output.
+            // The exit is noticed by reading its output.
             break;
         }
         unread.fetch_sub(frame.len(), Ordering::SeqCst);

@@ -12,10 +12,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Bytes of what is read or written at once.
+/// Maximum bytes of one read or write.
 const TEXT: usize = 8 << 20;
 
-/// What an agent may touch in one turn.
+/// The files an agent may touch in one turn.
 #[derive(Debug)]
 pub(super) struct Access {
     pub(super) workspace: Arc<Workspace>,
@@ -26,7 +26,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// Fails with a sentence when a glob is none.
+    /// Fails with a sentence if a glob is invalid.
     pub(super) fn new(workspace: Arc<Workspace>, limits: &AccessLimits) -> Result<Self, String> {
         let mut include = GlobSetBuilder::new();
         for glob in &limits.include {
@@ -43,8 +43,8 @@ impl Access {
         })
     }
 
-    /// Does something with a file, if it may be touched. `work` gets its real path beneath the workspace: a link has the
-    /// name of what it leads to. A file is touched once it was opened or written.
+    /// Runs `work` on a file, if the limits allow it. `work` gets the real path relative to the workspace: a link goes
+    /// by the name of its target. A file counts as touched once it was opened or written.
     fn touch<T>(&self, path: &Path, work: impl FnOnce(&Path) -> Result<T, RpcError>) -> Result<T, RpcError> {
         let path = real(&self.workspace, path)?;
         let shown = Workspace::shown(&path);
@@ -54,7 +54,7 @@ impl Access {
                 "{shown} is outside of what this task may touch ({globs})"
             )));
         }
-        // Held meanwhile: two at a time could be one too many.
+        // Held during the work: two files at a time could exceed the limit.
         let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(most) = self.max_files
             && !touched.contains(&path)
@@ -104,7 +104,7 @@ impl Access {
             let most = TEXT >> 20;
             return Err(failed(&format!("more than {most} MiB; read a part of it with `line` and `limit`")));
         }
-        let content = String::from_utf8(text).map_err(|_| failed(&"no UTF-8 text"))?;
+        let content = String::from_utf8(text).map_err(|_| failed(&"not UTF-8 text"))?;
         Ok(json!({"content": content}))
     }
 
@@ -124,8 +124,8 @@ impl Access {
     }
 }
 
-/// Returns a path of the protocol beneath the workspace; it need not exist. An agent says where it means, by an absolute
-/// path: nothing is made up for it, as [`Workspace::resolve`] does for what models write.
+/// Returns a path of the protocol relative to the workspace; it need not exist. Paths of agents are absolute and are
+/// not corrected, unlike those that [`Workspace::resolve`] handles for models.
 pub(super) fn beneath(workspace: &Workspace, path: &Path) -> Result<PathBuf, RpcError> {
     let outside = || RpcError::refused(format!("{} is outside the workspace", path.display()));
     let root = workspace.root();
@@ -133,7 +133,7 @@ pub(super) fn beneath(workspace: &Workspace, path: &Path) -> Result<PathBuf, Rpc
     let rest = if path.is_relative() {
         Some(path.to_path_buf())
     } else {
-        // `/tmp/x` is `/private/tmp/x` on macOS: what counts is what the longest existing part really is.
+        // `/tmp/x` is `/private/tmp/x` on macOS: compare the real path of the longest existing part.
         inside(path).or_else(|| {
             let existing = path.ancestors().find(|part| part.exists())?;
             let real = inside(&std::fs::canonicalize(existing).ok()?)?;
@@ -145,7 +145,7 @@ pub(super) fn beneath(workspace: &Workspace, path: &Path) -> Result<PathBuf, Rpc
     workspace.resolve(whole).map_err(|error| RpcError::refused(error.to_string()))
 }
 
-/// Returns the same without links on the way.
+/// Resolves the links in a path below the workspace.
 fn real(workspace: &Workspace, path: &Path) -> Result<PathBuf, RpcError> {
     let named = workspace.root().join(beneath(workspace, path)?);
     let outside = || RpcError::refused(format!("{} is outside the workspace", path.display()));
@@ -195,7 +195,7 @@ mod tests {
             (json!({"path": "a.txt", "limit": 1}), Ok("one\n")),
             (json!({"path": "a.txt", "line": 0, "limit": 0}), Ok("")),
             (json!({"path": "a.txt", "line": 9}), Ok("")),
-            (json!({"path": "b.bin"}), Err("b.bin: no UTF-8 text")),
+            (json!({"path": "b.bin"}), Err("b.bin: not UTF-8 text")),
             (json!({"path": "../secret"}), Err("outside")),
             (json!({"path": "link"}), Err("outside")),
             (json!({"path": "."}), Err("directory")),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_link_is_no_way_around_the_limits() {
+    fn a_link_does_not_bypass_the_limits() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("src")).unwrap();
@@ -257,7 +257,7 @@ mod tests {
         let access = access(root, &["src/*.rs"], Some(1));
         let error = read(&access, root, json!({"path": "src/link.rs"})).unwrap_err();
         assert_eq!(error, "secret.txt is outside of what this task may touch (src/*.rs)");
-        // What is not there is not touched, and two names of one file are one.
+        // A missing file is not touched, and two names of one file count once.
         assert!(read(&access, root, json!({"path": "src/missing.rs"})).is_err());
         assert_eq!(read(&access, root, json!({"path": "src/a.rs"})).unwrap(), "a");
         assert_eq!(read(&access, root, json!({"path": "src/b.rs"})).unwrap(), "a");

@@ -1,24 +1,24 @@
-//! One JSON-RPC message of an agent.
+//! JSON-RPC messages of an agent.
 
 use serde_json::{Value, json};
 
-/// What a line says.
+/// A parsed message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
-    /// It wants an answer.
+    /// Expects a response.
     Request {
-        /// Whatever it chose; it comes back as it was.
+        /// Any value; sent back unchanged.
         id: Value,
         method: String,
         params: Value,
     },
-    /// It wants none.
+    /// Expects no response.
     Notification { method: String, params: Value },
-    /// An answer to us.
+    /// A response to us.
     Response { id: Value, result: Result<Value, RpcError> },
 }
 
-/// An error as JSON-RPC has it.
+/// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RpcError {
     pub(super) code: i64,
@@ -42,7 +42,7 @@ impl RpcError {
         Self::new(-32602, format!("Invalid params: {why}"))
     }
 
-    /// What was asked for is not done, for a reason that the agent can tell its model.
+    /// A refusal, with a reason that the agent can pass to its model.
     pub(super) fn refused(why: impl Into<String>) -> Self {
         Self::new(-32603, why)
     }
@@ -52,7 +52,7 @@ impl RpcError {
         self.code == AUTHENTICATION_REQUIRED && words.contains("auth")
     }
 
-    /// The message, and the details where they say more.
+    /// The message, followed by the details if they add something.
     pub(super) fn sentence(&self) -> String {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let details = text(&self.data)
@@ -66,7 +66,7 @@ impl RpcError {
     }
 }
 
-/// Cuts text to a number of bytes, at a character's beginning.
+/// Truncates text to a number of bytes, at a character boundary.
 pub(super) fn shorten(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
@@ -78,7 +78,7 @@ pub(super) fn shorten(text: &str, limit: usize) -> String {
     format!("{}…", &text[..end])
 }
 
-/// Reads a line. `None` when it is no message.
+/// Parses a line; `None` if it is not a message.
 pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
     let Ok(Value::Object(mut frame)) = serde_json::from_slice(line) else { return None };
     let id = frame.remove("id");
@@ -88,7 +88,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
         (Some(Value::String(method)), None) => Some(Incoming::Notification { method, params }),
         (None, Some(id)) => {
             let result = match (frame.remove("error"), frame.remove("result")) {
-                // Some leave out a result that says nothing.
+                // Some agents omit an empty result.
                 (None | Some(Value::Null), result) => Ok(result.unwrap_or_default()),
                 (Some(error), _) => Err(RpcError {
                     code: error["code"].as_i64().unwrap_or_default(),
@@ -102,7 +102,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Incoming> {
     }
 }
 
-/// Returns the number of a request of ours; some agents send it back as text.
+/// Returns the number of one of our requests; some agents send it back as text.
 pub(super) fn number(id: &Value) -> Option<u64> {
     id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_messages_and_lines_that_are_none() {
+    fn messages_and_other_lines() {
         let error = RpcError { code: -1, message: "no".to_owned(), data: json!("why") };
         let rows: [(&str, Option<Incoming>); 12] = [
             ("", None),

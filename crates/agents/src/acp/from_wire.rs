@@ -1,35 +1,35 @@
-//! The protocol's words into ours. One function for each kind.
+//! Converts protocol types into ours, one function per type.
 
 use super::frame::shorten;
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::update::{EntryStatus, Location, ToolCallDetails, ToolContent, ToolKind};
 use serde_json::Value;
 
-/// Bytes of a title.
+/// Maximum bytes of a title.
 const TITLE: usize = 300;
-/// Bytes of a text that a call shows; see [`ToolContent::Text`].
+/// Maximum bytes of a text shown by a call; see [`ToolContent::Text`].
 const TEXT: usize = 64 << 10;
-/// Bytes of each side of a change; see [`ToolContent::Diff`].
+/// Maximum bytes of each side of a diff; see [`ToolContent::Diff`].
 const SIDE: usize = 256 << 10;
-/// Pieces and places that a call shows.
+/// Content pieces and locations shown by a call.
 const PIECES: usize = 200;
 
-/// One piece of what a call shows; the output of a terminal is filled in when it is told.
+/// A content piece of a call; the output of a terminal is filled in when it is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shown {
     Fixed(ToolContent),
     Terminal(String),
 }
 
-/// News of a call, whichever of the two words it came with.
+/// A `tool_call` or `tool_call_update`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct CallNews {
     pub(super) id: String,
     pub(super) name: Option<String>,
     pub(super) status: Option<wire::ToolCallStatus>,
-    /// Its content is in `shown`.
+    /// Without content, which is in `shown`.
     pub(super) details: ToolCallDetails,
-    /// `None` when nothing was said of it.
+    /// `None` if unchanged.
     pub(super) shown: Option<Vec<Shown>>,
     pub(super) raw_output: Option<Value>,
     pub(super) meta: Option<wire::Meta>,
@@ -72,7 +72,7 @@ pub(super) fn news(update: wire::ToolCallUpdate) -> CallNews {
     }
 }
 
-/// Text for people, on one line; `None` when there is none.
+/// Display text on one line; `None` if empty.
 pub(super) fn one_line(text: &str) -> Option<String> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then(|| shorten(&line, TITLE))
@@ -99,7 +99,7 @@ fn shown(content: Vec<wire::ToolCallContent>) -> Vec<Shown> {
     all
 }
 
-/// A change, cut where it is long: first what is the same at both ends, so that what is left is the change.
+/// A diff, truncated if it is long: common lines at both ends are dropped first, so that the changed part is kept.
 fn change(path: String, old_text: Option<String>, new_text: String) -> ToolContent {
     let old = old_text.as_deref().unwrap_or_default();
     let truncated = old.len() > SIDE || new_text.len() > SIDE;
@@ -111,7 +111,7 @@ fn change(path: String, old_text: Option<String>, new_text: String) -> ToolConte
     ToolContent::Diff { path, old_text: old_text.map(|_| old), new_text, truncated }
 }
 
-/// Leaves out the lines that two texts begin and end with.
+/// Drops the lines that both texts begin and end with.
 fn without_common_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     let same = |(old, new): &(&str, &str)| old == new;
     let pairs = old.split_inclusive('\n').zip(new.split_inclusive('\n'));
@@ -122,7 +122,7 @@ fn without_common_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     (&old[..old.len() - end], &new[..new.len() - end])
 }
 
-/// Text of a block; what is no text is named.
+/// The text of a block; other content is named.
 pub(super) fn text(block: &wire::ContentBlock) -> Option<String> {
     match block {
         wire::ContentBlock::Text(text) => Some(text.text.clone()),
@@ -161,7 +161,7 @@ pub(super) fn kind(kind: wire::ToolKind) -> ToolKind {
     }
 }
 
-/// The word of a kind, for calls whose tool is not named.
+/// The word for a kind, for calls that don't name their tool.
 pub(super) fn kind_word(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "read",

@@ -1,4 +1,4 @@
-//! A command as a person is asked about it: what it means here and now, and whether it still does.
+//! A command as shown in an approval: resolved here and now, and checked again before it runs.
 
 use super::{files, frame::RpcError, from_wire};
 use crate::process::is_for_children;
@@ -14,37 +14,37 @@ use std::{
     path::Path,
 };
 
-/// Bytes of output that are kept where the agent does not say how many, and at most.
+/// Bytes of output kept if the agent sets no limit; also the maximum.
 const OUTPUT: u64 = 1 << 20;
-/// Bytes of a program of the workspace that is compared byte by byte.
+/// Maximum bytes of a program in the workspace that is compared byte by byte.
 const SMALL: u64 = 16 << 20;
-/// Bytes of the variables that an agent adds: a person has to read them.
+/// Maximum bytes of the variables that an agent adds: a person has to read them.
 const ADDED: usize = 64 << 10;
 
-/// A command that nothing changes any more between the question and the run.
+/// A command that can't change between the approval and the run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Frozen {
     pub(super) command: FrozenCommand,
-    /// For people.
+    /// Display text.
     pub(super) shown: String,
-    /// Programs that are one file under many names go by it.
+    /// `argv[0]`: some programs depend on the name they are called by.
     pub(super) called: OsString,
-    /// Bytes of output that are kept.
+    /// Bytes of output to keep.
     pub(super) limit: usize,
-    /// The agent works where the program lies, and may change it at any time.
+    /// The program is in the workspace, where the agent may change it at any time.
     pub(super) is_in_workspace: bool,
-    /// Variables that the agent asked for and that are not set.
+    /// Requested variables that are not set.
     left_out: Vec<String>,
     file: Identity,
 }
 
-/// What tells a file from any other, and from itself at another time.
+/// Identifies a file and its version.
 #[derive(Debug, Clone, PartialEq)]
 struct Identity {
     device: u64,
     inode: u64,
     bytes: u64,
-    /// Seconds and nanoseconds of the last change of the content, and of anything: the first can be set to what it was.
+    /// Seconds and nanoseconds of mtime and ctime: mtime can be set back.
     modified: (i64, i64),
     changed: (i64, i64),
     content: Option<[u8; 32]>,
@@ -65,13 +65,13 @@ impl Identity {
             bytes: known.size(),
             modified: (known.mtime(), known.mtime_nsec()),
             changed: (known.ctime(), known.ctime_nsec()),
-            // A program need not be readable to be run.
+            // A program can be executable without being readable.
             content: content.and_then(Result::ok),
         })
     }
 }
 
-/// Finds what a command means here and now.
+/// Resolves a command here and now.
 pub(super) fn freeze(
     request: &CreateTerminalRequest,
     workspace: &Workspace,
@@ -85,13 +85,13 @@ pub(super) fn freeze(
     };
     let canonical = std::fs::canonicalize(root.join(&cwd)).ok().filter(|cwd| cwd.is_dir());
     let shown_cwd = Workspace::shown(&cwd);
-    let cwd = canonical.ok_or_else(|| refused(format!("{shown_cwd} is no folder")))?;
+    let cwd = canonical.ok_or_else(|| refused(format!("{shown_cwd} is not a folder")))?;
     if !cwd.starts_with(root) {
         return Err(refused(format!("{shown_cwd} is outside the workspace")));
     }
     let find = |name: &str| which::which_in(name, environment.get("PATH"), &cwd).ok();
     let name = request.command.trim();
-    // Some agents send a whole line, for a shell.
+    // Some agents send a whole line, meant for a shell.
     let is_line = request.args.is_empty() && name.contains(char::is_whitespace) && find(name).is_none();
     let (name, args) = if is_line {
         ("/bin/sh", vec!["-c".to_owned(), request.command.clone()])
@@ -129,14 +129,14 @@ pub(super) fn freeze(
     })
 }
 
-/// Returns the variables that an agent adds, each once, and the names of those that it may not.
+/// Returns the variables that an agent adds, without duplicates, and the names of the forbidden ones.
 fn added(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>) {
-    // These change what a program is.
+    // These change which code a program runs.
     let is_loader = |name: &str| name.starts_with("LD_") || name.starts_with("DYLD_");
     let (mut added, mut left_out) = (Vec::<(String, String)>::new(), Vec::new());
     for variable in &request.env {
         let (name, value) = (&variable.name, &variable.value);
-        // The last one of a name counts.
+        // The last value of a name wins.
         added.retain(|(known, _)| known != name);
         if is_loader(name) || !is_for_children(name, value) {
             left_out.push(name.clone());
@@ -148,7 +148,7 @@ fn added(request: &CreateTerminalRequest) -> (Vec<(String, String)>, Vec<String>
 }
 
 impl Frozen {
-    /// One line for the question.
+    /// One line for the approval.
     pub(super) fn title(&self) -> String {
         let title = from_wire::one_line(&self.shown).unwrap_or_default();
         if self.left_out.is_empty() {
@@ -158,12 +158,12 @@ impl Frozen {
         format!("{title} (without {names}, which may not be set)")
     }
 
-    /// Returns whether it is the same command, of the same program.
+    /// Returns whether it is the same command and the same program.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.command == other.command && self.called == other.called && self.file == other.file
     }
 
-    /// Returns whether its program and its folder are still what they were.
+    /// Returns whether its program and its folder are unchanged.
     pub(super) fn is_unchanged(&self) -> bool {
         let is_there = |path: &Path| std::fs::canonicalize(path).is_ok_and(|now| now == *path);
         let FrozenCommand { program, cwd, .. } = &self.command;
@@ -225,7 +225,7 @@ mod tests {
         let rows = [
             (json!({"command": "tool", "cwd": "/etc"}), "outside"),
             (json!({"command": "tool", "cwd": root.join("out")}), "outside"),
-            (json!({"command": "tool", "cwd": root.join("none")}), "none is no folder"),
+            (json!({"command": "tool", "cwd": root.join("none")}), "none is not a folder"),
             (json!({"command": "no-such-program"}), "no-such-program was not found"),
             (json!({"command": ""}), " was not found"),
         ];
@@ -249,7 +249,7 @@ mod tests {
         assert!(frozen.is_in_workspace && frozen.is_unchanged() && frozen.is_same(&freeze()));
         let modified = fs::metadata(&script).unwrap().modified().unwrap();
         fs::write(&script, "#!/bin/sh\necho evil\n").unwrap();
-        // Of the same size, and as old as it was.
+        // Same size and same mtime.
         fs::File::options().write(true).open(&script).unwrap().set_modified(modified).unwrap();
         assert!(!frozen.is_unchanged() && !frozen.is_same(&freeze()));
         let frozen = freeze();

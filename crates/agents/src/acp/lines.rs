@@ -1,15 +1,15 @@
-//! Lines of a stream, none of them longer than what may be held.
+//! Lines of a stream, up to a maximum length.
 
 use std::io::{self, BufRead};
 
-/// What comes next on a stream.
+/// The next item of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Without its end.
+    /// Without the line break.
     Whole(Vec<u8>),
-    /// It is longer than the limit; nothing after it is read.
+    /// Longer than the limit; nothing after it is read.
     TooLong,
-    /// The stream ended; what stood there without a line's end is no line.
+    /// End of the stream; an unterminated last line is dropped.
     End,
 }
 

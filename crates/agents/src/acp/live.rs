@@ -1,5 +1,4 @@
-//! One running agent and the session of ours that it works in: what it says is shown, what it asks is answered, and its
-//! turns end exactly once.
+//! A running agent with its session: shows its output, answers its requests and ends each turn exactly once.
 
 use super::{
     config::{AcpCommand, Patience},
@@ -10,7 +9,7 @@ use super::{
     frozen::Frozen,
     stage::{Host, Stage, Turn},
     terminals::Terminals,
-    timeline::Voice,
+    timeline::Role,
 };
 use crate::process::{Groups, LOOK, is_secret};
 use agent_client_protocol_schema::v1 as wire;
@@ -33,10 +32,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is said of a call whose turn ended before it did.
+/// The reason shown on a call that is still open when its turn ends.
 const UNFINISHED: &str = "no end was reported";
 
-/// How often the clock is looked at when nothing is due.
+/// Maximum time between two checks of the timeouts.
 const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -45,21 +44,21 @@ pub(super) struct Live {
     pub(super) root: PathBuf,
     pub(super) connection: Arc<Connection>,
     pub(super) terminals: Terminals,
-    /// For commands that it runs here.
+    /// Environment of the commands it runs here.
     pub(super) environment: BTreeMap<String, String>,
-    /// What is done with files, in the order in which it was asked for.
+    /// File operations, run in the order of the requests.
     pub(super) files: mpsc::SyncSender<Box<dyn FnOnce() + Send>>,
-    /// Commands that a person has allowed for the whole session.
+    /// Commands approved for the whole session.
     pub(super) always: Mutex<Vec<Frozen>>,
-    /// Questions that the agent may take back, by the id of its request.
+    /// Requests that the agent may cancel, by their id.
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
     patience: Patience,
-    /// A person has cancelled the turn that runs. Seen before the next message, however many there are.
+    /// A person has cancelled the running turn. Checked before every message, however many there are.
     cancelled: AtomicBool,
     stage: Mutex<Stage>,
 }
 
-/// Requests for files that wait.
+/// Maximum number of queued file requests.
 const FILES: usize = 1_000;
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -77,7 +76,7 @@ impl Live {
         let (connection, lines) = Connection::start(name, command, root, groups)?;
         let (files, jobs) = mpsc::sync_channel::<Box<dyn FnOnce() + Send>>(FILES);
         let work = move || {
-            // Were there a mistake of ours in one, the next would still be done.
+            // A panic in one job must not stop the next.
             let job = |job: Box<dyn FnOnce() + Send>| drop(catch_unwind(AssertUnwindSafe(job)));
             jobs.into_iter().for_each(job);
         };
@@ -101,7 +100,7 @@ impl Live {
         Ok(live)
     }
 
-    /// Changes something, and tells what came of it before anybody else changes anything.
+    /// Changes the state and reports the resulting updates before any other change.
     pub(super) fn stage<T>(&self, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
         self.staged(&mut lock(&self.stage), change)
     }
@@ -111,27 +110,27 @@ impl Live {
         let ready = stage.timeline.take();
         if let Some(host) = &stage.host.0 {
             let tell = || ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
-            // A host that fails must not keep the turn from its end.
+            // A panic in the host must not prevent the end of the turn.
             if catch_unwind(AssertUnwindSafe(tell)).is_err() {
-                tracing::error!(agent = self.name, "what an agent said could not be told");
+                tracing::error!(agent = self.name, "the host failed to handle an update");
             }
         }
         if let Some((done, outcome)) = stage.finished.take() {
             self.terminals.stop_all();
-            // Whoever waited may have given up.
+            // The caller may have given up.
             let _ = done.send(outcome);
         }
         result
     }
 
     fn run(self: &Arc<Self>, lines: Lines) {
-        // Were there a mistake of ours in it, the turn would still end.
+        // A panic while reading must still end the turn.
         let read = AssertUnwindSafe(|| self.read(lines));
         if catch_unwind(read).is_err() {
             self.connection
-                .condemn(format!("{} said something that we stumbled over; it was stopped", self.name));
+                .stop(format!("{} sent a message that could not be handled; it was stopped", self.name));
         }
-        self.bury();
+        self.close_session();
     }
 
     fn read(self: &Arc<Self>, mut lines: Lines) {
@@ -141,7 +140,7 @@ impl Live {
             let left = due.map_or(TICK, |due| due.saturating_duration_since(Instant::now()).min(TICK));
             match self.connection.next(&mut lines, left) {
                 Next::Frame(frame) => {
-                    self.heed_cancel(&mut lock(&self.stage));
+                    self.apply_cancel(&mut lock(&self.stage));
                     self.take(frame);
                 }
                 Next::Nothing => {}
@@ -149,7 +148,7 @@ impl Live {
             }
             self.tick();
             if looked.elapsed() >= LOOK {
-                // Were it to crash, nobody would know what it has started.
+                // If it crashes later, its children can't be found any more.
                 self.connection.group.look();
                 looked = Instant::now();
             }
@@ -157,22 +156,22 @@ impl Live {
     }
 
     fn tick(&self) {
-        self.heed_cancel(&mut lock(&self.stage));
-        let verdict = self.stage(|stage, now| {
+        self.apply_cancel(&mut lock(&self.stage));
+        let stop_reason = self.stage(|stage, now| {
             stage.timeline.tick(now);
             let name = &self.name;
-            if stage.heed_by.is_some_and(|heed_by| now >= heed_by) {
-                stage.heed_by = None;
-                return Some(format!("{name} did not heed a cancel and was stopped"));
+            if stage.cancel_deadline.is_some_and(|cancel_deadline| now >= cancel_deadline) {
+                stage.cancel_deadline = None;
+                return Some(format!("{name} did not react to a cancel and was stopped"));
             }
             let idle = stage.turn.is_none() && stage.prompt.is_none() && !stage.opening;
             let long = now.saturating_duration_since(stage.idle_since) >= self.patience.idle;
-            // From here on no turn begins.
-            stage.buried |= idle && long;
+            // No turn starts from here on.
+            stage.closed |= idle && long;
             (idle && long).then(|| format!("{name} had nothing to do and was stopped"))
         });
-        if let Some(verdict) = verdict {
-            self.connection.condemn(verdict);
+        if let Some(stop_reason) = stop_reason {
+            self.connection.stop(stop_reason);
         }
     }
 
@@ -186,7 +185,7 @@ impl Live {
                         ask.cancel();
                     }
                 }
-                // Extensions that we do not know ask for nothing.
+                // Unknown extension notifications need no response.
                 _ => {}
             },
             Incoming::Request { id, method, params } => self.asked(id, &method, params),
@@ -202,7 +201,7 @@ impl Live {
             if number.is_none() || stage.prompt != number {
                 return false;
             }
-            (stage.prompt, stage.heed_by, stage.idle_since) = (None, None, now);
+            (stage.prompt, stage.cancel_deadline, stage.idle_since) = (None, None, now);
             self.ended(stage, now, &result);
             true
         });
@@ -211,7 +210,7 @@ impl Live {
         }
     }
 
-    /// The agent says that its turn has ended.
+    /// Handles the response to a prompt, which ends the turn.
     fn ended(&self, stage: &mut Stage, now: Instant, result: &Result<Value, RpcError>) {
         let name = &self.name;
         let refused = stage.turn.as_ref().is_some_and(|turn| turn.refused);
@@ -250,12 +249,12 @@ impl Live {
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         let parsed = serde_json::from_value::<wire::SessionUpdate>(update);
         let Ok(update) = parsed else {
-            tracing::debug!(agent = self.name, "passed over an update of an unknown kind");
+            tracing::debug!(agent = self.name, "skipped an unknown update");
             return;
         };
         self.stage(|stage, now| {
             let theirs = params["sessionId"].as_str();
-            // Sessions of its own helpers are its own affair.
+            // Ignores sessions of the agent's own helpers.
             if theirs.is_some() && stage.session.is_some() && theirs != stage.session.as_deref() {
                 return;
             }
@@ -265,8 +264,8 @@ impl Live {
             }
             let timeline = &mut stage.timeline;
             match update {
-                wire::SessionUpdate::AgentMessageChunk(chunk) => timeline.text(now, Voice::Message, &chunk),
-                wire::SessionUpdate::AgentThoughtChunk(chunk) => timeline.text(now, Voice::Thought, &chunk),
+                wire::SessionUpdate::AgentMessageChunk(chunk) => timeline.text(now, Role::Message, &chunk),
+                wire::SessionUpdate::AgentThoughtChunk(chunk) => timeline.text(now, Role::Thought, &chunk),
                 wire::SessionUpdate::ToolCall(call) => {
                     timeline.call(now, from_wire::announced(call), true);
                 }
@@ -279,7 +278,7 @@ impl Live {
         });
     }
 
-    /// Begins a turn. `None` when the agent is gone.
+    /// Starts a turn. `None` if the agent has exited.
     pub(super) fn begin(
         &self,
         session: &str,
@@ -289,7 +288,7 @@ impl Live {
     ) -> Option<mpsc::Receiver<PromptOutcome>> {
         let (done, outcome) = mpsc::channel();
         self.stage(|stage, now| {
-            if stage.buried || self.connection.is_gone() {
+            if stage.closed || self.connection.is_gone() {
                 return None;
             }
             self.cancelled.store(false, Ordering::SeqCst);
@@ -304,25 +303,25 @@ impl Live {
         })
     }
 
-    /// Ends the turn, whatever the agent does: now, or before its next message where one is being told. Never blocks for
-    /// long.
+    /// Ends the turn, whatever the agent does: now, or before its next message while one is being handled. Never blocks
+    /// for long.
     pub(super) fn cancel(&self, session: &str) {
         if !self.cancelled.swap(true, Ordering::SeqCst) {
             self.connection.notify("session/cancel", &json!({"sessionId": session}));
         }
         match self.stage.try_lock() {
-            Ok(mut stage) => self.heed_cancel(&mut stage),
-            Err(TryLockError::Poisoned(stage)) => self.heed_cancel(&mut stage.into_inner()),
+            Ok(mut stage) => self.apply_cancel(&mut stage),
+            Err(TryLockError::Poisoned(stage)) => self.apply_cancel(&mut stage.into_inner()),
             Err(TryLockError::WouldBlock) => {}
         }
     }
 
-    fn heed_cancel(&self, stage: &mut Stage) {
+    fn apply_cancel(&self, stage: &mut Stage) {
         if !self.cancelled.load(Ordering::SeqCst) || stage.turn.is_none() {
             return;
         }
         self.staged(stage, |stage, now| {
-            stage.heed_by = Some(now + self.patience.heed);
+            stage.cancel_deadline = Some(now + self.patience.cancel);
             stage.end(now, RunState::Cancelled, "Cancelled", CANCELLED, false);
         });
     }
@@ -333,16 +332,16 @@ impl Live {
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        lock(&self.stage).buried || self.connection.is_gone()
+        lock(&self.stage).closed || self.connection.is_gone()
     }
 
-    /// Closes everything that an agent leaves behind.
-    fn bury(&self) {
+    /// Closes the session after the agent has exited.
+    fn close_session(&self) {
         self.connection.close();
-        let why = self.connection.obituary();
+        let why = self.connection.exit_reason();
         self.terminals.release_all();
         self.stage(|stage, now| {
-            stage.buried = true;
+            stage.closed = true;
             stage.prompt = None;
             let unfinished = format!("{} ended before this did", self.name);
             stage.end(now, RunState::Failed, &unfinished, &format!("❌ {why}"), false);

@@ -1,11 +1,11 @@
 //! Agents that speak the Agent Client Protocol on their standard input and output.
 //!
-//! One process for each session of ours, kept from turn to turn. A thread reads it line by line and shows what it says; the
-//! thread that sent the prompt only waits for the end, which is told exactly once, whoever ends it: the agent, a person,
-//! or a crash. What an agent says after that is late and marked so.
+//! One process per session, kept from turn to turn. A thread reads it line by line and shows its output; the thread
+//! that sent the prompt only waits for the end, which is reported exactly once, whether the agent, a person or a crash
+//! ends the turn. Later output of the turn is marked as late.
 //!
-//! The lines are read here and not by the crate `agent-client-protocol`, which reads lines of any length into queues of
-//! any length; its types are used.
+//! Lines are not read by the crate `agent-client-protocol`, whose lines and queues are unbounded; only its types are
+//! used.
 
 mod call;
 mod calls;
@@ -55,14 +55,14 @@ pub struct AcpAgent {
     config: AcpAgentConfig,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     closed: AtomicBool,
-    /// Every process of it, those of its commands included.
+    /// All of its processes, including those of its commands.
     groups: Arc<Groups>,
 }
 
-/// Starts of an agent for one prompt: one that had just ended is started again, and then no more.
+/// Attempts to start an agent for one prompt: an agent that has just exited is restarted once.
 const STARTS: usize = 2;
 
-/// What is kept for one session of ours.
+/// State kept per session.
 #[derive(Debug, Default)]
 struct Slot {
     /// Held during a turn.
@@ -74,22 +74,22 @@ struct Slot {
 }
 
 impl AcpAgent {
-    /// Knows an agent; starts nothing.
+    /// Creates an agent; starts nothing.
     pub fn new(config: AcpAgentConfig) -> Self {
         Self { config, slots: Mutex::default(), closed: AtomicBool::new(false), groups: Arc::default() }
     }
 
-    /// Returns the modes and options of a session whose agent runs.
+    /// Returns the modes and options of a session whose agent is running.
     pub fn options(&self, session_id: &str) -> Option<SessionOptions> {
         let live = self.live(session_id)?;
         Some(live.stage(|stage, _| stage.options.clone()))
     }
 
-    /// Chooses a value of an option, or a mode where `option` is `mode` and no option has this id. The agent tells
-    /// when it has. Fails with a sentence. Blocks until the agent has answered, 60 s at most.
+    /// Sets an option, or the mode if `option` is `mode` and no option has this id. The agent reports the change as an
+    /// update. Fails with a sentence. Blocks until the agent has answered, 60 s at most.
     pub fn set_option(&self, session_id: &str, option: &str, value: &str) -> Result<(), String> {
         let name = &self.config.name;
-        let live = self.live(session_id).ok_or_else(|| format!("{name} does not run in this session"))?;
+        let live = self.live(session_id).ok_or_else(|| format!("{name} is not running in this session"))?;
         let (session, options) = live.stage(|stage, _| (stage.session.clone(), stage.options.clone()));
         let has = options.config.iter().any(|known| known.id.to_string() == option);
         let (method, params) = if has || option != "mode" {
@@ -111,14 +111,14 @@ impl AcpAgent {
         Ok(())
     }
 
-    /// Ends every process of it, with its whole group. Blocks for little more than 2 s at most.
+    /// Stops all of its processes with their process groups. Blocks for little more than 2 s.
     pub fn shut_down(&self) {
         self.closed.store(true, Ordering::SeqCst);
         let slots: Vec<_> = lock(&self.slots).drain().map(|(_, slot)| slot).collect();
         for slot in slots {
             slot.closed.store(true, Ordering::SeqCst);
             if let Some(live) = lock(&slot.live).take() {
-                live.connection.condemn(format!("{} was closed", self.config.name));
+                live.connection.stop(format!("{} was closed", self.config.name));
             }
         }
         self.groups.end();
@@ -162,7 +162,7 @@ impl AcpAgent {
             }
             starts += 1;
             if starts > STARTS {
-                return Err(Stop::Failed(live.connection.obituary()));
+                return Err(Stop::Failed(live.connection.exit_reason()));
             }
         };
         tracing::debug!(agent = self.config.id, session, "a turn has begun");
@@ -171,9 +171,9 @@ impl AcpAgent {
                 Ok(outcome) => return Ok(outcome),
                 Err(mpsc::RecvTimeoutError::Timeout) if cancel.is_cancelled() => live.cancel(&session),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
-                // Turns are not forgotten; were one, it would have ended here.
+                // Unreachable unless a turn is dropped without an outcome.
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(Stop::Failed(live.connection.obituary()));
+                    return Err(Stop::Failed(live.connection.exit_reason()));
                 }
             }
         }
@@ -192,9 +192,9 @@ impl AcpAgent {
         let known = lock(&slot.session).clone();
         if let (Some(live), Some(session)) = (lock(&slot.live).clone(), known.clone()) {
             if live.root != root {
-                live.connection.condemn(format!("{} moves to another workspace", self.config.name));
+                live.connection.stop(format!("{} moves to another workspace", self.config.name));
             }
-            // It ends: an agent that does not heed the cancel of that turn is stopped.
+            // This ends: an agent that ignores the cancel of that turn is stopped.
             if live.is_busy() {
                 host.emit(AgentEvent::Activity(Some(Activity::Waiting)));
             }
@@ -221,7 +221,7 @@ impl AcpAgent {
         })?;
         *lock(&slot.live) = Some(live.clone());
         if is_closed() {
-            live.connection.condemn(format!("{} was closed", self.config.name));
+            live.connection.stop(format!("{} was closed", self.config.name));
         }
         let deadline = Instant::now() + patience.start;
         let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
@@ -232,7 +232,7 @@ impl AcpAgent {
                 Ok((live, session))
             }
             Err(stop) => {
-                live.connection.condemn(format!("{} was closed", self.config.name));
+                live.connection.stop(format!("{} was closed", self.config.name));
                 lock(&slot.live).take();
                 Err(stop)
             }
@@ -240,7 +240,7 @@ impl AcpAgent {
     }
 }
 
-/// Waits a moment for something else to end.
+/// Waits a moment, unless cancelled.
 fn pause(cancel: &CancellationToken) -> Result<(), Stop> {
     std::thread::sleep(POLL);
     if cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
@@ -288,7 +288,7 @@ impl AgentProvider for AcpAgent {
         let Some(slot) = lock(&self.slots).remove(session_id) else { return };
         slot.closed.store(true, Ordering::SeqCst);
         if let Some(live) = lock(&slot.live).take() {
-            live.connection.condemn(format!("{} was closed", self.config.name));
+            live.connection.stop(format!("{} was closed", self.config.name));
         }
     }
 }
@@ -298,7 +298,7 @@ impl Drop for AcpAgent {
         for (_, slot) in lock(&self.slots).drain() {
             slot.closed.store(true, Ordering::SeqCst);
             if let Some(live) = lock(&slot.live).take() {
-                live.connection.condemn(format!("{} was closed", self.config.name));
+                live.connection.stop(format!("{} was closed", self.config.name));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! From a program to an open session: `initialize`, then `session/resume`, `session/load` or `session/new`.
+//! Opens a session: `initialize`, then `session/resume`, `session/load` or `session/new`.
 
 use super::{config::AcpAgentConfig, connection::Reply, frame::RpcError, live::Live};
 use agent_client_protocol_schema::v1 as wire;
@@ -14,14 +14,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How soon a cancel is noticed.
+/// Interval of checks for a cancel.
 pub(super) const POLL: Duration = Duration::from_millis(10);
 
-/// Why a turn does not begin.
+/// The reason a turn does not start.
 #[derive(Debug)]
 pub(super) enum Stop {
     Cancelled,
-    /// One sentence, and what the agent said last.
+    /// One sentence, followed by the end of standard error.
     Failed(String),
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Returns the agent's own id of the session. `known` is that of an earlier one.
+    /// Returns the agent's own id of the session. `known` is the id of an earlier one.
     pub(super) fn open(&self, known: Option<String>) -> Result<String, Stop> {
         self.progress(0.0);
         let answer = self.initialize()?;
@@ -97,16 +97,14 @@ impl Opening<'_> {
             None => return Err(Stop::Failed(format!("{name} does not say which version of ACP it speaks"))),
         }
         let parsed = serde_json::from_value(answer);
-        parsed.map_err(|error| {
-            Stop::Failed(format!("{name} answered initialize with what ACP does not know: {error}"))
-        })
+        parsed.map_err(|error| Stop::Failed(format!("{name} sent an invalid answer to initialize: {error}")))
     }
 
     fn place(&self) -> Value {
         json!({"cwd": self.live.root, "mcpServers": []})
     }
 
-    /// Asks for a session. What is told until the answer is history.
+    /// Requests a session. Updates before the response are history.
     fn session(&self, method: &str, params: &Value) -> Result<Reply, Stop> {
         let reply = self.live.stage(|stage, _| {
             let (id, reply) = self.live.connection.call(method, params);
@@ -137,11 +135,11 @@ impl Opening<'_> {
             if Instant::now() >= self.deadline {
                 let seconds = self.config.patience.start.as_secs();
                 let why = format!("{name} did not answer {method} within {seconds} s and was stopped");
-                self.live.connection.condemn(why);
+                self.live.connection.stop(why);
                 break;
             }
         }
-        Err(Stop::Failed(self.live.connection.obituary()))
+        Err(Stop::Failed(self.live.connection.exit_reason()))
     }
 
     fn refused(&self, method: &str, error: &RpcError) -> Stop {
@@ -168,7 +166,7 @@ impl Opening<'_> {
         self.host.emit(AgentEvent::Activity(Some(Activity::Loading { progress })));
     }
 
-    /// Says that what was said before is lost.
+    /// Tells the person that the earlier conversation is lost.
     fn note(&self, why: &str) {
         let name = &self.config.name;
         let text = format!("*{name} starts a new session and does not know what was said before: {why}.*");

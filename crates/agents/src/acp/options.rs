@@ -1,23 +1,23 @@
-//! What a session of an agent can be switched to.
+//! Modes, options and commands of a session.
 
 use agent_client_protocol_schema::v1 as wire;
 use serde_json::Value;
 
-/// Modes and options of a session, as the agent told them last.
+/// Modes, options and commands of a session, as last reported by the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionOptions {
-    /// The modes, where the agent has them.
+    /// The modes, if the agent has any.
     pub modes: Option<wire::SessionModeState>,
     /// The other options.
     pub config: Vec<wire::SessionConfigOption>,
-    /// What can be typed after a slash.
+    /// Slash commands.
     pub commands: Vec<wire::AvailableCommand>,
-    /// Tokens of the conversation, and how many the model takes.
+    /// Used tokens of the context, and its size.
     pub context: Option<(u64, u64)>,
 }
 
 impl SessionOptions {
-    /// Takes what the answer to `session/new`, `session/load` or `session/set_config_option` holds.
+    /// Reads the response to `session/new`, `session/load` or `session/set_config_option`.
     pub(super) fn read(&mut self, answer: &Value) {
         if let Ok(modes) = serde_json::from_value(answer["modes"].clone()) {
             self.modes = Some(modes);
@@ -27,7 +27,7 @@ impl SessionOptions {
         }
     }
 
-    /// Takes an update, and returns it if it is none of these.
+    /// Applies an update, or returns it if it is of another kind.
     pub(super) fn take(&mut self, update: wire::SessionUpdate) -> Option<wire::SessionUpdate> {
         match update {
             wire::SessionUpdate::AvailableCommandsUpdate(update) => self.commands = update.available_commands,

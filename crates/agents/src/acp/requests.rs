@@ -1,4 +1,4 @@
-//! What an agent asks of us: permissions, files, terminals.
+//! Requests of an agent: permissions, files, terminals.
 
 use super::{
     files::Access,
@@ -22,16 +22,16 @@ use std::{
     time::Instant,
 };
 
-/// Questions and waits at a time; more than that is no agent at work.
+/// Maximum number of pending requests of an agent.
 const AT_ONCE: usize = 64;
 
-/// What was asked for comes too late.
+/// The error for requests of an ended turn.
 const ENDED: &str = "the turn has ended";
 
 type Answer = Result<Value, RpcError>;
 
-/// Whom to ask, and until when.
-struct Asking {
+/// The host to ask, and the end of the request.
+struct ApprovalContext {
     host: Arc<dyn AgentHost>,
     until: CancellationToken,
     access: Arc<Access>,
@@ -41,8 +41,10 @@ impl Live {
     pub(super) fn asked(self: &Arc<Self>, id: Value, method: &str, params: Value) {
         let answer = match method {
             "session/request_permission" => return self.ask_permission(id, params),
-            "terminal/create" => match self.stage(|stage, _| self.asking(stage, &id)) {
-                Ok(asking) => return self.aside(id, move |live| live.create_terminal(&asking, params)),
+            "terminal/create" => match self.stage(|stage, _| self.approval_context(stage, &id)) {
+                Ok(context) => {
+                    return self.run_blocking(id, move |live| live.create_terminal(&context, params));
+                }
                 Err(error) => Err(error),
             },
             "terminal/wait_for_exit" => {
@@ -50,7 +52,7 @@ impl Live {
                 match terminal
                     .and_then(|terminal| self.reserve(&id, &CancellationToken::new()).map(|()| terminal))
                 {
-                    Ok(terminal) => return self.aside(id, move |_| Ok(terminal.wait())),
+                    Ok(terminal) => return self.run_blocking(id, move |_| Ok(terminal.wait())),
                     Err(error) => Err(error),
                 }
             }
@@ -64,7 +66,7 @@ impl Live {
         self.connection.respond(&id, answer);
     }
 
-    /// Does something with the files of the turn, one thing after the other, beside what is read: a disk may be slow.
+    /// Queues work on the files of the turn. Does not block the reading thread: a disk may be slow.
     fn touch(self: &Arc<Self>, id: Value, work: impl FnOnce(&Access) -> Answer + Send + 'static) {
         let turn = self
             .stage(|stage, _| stage.turn.as_ref().map(|turn| (turn.access.clone(), turn.asks.child_token())));
@@ -78,41 +80,42 @@ impl Live {
             connection.respond(&request, answer);
         });
         if self.files.try_send(job).is_err() {
-            let most = RpcError::refused("too many files are waited for already");
+            let most = RpcError::refused("too many pending file requests");
             self.connection.respond(&id, Err(most));
         }
     }
 
-    /// Prepares a question of the turn that runs, and takes its place: it can be taken back from here on.
-    fn asking(&self, stage: &Stage, id: &Value) -> Result<Asking, RpcError> {
+    /// Prepares a request to a person in the running turn and reserves its slot. It can be cancelled from here on.
+    fn approval_context(&self, stage: &Stage, id: &Value) -> Result<ApprovalContext, RpcError> {
         let none = || RpcError::refused("no turn is running");
         let turn = stage.turn.as_ref().ok_or_else(none)?;
         let host = stage.host.0.clone().ok_or_else(none)?;
         let until = turn.asks.child_token();
         self.reserve(id, &until)?;
-        Ok(Asking { host, until, access: turn.access.clone() })
+        Ok(ApprovalContext { host, until, access: turn.access.clone() })
     }
 
-    /// Takes a place among those that wait. The agent may take its request back by `until`. Fails where it has no place.
+    /// Reserves a slot among the pending requests. The agent may cancel the request through `until`. Fails if there is
+    /// none.
     fn reserve(&self, id: &Value, until: &CancellationToken) -> Result<(), RpcError> {
         let mut asks = lock(&self.asks);
         if asks.contains_key(&id.to_string()) {
-            return Err(RpcError::refused(format!("a request with the id {id} waits already")));
+            return Err(RpcError::refused(format!("a request with the id {id} is already pending")));
         }
         if asks.len() >= AT_ONCE {
-            return Err(RpcError::refused(format!("{AT_ONCE} requests wait already")));
+            return Err(RpcError::refused(format!("{AT_ONCE} requests are already pending")));
         }
         asks.insert(id.to_string(), until.clone());
         Ok(())
     }
 
-    /// Answers from a thread of its own, which may wait. The request has its place.
-    fn aside(self: &Arc<Self>, id: Value, work: impl FnOnce(&Arc<Self>) -> Answer + Send + 'static) {
+    /// Answers from a separate thread, which may block. The slot is already reserved.
+    fn run_blocking(self: &Arc<Self>, id: Value, work: impl FnOnce(&Arc<Self>) -> Answer + Send + 'static) {
         let (live, request) = (self.clone(), id.clone());
         let spawned = std::thread::Builder::new().name("agent asks".to_owned()).spawn(move || {
-            // Were there a mistake of ours in it, the agent would still be answered.
+            // A panic must not leave the agent without an answer.
             let answer = catch_unwind(AssertUnwindSafe(|| work(&live)));
-            let answer = answer.unwrap_or_else(|_| Err(RpcError::refused("it failed here")));
+            let answer = answer.unwrap_or_else(|_| Err(RpcError::refused("internal error")));
             lock(&live.asks).remove(&request.to_string());
             live.connection.respond(&request, answer);
         });
@@ -122,14 +125,14 @@ impl Live {
         }
     }
 
-    /// Asks, and returns what was chosen; `None` when nobody has.
-    fn ask(&self, asking: &Asking, request: ApprovalRequest) -> Option<ApprovalOption> {
-        if asking.until.is_cancelled() {
+    /// Asks for approval and returns the chosen option; `None` if there was no answer.
+    fn ask(&self, context: &ApprovalContext, request: ApprovalRequest) -> Option<ApprovalOption> {
+        if context.until.is_cancelled() {
             return None;
         }
         let options = request.options.clone();
-        match asking.host.ask(request, &asking.until) {
-            ApprovalOutcome::Selected { option_id } if !asking.until.is_cancelled() => {
+        match context.host.ask(request, &context.until) {
+            ApprovalOutcome::Selected { option_id } if !context.until.is_cancelled() => {
                 let chosen = options.into_iter().find(|option| option.id == option_id)?;
                 if matches!(chosen.kind, OptionKind::RejectOnce | OptionKind::RejectAlways) {
                     self.stage(|stage, _| {
@@ -151,25 +154,25 @@ impl Live {
             Ok(call) => call,
             Err(error) => return self.connection.respond(&id, Err(RpcError::invalid_params(error))),
         };
-        // One of a kind that we do not know is not offered; the others are.
+        // Options of an unknown kind are dropped.
         let options = params["options"].as_array().into_iter().flatten();
         let options: Vec<_> =
             options.filter_map(|option| serde_json::from_value(option.clone()).ok()).map(option).collect();
         if options.is_empty() {
             return self.connection.respond(&id, cancelled());
         }
-        // Announced here and now, so that what the agent tells next comes after it.
+        // Announced now, so that later updates of the agent come after it.
         let asked = self.stage(|stage, now| {
             if stage.turn.is_none() {
                 return Ok(None);
             }
-            let asking = self.asking(stage, &id)?;
+            let context = self.approval_context(stage, &id)?;
             let approval = self.approval(stage, now, call, stated, options);
-            Ok(Some((asking, approval)))
+            Ok(Some((context, approval)))
         });
         match asked {
-            Ok(Some((asking, approval))) => self.aside(id, move |live| {
-                let chosen = approval.and_then(|approval| live.ask(&asking, approval));
+            Ok(Some((context, approval))) => self.run_blocking(id, move |live| {
+                let chosen = approval.and_then(|approval| live.ask(&context, approval));
                 match chosen {
                     Some(option) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}})),
                     None => cancelled(),
@@ -194,7 +197,7 @@ impl Live {
         let raw_input = news.details.raw_input.clone();
         let call_id = stage.timeline.call_to_allow(now, news)?;
         let raw_input = raw_input.unwrap_or_else(|| {
-            // What it is about, all of it, or two questions would look like one; but not the id, or one like two.
+            // The whole input, or two requests would look alike; but not the ids, or a repeated request would look new.
             if let Some(stated) = stated.as_object_mut() {
                 stated.retain(|key, _| !["toolCallId", "status", "_meta"].contains(&key.as_str()));
                 if !stated.contains_key("content") {
@@ -213,23 +216,23 @@ impl Live {
         })
     }
 
-    /// `terminal/create`: asks first, and then runs what was shown. Blocks.
-    fn create_terminal(self: &Arc<Self>, asking: &Asking, params: Value) -> Answer {
+    /// `terminal/create`: asks for approval, then runs the command as shown. Blocks.
+    fn create_terminal(self: &Arc<Self>, context: &ApprovalContext, params: Value) -> Answer {
         let request: wire::CreateTerminalRequest =
             serde_json::from_value(params.clone()).map_err(RpcError::invalid_params)?;
-        let frozen = frozen::freeze(&request, &asking.access.workspace, &self.environment)?;
+        let frozen = frozen::freeze(&request, &context.access.workspace, &self.environment)?;
         let terminal = format!("terminal-{}", fresh_id());
         let mut raw_input = params;
         if let Some(raw_input) = raw_input.as_object_mut() {
-            // It is another one after a restart, and the question is the same.
+            // Changes with each restart, though the request is the same.
             raw_input.remove("sessionId");
         }
         let row = raw_input.clone();
         let call_id =
             self.stage(|stage, now| stage.timeline.terminal_row(now, &terminal, &frozen.shown, row));
         let call_id = call_id.ok_or_else(|| RpcError::refused("too many calls in one turn"))?;
-        let started = self.allow(asking, &frozen, call_id, raw_input).and_then(|()| {
-            if asking.until.is_cancelled() {
+        let started = self.allow(context, &frozen, call_id, raw_input).and_then(|()| {
+            if context.until.is_cancelled() {
                 return Err(RpcError::refused(ENDED));
             }
             let (output, end) = (Arc::downgrade(self), Arc::downgrade(self));
@@ -251,8 +254,8 @@ impl Live {
             )
         });
         match started {
-            // The turn ended between the answer and the start.
-            Ok(()) if asking.until.is_cancelled() => {
+            // The turn ended between the approval and the start.
+            Ok(()) if context.until.is_cancelled() => {
                 self.terminals.release(&json!({"terminalId": terminal}))?;
                 Err(RpcError::refused(ENDED))
             }
@@ -266,7 +269,7 @@ impl Live {
 
     fn allow(
         &self,
-        asking: &Asking,
+        context: &ApprovalContext,
         frozen: &Frozen,
         call_id: String,
         raw_input: Value,
@@ -290,14 +293,14 @@ impl Live {
             command: Some(frozen.command.clone()),
             options,
         };
-        match self.ask(asking, request).map(|option| option.kind) {
+        match self.ask(context, request).map(|option| option.kind) {
             Some(OptionKind::AllowOnce) => Ok(()),
             Some(OptionKind::AllowAlways) => {
                 lock(&self.always).push(frozen.clone());
                 Ok(())
             }
             Some(_) => Err(RpcError::refused(format!("{} was not allowed", frozen.shown))),
-            None => Err(RpcError::refused(format!("{}: nobody has allowed it", frozen.shown))),
+            None => Err(RpcError::refused(format!("{}: not approved", frozen.shown))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is shared between the thread that reads an agent and the one that waits for its turn to end.
+//! State shared by the thread that reads an agent and the one that waits for the end of its turn.
 
 use super::{files::Access, options::SessionOptions, timeline::Timeline};
 use openagents_core::{
@@ -16,24 +16,24 @@ pub(super) struct Stage {
     pub(super) timeline: Timeline,
     pub(super) host: Host,
     pub(super) turn: Option<Turn>,
-    /// The prompt that the agent has not answered. After a cancel the turn is over, and this is still open.
+    /// The unanswered prompt. Stays set after a cancel, when the turn is already over.
     pub(super) prompt: Option<u64>,
-    /// While a session is opened nothing of it is shown: it is what was shown before.
+    /// While a session is opened, updates are not shown: they are its history.
     pub(super) opening: bool,
-    /// The request that opens it.
+    /// The request that opens the session.
     pub(super) opened_by: Option<u64>,
     pub(super) session: Option<String>,
-    /// When an agent must have heeded a cancel.
-    pub(super) heed_by: Option<Instant>,
+    /// When the agent must have reacted to a cancel.
+    pub(super) cancel_deadline: Option<Instant>,
     pub(super) idle_since: Instant,
     pub(super) options: SessionOptions,
-    /// The agent is gone, and everything of it is closed.
-    pub(super) buried: bool,
-    /// Told once everything before it was told.
+    /// The agent has exited and its session is closed.
+    pub(super) closed: bool,
+    /// Sent after all updates before it.
     pub(super) finished: Option<(mpsc::Sender<PromptOutcome>, PromptOutcome)>,
 }
 
-/// The session that a turn belongs to, for what comes late too.
+/// The host of the last turn, also used for late updates.
 #[derive(Clone, Default)]
 pub(super) struct Host(pub(super) Option<Arc<dyn AgentHost>>);
 
@@ -45,11 +45,11 @@ impl std::fmt::Debug for Host {
 
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// Withdraws the questions of this turn.
+    /// Cancels the open approval requests of this turn.
     pub(super) asks: CancellationToken,
     pub(super) access: Arc<Access>,
     pub(super) done: mpsc::Sender<PromptOutcome>,
-    /// A person has said no to something.
+    /// A person has rejected something.
     pub(super) refused: bool,
 }
 
@@ -63,15 +63,15 @@ impl Stage {
             opening: true,
             opened_by: None,
             session: None,
-            heed_by: None,
+            cancel_deadline: None,
             idle_since: Instant::now(),
             options: SessionOptions::default(),
-            buried: false,
+            closed: false,
             finished: None,
         }
     }
 
-    /// Ends the turn, if there is one. `text` is empty where the agent's last message is the last word.
+    /// Ends the turn, if there is one. With an empty `text`, the agent's last message is the outcome.
     pub(super) fn end(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str, cut_off: bool) {
         let Some(turn) = self.turn.take() else { return };
         turn.asks.cancel();

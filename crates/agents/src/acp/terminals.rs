@@ -1,4 +1,4 @@
-//! `terminal/*`: commands that run here for an agent. That is no sandbox: what is asked is whether a person allows it.
+//! `terminal/*`: commands that run here for an agent. Not a sandbox: a command runs if a person approves it.
 
 use super::{frame::RpcError, frozen::Frozen};
 use crate::process::{Group, Groups, LOOK, Pipe, Tail, filtered, signal_name};
@@ -13,12 +13,12 @@ use std::{
     time::Duration,
 };
 
-/// Commands at a time.
+/// Maximum number of open terminals.
 const AT_ONCE: usize = 32;
-/// What has ended gets so long for the rest of its output.
+/// Time to read the rest of the output after the command has exited.
 const REST: Duration = Duration::from_millis(300);
 
-/// The commands of one session.
+/// The terminals of one session.
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
     groups: Arc<Groups>,
@@ -42,7 +42,7 @@ impl Terminals {
         Self { groups, running: Mutex::default() }
     }
 
-    /// Runs exactly what was allowed. `on_output` and `on_end` are called from threads of their own.
+    /// Runs the approved command. `on_output` and `on_end` are called from other threads.
     pub(super) fn run(
         &self,
         id: &str,
@@ -57,7 +57,7 @@ impl Terminals {
             return Err(RpcError::refused(format!("{AT_ONCE} terminals are open; release one")));
         }
         if !frozen.is_unchanged() {
-            return Err(RpcError::refused(format!("{} changed while it was asked about", frozen.shown)));
+            return Err(RpcError::refused(format!("{} changed before it was approved", frozen.shown)));
         }
         let (output, input) = io::pipe().map_err(failed)?;
         let mut command = Command::new(program);
@@ -73,7 +73,7 @@ impl Terminals {
             .stdout(input);
         let (group, _) = self.groups.start(&mut command).map_err(failed)?;
         let mut output = Pipe::new(output, group.clone());
-        // It holds the other end of the pipe.
+        // Closes our copy of the other end of the pipe.
         drop(command);
         let terminal = Arc::new(Terminal {
             group,
@@ -103,9 +103,9 @@ impl Terminals {
                 }
                 waiting.group.look();
             };
-            // Ends when the output does, or when it takes too long.
+            // Returns at the end of the output or after the timeout.
             let _ = drained.recv_timeout(REST);
-            // Shown before the agent hears of it: what it says next comes after.
+            // Shown before the agent is told, since its next updates depend on it.
             on_end(status);
             *lock(&waiting.ended) = Some(status);
             waiting.changed.notify_all();
@@ -118,7 +118,7 @@ impl Terminals {
 
     pub(super) fn get(&self, params: &Value) -> Result<Arc<Terminal>, RpcError> {
         let id = params["terminalId"].as_str().unwrap_or_default();
-        let unknown = || RpcError::invalid_params(format!("there is no terminal {id}"));
+        let unknown = || RpcError::invalid_params(format!("no such terminal: {id}"));
         lock(&self.running).get(id).cloned().ok_or_else(unknown)
     }
 
@@ -129,14 +129,14 @@ impl Terminals {
         Ok(json!({}))
     }
 
-    /// Ends whatever runs.
+    /// Stops all running commands.
     pub(super) fn stop_all(&self) {
         for terminal in lock(&self.running).values() {
             terminal.group.stop_soon();
         }
     }
 
-    /// Ends whatever runs, and forgets all of it.
+    /// Stops all running commands and forgets the terminals.
     pub(super) fn release_all(&self) {
         self.stop_all();
         lock(&self.running).clear();
@@ -151,7 +151,7 @@ impl Terminal {
         json!({"output": output.text(), "truncated": output.is_truncated(), "exitStatus": status})
     }
 
-    /// `terminal/kill`: the terminal itself stays.
+    /// `terminal/kill`: the terminal stays open.
     pub(super) fn kill(&self) -> Value {
         self.group.stop_soon();
         json!({})
@@ -197,7 +197,7 @@ mod tests {
         std::fs::remove_file(root.join("tool")).unwrap();
         std::os::unix::fs::symlink("/bin/true", root.join("tool")).unwrap();
         let run = Terminals::default().run("t", &frozen, &environment, |_| (), |_| ());
-        assert_eq!(run.unwrap_err().message, "./tool changed while it was asked about");
+        assert_eq!(run.unwrap_err().message, "./tool changed before it was approved");
     }
 
     #[test]

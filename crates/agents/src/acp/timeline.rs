@@ -1,7 +1,7 @@
-//! What an agent says, as it goes into the log of our session: text joined, calls announced once and always closed, and
-//! whatever comes after the end of its turn marked late.
+//! Converts the updates of an agent into those of our session: joins text, announces each call once, always closes it,
+//! and marks updates after the end of their turn as late.
 //!
-//! Knows no process and no clock; what it has to tell is taken with [`Timeline::take`].
+//! Has no process and no clock; updates are fetched with [`Timeline::take`].
 
 use super::{
     calls::Calls,
@@ -9,7 +9,7 @@ use super::{
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
-    agent::{Deltas, Piece},
+    agent::{Coalescer, Piece},
     update::{
         AgentMessage, AgentThought, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate,
         ToolContent,
@@ -21,62 +21,62 @@ use std::{
     time::Instant,
 };
 
-/// Message ids of earlier turns that are remembered, so that late text is known as such.
+/// Message ids remembered from earlier turns, to recognize late text.
 const REMEMBERED: usize = 1_000;
-/// Bytes of the last message that are kept as the outcome of a turn.
+/// Maximum bytes of the last message, kept as the outcome of a turn.
 const OUTCOME: usize = 1 << 20;
 
-/// What sort of text.
+/// The role of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum Role {
     Message,
     Thought,
 }
 
-/// Text with the same speaker is one message.
+/// Consecutive text of the same source is one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Speaker {
-    voice: Voice,
+struct Source {
+    role: Role,
     late: bool,
-    /// Ours.
+    /// Our id.
     message_id: String,
-    /// The agent's own id, where it has one.
+    /// The agent's own id, if it sends one.
     theirs: Option<String>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     running: bool,
-    deltas: Deltas<Speaker>,
-    /// Who spoke last in time, and late: neither interrupts the other.
-    speaker: Option<Speaker>,
-    late_speaker: Option<Speaker>,
+    coalescer: Coalescer<Source>,
+    /// The source of the last text in time, and of the last late text: neither interrupts the other.
+    source: Option<Source>,
+    late_source: Option<Source>,
     calls: Calls,
     plan: Option<PlanSnapshot>,
     /// The last message of the turn.
     said: String,
-    /// Something was told in this turn.
+    /// Whether this turn has any output.
     told: bool,
-    /// The agent's message ids of this turn, and of those before it.
+    /// The agent's message ids of this turn, and of earlier ones.
     current_ids: HashSet<String>,
     earlier_ids: VecDeque<String>,
     ready: Vec<SessionUpdate>,
 }
 
 impl Timeline {
-    /// Returns what is to be told, oldest first.
+    /// Returns the pending updates, oldest first.
     pub(super) fn take(&mut self) -> Vec<SessionUpdate> {
         std::mem::take(&mut self.ready)
     }
 
-    /// Returns when something that waits is due.
+    /// Returns when the next buffered update is due.
     pub(super) fn due(&self) -> Option<Instant> {
-        [self.deltas.due(), self.calls.due()].into_iter().flatten().min()
+        [self.coalescer.due(), self.calls.due()].into_iter().flatten().min()
     }
 
-    /// Tells what has waited long enough.
+    /// Emits the buffered updates that are due.
     pub(super) fn tick(&mut self, now: Instant) {
-        let ripe = self.deltas.ripe(now);
+        let ripe = self.coalescer.ripe(now);
         self.tell(ripe);
         self.calls.tick(now, &mut self.ready);
     }
@@ -84,7 +84,7 @@ impl Timeline {
     pub(super) fn begin_turn(&mut self, now: Instant) {
         self.flush(now);
         self.running = true;
-        (self.speaker, self.late_speaker) = (None, None);
+        (self.source, self.late_source) = (None, None);
         self.plan = None;
         self.said.clear();
         self.told = false;
@@ -94,15 +94,14 @@ impl Timeline {
         self.calls.begin_turn();
     }
 
-    pub(super) fn text(&mut self, now: Instant, voice: Voice, chunk: &wire::ContentChunk) {
+    pub(super) fn text(&mut self, now: Instant, role: Role, chunk: &wire::ContentChunk) {
         let Some(text) = from_wire::text(&chunk.content) else { return };
         let theirs = chunk.message_id.as_ref().map(ToString::to_string);
         let is_earlier = theirs.as_ref().is_some_and(|id| self.earlier_ids.contains(id));
         let late = !self.running || is_earlier;
-        let same =
-            |speaker: &Speaker| speaker.voice == voice && speaker.late == late && speaker.theirs == theirs;
-        let last = if late { &mut self.late_speaker } else { &mut self.speaker };
-        let known = last.take_if(|speaker| same(speaker));
+        let same = |source: &Source| source.role == role && source.late == late && source.theirs == theirs;
+        let last = if late { &mut self.late_source } else { &mut self.source };
+        let known = last.take_if(|source| same(source));
         // Codex begins its thoughts with empty lines.
         let text = if known.is_some() { &text } else { text.trim_start_matches('\n') };
         if text.is_empty() {
@@ -111,24 +110,24 @@ impl Timeline {
             }
             return;
         }
-        let speaker = match known {
-            Some(speaker) => speaker,
+        let source = match known {
+            Some(source) => source,
             None => {
-                if voice == Voice::Message && !late {
+                if role == Role::Message && !late {
                     self.said.clear();
                 }
-                Speaker { voice, late, message_id: fresh_id(), theirs: theirs.clone() }
+                Source { role, late, message_id: fresh_id(), theirs: theirs.clone() }
             }
         };
         if !is_earlier && self.current_ids.len() < REMEMBERED {
             self.current_ids.extend(theirs);
         }
-        if voice == Voice::Message && !late && self.said.len() < OUTCOME {
+        if role == Role::Message && !late && self.said.len() < OUTCOME {
             self.said.push_str(text);
         }
         self.told |= !late;
-        let ready = self.deltas.push(now, speaker.clone(), text);
-        *(if late { &mut self.late_speaker } else { &mut self.speaker }) = Some(speaker);
+        let ready = self.coalescer.push(now, source.clone(), text);
+        *(if late { &mut self.late_source } else { &mut self.source }) = Some(source);
         self.tell(ready);
     }
 
@@ -139,26 +138,26 @@ impl Timeline {
         let announced =
             self.ready[before..].iter().any(|update| matches!(update, SessionUpdate::ToolCall(_)));
         if announced {
-            (self.speaker, self.late_speaker) = (None, None);
+            (self.source, self.late_source) = (None, None);
             self.told |= self.running;
         }
         call_id
     }
 
-    /// Announces the call of a permission if nobody has, and returns its id; `None` where there are too many.
+    /// Announces the call of a permission request unless it is known, and returns its id; `None` over the limit.
     pub(super) fn call_to_allow(&mut self, now: Instant, mut news: CallNews) -> Option<String> {
         news.status = None;
         let is_over = self.calls.is_over(&news.id);
         self.call(now, news, is_over)
     }
 
-    /// What an open call shows.
+    /// The content of an open call.
     pub(super) fn shown(&self, their_id: &str) -> Vec<ToolContent> {
         self.calls.shown(their_id)
     }
 
-    /// Shows a terminal of ours: in the call that waits for this command, else in a row of its own. `None` where there are
-    /// too many.
+    /// Shows one of our terminals: in the call that waits for this command, or else in a new row. `None` over the
+    /// limit.
     pub(super) fn terminal_row(
         &mut self,
         now: Instant,
@@ -167,7 +166,7 @@ impl Timeline {
         raw_input: serde_json::Value,
     ) -> Option<String> {
         self.flush(now);
-        self.speaker = None;
+        self.source = None;
         self.told = true;
         self.calls.terminal_row(now, terminal, command, raw_input, &mut self.ready)
     }
@@ -180,7 +179,7 @@ impl Timeline {
         self.calls.terminal_ended(now, terminal, status, &mut self.ready);
     }
 
-    /// Closes the row of a terminal that was never run.
+    /// Closes the row of a terminal that was never started.
     pub(super) fn terminal_refused(&mut self, terminal: &str, why: &str) {
         self.calls.terminal_refused(terminal, why, &mut self.ready);
     }
@@ -211,7 +210,7 @@ impl Timeline {
         self.plan = Some(snapshot);
     }
 
-    /// Returns whether the agent has told anything in this turn.
+    /// Returns whether the agent has sent any output in this turn.
     pub(super) fn has_told(&self) -> bool {
         self.told
     }
@@ -221,7 +220,7 @@ impl Timeline {
         &self.said
     }
 
-    /// Closes all that is open, and says the last word: `text`, or the end of the last message where there is none.
+    /// Closes everything open and emits the outcome: `text`, or the end of the last message if `text` is empty.
     pub(super) fn end_turn(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str) {
         self.flush(now);
         self.calls.end_turn(unfinished, &mut self.ready);
@@ -233,7 +232,7 @@ impl Timeline {
             }
             self.ready.push(SessionUpdate::Plan(plan));
         }
-        let last = self.speaker.take().filter(|last| last.voice == Voice::Message && !last.late);
+        let last = self.source.take().filter(|last| last.role == Role::Message && !last.late);
         let message_id = match last {
             Some(last) if text.is_empty() => last.message_id,
             _ => fresh_id(),
@@ -247,28 +246,28 @@ impl Timeline {
         self.running = false;
     }
 
-    /// The agent is gone: what it began after a turn does not end any more.
+    /// Closes the open calls of an agent that has exited.
     pub(super) fn close_open(&mut self, now: Instant, why: &str) {
         self.flush(now);
         self.calls.close_open(why, &mut self.ready);
     }
 
     fn flush(&mut self, now: Instant) {
-        let waiting = self.deltas.flush(now);
+        let waiting = self.coalescer.flush(now);
         self.tell(waiting);
     }
 
-    fn tell(&mut self, pieces: impl IntoIterator<Item = Piece<Speaker>>) {
-        let update = |Piece { voice: speaker, text }: Piece<Speaker>| {
-            let (message_id, late) = (Some(speaker.message_id), speaker.late);
-            match speaker.voice {
-                Voice::Message => SessionUpdate::AgentMessage(AgentMessage {
+    fn tell(&mut self, pieces: impl IntoIterator<Item = Piece<Source>>) {
+        let update = |Piece { role: source, text }: Piece<Source>| {
+            let (message_id, late) = (Some(source.message_id), source.late);
+            match source.role {
+                Role::Message => SessionUpdate::AgentMessage(AgentMessage {
                     text,
                     message_id,
                     late,
                     ..AgentMessage::default()
                 }),
-                Voice::Thought => SessionUpdate::AgentThought(AgentThought { text, message_id, late }),
+                Role::Thought => SessionUpdate::AgentThought(AgentThought { text, message_id, late }),
             }
         };
         self.ready.extend(pieces.into_iter().map(update));

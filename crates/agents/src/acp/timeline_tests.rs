@@ -3,7 +3,7 @@ use openagents_core::update::{ToolCallStatus, ToolContent};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Plays updates at their milliseconds, with the clock ticking between them.
+/// Applies updates at the given milliseconds and ticks the clock in between.
 fn play(timeline: &mut Timeline, begin: Instant, updates: &[(u64, Value)]) -> Vec<SessionUpdate> {
     let end = updates.last().map_or(0, |(ms, _)| *ms);
     for ms in 0..=end {
@@ -11,7 +11,7 @@ fn play(timeline: &mut Timeline, begin: Instant, updates: &[(u64, Value)]) -> Ve
         timeline.tick(now);
         for (_, update) in updates.iter().filter(|(when, _)| *when == ms) {
             match serde_json::from_value(update.clone()).unwrap() {
-                wire::SessionUpdate::AgentMessageChunk(chunk) => timeline.text(now, Voice::Message, &chunk),
+                wire::SessionUpdate::AgentMessageChunk(chunk) => timeline.text(now, Role::Message, &chunk),
                 wire::SessionUpdate::ToolCall(call) => {
                     timeline.call(now, from_wire::announced(call), true);
                 }
@@ -105,7 +105,7 @@ fn an_agent_that_goes_away_leaves_no_late_call_open() {
     assert!(last.late && matches!(last.status, ToolCallStatus::Error { .. }));
 }
 
-/// Begins a turn in which commands are waited for, one call for each title.
+/// Starts a turn with one call waiting for a command per title.
 fn waiting_calls(titles: &[&str]) -> (Timeline, Instant, Vec<String>) {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);
@@ -147,7 +147,7 @@ fn calls_of_one_turn_are_counted() {
     timeline.begin_turn(begin);
     let taken = (0..10_010).filter(|id| timeline.call(begin, call(*id), true).is_some()).count();
     assert_eq!(taken, 10_000);
-    // Of those that were taken there is still news.
+    // Known calls are still updated.
     assert!(timeline.call(begin, call(7), false).is_some());
     timeline.end_turn(begin, RunState::Complete, "", "");
     timeline.begin_turn(begin);
@@ -209,7 +209,7 @@ fn a_turn_ends_once_with_the_message_that_was_said_last() {
         assert_eq!((ends.len(), timeline.said()), (1, said));
         let last = messages.iter().rev().find(|message| !message.text.is_empty());
         assert!(last.is_none_or(|last| last.message_id == ends[0].message_id), "{told:#?}");
-        // What comes now is late.
+        // Later output is late.
         let late = play(&mut timeline, begin, &[(0, text("m9", "late")), (100, text("m9", "r"))]);
         timeline.end_turn(begin, RunState::Complete, "", "");
         assert!(texts(&late).iter().all(|(_, late)| *late), "{late:#?}");

@@ -1,6 +1,6 @@
-//! What `claude -p --output-format stream-json` prints (Claude Code 2.1.330).
+//! Output of `claude -p --output-format stream-json` (Claude Code 2.1.330).
 
-use super::news::{Call, News, diff, location, terminal, text, title};
+use super::event::{Call, Event, diff, location, terminal, text, title};
 use openagents_core::update::{ToolContent, ToolKind};
 use serde_json::{Map, Value};
 
@@ -11,13 +11,13 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
     arguments
 }
 
-/// Reads a line; what is not known says nothing.
-pub(super) fn read(line: &[u8]) -> Vec<News> {
+/// Parses a line; unknown lines yield nothing.
+pub(super) fn read(line: &[u8]) -> Vec<Event> {
     let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
     let parts = || event["message"]["content"].as_array().into_iter().flatten();
     match event["type"].as_str() {
         Some("system") if event["subtype"] == "init" => {
-            event["session_id"].as_str().map(|id| News::Session(id.to_owned())).into_iter().collect()
+            event["session_id"].as_str().map(|id| Event::Session(id.to_owned())).into_iter().collect()
         }
         Some("assistant") => parts().filter_map(said).collect(),
         Some("user") => parts().filter_map(result).collect(),
@@ -26,23 +26,23 @@ pub(super) fn read(line: &[u8]) -> Vec<News> {
     }
 }
 
-fn end(event: &Value) -> News {
+fn end(event: &Value) -> Event {
     if event["is_error"] != true && event["subtype"].as_str().is_none_or(|subtype| subtype == "success") {
-        return News::Done;
+        return Event::Done;
     }
     let why = event["result"].as_str().or_else(|| event["errors"][0].as_str());
     let why = why.or_else(|| event["subtype"].as_str()).filter(|why| !why.is_empty());
-    News::Failed(title(why.unwrap_or("it did not say why")))
+    Event::Failed(title(why.unwrap_or("it did not say why")))
 }
 
-fn said(part: &Value) -> Option<News> {
+fn said(part: &Value) -> Option<Event> {
     match part["type"].as_str()? {
-        "text" => Some(News::Said(part["text"].as_str()?.to_owned())),
-        "thinking" => Some(News::Thought(part["thinking"].as_str()?.to_owned())),
+        "text" => Some(Event::Message(part["text"].as_str()?.to_owned())),
+        "thinking" => Some(Event::Thought(part["thinking"].as_str()?.to_owned())),
         "tool_use" => {
             let (id, name) = (part["id"].as_str()?, part["name"].as_str()?);
             let arguments = part["input"].as_object().cloned().unwrap_or_default();
-            Some(News::Began(call(id, name, arguments)))
+            Some(Event::Started(call(id, name, arguments)))
         }
         _ => None,
     }
@@ -85,7 +85,7 @@ fn call(id: &str, name: &str, arguments: Map<String, Value>) -> Call {
     }
 }
 
-fn result(part: &Value) -> Option<News> {
+fn result(part: &Value) -> Option<Event> {
     if part["type"] != "tool_result" {
         return None;
     }
@@ -100,5 +100,5 @@ fn result(part: &Value) -> Option<News> {
     };
     let end = if part["is_error"] == true { Err(title(&said)) } else { Ok(Value::Null) };
     let content: Vec<ToolContent> = if said.is_empty() { Vec::new() } else { vec![text(&said)] };
-    Some(News::Went { id, content, end: Some(end) })
+    Some(Event::Progressed { id, content, end: Some(end) })
 }

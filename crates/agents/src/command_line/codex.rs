@@ -1,10 +1,10 @@
-//! What `codex exec --json` prints (codex 0.169).
+//! Output of `codex exec --json` (codex 0.169).
 
-use super::news::{Call, News, location, terminal, text, title};
+use super::event::{Call, Event, location, terminal, text, title};
 use openagents_core::update::{Location, ToolContent, ToolKind};
 use serde_json::Value;
 
-/// The prompt comes on standard input. A folder that is no Git repository is as good as one: the person chose it.
+/// The prompt is sent on standard input. The Git repository check is skipped, since the person chose the folder.
 pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
     match resume {
         Some(session) => vec!["exec", "resume", "--json", "--skip-git-repo-check", session, "-"],
@@ -12,37 +12,40 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
     }
 }
 
-/// Reads a line; what is not known says nothing.
-pub(super) fn read(line: &[u8]) -> Vec<News> {
+/// Parses a line; unknown lines yield nothing.
+pub(super) fn read(line: &[u8]) -> Vec<Event> {
     let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
     let said = |value: &Value| value.as_str().unwrap_or("it did not say why").to_owned();
-    let news = match event["type"].as_str() {
-        Some("thread.started") => event["thread_id"].as_str().map(|id| News::Session(id.to_owned())),
-        Some("item.started") => began(&event["item"]),
-        Some("item.updated") => went(&event["item"], false),
-        // One that was over at once was never announced.
+    let events = match event["type"].as_str() {
+        Some("thread.started") => event["thread_id"].as_str().map(|id| Event::Session(id.to_owned())),
+        Some("item.started") => started(&event["item"]),
+        Some("item.updated") => progressed(&event["item"], false),
+        // An item that completes at once has no earlier event.
         Some("item.completed") => {
             let item = &event["item"];
-            return [began(item), spoke(item).or_else(|| went(item, true))].into_iter().flatten().collect();
+            return [started(item), spoke(item).or_else(|| progressed(item, true))]
+                .into_iter()
+                .flatten()
+                .collect();
         }
-        Some("turn.completed") => Some(News::Done),
-        Some("turn.failed") => Some(News::Failed(said(&event["error"]["message"]))),
-        // Others follow while it tries again; the last one is that of `turn.failed`.
+        Some("turn.completed") => Some(Event::Done),
+        Some("turn.failed") => Some(Event::Failed(said(&event["error"]["message"]))),
+        // An `error` is followed by a retry or by `turn.failed`.
         _ => None,
     };
-    news.into_iter().collect()
+    events.into_iter().collect()
 }
 
-fn spoke(item: &Value) -> Option<News> {
+fn spoke(item: &Value) -> Option<Event> {
     let text = item["text"].as_str().unwrap_or_default().to_owned();
     match item["type"].as_str()? {
-        "agent_message" => Some(News::Said(text)),
-        "reasoning" => Some(News::Thought(text)),
+        "agent_message" => Some(Event::Message(text)),
+        "reasoning" => Some(Event::Thought(text)),
         _ => None,
     }
 }
 
-fn began(item: &Value) -> Option<News> {
+fn started(item: &Value) -> Option<Event> {
     let (id, name) = (item["id"].as_str()?, item["type"].as_str()?);
     let said = |key: &str| item[key].as_str().unwrap_or_default();
     let mut locations = Vec::new();
@@ -61,7 +64,7 @@ fn began(item: &Value) -> Option<News> {
     arguments.retain(|key, _| {
         ["command", "changes", "server", "tool", "arguments", "query"].contains(&key.as_str())
     });
-    Some(News::Began(Call {
+    Some(Event::Started(Call {
         id: id.to_owned(),
         name: name.to_owned(),
         title: title(&line),
@@ -72,7 +75,7 @@ fn began(item: &Value) -> Option<News> {
     }))
 }
 
-fn went(item: &Value, ended: bool) -> Option<News> {
+fn progressed(item: &Value, ended: bool) -> Option<Event> {
     let id = item["id"].as_str()?.to_owned();
     let end = ended.then(|| match (item["status"].as_str(), item["exit_code"].as_i64()) {
         (Some("failed" | "declined"), Some(code)) => Err(format!("exit code {code}")),
@@ -81,7 +84,7 @@ fn went(item: &Value, ended: bool) -> Option<News> {
         }
         _ => Ok(Value::Null),
     });
-    Some(News::Went { id, content: shown(item), end })
+    Some(Event::Progressed { id, content: shown(item), end })
 }
 
 fn shown(item: &Value) -> Vec<ToolContent> {

@@ -1,16 +1,16 @@
-//! Codex and Claude Code without an ACP adapter: one run of their program for each prompt, which prints JSON, one object a
+//! Codex and Claude Code without an ACP adapter: one run of the program per prompt, which prints one JSON object per
 //! line.
 //!
-//! Nobody can be asked for a permission here. We pass no switch that allows more, so what such a run may do is what the
-//! person's own settings of that program allow without asking; everything else is refused by the program itself.
+//! These runs can't ask for permission. No switch extends their permissions, so a run may do what the program's own
+//! settings allow without asking; the program refuses everything else.
 //!
-//! Such a run has the environment of the person's login shell, keys and all, without `OPENAGENTS_*`: it is the person's
-//! own program, and has what it would have in a terminal. What it may read or start with that is up to its own rules.
+//! A run has the environment of the login shell, including keys, without `OPENAGENTS_*`, as if it was started in a
+//! terminal. The program's own rules decide what it may read and start with it.
 
 mod claude;
 mod codex;
-mod news;
-mod telling;
+mod event;
+mod recorder;
 #[cfg(test)]
 mod tests;
 
@@ -19,13 +19,14 @@ use crate::{
     process::{Group, LastWords, exit_in_words},
     shell::Environment,
 };
-use news::News;
+use event::Event;
 use openagents_core::{
     CancellationToken,
     agent::{AgentHost, AgentProvider, AgentRequest, PromptOutcome},
     agent_ids::CODEX,
     model::Availability,
 };
+use recorder::Recorder;
 use std::{
     collections::HashMap,
     io::{self, BufReader, Read, Write as _},
@@ -38,45 +39,44 @@ use std::{
     thread,
     time::Duration,
 };
-use telling::Telling;
 
-/// Bytes of a line: the content of a whole file may be in it.
+/// Maximum bytes of a line: it may hold the content of a whole file.
 const LINE: usize = 16 << 20;
-/// Bytes of the end of the error stream that are kept.
+/// Bytes kept from the end of standard error.
 const ERRORS: usize = 16 << 10;
-/// Lines that wait to be told.
+/// Lines read ahead.
 const WAITING: usize = 256;
-/// How soon a cancel is noticed.
+/// Interval of checks for a cancel.
 const POLL: Duration = Duration::from_millis(20);
-/// How long the last words of a program that has ended are waited for.
+/// Time to read the rest of standard error of a program that has exited.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long a program may take to end that has said its last word.
+/// Time for a program to exit after its last event.
 const END: Duration = Duration::from_secs(2);
 
-/// Codex or Claude Code by its command line.
+/// Codex or Claude Code, run through its command line.
 #[derive(Debug)]
 pub(crate) struct CommandLine {
     id: String,
     name: String,
     program: PathBuf,
     environment: Arc<Environment>,
-    /// What runs, by our session.
+    /// Running programs, by our session id.
     running: Mutex<HashMap<String, Arc<Group>>>,
 }
 
-/// Why a turn has no end of its own.
+/// The reason a turn has no outcome of its own.
 enum Stop {
     Cancelled,
     Failed(String),
 }
 
 impl CommandLine {
-    /// Knows a program; starts nothing.
+    /// Creates an agent; starts nothing.
     pub(crate) fn new(id: String, name: String, program: PathBuf, environment: Arc<Environment>) -> Self {
         Self { id, name, program, environment, running: Mutex::default() }
     }
 
-    /// Ends everything that runs, with its whole group. Blocks for 2 s at most.
+    /// Stops all running programs with their process groups. Blocks for 2 s at most.
     pub(crate) fn shut_down(&self) {
         let groups: Vec<_> = self.running().drain().map(|(_, group)| group).collect();
         Group::stop_all(&groups);
@@ -95,7 +95,7 @@ impl CommandLine {
         command
     }
 
-    fn read(&self, line: &[u8]) -> Vec<News> {
+    fn read(&self, line: &[u8]) -> Vec<Event> {
         if self.id == CODEX { codex::read(line) } else { claude::read(line) }
     }
 
@@ -103,7 +103,7 @@ impl CommandLine {
         &self,
         request: &AgentRequest,
         host: &dyn AgentHost,
-        telling: &mut Telling<'_>,
+        recorder: &mut Recorder<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), Stop> {
         let (group, streams) = Group::start(&mut self.command(request)).map_err(|error| {
@@ -123,7 +123,7 @@ impl CommandLine {
         }
         let lines = streams.stdout.map(read_lines);
         let heard = match &lines {
-            Some(lines) => self.hear(lines, host, telling, cancel),
+            Some(lines) => self.hear(lines, host, recorder, cancel),
             None => Ok(false),
         };
         let ended = if matches!(heard, Err(Stop::Cancelled)) { None } else { group.wait(END) };
@@ -145,12 +145,12 @@ impl CommandLine {
         Err(Stop::Failed(format!("{} {how}{last}", self.name)))
     }
 
-    /// Tells what comes; returns whether the turn has ended by itself.
+    /// Handles the output; returns whether the turn has ended by itself.
     fn hear(
         &self,
         lines: &Receiver<Line>,
         host: &dyn AgentHost,
-        telling: &mut Telling<'_>,
+        recorder: &mut Recorder<'_>,
         cancel: &CancellationToken,
     ) -> Result<bool, Stop> {
         let mut done = false;
@@ -170,12 +170,12 @@ impl CommandLine {
                 Ok(Line::End) | Err(RecvTimeoutError::Disconnected) => return Ok(done),
                 Err(RecvTimeoutError::Timeout) => continue,
             };
-            for news in self.read(&line) {
-                match news {
-                    News::Session(id) => host.remember(&id),
-                    News::Failed(why) => return Err(Stop::Failed(format!("{}: {why}", self.name))),
-                    News::Done => done = true,
-                    other => telling.tell(other),
+            for event in self.read(&line) {
+                match event {
+                    Event::Session(id) => host.remember(&id),
+                    Event::Failed(why) => return Err(Stop::Failed(format!("{}: {why}", self.name))),
+                    Event::Done => done = true,
+                    other => recorder.record(other),
                 }
             }
         }
@@ -195,7 +195,7 @@ impl AgentProvider for CommandLine {
         false
     }
 
-    /// Whether it is there was asked before it was made.
+    /// Availability was checked before this was created.
     fn availability(&self) -> Availability {
         Availability::Ready
     }
@@ -206,11 +206,11 @@ impl AgentProvider for CommandLine {
         host: Arc<dyn AgentHost>,
         cancel: &CancellationToken,
     ) -> PromptOutcome {
-        let mut telling = Telling::new(&*host);
-        match self.run(request, &*host, &mut telling, cancel) {
-            Ok(()) => telling.complete(),
-            Err(Stop::Cancelled) => telling.cancelled(),
-            Err(Stop::Failed(why)) => telling.failed(&why),
+        let mut recorder = Recorder::new(&*host);
+        match self.run(request, &*host, &mut recorder, cancel) {
+            Ok(()) => recorder.complete(),
+            Err(Stop::Cancelled) => recorder.cancelled(),
+            Err(Stop::Failed(why)) => recorder.failed(&why),
         }
     }
 
@@ -227,12 +227,12 @@ impl Drop for CommandLine {
     }
 }
 
-/// Gives a program its prompt, on a thread of its own: it may take its time to read it.
+/// Writes the prompt on a separate thread, since the program may read it slowly.
 fn write(mut stdin: ChildStdin, text: String) {
-    // One that ends before it has read it all says why on its error stream.
+    // A program that exits early reports the reason on standard error.
     let work = move || drop(stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()));
     if let Err(error) = spawn("agent-prompt", work) {
-        tracing::warn!("a prompt cannot be written: {error}");
+        tracing::warn!("cannot write a prompt: {error}");
     }
 }
 
@@ -248,9 +248,9 @@ fn read_lines(output: impl Read + Send + 'static) -> Receiver<Line> {
             }
         }
     };
-    // Without the thread the sender is gone, and nothing is heard.
+    // Without the thread the sender is dropped and the receiver ends.
     if let Err(error) = spawn("agent-output", work) {
-        tracing::warn!("an agent cannot be heard: {error}");
+        tracing::warn!("cannot read an agent's output: {error}");
     }
     lines
 }

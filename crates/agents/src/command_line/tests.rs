@@ -17,7 +17,7 @@ struct Host {
 
 impl Approvals for Host {
     fn ask(&self, _: ApprovalRequest, _: &CancellationToken) -> ApprovalOutcome {
-        unreachable!("nobody can be asked")
+        unreachable!("no approval is requested here")
     }
 }
 
@@ -33,7 +33,7 @@ impl AgentHost for Host {
 }
 
 impl Host {
-    /// One line for each update.
+    /// One line per update.
     fn told(&self) -> Vec<String> {
         let updates = self.updates.lock().unwrap();
         let line = |update: &SessionUpdate| match update {
@@ -105,7 +105,7 @@ fn print(lines: &str) -> String {
     format!("cat >/dev/null\ncat <<'END'\n{lines}\nEND")
 }
 
-/// As codex 0.169 prints it.
+/// Output of codex 0.169.
 const CODEX_TURN: &str = r#"{"type":"thread.started","thread_id":"t-1"}
 {"type":"turn.started"}
 no json
@@ -119,7 +119,7 @@ no json
 {"type":"item.completed","item":{"id":"item_8","type":"agent_message","text":"All done."}}
 {"type":"turn.completed","usage":{"input_tokens":1055,"output_tokens":57}}"#;
 
-/// As Claude Code 2.1.330 prints it.
+/// Output of Claude Code 2.1.330.
 const CLAUDE_TURN: &str = r#"{"type":"system","subtype":"init","session_id":"c-1","tools":["Bash"]}
 {"type":"system","subtype":"thinking_tokens","estimated_tokens":2}
 {"type":"assistant","message":{"content":[{"type":"thinking","thinking":"First look."},{"type":"text","text":"Starting."}]}}
@@ -133,7 +133,7 @@ const CLAUDE_TURN: &str = r#"{"type":"system","subtype":"init","session_id":"c-1
 {"type":"result","subtype":"success","is_error":false,"result":"All done.","session_id":"c-1"}"#;
 
 #[test]
-fn a_turn_of_codex_is_told_as_it_was() {
+fn a_turn_of_codex_is_recorded() {
     let (outcome, host) = run(CODEX, &print(CODEX_TURN));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
     assert_eq!(*host.remembered.lock().unwrap(), ["t-1"]);
@@ -154,7 +154,7 @@ fn a_turn_of_codex_is_told_as_it_was() {
 }
 
 #[test]
-fn a_turn_of_claude_code_is_told_as_it_was() {
+fn a_turn_of_claude_code_is_recorded() {
     let (outcome, host) = run(CLAUDE_CODE, &print(CLAUDE_TURN));
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "All done."));
     assert_eq!(*host.remembered.lock().unwrap(), ["c-1"]);
@@ -176,7 +176,7 @@ fn a_turn_of_claude_code_is_told_as_it_was() {
 }
 
 #[test]
-fn the_prompt_comes_on_standard_input_and_a_session_goes_on() {
+fn the_prompt_comes_on_standard_input_and_sessions_are_resumed() {
     let echo = r#"text=$(cat); printf '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"%s|%s"}}\n{"type":"turn.completed"}\n' "$*" "$text""#;
     let rows = [
         (None, "exec --json --skip-git-repo-check -|-do it"),
@@ -239,7 +239,7 @@ fn a_cancel_ends_the_program_and_what_it_started() {
             assert!(started.elapsed() < Duration::from_secs(60));
             thread::sleep(POLL);
         }
-        // The line comes before the file and is told at once.
+        // The line is printed before the file exists and is handled at once.
         thread::sleep(POLL * 5);
         stop.cancel();
     });
@@ -251,7 +251,7 @@ fn a_cancel_ends_the_program_and_what_it_started() {
     let id = std::fs::read_to_string(ids).unwrap();
     let process = std::path::Path::new("/proc").join(id.trim());
     while process.exists() {
-        assert!(started.elapsed() < Duration::from_secs(60), "{id} goes on");
+        assert!(started.elapsed() < Duration::from_secs(60), "{id} still runs");
         thread::sleep(POLL);
     }
 }

@@ -1,4 +1,4 @@
-//! What an agent that a person adds has to be.
+//! Validation of agents that a person adds.
 
 use openagents_core::agent::{CustomAgent, CustomKind};
 use reqwest::{
@@ -7,14 +7,15 @@ use reqwest::{
 };
 use std::collections::BTreeMap;
 
-/// Bytes of an id.
+/// Maximum bytes of an id.
 const ID: usize = 64;
-/// Bytes of any other text: it is shown on every client.
+/// Maximum bytes of any other text: it is shown on every client.
 const TEXT: usize = 8 << 10;
-/// Arguments, variables or headers.
+/// Maximum number of arguments, variables or headers.
 const ENTRIES: usize = 100;
 
-/// Words in the names of headers that hold secrets. The settings are no place for those: `X-Api-Key`, `Cookie`.
+/// Words in the names of headers that hold secrets, such as `X-Api-Key` or `Cookie`. Secrets do not belong into the
+/// settings.
 const SECRETS: [&str; 11] = [
     "key",
     "apikey",
@@ -29,12 +30,12 @@ const SECRETS: [&str; 11] = [
     "credentials",
 ];
 
-/// Fails with one sentence that names what is wrong and what would be right.
+/// Fails with one sentence that names the mistake and a valid value.
 pub(crate) fn check(agent: &CustomAgent) -> Result<(), String> {
     let id = &agent.id;
     let is_id = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
     if id.is_empty() || id.len() > ID || !id.bytes().all(is_id) {
-        return Err(format!("the id {id:?} is not possible; use 1 to {ID} of a-z, 0-9, - _ and ."));
+        return Err(format!("the id {id:?} is invalid; use 1 to {ID} of a-z, 0-9, - _ and ."));
     }
     if let Some(name) = &agent.name {
         check_text("the name", name)?;
@@ -107,13 +108,13 @@ fn check_url(url: &str) -> Result<(), String> {
     check_text("the address", url)?;
     let example = "give one like http://127.0.0.1:8080/v1";
     let parsed =
-        Url::parse(url).map_err(|error| format!("the address {url:?} is none ({error}); {example}"))?;
+        Url::parse(url).map_err(|error| format!("the address {url:?} is invalid ({error}); {example}"))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
-        return Err(format!("the address {url:?} is not one of http or https; {example}"));
+        return Err(format!("the address {url:?} is not http or https; {example}"));
     }
     if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() {
         return Err(
-            "the address holds a name, a password or a query, which every client would be shown; name the variable of the key instead"
+            "the address holds a name, a password or a query, which every client would see; name the variable of the key instead"
                 .to_owned(),
         );
     }
@@ -141,17 +142,17 @@ fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), String> {
 
 fn check_count(what: &str, count: usize) -> Result<(), String> {
     if count > ENTRIES {
-        return Err(format!("there are {count} {what}; {ENTRIES} can be kept"));
+        return Err(format!("there are {count} {what}; the limit is {ENTRIES}"));
     }
     Ok(())
 }
 
 fn check_text(what: &str, text: &str) -> Result<(), String> {
     if text.len() > TEXT {
-        return Err(format!("{what} has {} bytes; {TEXT} can be kept", text.len()));
+        return Err(format!("{what} has {} bytes; the limit is {TEXT}", text.len()));
     }
     if text.contains('\0') {
-        return Err(format!("{what} has a zero byte, which no program can be given"));
+        return Err(format!("{what} has a zero byte, which can't be passed to a program"));
     }
     Ok(())
 }
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_work_is_kept() {
+    fn valid_agents_are_kept() {
         let rows = [
             acp(json!({})),
             acp(
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_work_or_would_be_shown_is_refused_by_name() {
+    fn invalid_agents_are_refused_by_name() {
         let rows = [
             (acp(json!({"id": ""})), "id \"\""),
             (acp(json!({"id": "A"})), "id \"A\""),

@@ -1,20 +1,19 @@
-//! Values of variables and headers that a person gave an agent: clients are shown the names alone, because there are
-//! secrets among them whatever people are told.
+//! Hides the values of variables and headers of custom agents: clients see only the names, since values may be secrets.
 
 use openagents_core::agent::{CustomAgent, CustomKind};
 use std::collections::BTreeMap;
 
-/// Stands for a value that is not shown. Where a client sends it back, the kept value is meant.
+/// Placeholder of a hidden value. Sent back by a client, it stands for the stored value.
 const HIDDEN: &str = "…";
 
-/// Returns an agent as every client may see it.
+/// Returns an agent as clients may see it.
 pub(crate) fn hidden(agent: &CustomAgent) -> CustomAgent {
     let mut agent = agent.clone();
     values(&mut agent.kind).values_mut().for_each(|value| HIDDEN.clone_into(value));
     agent
 }
 
-/// Returns an agent with the values that are kept of it, where a client has sent what it was shown. Fails with a sentence.
+/// Replaces placeholders by the stored values. Fails with a sentence.
 pub(crate) fn restored(mut agent: CustomAgent, kept: Option<&CustomAgent>) -> Result<CustomAgent, String> {
     let is_program = |agent: &CustomAgent| matches!(agent.kind, CustomKind::Acp { .. });
     let same_kind = kept.filter(|kept| is_program(kept) == is_program(&agent)).cloned();
@@ -51,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_comes_back_as_what_is_kept() {
+    fn placeholders_are_replaced_by_stored_values() {
         for kept in [program(json!({"A": "one", "B": "two"})), model(json!({"A": "one", "B": "two"}))] {
             let shown = hidden(&kept);
             assert!(!serde_json::to_string(&shown).unwrap().contains("one"));
@@ -63,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_kept_is_refused_by_name() {
+    fn unknown_placeholders_are_refused_by_name() {
         let sent = program(json!({"TOKEN": "…"}));
         for kept in [None, Some(&program(json!({"A": "one"}))), Some(&model(json!({"TOKEN": "one"})))] {
             let refusal = restored(sent.clone(), kept).unwrap_err();

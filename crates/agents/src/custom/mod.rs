@@ -1,4 +1,4 @@
-//! Agents that a person added: what may be kept, and where from.
+//! Custom agents: validation and storage.
 
 mod check;
 mod hidden;

@@ -1,4 +1,4 @@
-//! A model that a person added, as an agent.
+//! A custom model as an agent.
 
 use crate::{
     openai::{Endpoint, KeySource, OpenAi, Secret},
@@ -13,11 +13,11 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// Makes a client; connects to nothing. Fails with a clause.
+/// Creates a client; connects to nothing. Fails with a clause.
 pub(crate) fn model_agent(agent: &CustomAgent, environment: &Environment) -> Result<ModelAgent, String> {
     let id = format!("{CUSTOM_PREFIX}{}", agent.id);
-    let mut endpoint = Endpoint::custom(agent).ok_or_else(|| format!("{id} is a program and not a model"))?;
-    // This process may not have the variables of the person's shell.
+    let mut endpoint = Endpoint::custom(agent).ok_or_else(|| format!("{id} is a program, not a model"))?;
+    // This process may lack the variables of the login shell.
     if let KeySource::Variable(name) = &endpoint.key
         && let Some(key) = environment.get(name).and_then(|key| Secret::new(key.to_str()?))
     {

@@ -1,22 +1,20 @@
-//! Entries of the ACP registry, as its `agent.json` files have them (<https://agentclientprotocol.com/get-started/registry>).
+//! Entries of the ACP registry in the format of `agent.json` (<https://agentclientprotocol.com/get-started/registry>).
 //!
-//! Nothing is downloaded here: an entry becomes a command that a person adds. `npx` and `uvx` fetch a package when they
-//! start it; a program that comes as an archive has to be installed first.
+//! Downloads nothing: an entry becomes a command that a person adds. `npx` and `uvx` fetch a package when they start
+//! it; a program in an archive has to be installed first.
 
 use openagents_core::agent::{CustomAgent, CustomKind};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Why an entry cannot be added.
+/// The reason an entry cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// It is not JSON, or not of this form.
+    /// Not JSON, or not in this format.
     #[error("this is not an entry of the ACP registry: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// It says no way to start it that we know.
-    #[error(
-        "{0} has neither an npx nor a uvx package, nor a program for this machine ({1}); add its command by hand"
-    )]
+    /// None of its distributions can be started here.
+    #[error("{0} has no npx or uvx package and no program for this machine ({1}); add its command by hand")]
     NoDistribution(String, String),
 }
 
@@ -41,7 +39,7 @@ struct Distribution {
 #[derive(Deserialize)]
 struct Package {
     package: String,
-    /// The program in it, where it is not named as the package is.
+    /// The program in it, if it is not named like the package.
     #[serde(default)]
     cmd: Option<String>,
     #[serde(default)]
@@ -59,7 +57,7 @@ struct Program {
     env: BTreeMap<String, String>,
 }
 
-/// Turns an entry into an agent that can be added. A program out of an archive is looked for by its name.
+/// Converts an entry into an agent that can be added. A program in an archive is found by its name.
 pub fn from_registry(entry: &str) -> Result<CustomAgent, RegistryError> {
     let Entry { id, name, distribution } = serde_json::from_str(entry)?;
     let platform = platform();
@@ -135,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_here_says_so() {
+    fn an_entry_that_cannot_be_started_here_is_an_error() {
         let elsewhere = json!({"binary": {"plan9-mips": {"cmd": "./x"}}});
         assert!(matches!(command(elsewhere), Err(RegistryError::NoDistribution(id, _)) if id == "x"));
         assert!(matches!(from_registry("{}"), Err(RegistryError::Malformed(_))));

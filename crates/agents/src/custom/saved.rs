@@ -1,6 +1,6 @@
-//! The agents and choices that outlive the program.
+//! Persistent settings: custom agents and choices.
 //!
-//! Several programs share them, so each change begins with what is there now.
+//! Several programs share the settings, so each change starts from the current state.
 
 use openagents_core::{
     agent::{AGENT_SETTINGS, AgentSettings, AgentsError, CustomAgent},
@@ -8,21 +8,21 @@ use openagents_core::{
 };
 use serde_json::Value;
 
-/// The settings, and what else is kept under their key.
+/// The settings, and unknown entries under the same key.
 #[derive(Debug, Default)]
 pub(crate) struct Saved {
     pub(crate) settings: AgentSettings,
-    /// Agents that another version has added: they are not ours to forget.
+    /// Agents added by another version, kept unchanged.
     unknown: Vec<Value>,
 }
 
 impl Saved {
-    /// Reads what is kept. What cannot be read is left out: a damaged setting must not keep the program from starting.
+    /// Reads the settings. Invalid entries are skipped: a damaged setting must not prevent a start.
     pub(crate) fn read(store: &dyn SettingsStore) -> Result<Self, SettingsError> {
         Ok(store.get(AGENT_SETTINGS)?.map(Self::from_value).unwrap_or_default())
     }
 
-    /// Makes one change to what is kept now, and returns once it is on the disk.
+    /// Applies one change to the current settings and returns once it is on disk.
     pub(crate) fn change(
         store: &dyn SettingsStore,
         change: impl FnOnce(&mut AgentSettings) -> Result<(), AgentsError>,
@@ -42,7 +42,7 @@ impl Saved {
             fields.remove("custom");
         }
         let settings = serde_json::from_value(value).unwrap_or_else(|error| {
-            tracing::warn!("the saved choices about agents are left out: {error}");
+            tracing::warn!("skipped the saved agent settings: {error}");
             AgentSettings::default()
         });
         let mut saved = Self { settings, unknown: Vec::new() };
@@ -50,7 +50,7 @@ impl Saved {
             match serde_json::from_value::<CustomAgent>(entry.clone()) {
                 Ok(agent) => saved.settings.custom.push(agent),
                 Err(error) => {
-                    tracing::warn!("a saved agent is left out: {error}");
+                    tracing::warn!("skipped a saved agent: {error}");
                     saved.unknown.push(entry);
                 }
             }
@@ -75,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_another_version_has_added_stays() {
+    fn agents_of_another_version_are_kept() {
         let from_the_future = json!({"id": "new", "kind": "telepathy"});
         let ours = json!({"id": "mine", "name": null, "kind": "acp", "command": "agent", "args": [], "env": {}, "cwd": null});
         let store =

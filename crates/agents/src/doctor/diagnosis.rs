@@ -1,4 +1,4 @@
-//! How an agent stands, and how prompts reach it.
+//! The state of an agent and the way prompts reach it.
 
 use super::trouble::Trouble;
 use crate::{known::KnownAgent, openai};
@@ -9,25 +9,25 @@ use openagents_core::{
 };
 use std::{collections::BTreeMap, path::PathBuf};
 
-/// An agent of the table, or one that a person added.
+/// A known or a custom agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Known(&'static KnownAgent),
     Custom(CustomAgent),
 }
 
-/// How prompts reach an agent.
+/// The way prompts reach an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// A program that speaks ACP.
     Acp { program: PathBuf, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
-    /// The program of Codex or Claude Code without an adapter.
+    /// Codex or Claude Code without an adapter.
     CommandLine { program: PathBuf },
     /// A model behind an address.
     Model(CustomAgent),
 }
 
-/// How an agent stands.
+/// The state of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Diagnosis {
     pub(crate) card: AgentCard,
@@ -50,7 +50,7 @@ impl Subject {
         }
     }
 
-    /// Returns whether nothing that it is told leaves this machine. Of a program nobody knows.
+    /// Returns whether all data stays on this machine. Always false for a program.
     pub(crate) fn is_local(&self) -> bool {
         match self {
             Self::Custom(CustomAgent { kind: CustomKind::Openai { base_url, model, .. }, .. }) => {
@@ -60,7 +60,7 @@ impl Subject {
         }
     }
 
-    /// Returns its row of the table.
+    /// Returns its row in the table of known agents.
     pub(crate) fn known(&self) -> Option<&'static KnownAgent> {
         match self {
             Self::Known(known) => Some(known),
@@ -68,17 +68,17 @@ impl Subject {
         }
     }
 
-    /// Returns the command that logs in.
+    /// Returns the command to log in.
     pub(crate) fn log_in(&self) -> Option<&'static str> {
         Some(self.known()?.log_in)
     }
 
-    /// Returns whether it is a model, which has no loop of its own.
+    /// Returns whether it is a model, which has no agent loop of its own.
     pub(crate) fn is_model(&self) -> bool {
         matches!(self, Self::Custom(CustomAgent { kind: CustomKind::Openai { .. }, .. }))
     }
 
-    /// Returns what is known before anybody has looked.
+    /// Returns the card before any check.
     pub(crate) fn card(&self) -> AgentCard {
         AgentCard {
             id: self.id(),
@@ -95,7 +95,7 @@ impl Diagnosis {
         Self { card: subject.card(), reach: None, trouble: None }
     }
 
-    /// Returns whether prompts can be sent to it, and what to do when they cannot.
+    /// Returns whether prompts can be sent to it, or else what to do.
     pub(crate) fn availability(&self) -> Availability {
         match &self.trouble {
             _ if self.card.usable => Availability::Ready,
@@ -115,7 +115,7 @@ impl Diagnosis {
         self.reach = Some(reach);
     }
 
-    /// Prompts do not reach it until this is seen to.
+    /// Marks the agent as unusable until this trouble is fixed.
     pub(super) fn fail(&mut self, trouble: Trouble) {
         self.card.usable = false;
         self.card.transport = None;

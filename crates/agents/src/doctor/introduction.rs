@@ -1,4 +1,4 @@
-//! What an agent says about itself when it is started: its answer to `initialize`, and whether it is logged in.
+//! Starts an agent and reads its answer to `initialize` and its login state.
 
 use super::version::last_line;
 use crate::{
@@ -15,28 +15,28 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The slowest of the known ones takes four seconds on a small machine.
+/// The slowest of the known agents takes four seconds on a small machine.
 const ANSWER: Duration = Duration::from_secs(15);
-/// After the answer, for those that announce that they will say whether they are logged in.
+/// After the answer, for agents that announce a login state.
 const LOGIN: Duration = Duration::from_secs(3);
-/// How soon a cancel is noticed.
+/// Interval of checks for a cancel.
 const POLL: Duration = Duration::from_millis(50);
-/// Bytes of what it says until then.
+/// Maximum bytes of output until then.
 const OUTPUT: u64 = 1 << 20;
 const ERRORS: usize = 64 << 10;
 
-/// What an agent told.
+/// What the agent reported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Introduction {
     /// Its own name and version.
     pub(super) name: Option<String>,
     /// `session/load`, `image`, …
     pub(super) supports: Vec<String>,
-    /// `None` where it does not say.
+    /// `None` if unknown.
     pub(super) logged_in: Option<bool>,
 }
 
-/// Starts an agent, hears what it says about itself, and ends it with all that it started.
+/// Starts an agent, reads its introduction, and stops it with its children.
 pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Result<Introduction, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (agent, streams) = Group::start(command).map_err(|error| format!("it does not start: {error}"))?;
@@ -45,7 +45,8 @@ pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Re
     let request = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": 1, "clientCapabilities": {},
         "clientInfo": {"name": "openagents", "title": "OpenAgents", "version": env!("CARGO_PKG_VERSION")}}});
-    // One that has ended already says why on its error stream. Its input stays open: the end of it ends an agent.
+    // An agent that has exited gives the reason on standard error. Its input stays open, since closing it ends an
+    // agent.
     let _ = input.as_mut().map(|input| writeln!(input, "{request}"));
     let heard = streams.stdout.map(read).map_or(Err(Silence::Ended), |answers| hear(&answers, cancel));
     let ended = heard.is_err().then(|| wait(&agent, POLL, cancel)).flatten();
@@ -65,7 +66,7 @@ pub(super) fn introduce(command: &mut Command, cancel: &CancellationToken) -> Re
     })
 }
 
-/// Why there is no introduction.
+/// The reason there is no introduction.
 #[derive(Debug, PartialEq, Eq)]
 enum Silence {
     Ended,
@@ -91,7 +92,7 @@ fn hear(answers: &Receiver<Value>, cancel: &CancellationToken) -> Result<Introdu
     let result = &answer["result"];
     if result["protocolVersion"] != 1 {
         return Err(Silence::Refused(format!(
-            "it speaks version {} of ACP and not 1",
+            "it speaks version {} of ACP, not 1",
             result["protocolVersion"]
         )));
     }
@@ -102,7 +103,7 @@ fn hear(answers: &Receiver<Value>, cancel: &CancellationToken) -> Result<Introdu
     Ok(introduction)
 }
 
-/// Codex's and Claude Code's adapters tell it right after the answer.
+/// The adapters of Codex and Claude Code send it right after the answer.
 fn hear_login(answers: &Receiver<Value>, cancel: &CancellationToken) -> Option<bool> {
     let until = Instant::now() + LOGIN;
     loop {
@@ -128,7 +129,7 @@ fn next(answers: &Receiver<Value>, until: Instant, cancel: &CancellationToken) -
     }
 }
 
-/// Reads messages, one a line, on a thread of its own. What is no message is left out.
+/// Reads messages, one per line, on a separate thread. Other lines are skipped.
 fn read(output: impl Read + Send + 'static) -> Receiver<Value> {
     let (sender, answers) = mpsc::channel();
     let started = thread::Builder::new().name("agent-introduction".to_owned()).spawn(move || {
@@ -141,7 +142,7 @@ fn read(output: impl Read + Send + 'static) -> Receiver<Value> {
             }
         }
     });
-    // Without the thread the sender is gone, and nothing is heard.
+    // Without the thread the sender is dropped and the receiver ends.
     drop::<io::Result<_>>(started);
     answers
 }
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_tells_what_it_supports_and_whether_it_is_logged_in() {
+    fn capabilities_and_login_state_are_read() {
         let told = ask(&format!("read request; echo noise; echo '{ANSWERS}'; echo '{LOGGED_OUT}'; cat"));
         let expected = Introduction {
             name: Some("An Agent 1.2".to_owned()),
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_does_not_introduce_itself_says_why() {
+    fn a_missing_introduction_has_a_reason() {
         let error = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no"}}"#;
         let newer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2}}"#;
         let rows = [
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_is_stopped_waits_for_nobody() {
+    fn a_cancelled_check_does_not_wait() {
         let (sender, answers) = mpsc::channel();
         let cancel = CancellationToken::new();
         cancel.cancel();

@@ -1,8 +1,7 @@
-//! Finds out how an agent stands: whether it is there, which version, how prompts reach it, and what to do when they do
-//! not.
+//! Diagnoses an agent: whether it is installed, its version, how prompts reach it, and what to do if they don't.
 //!
-//! Three steps, each more costly: [`Doctor::look`] searches the PATH, [`Doctor::ask_version`] runs `--version`,
-//! [`Doctor::introduce`] starts it and says `initialize`. Nothing here needs the network, and no step changes anything.
+//! Three steps of increasing cost: [`Doctor::look`] searches the PATH, [`Doctor::ask_version`] runs `--version`,
+//! [`Doctor::introduce`] starts the agent and sends `initialize`. No step needs the network or changes anything.
 
 mod diagnosis;
 mod introduction;
@@ -33,12 +32,12 @@ use trouble::Trouble;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doctor<'a> {
     pub(crate) environment: &'a Environment,
-    /// Ends every step at once.
+    /// Cancels every step.
     pub(crate) cancel: &'a CancellationToken,
 }
 
 impl Doctor<'_> {
-    /// Looks for the program, and for its adapter.
+    /// Looks for the program and its adapter.
     pub(crate) fn look(&self, subject: &Subject) -> Diagnosis {
         let mut diagnosis = Diagnosis::new(subject);
         match subject {
@@ -51,7 +50,7 @@ impl Doctor<'_> {
         diagnosis
     }
 
-    /// The same at once, without a process; `None` where one is needed, for a program that is there.
+    /// The same without starting a process; `None` if that is not possible, for an installed program.
     pub(crate) fn look_at_once(&self, subject: &Subject) -> Option<Diagnosis> {
         let is_there = match subject {
             Subject::Known(KnownAgent { program, speaks, .. }) => {
@@ -81,7 +80,7 @@ impl Doctor<'_> {
                 diagnosis.fail(Trouble::new(not_installed(), format!("run `{}`", known.install)));
             }
             (Speaks::Adapter { program: adapter, package }, program) => {
-                // Asking npm takes a while: only for those who use the agent.
+                // Asking npm takes a while, so only for installed agents.
                 let in_npm = || {
                     let _ = program.as_ref()?;
                     package::find_global(adapter, self.environment, self.cancel)
@@ -105,7 +104,7 @@ impl Doctor<'_> {
         }
     }
 
-    /// An adapter brings along the agent that it drives, so the program itself need not be there.
+    /// An adapter contains the agent it drives, so the program itself is not required.
     fn adapt(&self, name: &str, adapter: PathBuf, program: Option<PathBuf>, diagnosis: &mut Diagnosis) {
         let package = Package::of(&adapter);
         diagnosis.card.adapter = Some(match &package {
@@ -141,7 +140,7 @@ impl Doctor<'_> {
                     diagnosis.reached_by(Reach::Acp { program, args, env, cwd });
                 }
                 None if command.contains('/') => diagnosis.fail(Trouble::new(
-                    format!("the program {command} is not there, or is not one"),
+                    format!("the program {command} does not exist or is not executable"),
                     "install it, or add the agent again with another command",
                 )),
                 None => diagnosis.fail(Trouble::new(
@@ -164,7 +163,7 @@ impl Doctor<'_> {
     /// Asks the program for its version.
     pub(crate) fn ask_version(&self, subject: &Subject, diagnosis: &mut Diagnosis) {
         let (Subject::Known(known), Some(program)) = (subject, diagnosis.card.program.clone()) else {
-            // What `--version` means to a program that a person added, nobody knows.
+            // Custom programs may not support `--version`.
             return;
         };
         match version::version_of(&program, self.environment, self.cancel) {
@@ -172,7 +171,7 @@ impl Doctor<'_> {
             Err(_) if self.cancel.is_cancelled() => {}
             Err(why) => {
                 let problem = format!(
-                    "the program {} is there and `{} --version` fails ({why})",
+                    "the program {} is installed, but `{} --version` fails ({why})",
                     program.display(),
                     known.program
                 );
@@ -186,7 +185,7 @@ impl Doctor<'_> {
         }
     }
 
-    /// Starts an agent that speaks ACP, hears what it says about itself, and ends it.
+    /// Starts an ACP agent, reads its introduction, and stops it.
     pub(crate) fn introduce(&self, subject: &Subject, diagnosis: &mut Diagnosis) {
         let Some(Reach::Acp { program, args, env, cwd }) = diagnosis.reach.clone() else { return };
         let home = self.environment.get("HOME").map(PathBuf::from).filter(|home| home.is_dir());
@@ -198,7 +197,7 @@ impl Doctor<'_> {
                 diagnosis.card.introduces_itself = introduction.name;
                 diagnosis.card.supports = introduction.supports;
                 if !diagnosis.card.usable {
-                    // Whatever its version says, it answers.
+                    // It answers, whatever its version check reported.
                     diagnosis.trouble = None;
                     Trouble::clear(&mut diagnosis.card);
                 }
@@ -240,7 +239,7 @@ impl Doctor<'_> {
     }
 }
 
-/// It may still answer, with a key out of its own settings.
+/// It may still work with a key from its own settings.
 fn logged_out(subject: &Subject) -> Trouble {
     let problem = format!("the agent {} says that it is not logged in", subject.name());
     match subject {

@@ -1,4 +1,4 @@
-//! The npm package that a program is part of.
+//! The npm package that contains a program.
 
 use crate::{
     capture::{Bounds, capture},
@@ -13,24 +13,24 @@ use std::{
     time::Duration,
 };
 
-/// How far above its program the description of a package may be.
+/// Folders to search for `package.json` above the program.
 const LEVELS: usize = 5;
-/// Bytes of a description.
+/// Maximum bytes of a `package.json`.
 const DESCRIPTION: u64 = 1 << 20;
 
 const ASK_NPM: Bounds = Bounds { time: Duration::from_secs(5), bytes: 4 << 10 };
 
-/// What a `package.json` says.
+/// The fields of a `package.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Package {
     pub(super) name: String,
     pub(super) version: String,
-    /// The oldest Node that it runs on, where it runs on Node and says so.
+    /// The minimum Node version, if the program runs on Node and declares one.
     pub(super) node: Option<[u32; 3]>,
 }
 
 impl Package {
-    /// Finds the package of a program, through the link that npm makes for it.
+    /// Finds the package of a program, through npm's symbolic link.
     pub(super) fn of(program: &Path) -> Option<Self> {
         let program = fs::canonicalize(program).ok()?;
         let description = program.ancestors().skip(1).take(LEVELS).find_map(|folder| {
@@ -56,19 +56,19 @@ fn runs_on_node(program: &Path) -> bool {
     read.is_ok() && line.starts_with(b"#!") && line.windows(4).any(|word| word == b"node")
 }
 
-/// Reads `>=22`, `>= 22.12.0`. Anything else is for npm to understand.
+/// Reads `>=22`, `>= 22.12.0`. Other ranges are left to npm.
 fn at_least(range: &str) -> Option<[u32; 3]> {
     let version = range.trim().strip_prefix(">=")?.trim();
     version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| numbers(version))
 }
 
-/// Reads `v20.19.2`, leaving out what comes after the numbers.
+/// Reads `v20.19.2`; ignores suffixes.
 pub(super) fn numbers(version: &str) -> [u32; 3] {
     let mut numbers = version.trim().trim_start_matches('v').split(['.', '-', '+']).map(|part| part.parse());
     [(); 3].map(|()| numbers.next().and_then(Result::ok).unwrap_or_default())
 }
 
-/// Finds a program where npm installs for everybody, which need not be in the PATH.
+/// Finds a program in npm's global folder, which need not be in the PATH.
 pub(super) fn find_global(
     program: &str,
     environment: &Environment,
@@ -90,7 +90,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_package_is_found_behind_the_link_that_npm_makes() {
+    fn a_package_is_found_through_the_link_of_npm() {
         let folder = tempfile::tempdir().unwrap();
         let package = folder.path().join("node_modules/@a/b");
         let script = program(&package, "dist/index.js", "#!/usr/bin/env node\n");

@@ -21,7 +21,7 @@ impl Machine {
 
     fn examine(&self, subject: &Subject) -> Diagnosis {
         let path = format!("{}:/usr/bin:/bin", self.folder.path().display());
-        // No npm and no Node but those of a test.
+        // Hides the npm and Node of this machine.
         let environment = Environment::default().with_path(if self.folder.path().join("npm").exists() {
             path
         } else {
@@ -43,7 +43,7 @@ fn custom(json: &str) -> Subject {
     Subject::Custom(serde_json::from_str(json).unwrap())
 }
 
-/// Programs of a test find theirs by absolute path only.
+/// Test programs use absolute paths only.
 fn agent(kind: &str) -> String {
     format!(
         "PATH=/usr/bin:/bin\ncase \"$1\" in --version) echo tool 1.2.3; exit;; esac\n{}",
@@ -52,7 +52,7 @@ fn agent(kind: &str) -> String {
 }
 
 #[test]
-fn every_way_in_which_codex_can_stand() {
+fn every_state_of_codex() {
     let version = "echo codex-cli 0.169.0";
     let dies = "echo no such model >&2; exit 2";
     let rows = [
@@ -94,7 +94,7 @@ fn told(card: &AgentCard) -> String {
 }
 
 #[test]
-fn an_agent_that_speaks_acp_itself_is_asked_what_it_supports() {
+fn a_native_acp_agent_reports_its_capabilities() {
     let machine = Machine::new().with("gemini", &agent("key"));
     let diagnosis = machine.examine(&known("gemini"));
     let card = &diagnosis.card;
@@ -107,7 +107,7 @@ fn an_agent_that_speaks_acp_itself_is_asked_what_it_supports() {
 }
 
 #[test]
-fn a_version_that_fails_is_told_unless_the_agent_answers_all_the_same() {
+fn a_failed_version_is_reported_unless_the_agent_answers() {
     let broken = Machine::new().with("goose", "echo 'no libfoo' >&2; exit 127").examine(&known("goose"));
     assert!(!broken.card.usable);
     assert!(broken.card.problem.unwrap().contains("no libfoo"));
@@ -130,7 +130,7 @@ fn an_adapter_that_needs_a_newer_node_gives_way_to_the_command_line() {
     assert_eq!(card.adapter.as_deref(), Some("@agentclientprotocol/claude-agent-acp 0.100.0"));
     assert_eq!(
         told(&card),
-        "usable, cli 2.1.330: The program claude-agent-acp needs Node 22.0.0 and Node 20.20.2 is there. Install Node 22 or newer from https://nodejs.org."
+        "usable, cli 2.1.330: The program claude-agent-acp needs Node 22.0.0, but Node 20.20.2 is installed. Install Node 22 or newer from https://nodejs.org."
     );
 }
 
@@ -146,7 +146,7 @@ fn an_adapter_in_the_folder_of_npm_is_found() {
 }
 
 #[test]
-fn agents_that_a_person_added_say_what_is_missing() {
+fn custom_agents_report_missing_parts() {
     let machine = Machine::new().with("mine", &agent("none"));
     let here = machine.folder.path().join("mine");
     let rows = [
@@ -164,11 +164,11 @@ fn agents_that_a_person_added_say_what_is_missing() {
         ),
         (
             r#"{"id":"a","kind":"acp","command":"/no/agent"}"#.to_owned(),
-            "unusable, -: The program /no/agent is not there, or is not one. Install it, or add the agent again with another command.",
+            "unusable, -: The program /no/agent does not exist or is not executable. Install it, or add the agent again with another command.",
         ),
         (
             r#"{"id":"A","kind":"acp","command":"mine"}"#.to_owned(),
-            "unusable, -: The id \"A\" is not possible; use 1 to 64 of a-z, 0-9, - _ and .. Add it again.",
+            "unusable, -: The id \"A\" is invalid; use 1 to 64 of a-z, 0-9, - _ and .. Add it again.",
         ),
         (
             r#"{"id":"a","kind":"openai","baseUrl":"http://localhost:1/v1","model":"m"}"#.to_owned(),

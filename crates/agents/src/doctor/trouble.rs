@@ -1,8 +1,8 @@
-//! What is wrong with an agent, and what to do about it.
+//! A problem of an agent and its remedy.
 
 use openagents_core::agent::AgentCard;
 
-/// Two clauses without a capital letter of their own or a full stop.
+/// Two clauses without an initial capital or a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     problem: String,

@@ -1,4 +1,4 @@
-//! What a program says its version is.
+//! The version a program reports.
 
 use super::{
     package::{Package, numbers},
@@ -14,10 +14,10 @@ use std::{path::Path, time::Duration};
 
 const BOUNDS: Bounds = Bounds { time: Duration::from_secs(5), bytes: 16 << 10 };
 
-/// Letters of a version or of a reason that are shown.
+/// Characters shown of a version or an error.
 const SHOWN: usize = 200;
 
-/// Runs `PROGRAM --version`, or says why that told nothing.
+/// Runs `PROGRAM --version`, or returns the reason it failed.
 pub(super) fn version_of(
     program: &Path,
     environment: &Environment,
@@ -44,7 +44,7 @@ fn why(captured: &Captured) -> String {
     }
 }
 
-/// Finds `2.1.330` in `2.1.330 (Claude Code)`, `codex-cli 0.169.0`; where there is no number, takes the line.
+/// Finds `2.1.330` in `2.1.330 (Claude Code)` or `codex-cli 0.169.0`; without a number, returns the line.
 fn version_in(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
@@ -55,18 +55,18 @@ fn version_in(output: &[u8]) -> Option<String> {
     Some(shown(line.split_whitespace().find(is_version).unwrap_or(line)))
 }
 
-/// Returns the last words of a program, for a sentence.
+/// Returns the last line of a program's output, for a sentence.
 pub(super) fn last_line(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(shown)
 }
 
-/// Foreign text, short and without what moves a cursor.
+/// Foreign text, shortened and without control characters.
 fn shown(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect()
 }
 
-/// Says what is wrong with the Node of this machine, if a program needs another one.
+/// Returns the problem if this machine's Node is too old for the program.
 pub(super) fn node_trouble(
     program: &str,
     package: &Package,
@@ -78,7 +78,7 @@ pub(super) fn node_trouble(
     let remedy = format!("install Node {} or newer from https://nodejs.org", needed[0]);
     let Some(node) = environment.find("node") else {
         return Some(Trouble::new(
-            format!("the program {program} needs Node {version} and there is none"),
+            format!("the program {program} needs Node {version}, which is not installed"),
             remedy,
         ));
     };
@@ -86,7 +86,10 @@ pub(super) fn node_trouble(
     let is_old = numbers(&has) < needed;
     is_old.then(|| {
         let has = has.trim_start_matches('v');
-        Trouble::new(format!("the program {program} needs Node {version} and Node {has} is there"), remedy)
+        Trouble::new(
+            format!("the program {program} needs Node {version}, but Node {has} is installed"),
+            remedy,
+        )
     })
 }
 
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_tells_no_version_says_why() {
+    fn a_missing_version_has_a_reason() {
         let folder = tempfile::tempdir().unwrap();
         let rows = [
             ("echo tool 1.2.3", Ok("1.2.3")),
@@ -143,11 +146,11 @@ mod tests {
             let trouble = node_trouble("a-acp", &package, &environment, &CancellationToken::new());
             trouble.map(|trouble| trouble.to_string())
         };
-        assert!(trouble().unwrap().contains("there is none"));
+        assert!(trouble().unwrap().contains("is not installed"));
         program(folder.path(), "node", "echo v20.20.2");
         assert_eq!(
             trouble().unwrap(),
-            "the program a-acp needs Node 22.0.0 and Node 20.20.2 is there; install Node 22 or newer from https://nodejs.org"
+            "the program a-acp needs Node 22.0.0, but Node 20.20.2 is installed; install Node 22 or newer from https://nodejs.org"
         );
         program(folder.path(), "node", "echo v24.0.0");
         assert_eq!(trouble(), None);

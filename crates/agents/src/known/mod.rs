@@ -1,4 +1,4 @@
-//! The agents that are looked for without anybody having added them.
+//! The agents that are supported without being added.
 //!
 //! Each row was checked against the page it names, Codex and Claude Code against the programs themselves (codex 0.169,
 //! codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.100).
@@ -6,33 +6,33 @@
 use openagents_core::agent_ids::{CLAUDE_CODE, CODEX};
 use std::collections::BTreeMap;
 
-/// An agent that many people have.
+/// A well-known agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KnownAgent {
     /// Its provider id and mode.
     pub(crate) id: &'static str,
-    /// For people.
+    /// Display name.
     pub(crate) name: &'static str,
     /// The program, which says its version with `--version`.
     pub(crate) program: &'static str,
-    /// How it speaks ACP.
+    /// Its ACP support.
     pub(crate) speaks: Speaks,
-    /// What it is started with where the person's environment does not say otherwise.
+    /// Variables it is started with unless the environment sets them.
     pub(crate) variables: &'static [(&'static str, &'static str)],
     /// The command that installs it.
     pub(crate) install: &'static str,
-    /// What logs in.
+    /// The command to log in.
     pub(crate) log_in: &'static str,
-    /// Where these facts are from.
+    /// Documentation of these facts.
     pub(crate) source: &'static str,
 }
 
-/// How an agent speaks ACP on its standard input and output.
+/// The way an agent speaks ACP over standard input and output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     /// The program itself, with these arguments.
     Itself(&'static [&'static str]),
-    /// Another program, out of an npm package that brings along the agent it drives.
+    /// Another program, from an npm package that contains the agent it drives.
     Adapter {
         /// Its name in the PATH.
         program: &'static str,
@@ -48,7 +48,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         name: "Codex",
         program: "codex",
         speaks: Speaks::Adapter { program: "codex-acp", package: "@agentclientprotocol/codex-acp" },
-        // Without it a model of Codex looks at what Codex wants to do ("auto review"), and no person is asked.
+        // Without it, a Codex model approves its actions ("auto review") instead of a person.
         variables: &[("INITIAL_AGENT_MODE", "read-only")],
         install: "npm install -g @openai/codex",
         log_in: "codex login",
@@ -120,13 +120,13 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
 ];
 
 impl KnownAgent {
-    /// Returns what is added to an environment.
+    /// Returns the variables to add to an environment.
     pub(crate) fn added(&self, has: impl Fn(&str) -> bool) -> BTreeMap<String, String> {
         let missing = self.variables.iter().filter(|(name, _)| !has(name));
         missing.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// Returns whether it is in the picker even where it is not installed.
+    /// Returns whether the picker shows it even if it is not installed.
     pub(crate) fn is_always_offered(&self) -> bool {
         matches!(self.speaks, Speaks::Adapter { .. })
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn codex_asks_a_person_unless_a_person_has_said_otherwise() {
+    fn codex_asks_for_approval_by_default() {
         let expected = [("INITIAL_AGENT_MODE".to_owned(), "read-only".to_owned())];
         assert_eq!(KNOWN[0].added(|_| false), expected.into());
         assert_eq!(KNOWN[0].added(|name| name == "INITIAL_AGENT_MODE"), BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Finding out how the agents stand, in the background.
+//! Checks agents in the background.
 
 use super::{Inner, lock};
 use crate::doctor::{Doctor, Subject};
@@ -8,26 +8,26 @@ use std::{
     thread,
 };
 
-/// Agents that are checked at a time: each may be a whole Node.
+/// Agents checked in parallel: each may be a whole Node process.
 const AT_A_TIME: usize = 3;
 
-/// How thoroughly.
+/// The depth of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
-    /// Is it there, and in which version.
+    /// Presence and version.
     Version,
-    /// Start it too, and hear what it supports.
+    /// Also starts the agent to read its capabilities.
     Introduction,
 }
 
 impl Inner {
-    /// Begins to check every agent, in an environment that is asked for again.
+    /// Starts to check every agent, in a fresh environment.
     pub(super) fn check_all(self: &Arc<Self>, depth: Depth) {
         let ids: Vec<_> = self.table().entries().iter().map(|entry| entry.subject.id()).collect();
         self.check(ids, depth, true);
     }
 
-    /// Begins to check one agent.
+    /// Starts to check one agent.
     pub(super) fn check_one(self: &Arc<Self>, id: String) {
         self.check(vec![id], Depth::Introduction, false);
     }
@@ -48,12 +48,12 @@ impl Inner {
         let started =
             thread::Builder::new().name("agents-check".to_owned()).spawn(move || inner.run_checks());
         if let Err(error) = started {
-            tracing::warn!("agents cannot be looked for: {error}");
+            tracing::warn!("cannot check the agents: {error}");
             self.change(|table| table.checking = false);
         }
     }
 
-    /// Checks until nobody is left to be checked.
+    /// Runs until no check is pending.
     fn run_checks(&self) {
         loop {
             let environment = self.current_environment();
@@ -62,7 +62,7 @@ impl Inner {
                 let subject =
                     |(id, depth): (&String, &Depth)| Some((table.entry(id)?.subject.clone(), *depth));
                 let mut batch: Vec<_> = wanted.iter().filter_map(subject).collect();
-                // Taken from the end: those that are always offered come first.
+                // Popped from the end: agents that are always offered come first.
                 batch.sort_by_key(|(subject, _)| std::cmp::Reverse(table.position(subject)));
                 if batch.is_empty() {
                     table.checking = false;
@@ -82,7 +82,7 @@ impl Inner {
                             self.examine(&subject, depth, &environment);
                         }
                     };
-                    // Without a thread there is this one.
+                    // Falls back to this thread.
                     let builder = thread::Builder::new().name("agent-check".to_owned());
                     if builder.spawn_scoped(scope, work).is_err() {
                         work();
@@ -92,7 +92,7 @@ impl Inner {
         }
     }
 
-    /// Returns where agents are looked for; asks the shell where that is not known.
+    /// Returns the environment to look for agents in; asks the shell if it is unknown.
     fn current_environment(&self) -> Arc<Environment> {
         let known = {
             let mut table = self.table();
@@ -109,8 +109,8 @@ impl Inner {
         })
     }
 
-    /// Takes over where agents are looked for, and looks for those of which nothing is known, as far as that takes no
-    /// process: whoever wants to send a prompt to one that is not installed hears so at once.
+    /// Sets the environment and checks unknown agents as far as that needs no process: a prompt to an agent that is not
+    /// installed fails at once.
     pub(super) fn look_at_once(&self, environment: &Arc<Environment>) {
         let doctor = Doctor { environment, cancel: &self.closing };
         let unknown = self.table().unknown();
@@ -133,7 +133,7 @@ impl Inner {
         }
         let doctor = Doctor { environment, cancel: &self.closing };
         let mut diagnosis = doctor.look(subject);
-        // Prompts that wait for it can begin; what was known of it stays until all is known again.
+        // Waiting prompts can start; earlier results stay until the check is complete.
         if self.table().is_unknown(subject) {
             self.change(|table| table.found(subject, diagnosis.clone(), environment));
         }

@@ -1,4 +1,4 @@
-//! What a person asks for.
+//! Commands of a person: add, remove, change settings.
 
 use super::{Inner, checks::Depth, lock};
 use crate::custom::{Saved, check, restored};
@@ -8,13 +8,13 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// Agents that a person can add: each is on every card and in every picker.
+/// Maximum number of custom agents: each is on every card and in every picker.
 const ADDED: usize = 50;
 
 impl Inner {
     pub(super) fn command(self: &Arc<Self>, command: AgentCommand) -> Result<(), AgentsError> {
         if self.closing.is_cancelled() {
-            return Err(AgentsError::Refused("the program is about to end".to_owned()));
+            return Err(AgentsError::Refused("OpenAgents is shutting down".to_owned()));
         }
         match command {
             AgentCommand::Check => {
@@ -24,7 +24,7 @@ impl Inner {
             }
             AgentCommand::Add(agent) => self.add(agent),
             AgentCommand::Remove { id } => self.save(|settings| {
-                // Its id as it was given, or its mode.
+                // The given id, or the provider id.
                 let id = id.strip_prefix(CUSTOM_PREFIX).unwrap_or(&id);
                 let before = settings.custom.len();
                 settings.custom.retain(|agent| agent.id != id);
@@ -58,7 +58,7 @@ impl Inner {
             check(&agent).map_err(AgentsError::Refused)?;
             if added.is_none() && settings.custom.len() >= ADDED {
                 return Err(AgentsError::Refused(format!(
-                    "{ADDED} agents have been added, which is as many as can be; remove one first"
+                    "{ADDED} agents have been added, which is the limit; remove one first"
                 )));
             }
             match added {
@@ -73,7 +73,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes one change after the other, each once it is on the disk.
+    /// Applies changes one at a time and returns once they are on disk.
     fn save(
         &self,
         change: impl FnOnce(&mut AgentSettings) -> Result<(), AgentsError>,
@@ -84,7 +84,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Looks at what other programs have changed. What cannot be read stays as it was.
+    /// Reads changes of other programs. Keeps the current settings on an error.
     pub(super) fn reread(&self) {
         let _saving = lock(&self.saving);
         match Saved::read(&*self.config.settings) {

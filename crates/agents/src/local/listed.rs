@@ -1,4 +1,4 @@
-//! An agent as a session has it: always the same object by name, whatever a check finds out meanwhile.
+//! An agent as seen by a session: a stable object, whatever later checks find.
 
 use super::{Inner, lock};
 use crate::{custom::model_agent, doctor::Subject, shell::Environment};
@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a prompt waits for an agent to be looked for: the shell may take 5 s.
+/// Time a prompt waits for an agent to be checked: the shell alone may take 5 s.
 const LOOK: Duration = Duration::from_secs(20);
-/// How soon a cancel is noticed.
+/// Interval of checks for a cancel.
 const POLL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Listed {
         Arc::new(Self { inner: inner.clone(), id, name, is_local, is_model: subject.is_model() })
     }
 
-    /// Returns what answers now, or why nothing does; `None` until somebody has looked.
+    /// Returns the provider, or the reason there is none; `None` before the first check.
     fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         match self.inner.table().entry(&self.id) {
             Some(entry) => entry.provider(),
@@ -41,7 +41,7 @@ impl Listed {
         }
     }
 
-    /// Returns a model that nobody has looked for yet: its address is all that it takes.
+    /// Returns a model before its first check: its address is enough.
     fn unseen_model(&self) -> Option<Arc<dyn LanguageModel>> {
         let (subject, environment) = {
             let table = self.inner.table();
@@ -52,7 +52,7 @@ impl Listed {
         model_agent(&agent, &environment).ok()?.model()
     }
 
-    /// Waits until somebody has looked; `None` after a cancel.
+    /// Waits for the first check; `None` after a cancel.
     fn wait(&self, cancel: &CancellationToken) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         let until = Instant::now() + LOOK;
         while !cancel.is_cancelled() {
@@ -86,7 +86,7 @@ impl AgentProvider for Listed {
         match self.provider() {
             Some(Ok(provider)) => provider.availability(),
             Some(Err(reason)) => Availability::Unavailable(reason),
-            // It is there, or the shell has not told yet where to look: a prompt waits for what there is to know.
+            // Unchecked counts as ready: a prompt waits for the check.
             None => Availability::Ready,
         }
     }
@@ -111,7 +111,7 @@ impl AgentProvider for Listed {
             Some(Ok(provider)) => {
                 let outcome = provider.prompt(request, host, cancel);
                 drop(provider);
-                // Another one may have taken its place.
+                // It may have been replaced during the turn.
                 self.inner.drop_idle();
                 outcome
             }
@@ -126,7 +126,7 @@ impl AgentProvider for Listed {
     }
 }
 
-/// Says the last word of a turn that nobody answered.
+/// Emits the outcome of a turn that had no provider.
 fn end(host: &dyn AgentHost, state: RunState, text: String) -> PromptOutcome {
     let message = AgentMessage {
         text: text.clone(),

@@ -1,7 +1,7 @@
-//! The agents of this machine, as sessions use them and as a person manages them.
+//! The agents of this machine, for sessions and for settings.
 //!
-//! [`table`] is what is known, `checks` finds it out in the background, `commands` does what a person asks for, `listed`
-//! is an agent as a session has it.
+//! [`table`] holds the state, `checks` updates it in the background, `commands` handles changes by a person, `listed`
+//! is an agent as seen by a session.
 
 mod checks;
 mod commands;
@@ -26,19 +26,19 @@ use std::{
 };
 use table::Table;
 
-/// How long the end of the program waits for a check to end.
+/// Time to wait for a running check on shutdown.
 const END: Duration = Duration::from_secs(2);
 
-/// What [`LocalAgents`] needs.
+/// Configuration of [`LocalAgents`].
 #[derive(Debug, Clone)]
 pub struct AgentsConfig {
-    /// Where custom agents and choices are kept.
+    /// Storage of custom agents and choices.
     pub settings: Arc<dyn SettingsStore>,
-    /// For the tools of models that have no loop of their own.
+    /// For the tools of models without an agent loop of their own.
     pub history: Arc<History>,
 }
 
-/// The agents of this machine. A handle: clones are the same.
+/// The agents of this machine. Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct LocalAgents {
     inner: Arc<Inner>,
@@ -46,20 +46,20 @@ pub struct LocalAgents {
 
 struct Inner {
     config: AgentsConfig,
-    /// Finds the environment of the person.
+    /// Returns the person's environment.
     environment: fn(&CancellationToken) -> Environment,
     table: Mutex<Table>,
-    /// Told when the table has changed.
+    /// Notified when the table has changed.
     changed: Condvar,
     /// Held while settings are changed.
     saving: Mutex<()>,
     watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
-    /// Ends checks.
+    /// Cancels checks.
     closing: CancellationToken,
 }
 
 impl LocalAgents {
-    /// Reads the settings and begins to look for agents in the background.
+    /// Reads the settings and starts to look for agents in the background.
     pub fn start(config: AgentsConfig) -> Arc<Self> {
         let agents = Self::new(config, shell::environment);
         if let Some(environment) = shell::known_environment() {
@@ -91,7 +91,7 @@ impl Agents for LocalAgents {
         offered.map(|entry| Listed::new(&self.inner, &entry.subject) as Arc<dyn AgentProvider>).collect()
     }
 
-    /// Finds those too that are not offered: a session may have been with one that is gone, or not found yet.
+    /// Also finds agents that are not offered: a session may use one that was removed or not checked yet.
     fn provider(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         let table = self.inner.table();
         Some(Listed::new(&self.inner, &table.entry(id)?.subject) as Arc<dyn AgentProvider>)
@@ -119,7 +119,7 @@ impl Inner {
         lock(&self.table)
     }
 
-    /// Changes the table and tells those who watch or wait.
+    /// Changes the table and notifies observers.
     fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
         let result = change(&mut self.table());
         self.drop_idle();
@@ -129,13 +129,13 @@ impl Inner {
         result
     }
 
-    /// Ends what was replaced once its last turn has ended. Not under the lock: that takes a moment.
+    /// Shuts down replaced providers without a running turn. Not under the lock, since it takes a moment.
     fn drop_idle(&self) {
         let idle = self.table().take_idle();
         drop(idle);
     }
 
-    /// Ends all of them at the same time: each has 2 s. So has a check, whose programs would otherwise outlive us.
+    /// Stops all of them in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
     fn shut_down(&self) {
         self.closing.cancel();
         let running = self.table().take_running();
@@ -155,7 +155,7 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// A panic elsewhere leaves values that are whole: they are changed by assignments alone.
+/// A panic elsewhere leaves consistent values: they are only changed by assignment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What answers the prompts of an agent, made of how it is reached.
+//! The provider of an agent, built from its `Reach`.
 
 use super::lock;
 use crate::{
@@ -14,12 +14,12 @@ use openagents_core::{
 };
 use std::sync::{Arc, Mutex};
 
-/// What answers prompts.
+/// The provider of an agent.
 #[derive(Debug, Clone)]
 pub(super) enum Provider {
-    /// A program that is hosted.
+    /// A program that speaks ACP.
     Acp(Arc<AcpAgent>),
-    /// A program that is run once for each prompt.
+    /// A program that is run once per prompt.
     CommandLine(Arc<CommandLine>),
     /// A model behind an address.
     Model(Arc<ModelAgent>),
@@ -34,7 +34,7 @@ impl Provider {
         }
     }
 
-    /// Returns whether nobody else holds it: no turn of it goes on.
+    /// Returns whether no turn holds it.
     pub(super) fn is_idle(&self) -> bool {
         match self {
             Self::Acp(agent) => Arc::strong_count(agent) == 1,
@@ -43,7 +43,7 @@ impl Provider {
         }
     }
 
-    /// Ends what runs, with its whole process group. Blocks for little more than 2 s at most.
+    /// Stops running processes with their groups. Blocks for little more than 2 s.
     pub(super) fn shut_down(&self) {
         match self {
             Self::Acp(agent) => agent.shut_down(),
@@ -53,11 +53,11 @@ impl Provider {
     }
 }
 
-/// The environment as it was found last. A program that runs keeps the one that it has.
+/// The latest environment. A running program keeps the one it was started with.
 pub(super) type Newest = Arc<Mutex<Arc<Environment>>>;
 
-/// Returns whether what was made in one environment can go on in another one. The whole is no measure: many a shell sets
-/// some variable anew each time.
+/// Returns whether a provider can be kept when the environment changes. Compares only the variables that matter: many
+/// shells set some variable anew each time.
 pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) -> bool {
     match reach {
         Reach::Acp { .. } => before.path() == now.path(),
@@ -70,7 +70,7 @@ pub(super) fn can_go_on(reach: &Reach, before: &Environment, now: &Environment) 
     }
 }
 
-/// Makes what answers prompts; starts nothing. Fails with a clause.
+/// Creates the provider; starts nothing. Fails with a clause.
 pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Result<Provider, String> {
     let environment = || lock(newest).clone();
     match reach {
@@ -91,7 +91,7 @@ pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Res
                 name: subject.name(),
                 local: subject.is_local(),
                 command: Arc::new(command),
-                // Whether it can be reached was asked before it was made.
+                // Availability was checked before this was created.
                 availability: Arc::new(|| Availability::Ready),
                 login: subject.log_in().map(str::to_owned),
                 patience: Patience::default(),

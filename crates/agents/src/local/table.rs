@@ -1,4 +1,4 @@
-//! What is known of the agents.
+//! The state of all agents.
 
 use super::{
     checks::Depth,
@@ -20,20 +20,20 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// The agents and what goes on with them.
+/// The agents and their checks.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
     pub(super) settings: AgentSettings,
-    /// Where agents are looked for; absent until the shell has told.
+    /// The environment to look for agents in; absent until the shell has answered.
     pub(super) environment: Option<Arc<Environment>>,
-    /// Who is to be checked, and how thoroughly.
+    /// Pending checks and their depth.
     pub(super) wanted: BTreeMap<String, Depth>,
-    /// What answered before it was changed or removed, or reached in another way: turns of it go on.
+    /// Replaced or removed providers that may still run turns.
     replaced: Vec<Provider>,
-    /// The shell is asked again before the next check.
+    /// Whether to ask the shell again before the next check.
     pub(super) look_afresh: bool,
-    /// A check is under way.
+    /// Whether a check is running.
     pub(super) checking: bool,
     /// Milliseconds since the epoch.
     pub(super) checked_at: Option<i64>,
@@ -43,9 +43,9 @@ pub(super) struct Table {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) subject: Subject,
-    /// Absent until somebody has looked for it.
+    /// Absent before the first check.
     diagnosis: Option<Diagnosis>,
-    /// What answers its prompts, and how that was made.
+    /// The provider and the way it was created.
     running: Option<Running>,
 }
 
@@ -65,23 +65,23 @@ impl Table {
         self.entries.iter().find(|entry| entry.subject.id() == id)
     }
 
-    /// Returns where it is in the snapshot.
+    /// Returns its position in the snapshot.
     pub(super) fn position(&self, subject: &Subject) -> Option<usize> {
         self.entries.iter().position(|entry| entry.subject == *subject)
     }
 
-    /// Returns those that nobody has looked for yet.
+    /// Returns the agents without a diagnosis.
     pub(super) fn unknown(&self) -> Vec<Subject> {
         let unknown = self.entries.iter().filter(|entry| entry.diagnosis.is_none());
         unknown.map(|entry| entry.subject.clone()).collect()
     }
 
-    /// Returns whether nobody has looked for it yet.
+    /// Returns whether it has no diagnosis.
     pub(super) fn is_unknown(&self, subject: &Subject) -> bool {
         self.entries.iter().any(|entry| entry.subject == *subject && entry.diagnosis.is_none())
     }
 
-    /// Takes over the settings. What is known of an agent that has not changed stays.
+    /// Applies the settings. Diagnoses of unchanged agents are kept.
     pub(super) fn set(&mut self, settings: AgentSettings) {
         let known = KNOWN.iter().map(Subject::Known);
         let added = settings.custom.iter().cloned().map(Subject::Custom);
@@ -98,7 +98,7 @@ impl Table {
         self.settings = settings;
     }
 
-    /// Takes over what was found out, unless the agent has been changed or removed meanwhile.
+    /// Applies a diagnosis, unless the agent has been changed or removed meanwhile.
     pub(super) fn found(&mut self, subject: &Subject, diagnosis: Diagnosis, environment: &Arc<Environment>) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.subject == *subject) else { return };
         let replaced = entry.run(&diagnosis, environment);
@@ -106,19 +106,19 @@ impl Table {
         self.replaced.extend(replaced);
     }
 
-    /// Returns what answers or still answers for an agent.
+    /// Returns the providers of an agent that may run turns.
     pub(super) fn running(&self, id: &str) -> Vec<Arc<dyn AgentProvider>> {
         let now = self.entry(id).and_then(|entry| entry.running.as_ref()?.provider.clone().ok());
         let all = self.replaced.iter().cloned().chain(now).map(Provider::shared);
         all.filter(|provider| provider.id() == id).collect()
     }
 
-    /// Returns what was replaced and has no turn any more; its end is whoever drops it.
+    /// Returns the replaced providers without a running turn; the caller shuts them down.
     pub(super) fn take_idle(&mut self) -> Vec<Provider> {
         self.replaced.extract_if(.., |provider| provider.is_idle()).collect()
     }
 
-    /// Forgets everything that runs, and returns what has to be ended.
+    /// Removes all providers and returns them for shutdown.
     pub(super) fn take_running(&mut self) -> Vec<Provider> {
         self.wanted.clear();
         let running = self.entries.iter_mut().filter_map(|entry| entry.running.take());
@@ -143,8 +143,7 @@ impl Table {
 }
 
 impl Entry {
-    /// Returns whether a person can choose it. Those that are not there would only be in the way, but for the two that
-    /// everybody knows.
+    /// Returns whether a person can choose it. Agents that are not installed are hidden, except the two best known.
     pub(super) fn is_offered(&self) -> bool {
         let is_there = self.diagnosis.as_ref().is_some_and(|diagnosis| diagnosis.card.program.is_some());
         match &self.subject {
@@ -153,17 +152,17 @@ impl Entry {
         }
     }
 
-    /// Returns what answers its prompts, and otherwise why nothing does; `None` until somebody has looked.
+    /// Returns the provider, or else the reason there is none; `None` before the first check.
     pub(super) fn provider(&self) -> Option<Result<Arc<dyn AgentProvider>, String>> {
         let diagnosis = self.diagnosis.as_ref()?;
         Some(match (&self.running, diagnosis.availability()) {
             (Some(running), Availability::Ready) => running.provider.clone().map(Provider::shared),
             (_, Availability::Unavailable(reason)) => Err(reason),
-            (None, Availability::Ready) => Err(format!("{} was ended", self.subject.name())),
+            (None, Availability::Ready) => Err(format!("{} was stopped", self.subject.name())),
         })
     }
 
-    /// What runs goes on as long as it would be started in the same way. Returns what does not.
+    /// Keeps the provider if it would be created in the same way. Returns it otherwise.
     fn run(&mut self, diagnosis: &Diagnosis, environment: &Arc<Environment>) -> Option<Provider> {
         if let Some(running) = &self.running {
             let mut newest = lock(&running.environment);

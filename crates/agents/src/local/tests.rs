@@ -29,7 +29,7 @@ fn custom(id: &str, program: &Path) -> CustomAgent {
     serde_json::from_value(serde_json::json!({"id": id, "kind": "acp", "command": program})).unwrap()
 }
 
-/// Waits until a check has ended.
+/// Waits for the end of a check.
 fn settled(agents: &LocalAgents) -> AgentsSnapshot {
     let (sender, changes) = mpsc::channel();
     agents.watch(Arc::new(move || {
@@ -44,7 +44,7 @@ fn settled(agents: &LocalAgents) -> AgentsSnapshot {
 }
 
 #[test]
-fn codex_and_claude_code_come_first_and_those_that_are_not_there_are_not_offered() {
+fn codex_and_claude_code_come_first_and_missing_agents_are_hidden() {
     let agents = agents();
     agents.inner.check_all(Depth::Version);
     let snapshot = settled(&agents);
@@ -54,8 +54,8 @@ fn codex_and_claude_code_come_first_and_those_that_are_not_there_are_not_offered
     assert_eq!(snapshot.path, "/usr/bin:/bin");
     let offered: Vec<_> = agents.providers().iter().map(|provider| provider.id().to_owned()).collect();
     assert_eq!(offered, ["codex", "claude-code"]);
-    assert!(agents.provider("nobody").is_none());
-    // A session that was with one of the others hears why nobody answers.
+    assert!(agents.provider("unknown").is_none());
+    // A session that used another agent gets the reason.
     assert!(matches!(agents.provider("gemini").unwrap().availability(), Availability::Unavailable(_)));
     let Availability::Unavailable(reason) = agents.provider("codex").unwrap().availability() else {
         panic!("there is no Codex here")
@@ -92,7 +92,7 @@ fn an_added_agent_is_checked_at_once_and_kept() {
 }
 
 #[test]
-fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
+fn an_invalid_agent_is_refused_and_not_stored() {
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
     let refused = agents.command(AgentCommand::Add(custom("Not An Id", Path::new("agent"))));
@@ -118,7 +118,7 @@ fn a_change_of_one_choice_leaves_the_other() {
 }
 
 #[test]
-fn whoever_watches_hears_of_every_agent_and_of_the_end_of_a_check() {
+fn observers_see_every_agent_and_the_end_of_a_check() {
     let agents = agents();
     let (sender, changes) = mpsc::channel();
     let watched = agents.clone();
@@ -178,7 +178,7 @@ fn a_model_that_was_added_waits_for_no_check() {
 }
 
 #[test]
-fn what_a_check_finds_anew_replaces_no_agent_that_would_be_started_in_the_same_way() {
+fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let agents = agents();
     let agent = program(folder.path(), "agent", ANSWERS);
@@ -197,7 +197,7 @@ fn what_a_check_finds_anew_replaces_no_agent_that_would_be_started_in_the_same_w
     let second = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "2")]);
     assert!(first.len() == 1 && second.len() == 1 && Arc::ptr_eq(&first[0], &second[0]));
     drop(second);
-    // One that has a turn goes on, and hears that its session is closed.
+    // A running turn goes on and learns that its session is closed.
     let third = found(&[("PATH", "/usr/bin")]);
     assert!(third.len() == 2 && Arc::ptr_eq(&first[0], &third[0]));
     drop((first, third));
@@ -206,7 +206,7 @@ fn what_a_check_finds_anew_replaces_no_agent_that_would_be_started_in_the_same_w
 }
 
 #[test]
-fn the_values_of_variables_and_headers_are_shown_to_nobody_and_kept() {
+fn values_of_variables_and_headers_are_hidden_and_kept() {
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
     let folder = tempfile::tempdir().unwrap();
@@ -216,7 +216,7 @@ fn the_values_of_variables_and_headers_are_shown_to_nobody_and_kept() {
     let shown = settled(&agents);
     let json = serde_json::to_string(&shown).unwrap();
     assert!(json.contains("MY_KEY") && !json.contains("hush"), "{json}");
-    // A client that changes the name sends back what it was shown.
+    // A client that changes the name sends back the placeholders.
     let changed = CustomAgent { name: Some("A".to_owned()), ..shown.settings.custom[0].clone() };
     agents.command(AgentCommand::Add(changed)).unwrap();
     settled(&agents);

@@ -1,20 +1,20 @@
-//! Base URLs as people type them, and the address that is asked.
+//! Base URLs as typed by people, and the URLs requested.
 
 use reqwest::Url;
 use std::net::IpAddr;
 
-/// Why a base URL cannot be used.
+/// The reason a base URL is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is none.
-    #[error("the base URL {0:?} is none; write it like http://127.0.0.1:8080/v1")]
+    /// Not an HTTP URL.
+    #[error("the base URL {0:?} is not valid; write it like http://127.0.0.1:8080/v1")]
     Malformed(String),
-    /// It would be shown wherever the endpoint is.
+    /// Base URLs are shown along with the endpoint.
     #[error("the base URL has a name or a password in it; name the variable that holds the key instead")]
     HasPassword,
 }
 
-/// Returns the address of the chat completions of a base URL. One without a path means `/v1`, as every preset has it.
+/// Returns the URL of the chat completions. A base URL without a path means `/v1`, as in every preset.
 pub(super) fn completions(base: &str) -> Result<Url, AddressError> {
     let malformed = || AddressError::Malformed(base.to_owned());
     let mut url = Url::parse(base.trim()).map_err(|_| malformed())?;
@@ -31,20 +31,20 @@ pub(super) fn completions(base: &str) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// Whether what a model is told stays on this machine, by its address and name. A proxy on loopback counts as local:
-/// where that sends things on, nobody can see from here.
+/// Returns whether prompts stay on this machine, judging by address and model name. A proxy on loopback counts as
+/// local: where it forwards requests is unknown.
 pub(crate) fn is_local(base_url: &str, model: &str) -> bool {
     completions(base_url).is_ok_and(|url| is_loopback(&url)) && !is_sent_on(model)
 }
 
-/// Whether the server on this machine sends it on by its own account: what Ollama calls a cloud model,
-/// `gpt-oss:120b-cloud` and `glm-4.6:cloud` (<https://docs.ollama.com/cloud>).
+/// Returns whether a local server forwards prompts under its own account: Ollama's cloud models, `gpt-oss:120b-cloud`
+/// and `glm-4.6:cloud` (<https://docs.ollama.com/cloud>).
 pub(super) fn is_sent_on(model: &str) -> bool {
     let name = model.trim().to_ascii_lowercase();
     name.ends_with("-cloud") || name.ends_with(":cloud")
 }
 
-/// Whether it is an address of this machine.
+/// Returns whether it is an address of this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let literal = host.trim_start_matches('[').trim_end_matches(']');
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_url_is_read_as_people_write_it() {
+    fn base_urls_are_normalized() {
         let rows = [
             ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
             ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/chat/completions"),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_the_server_here_sends_on_is_not_local() {
+    fn a_model_forwarded_by_a_local_server_is_not_local() {
         let rows = [
             ("gpt-oss:120b-cloud", false),
             ("GLM-4.6:Cloud ", false),

@@ -1,4 +1,4 @@
-//! The frames of an answer, as a model's events.
+//! Converts the frames of an answer into model events.
 
 use super::{
     calls::Calls,
@@ -10,32 +10,32 @@ use openagents_core::model::{Activity, ModelEvent, Reasoning, StopReason, Usage}
 use serde_json::Value;
 use std::time::Instant;
 
-/// The members in which servers tell thoughts: DeepSeek, llama-server, vLLM; OpenRouter, Groq, Ollama; a few others.
+/// Fields that hold reasoning: DeepSeek, llama-server, vLLM; OpenRouter, Groq, Ollama; a few others.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-/// What a frame means for the rest.
+/// The effect of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Frame {
-    /// There may be more.
+    /// More may follow.
     More,
     /// `[DONE]`.
     Done,
-    /// It went wrong: what the server says.
+    /// The error object of the server.
     Error(Value),
 }
 
-/// Why an answer is none.
+/// The reason an answer is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// It ends in the middle.
+    /// Cut off in the middle.
     BrokenOff,
-    /// A filter of the server took it away.
+    /// Withheld by the server's content filter.
     Filtered,
-    /// No frame of it could be read.
+    /// None of its frames is valid.
     Unreadable,
 }
 
-/// An answer as it comes.
+/// An answer being received.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     names: Names,
@@ -45,12 +45,12 @@ pub(super) struct Answer<'a> {
     finish: Option<String>,
     done: bool,
     spoke: bool,
-    /// Frames that made sense, and those that did not.
+    /// Valid and invalid frames.
     frames: (u32, u32),
     usage: Option<Usage>,
     asked: Instant,
     first: Option<Instant>,
-    /// Pieces that came; one is a token, or nearly.
+    /// Received pieces; each is about one token.
     pieces: u32,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Takes the data of a frame.
+    /// Handles the data of a frame.
     pub(super) fn push(&mut self, data: &str, on_event: &mut dyn FnMut(ModelEvent)) -> Frame {
         let data = data.trim();
         if data == "[DONE]" {
@@ -81,7 +81,7 @@ impl<'a> Answer<'a> {
         }
         match serde_json::from_str::<Value>(data) {
             Ok(frame) => self.frame(&frame, on_event),
-            // Frames with one line break between them arrive as one.
+            // Frames separated by a single line break arrive as one.
             Err(_) if data.contains('\n') => {
                 let mut meaning = Frame::More;
                 for line in data.lines().filter(|line| !line.trim().is_empty()) {
@@ -135,7 +135,7 @@ impl<'a> Answer<'a> {
             Value::Array(parts) => parts.iter().for_each(|part| self.part(part, on_event)),
             _ => {}
         }
-        // Why a model does not answer is its answer.
+        // A refusal is the answer.
         if let Some(text) = delta["refusal"].as_str() {
             self.content(text, on_event);
         }
@@ -150,7 +150,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// A part of content that is a list, as Mistral sends it.
+    /// Handles one part of a content list, as sent by Mistral.
     fn part(&mut self, part: &Value, on_event: &mut dyn FnMut(ModelEvent)) {
         if part["type"] == "thinking" {
             let text = match &part["thinking"] {
@@ -196,7 +196,7 @@ impl<'a> Answer<'a> {
         on_event(ModelEvent::Activity(Activity::Generating { tokens: self.pieces, tokens_per_second }));
     }
 
-    /// Reads the figures; they come in a frame of their own, or in every one, each time for all so far.
+    /// Reads the usage; it comes in a separate frame or in every one, each time with the total so far.
     fn figures(&mut self, frame: &Value) {
         let Some(usage) = frame["usage"].as_object() else { return };
         let count = |value: Option<&Value>| {
@@ -213,7 +213,7 @@ impl<'a> Answer<'a> {
         });
     }
 
-    /// Tells what is left: the end of the text, the calls, the figures. `lost` says that the connection broke.
+    /// Emits the rest: the end of the text, the calls, the usage. `lost` tells that the connection broke.
     pub(super) fn finish(
         mut self,
         lost: bool,
@@ -228,7 +228,7 @@ impl<'a> Answer<'a> {
         if self.frames.0 == 0 && self.frames.1 > 0 {
             return Err(Flaw::Unreadable);
         }
-        // Of a server that never says that it is over, an answer that makes sense is over.
+        // Some servers never send a finish reason: a valid answer is then complete.
         if !is_over && (lost || says_nothing || !self.calls.are_whole()) {
             return Err(Flaw::BrokenOff);
         }
@@ -236,7 +236,7 @@ impl<'a> Answer<'a> {
             return Err(Flaw::Filtered);
         }
         let calls = std::mem::take(&mut self.calls);
-        // What was cut off in the middle of a call is not run.
+        // Calls of a truncated answer are not run if one is incomplete.
         let calls = if is_cut && !calls.are_whole() { Vec::new() } else { calls.finish(&self.names) };
         let asks = !calls.is_empty();
         calls.into_iter().for_each(|call| on_event(ModelEvent::ToolCall(call)));
@@ -258,7 +258,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Tokens a second since the first one came.
+/// Tokens per second since the first one.
 fn per_second(tokens: u32, since: Instant) -> f32 {
     let seconds = since.elapsed().as_secs_f32();
     if seconds > 0.0 { tokens as f32 / seconds } else { 0.0 }

@@ -1,13 +1,13 @@
-//! Puts calls together that come in pieces.
+//! Assembles calls from their deltas.
 
 use super::names::Names;
 use openagents_core::model::CallRequest;
 use serde_json::{Map, Value};
 
-/// Bytes of the arguments of one answer; what is longer is cut off, and then no JSON.
+/// Maximum bytes of the arguments of one answer; longer ones are cut and then invalid.
 const BYTES: usize = 1 << 20;
 
-/// Calls of one answer that are kept; the loop runs fewer.
+/// Maximum number of calls kept per answer; the loop runs fewer.
 const CALLS: usize = 64;
 
 /// The calls of one answer.
@@ -26,7 +26,7 @@ struct Call {
 }
 
 impl Calls {
-    /// Takes an entry of `tool_calls`, a piece of a call or a whole one.
+    /// Handles an entry of `tool_calls`, which may be part of a call or a whole one.
     pub(super) fn push(&mut self, piece: &Value) {
         let function = &piece["function"];
         let name = function["name"].as_str().unwrap_or_default();
@@ -44,7 +44,7 @@ impl Calls {
         match &function["arguments"] {
             Value::String(text) => call.arguments.push_str(&text[..text.floor_char_boundary(room)]),
             Value::Null => {}
-            // Some servers give the object itself.
+            // Some servers send an object instead of a string.
             whole => {
                 let text = whole.to_string();
                 text[..text.floor_char_boundary(room)].clone_into(&mut call.arguments);
@@ -53,8 +53,8 @@ impl Calls {
         self.bytes += call.arguments.len().saturating_sub(before).min(room);
     }
 
-    /// Finds the call that a piece belongs to, or makes one. Indices have gaps, or are all 0; ids come once, or never, or
-    /// with every piece.
+    /// Finds or creates the call that a delta belongs to. Indices may have gaps or all be 0; ids may come once, never,
+    /// or with every delta.
     fn place(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let known_id = |call: &Call| !id.is_empty() && call.id == id;
         let known = match index {
@@ -63,13 +63,13 @@ impl Calls {
         };
         let goes_on = |call: &Call| {
             let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
-            // A name again: either it comes with every piece, or another call has begun.
+            // A repeated name: either it comes with every delta, or another call begins.
             let begins = !name.is_empty() && !call.name.is_empty() && !known_id(call);
             !other_id && !(begins && (call.name != name || call.is_whole()))
         };
         match known.filter(|at| self.calls.get(*at).is_some_and(goes_on)) {
             Some(at) => at,
-            // Past the end: there is no such call.
+            // Over the limit: an index without a call.
             None if self.calls.len() == CALLS => CALLS,
             None => {
                 self.calls.push(Call { index, ..Call::default() });
@@ -82,12 +82,12 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Whether the arguments of every call are JSON.
+    /// Returns whether the arguments of every call are valid JSON.
     pub(super) fn are_whole(&self) -> bool {
         self.calls.iter().all(|call| call.arguments.trim().is_empty() || call.is_whole())
     }
 
-    /// Returns the calls in the order in which they began. Each has an id that no other one of them has.
+    /// Returns the calls in the order of their first delta, with unique ids.
     pub(super) fn finish(self, names: &Names) -> Vec<CallRequest> {
         let mut requests: Vec<CallRequest> = Vec::with_capacity(self.calls.len());
         for call in self.calls {
@@ -109,7 +109,7 @@ impl Call {
     }
 }
 
-/// Reads arguments. What is no object stays the text that it is: the loop gives it back as the tool's error.
+/// Parses arguments. Anything but an object is kept as text, which the loop reports as the tool's error.
 fn arguments(text: &str) -> Value {
     // A call without arguments.
     if text.trim().is_empty() {
@@ -118,7 +118,7 @@ fn arguments(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(Value::Object(members)) => Value::Object(members),
         Ok(Value::Null) => Value::Object(Map::new()),
-        // Encoded twice.
+        // Double-encoded.
         Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
             Ok(Value::Object(members)) => Value::Object(members),
             _ => Value::String(text.to_owned()),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_put_together_however_they_come() {
+    fn calls_are_assembled_from_all_delta_styles() {
         let (zero, two) = (Some(0), Some(2));
         type Row = (&'static str, Vec<Value>, Vec<(&'static str, Value)>);
         let rows: [Row; 12] = [
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_has_an_id_of_its_own() {
+    fn call_ids_are_unique() {
         let read = read(&[
             piece(Some(0), Some("same"), Some("a"), "{}"),
             piece(Some(1), Some("same"), Some("b"), "{}"),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_without_an_end_are_cut_off() {
+    fn oversized_arguments_are_cut() {
         let mut calls = Calls::default();
         for _ in 0..40 {
             calls.push(&piece(Some(0), None, Some("a"), &format!("[{}", "é".repeat(20_000))));

@@ -1,9 +1,9 @@
-//! Tells thoughts from the answer where a server puts both into the content.
+//! Separates reasoning from the answer if a server sends both as content.
 //!
-//! Two kinds: a thought in tags at the beginning, and gpt-oss whose server takes its markup apart badly or not at all.
-//! What is called `analysis` there reaches nobody, in its markers or without them.
+//! Handles reasoning in tags at the beginning, and gpt-oss behind servers that parse Harmony badly or not at all. The
+//! `analysis` channel is never shown, with or without its markers.
 
-/// What begins a thought and what ends it. Only before the answer: an answer can speak of tags.
+/// Opening and closing tags of reasoning. Only recognized before the answer, which may mention tags.
 const TAGS: [(&str, &str); 7] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -14,34 +14,34 @@ const TAGS: [(&str, &str); 7] = [
     ("◁think▷", "◁/think▷"),
 ];
 
-/// The markers of Harmony, gpt-oss's format.
+/// The markers of Harmony, the format of gpt-oss.
 const MARKERS: [&str; 7] =
     ["<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>"];
 
-/// The name of the channel of thoughts; where markers were taken out it is glued to what follows.
+/// The name of the reasoning channel; without markers it is glued to the text.
 const ANALYSIS: &str = "analysis";
 
-/// What is left of the beginning of the answer where markers were taken out.
+/// The beginning of the answer if markers were removed.
 const GLUED_FINAL: &str = "assistantfinal";
 
-/// A piece of content.
+/// A classified piece of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Of the answer.
+    /// Part of the answer.
     Text(String),
-    /// Of what comes before a call.
+    /// Part of a preamble to a call.
     Preamble(String),
-    /// Of the chain of thought.
+    /// Part of the reasoning.
     Thought(String),
 }
 
-/// Reads content as it comes.
+/// Classifies content as it arrives.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// Markers may come anywhere, and may have been taken out.
+    /// Whether Harmony markers may occur anywhere or be missing.
     gpt_oss: bool,
     mode: Mode,
-    /// What cannot be told yet.
+    /// Content that can't be classified yet.
     held: String,
 }
 
@@ -50,13 +50,13 @@ enum Mode {
     /// Before the answer.
     Begin,
     Text,
-    /// A thought that ends with this.
+    /// Reasoning up to this closing tag.
     Tagged(&'static str),
-    /// A thought whose markers were taken out.
+    /// Reasoning whose markers were removed.
     Glued,
-    /// The header of a Harmony message, as far as it came.
+    /// The header of a Harmony message so far.
     Header(String),
-    /// The body of one.
+    /// The body of a Harmony message.
     Body(Channel),
 }
 
@@ -64,7 +64,7 @@ enum Mode {
 enum Channel {
     Final,
     Commentary,
-    /// Thoughts, and calls that the server should have read.
+    /// Reasoning, and calls that the server failed to parse.
     Hidden,
 }
 
@@ -75,7 +75,7 @@ impl Content {
         Self { gpt_oss, mode: Mode::Begin, held: String::new() }
     }
 
-    /// Takes what came and gives what is certain.
+    /// Adds content and returns the classified pieces.
     pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
         self.held.push_str(text);
         let mut out = Vec::new();
@@ -83,7 +83,7 @@ impl Content {
         out
     }
 
-    /// Gives the rest.
+    /// Returns the rest.
     pub(super) fn finish(&mut self) -> Vec<Piece> {
         let mut out = Vec::new();
         if self.mode == Mode::Begin {
@@ -95,7 +95,7 @@ impl Content {
         out
     }
 
-    /// Goes on as far as what is next in question; returns whether there may be more.
+    /// Processes the next piece; returns whether more may follow.
     fn step(&mut self, out: &mut Vec<Piece>) -> bool {
         match self.mode.clone() {
             Mode::Begin => self.begin(),
@@ -119,7 +119,7 @@ impl Content {
         let (length, mode) = if let Some((opening, closing)) = tag {
             (opening.len(), Mode::Tagged(closing))
         } else if MARKERS.iter().any(|marker| text.starts_with(marker)) {
-            // Whoever begins like this writes on like this, whatever the model is called.
+            // Harmony markers identify gpt-oss, whatever the model's name.
             self.gpt_oss = true;
             (0, Mode::Text)
         } else if glued && text[ANALYSIS.len()..].starts_with(char::is_alphanumeric) {
@@ -143,21 +143,22 @@ impl Content {
         true
     }
 
-    /// A marker of Harmony came.
+    /// Handles a Harmony marker.
     fn mark(&mut self, marker: &str) -> bool {
         self.mode = match (marker, &self.mode) {
             ("<|message|>", Mode::Header(header)) => Mode::Body(Channel::of(header)),
             ("<|message|>", _) => Mode::Body(Channel::Final),
             ("<|channel|>" | "<|constrain|>", Mode::Header(header)) => Mode::Header(format!("{header} ")),
-            // llama-server leaves thoughts with their markers there and takes those of the answer away.
+            // llama-server keeps the markers of reasoning but removes those of the answer.
             ("<|end|>", _) => Mode::Begin,
-            // After the end there is nothing to say.
+            // Nothing is shown after the end.
             _ => Mode::Header(String::new()),
         };
         true
     }
 
-    /// Says what stands before the first of these and takes both away; without one, all that cannot be its beginning.
+    /// Emits the text before the first of `ends` and removes both; if none is found, emits everything that can't be the
+    /// beginning of one.
     fn until(&mut self, ends: &[&'static str], out: &mut Vec<Piece>) -> Option<&'static str> {
         let found = ends.iter().filter_map(|end| Some((self.held.find(end)?, *end))).min();
         let at = found.map_or_else(|| self.held.len() - begun(&self.held, ends), |(at, _)| at);
@@ -194,7 +195,7 @@ impl Channel {
     }
 }
 
-/// How many bytes at the end may be the beginning of one of these.
+/// Returns the length of a suffix that may be the beginning of one of `ends`.
 fn begun(text: &str, ends: &[&str]) -> usize {
     let longest = |end: &&str| {
         (1..end.len()).rev().find(|length| text.as_bytes().ends_with(&end.as_bytes()[..*length])).unwrap_or(0)
@@ -282,7 +283,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_it_is_cut_does_not_matter(parts in prop::collection::vec(
+        fn chunk_boundaries_do_not_matter(parts in prop::collection::vec(
             prop::sample::select(vec!["<think>", "</think>", "<|channel|>", "analysis", "assistantfinal", "<|message|>",
                 "<|end|>", "<|start|>", "final", "commentary to=x", " ", "\n", "é", "a", "<", "|>"]), 0..12),
             gpt_oss: bool)

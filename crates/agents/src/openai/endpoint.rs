@@ -1,4 +1,4 @@
-//! Where a model is and how it is asked.
+//! The address of a model and its access settings.
 
 use super::{AddressError, KeySource, address};
 use openagents_core::{
@@ -8,47 +8,47 @@ use openagents_core::{
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 
-/// The provider id of a model that was named on the command line.
+/// The provider id of a model named on the command line.
 const OPENAI: &str = "openai";
 
-/// The variable that OpenAI's own clients read.
+/// The variable read by OpenAI's own clients.
 const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
-/// Where a model is and how it is asked.
+/// The address of a model and its access settings.
 #[derive(Clone)]
 pub struct Endpoint {
     /// The provider id: `openai`, `custom:<id>`.
     pub id: String,
-    /// The server's name, for sentences: `Ollama`.
+    /// The server's display name: `Ollama`.
     pub name: String,
     /// `http://127.0.0.1:8080/v1`.
     pub base_url: String,
-    /// The model, as the server names it.
+    /// The model's name on the server.
     pub model: String,
-    /// Where its key is.
+    /// The source of its key.
     pub key: KeySource,
-    /// Added to every request.
+    /// Extra headers of every request.
     pub headers: BTreeMap<String, String>,
 }
 
-/// Why an endpoint cannot be used.
+/// The reason an endpoint cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The base URL.
+    /// The base URL is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// There is no model.
-    #[error("no model is named for {0}; give its name as the server lists it under /models")]
+    /// The model name is missing.
+    #[error("no model is named for {0}; use a name that the server lists under /models")]
     NoModel(String),
-    /// A header.
+    /// A header is invalid.
     #[error("the header {0:?} cannot be sent; a name has letters, digits and -, a value is one line")]
     Header(String),
-    /// The client cannot be made.
-    #[error("no connection can be made to {0}: {1}")]
+    /// The HTTP client cannot be created.
+    #[error("cannot create an HTTP client for {0}: {1}")]
     Client(String, String),
 }
 
-/// Servers that are known by name.
+/// Well-known servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// <https://platform.openai.com/docs/api-reference/introduction>
@@ -64,10 +64,10 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 5] = [Self::OpenAi, Self::Ollama, Self::LmStudio, Self::LlamaServer, Self::Vllm];
 
-    /// Returns its name, for people.
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "OpenAI",
@@ -78,7 +78,7 @@ impl Preset {
         }
     }
 
-    /// Returns its name, for command lines: `lm-studio`.
+    /// Returns the name used on command lines: `lm-studio`.
     pub fn id(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -89,7 +89,7 @@ impl Preset {
         }
     }
 
-    /// Returns its base URL, as it is unless somebody changed it.
+    /// Returns the default base URL.
     pub fn base_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",
@@ -100,7 +100,7 @@ impl Preset {
         }
     }
 
-    /// Returns the endpoint of a model there.
+    /// Returns the endpoint of one of its models.
     pub fn endpoint(self, model: &str) -> Endpoint {
         Endpoint {
             id: OPENAI.to_owned(),
@@ -109,14 +109,14 @@ impl Preset {
             model: model.to_owned(),
             key: match self {
                 Self::OpenAi => KeySource::Variable(OPENAI_KEY.to_owned()),
-                // They want none, or one of their own.
+                // These need no key, or use a custom one.
                 Self::Ollama | Self::LmStudio | Self::LlamaServer | Self::Vllm => KeySource::None,
             },
             headers: BTreeMap::new(),
         }
     }
 
-    /// Finds whose address this is: the same host and port.
+    /// Finds the preset with this host and port.
     fn at(base_url: &str) -> Option<Self> {
         let asked = address::completions(base_url).ok()?;
         Self::ALL.into_iter().find(|preset| {
@@ -130,11 +130,11 @@ impl Preset {
 }
 
 impl Endpoint {
-    /// The model that a person named on the command line: at OpenAI unless there is a base URL, or the
-    /// [id](Preset::id) of a preset instead.
+    /// Returns the model named on the command line: at OpenAI unless there is a base URL or the [id](Preset::id) of a
+    /// preset.
     ///
-    /// The key is in the variable that they named. Without one it is in `OPENAI_API_KEY`, for OpenAI and for a base URL
-    /// elsewhere that begins with `https`: who names that address means the key for it. No other server is sent it.
+    /// The key is read from `key_variable`. Without one, it is `OPENAI_API_KEY` for OpenAI and for other base URLs with
+    /// `https`, as it was set for the address named along with it. No other server gets it.
     pub fn named(model: &str, base_url: Option<&str>, key_variable: Option<&str>) -> Self {
         let preset = base_url.and_then(|named| Preset::ALL.into_iter().find(|preset| preset.id() == named));
         let mut endpoint = preset.unwrap_or(Preset::OpenAi).endpoint(model);
@@ -152,7 +152,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// The model behind an agent that a person added; `None` for one that is no model.
+    /// Returns the model of a custom agent; `None` if the agent is not a model.
     pub fn custom(agent: &CustomAgent) -> Option<Self> {
         let CustomKind::Openai { base_url, model, key_variable, headers } = &agent.kind else { return None };
         let key = key_variable.clone().filter(|name| !name.is_empty());
@@ -171,7 +171,7 @@ impl Endpoint {
         for (name, value) in &self.headers {
             let unusable = || EndpointError::Header(name.clone());
             let parsed: HeaderName = name.parse().map_err(|_| unusable())?;
-            // These say how a message is cut out of a connection.
+            // These control the framing of a message.
             if ["host", "content-length", "transfer-encoding", "connection"].contains(&parsed.as_str()) {
                 return Err(unusable());
             }
@@ -183,7 +183,7 @@ impl Endpoint {
     }
 }
 
-/// Values of headers may be secrets in spite of what people are told.
+/// Values of headers may be secrets.
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<_> = self.headers.keys().collect();
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_known_by_its_address() {
+    fn presets_are_recognized_by_address() {
         let rows = [
             ("http://localhost:11434", "Ollama"),
             ("http://127.0.0.1:1234/v1", "LM Studio"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_for_openai_goes_to_no_server_that_was_not_named_for_it() {
+    fn the_openai_key_goes_only_to_servers_named_for_it() {
         let openai = || KeySource::Variable(OPENAI_KEY.to_owned());
         let rows = [
             (None, openai()),

@@ -1,4 +1,4 @@
-//! One request over the network, and its answer as it comes.
+//! One HTTP request and its streamed answer.
 
 use super::{
     Endpoint, EndpointError, KeySource, Secret, address,
@@ -17,31 +17,31 @@ use reqwest::{
 use serde_json::Value;
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-/// Bytes of the body of an error.
+/// Maximum bytes of an error body.
 const ERROR_BODY: usize = 64 << 10;
 
-/// How long the rest of an answer is waited for that is over: less than another handshake takes.
+/// Time to drain a finished answer: less than a new handshake takes.
 const DRAIN: Duration = Duration::from_millis(20);
 
-/// How long things may take.
+/// Timeouts and retries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// Until there is a connection.
+    /// Connect timeout.
     pub(super) connect: Duration,
-    /// From the request to the first frame: the server may load the model first, and read the prompt.
+    /// From the request to the first frame: the server may have to load the model and process the prompt.
     pub(super) first: Duration,
-    /// Between two pieces of an answer.
+    /// Between two chunks of an answer.
     pub(super) idle: Duration,
     /// Attempts after the first one.
     pub(super) retries: usize,
-    /// Before the second attempt; twice as long before each one that follows, and up to as long again by chance.
+    /// Pause before the second attempt, doubled for each further one, with up to 100 % jitter.
     pub(super) pause: Duration,
-    /// A server that asks for a longer pause is not waited for.
+    /// If the server asks for a longer pause, the request fails.
     pub(super) longest_pause: Duration,
 }
 
 impl Default for Patience {
-    /// Ten minutes for the first frame, as OpenAI's own clients wait
+    /// Ten minutes for the first frame, as in OpenAI's own clients
     /// (<https://github.com/openai/openai-python#timeouts>).
     fn default() -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Default for Patience {
     }
 }
 
-/// The connection to one endpoint.
+/// The HTTP client of one endpoint.
 #[derive(Debug)]
 pub(super) struct Exchange {
     client: Client,
@@ -74,12 +74,12 @@ impl Exchange {
             return Err(EndpointError::NoModel(endpoint.base_url.clone()));
         }
         let local = address::is_loopback(&url);
-        // Only the first one of a process counts.
+        // Only the first call in a process has an effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()
             .user_agent(concat!("openagents/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(patience.connect)
-            // A prompt holds what is in the workspace: it goes where the person said, and nowhere else.
+            // A prompt contains the workspace: it goes only to the configured server.
             .redirect(redirect::Policy::none());
         if local {
             client = client.no_proxy();
@@ -98,24 +98,24 @@ impl Exchange {
         })
     }
 
-    /// Whether the key may go there: it is never sent in clear text over a network.
+    /// Returns whether the key may be sent there: never in clear text over a network.
     fn takes_key(&self) -> bool {
         self.local || self.url.scheme() == "https"
     }
 
-    /// Returns what to do where a key is needed and there is none. On this machine most servers need none.
+    /// Returns the remedy for a missing key, if one is needed. Most servers on this machine need none.
     pub(super) fn lacks_key(&self) -> Option<String> {
         let needs = !matches!(self.key, KeySource::None) && !self.local && self.takes_key();
         (needs && !self.key.is_there()).then(|| self.sentences.no_key())
     }
 
-    /// Reads the key, where there is one that may go there.
+    /// Reads the key, if there is one that may be sent there.
     pub(super) async fn read_key(&self) -> Result<Option<Secret>, Trouble> {
         if !self.takes_key() {
             return Ok(None);
         }
         let key = self.key.clone();
-        // A person may be asked, and a cancel must not wait for that.
+        // The keychain may ask the person, which must not delay a cancel.
         let read = tokio::task::spawn_blocking(move || key.read()).await.ok().flatten();
         match self.lacks_key().filter(|_| read.is_none()) {
             Some(reason) => Err(Trouble::of(ModelError::Unavailable(reason))),
@@ -123,7 +123,7 @@ impl Exchange {
         }
     }
 
-    /// Asks, again if need be, until the first frame is there.
+    /// Sends the request, with retries, until the first frame arrives.
     pub(super) async fn open(&self, body: &Value) -> Result<Opened<'_>, Trouble> {
         let key = self.read_key().await?;
         let Patience { retries, pause, longest_pause, .. } = self.patience;
@@ -163,7 +163,7 @@ impl Exchange {
             Some(Err(lost)) => return Err(self.lost(lost, &wait)),
             Some(Ok(first)) => first,
         };
-        // Before the first word an error can be taken for a refusal.
+        // Before the first token, an error may be about a parameter.
         if let Some(error) = error_in(&first) {
             return Err(self.sentences.frame(&error, key));
         }
@@ -182,7 +182,7 @@ impl Exchange {
         Ok(self.client.post(self.url.clone()).headers(headers).json(body))
     }
 
-    /// Reads as much of the body as there is; what it says is only a help.
+    /// Reads the available part of an error body, which is only a hint.
     async fn error_body(&self, mut response: Response) -> String {
         let mut body = Vec::new();
         let read = async {
@@ -207,7 +207,7 @@ impl Exchange {
     }
 }
 
-/// An answer whose first frame is there.
+/// An answer whose first frame has arrived.
 pub(super) struct Opened<'a> {
     exchange: &'a Exchange,
     frames: Frames<Break>,
@@ -230,7 +230,7 @@ impl Opened<'_> {
         while let Some(data) = frame {
             let data = match data {
                 Ok(data) => data,
-                // A server that closes the connection instead of the answer may have said everything.
+                // A server that closes the connection early may have sent everything.
                 Err(Lost::Network(Break::Network(_))) => {
                     is_lost = true;
                     break;
@@ -259,21 +259,21 @@ impl Opened<'_> {
 }
 
 impl Opened<'_> {
-    /// Reads what is behind the end, most often a last empty chunk: only then can the connection be used again.
+    /// Reads past the end, usually one empty chunk: only then can the connection be reused.
     async fn drain(&mut self) {
         let rest = async { while self.frames.next().await.is_some_and(|frame| frame.is_ok()) {} };
         let _ = tokio::time::timeout(DRAIN, rest).await;
     }
 }
 
-/// Why no more bytes come.
+/// The reason the body ended early.
 #[derive(Debug)]
 pub(super) enum Break {
     Silence,
     Network(reqwest::Error),
 }
 
-/// The body of a response, each piece of which comes in time.
+/// The body of a response, with a timeout for each chunk.
 fn pieces(
     response: Response,
     wait: Rc<Cell<Duration>>,

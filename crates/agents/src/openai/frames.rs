@@ -1,4 +1,4 @@
-//! Cuts what a server sends into frames: the data of server-sent events, or the one JSON of a server that does not
+//! Splits a response into frames: the data of server-sent events, or the single JSON object of a server that does not
 //! stream.
 
 use eventsource_stream::{EventStreamError, Eventsource};
@@ -8,26 +8,26 @@ use futures::{
 };
 use std::{cell::Cell, rc::Rc};
 
-/// Bytes between the ends of two frames, comments included.
+/// Maximum bytes between the ends of two frames, comments included.
 const FRAME: usize = 2 << 20;
 
-/// Bytes that are looked at in one go: the parser moves what is left after every line.
+/// Bytes passed to the parser at a time: it moves the rest after every line.
 const PIECE: usize = 64 << 10;
 
-/// Bytes of an answer that is not streamed.
+/// Maximum bytes of an answer that is not streamed.
 const WHOLE: usize = 8 << 20;
 
-/// Three bytes that some put before UTF-8.
+/// The UTF-8 byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Why there is no next frame.
+/// The reason there is no next frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lost<E> {
-    /// The network.
+    /// A network error.
     Network(E),
-    /// It is longer than any frame.
+    /// The frame is too long.
     TooLong,
-    /// It is no UTF-8.
+    /// The frame is not UTF-8.
     NoText,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Frames<E> {
 }
 
 impl<E: 'static> Frames<E> {
-    /// Waits for the first byte that means something: it tells what comes.
+    /// Waits for the first significant byte, which tells the format.
     pub(super) async fn open<B: AsRef<[u8]>>(
         bytes: impl Stream<Item = Result<B, E>> + 'static,
     ) -> Result<Self, Lost<E>> {
@@ -53,7 +53,7 @@ impl<E: 'static> Frames<E> {
                 None => break,
             }
         }
-        // Before the mark goes: a second one behind it is a letter, wherever the network cuts.
+        // Before the byte order mark is removed: a second one is content, wherever the network splits.
         let is_whole = first_letter(&begin) == Some(b'{');
         if begin.starts_with(MARK) {
             begin.drain(..MARK.len());
@@ -76,7 +76,7 @@ impl<E: 'static> Frames<E> {
     }
 }
 
-/// Returns the first byte that is no white space; `None` while that is not known.
+/// Returns the first byte that is not white space; `None` while it is unknown.
 fn first_letter(begin: &[u8]) -> Option<u8> {
     let text = match begin.strip_prefix(MARK) {
         Some(text) => text,
@@ -112,8 +112,8 @@ fn events<E: 'static>(
         since.set(since.get() + piece.len());
         if since.get() > FRAME { Err(Lost::TooLong) } else { Ok(piece) }
     });
-    // The parser panics when a mark comes first, even the second of two. The last frame of a server that ends without a
-    // blank line counts too.
+    // The parser panics if a byte order mark comes first, even the second of two: start with a line break. The line
+    // breaks at the end complete the last frame of a server that omits the blank line.
     let begun = stream::iter([Ok(b"\n".to_vec())]).chain(counted);
     let ended = begun.chain(stream::iter([Ok(b"\n\n".to_vec())]));
     let frame = |event: Result<eventsource_stream::Event, EventStreamError<Lost<E>>>| match event {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_send_is_cut_into_frames() {
+    fn responses_are_split_into_frames() {
         let rows: [(&[u8], &[&str]); 13] = [
             (b"data: a\n\ndata: b\n\n", &["a", "b"]),
             (b"data:a\r\n\r\ndata: b\r\n\r\n", &["a", "b"]),
@@ -172,7 +172,7 @@ mod tests {
             (b"<html>data: no</html>\n\n", &[]),
         ];
         for (bytes, expected) in rows {
-            // Half a mark is no text.
+            // Half a byte order mark is not text.
             let lost = (bytes == b"\xef").then_some(Lost::NoText);
             let expected: Vec<String> = expected.iter().map(|frame| (*frame).to_owned()).collect();
             assert_eq!(read(vec![bytes.to_vec()]), (expected.clone(), lost), "{bytes:?}");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_without_an_end_is_given_up() {
+    fn an_endless_frame_is_an_error() {
         let chunk = vec![b'a'; 1 << 20];
         let long = |begin: &[u8]| {
             read(std::iter::once(begin.to_vec()).chain((0..20).map(|_| chunk.clone())).collect())
@@ -192,13 +192,13 @@ mod tests {
         assert_eq!(long(b"{\"a\": \"").1, Some(Lost::TooLong));
         let spaces = vec![vec![b' '; 1 << 20]; 20];
         assert_eq!(read(spaces).1, Some(Lost::TooLong));
-        // Many short ones are no long one.
+        // Many short frames are not a long one.
         let (frames, lost) = read((0..30).map(|_| b"data: a\n\n".repeat(10_000)).collect());
         assert_eq!((frames.len(), lost), (300_000, None));
     }
 
     #[test]
-    fn two_marks_before_an_answer_are_read_alike_wherever_they_are_cut() {
+    fn two_byte_order_marks_may_be_split_anywhere() {
         let bytes = "\u{feff}\u{feff}{\"a\":1}".as_bytes();
         let whole = read(vec![bytes.to_vec()]);
         for at in 1..bytes.len() {
@@ -217,7 +217,7 @@ mod tests {
         }
 
         #[test]
-        fn where_the_network_cuts_does_not_matter(
+        fn chunk_boundaries_do_not_matter(
             parts in prop::collection::vec(prop::sample::select(vec!["data: ", "data:", ": ", "\n", "\r\n", "\r", "\n\n",
                 "{\"a\":1}", "é🦊", "[DONE]", "event: x", "\u{feff}", " "]), 0..20),
             at in prop::collection::vec(any::<prop::sample::Index>(), 0..8))

@@ -1,42 +1,42 @@
-//! Where the key of an endpoint is. Never in our files.
+//! The source of an endpoint's key. Keys are never stored in our files.
 //!
-//! The environment everywhere; on macOS the login keychain as well, because a program that is started from the Dock has
-//! no variables of a shell. Through `security-framework`, which TLS brings along there; a crate for every platform's
-//! store would bring D-Bus to Linux, where a machine without a desktop has no such store.
+//! Keys come from the environment and, on macOS, also from the login keychain, since a program started from the Dock
+//! lacks the variables of the shell. Uses `security-framework`, which TLS needs there anyway; a cross-platform crate
+//! would bring D-Bus to Linux, where a headless machine has no such store.
 
-/// The service under which a key is kept in the keychain; the account is the name of the variable.
+/// The keychain service of the keys; the account is the name of the variable.
 #[cfg(target_os = "macos")]
 const SERVICE: &str = "OpenAgents";
 
-/// Where a key is.
+/// The source of a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum KeySource {
-    /// The server wants none.
+    /// The server needs no key.
     #[default]
     None,
     /// A variable of the environment; on macOS also the keychain item of the service `OpenAgents` with this account.
     Variable(String),
-    /// Whoever made the endpoint has it.
+    /// A key passed in by the caller.
     Given(Secret),
 }
 
-/// A key. Its `Debug` shows nothing of it.
+/// A key, redacted in `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a key; `None` if there is nothing but white space.
+    /// Wraps a key; `None` if it is only white space.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// Returns the key, for the header that carries it.
+    /// Returns the key, for use in a header.
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Takes the key out of a text that others may read.
+    /// Replaces the key in a text.
     pub(super) fn hide_in(&self, text: &str) -> String {
         text.replace(&self.0, "…")
     }
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Secret {
 }
 
 impl KeySource {
-    /// Reads the key. May wait for a person: macOS asks whether a program may see an item that another one made.
+    /// Reads the key. May block on a person: macOS asks before a program reads an item of another one.
     pub(super) fn read(&self) -> Option<Secret> {
         match self {
             Self::None => None,
@@ -58,7 +58,7 @@ impl KeySource {
         }
     }
 
-    /// Returns whether there is a key, without asking anybody.
+    /// Returns whether there is a key, without prompting the person.
     pub(super) fn is_there(&self) -> bool {
         match self {
             Self::None => false,
@@ -67,7 +67,7 @@ impl KeySource {
         }
     }
 
-    /// Returns what to do so that there is a key, or the right one: a clause.
+    /// Returns the remedy for a missing or wrong key: a clause.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::None => "name the variable that holds its key".to_owned(),
@@ -90,7 +90,7 @@ fn from_keychain(name: &str) -> Option<Secret> {
     Secret::new(std::str::from_utf8(&bytes).ok()?)
 }
 
-/// Asks for the attributes alone: those are shown without a question.
+/// Requests the attributes only, which needs no confirmation.
 #[cfg(target_os = "macos")]
 fn is_in_keychain(name: &str) -> bool {
     use security_framework::item::{ItemClass, ItemSearchOptions};
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_in_no_debug_output() {
+    fn debug_output_has_no_key() {
         let given = KeySource::Given(Secret::new(" sk-123 \n").unwrap());
         assert_eq!(format!("{given:?}"), "Given(Secret)");
         assert_eq!(given.read().unwrap().expose(), "sk-123");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_not_set_is_no_key() {
+    fn an_unset_variable_is_not_a_key() {
         for name in ["OPENAGENTS_TEST_NO_SUCH_KEY", "", "A=B", "A\0B"] {
             let source = KeySource::Variable(name.to_owned());
             assert!(source.read().is_none() && !source.is_there(), "{name:?}");

@@ -1,13 +1,13 @@
 //! Models behind an OpenAI-compatible address: `POST …/chat/completions`, streamed.
 //!
-//! `reqwest` and `eventsource-stream` instead of a client crate: those that exist know OpenAI's own answers, and fail on
-//! what the other servers make of them. Every field that comes is optional here.
+//! Uses `reqwest` and `eventsource-stream`: existing client crates only handle OpenAI's own responses and fail on those
+//! of other servers. Every field of a response is optional here.
 //!
-//! `request` makes the body, `exchange` is the network, `frames` and `answer` read what comes back, and `refusal` makes
-//! one sentence of whatever goes wrong.
+//! `request` builds the body, `exchange` is the network, `frames` and `answer` parse the response, and `refusal` turns
+//! every failure into one sentence.
 //!
-//! **Architecture invariants:** a key is read when it is needed, goes to its own endpoint and nowhere else, and has no
-//! `Debug`; thoughts become [`Reasoning`](openagents_core::model::Reasoning), in whatever way they come.
+//! **Architecture invariants:** a key is read when it is needed, sent only to its own endpoint, and redacted in
+//! `Debug`; reasoning in any form becomes [`Reasoning`](openagents_core::model::Reasoning).
 
 mod address;
 mod answer;
@@ -46,7 +46,8 @@ use std::{
 };
 use tokio::runtime::Runtime;
 
-/// Connections outlive a request, so that the next round of a loop needs no handshake; their runtime lives as long.
+/// Connections are kept between requests, so that the next round of a loop needs no handshake; the runtime must live as
+/// long.
 static NETWORK: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("openai").enable_all().build()
 });
@@ -58,14 +59,14 @@ static NETWORK: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
 pub struct OpenAi {
     endpoint: Endpoint,
     exchange: Exchange,
-    /// What this model turned out not to accept.
+    /// Parameters that this model has refused.
     refused: Refused,
-    /// Tokens that its context holds, as it said when one did not fit; 0 for unknown.
+    /// Context length in tokens, as reported when a request did not fit; 0 if unknown.
     context: AtomicU32,
 }
 
 impl OpenAi {
-    /// Makes a client; connects to nothing.
+    /// Creates a client; connects to nothing.
     pub fn new(endpoint: Endpoint) -> Result<Self, EndpointError> {
         Self::patient(endpoint, Patience::default())
     }
@@ -75,7 +76,7 @@ impl OpenAi {
         Ok(Self { endpoint, exchange, refused: Refused::default(), context: AtomicU32::new(0) })
     }
 
-    /// Returns where it is and how it is asked.
+    /// Returns the endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -86,13 +87,13 @@ impl OpenAi {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
         let asked = Instant::now();
-        // For a model it is one thing: the server is busy, loads it, or reads the prompt.
+        // Queueing, loading and prompt processing can't be told apart.
         on_event(ModelEvent::Activity(Activity::Waiting));
         loop {
             let (body, names) = request::body(request, &self.endpoint.model, &self.refused);
             let opened = match self.exchange.open(&body).await {
                 Ok(opened) => opened,
-                // It says so before the first token: ask again without.
+                // Refused before the first token: retry without the parameter.
                 Err(trouble) if trouble.parameter.is_some_and(|refused| self.refused.add(refused)) => {
                     continue;
                 }
@@ -125,7 +126,7 @@ impl LanguageModel for OpenAi {
         Some(self.context.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
     }
 
-    /// Looks for the key alone: whether the server runs is seen when it is asked.
+    /// Checks for a key only: a server that is down is noticed on use.
     fn availability(&self) -> Availability {
         match self.exchange.lacks_key() {
             Some(reason) => Availability::Unavailable(reason),

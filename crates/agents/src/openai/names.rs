@@ -1,24 +1,24 @@
-//! The names of tools on the wire. Ours have dots (`fs.list_dir`); OpenAI takes `^[a-zA-Z0-9_-]{1,64}$`.
+//! Tool names on the wire. Ours have dots (`fs.list_dir`); OpenAI accepts `^[a-zA-Z0-9_-]{1,64}$`.
 
 use openagents_core::model::ToolSpec;
 use std::collections::BTreeMap;
 
-/// Characters of a name on the wire.
+/// Maximum characters of a name on the wire.
 const LENGTH: usize = 64;
 
-/// The names of the tools of one request, both ways.
+/// Maps the tool names of one request in both directions.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Our name by the one on the wire.
+    /// Our names by wire name.
     ours: BTreeMap<String, String>,
-    /// The name on the wire by ours.
+    /// Wire names by our name.
     wire: BTreeMap<String, String>,
 }
 
 impl Names {
     pub(super) fn of(tools: &[ToolSpec]) -> Self {
         let mut names = Self::default();
-        // A name that may stay as it is does, wherever it is in the list.
+        // Valid names are kept, whatever their position in the list.
         let (plain, others): (Vec<_>, Vec<_>) =
             tools.iter().map(|tool| tool.name.as_str()).partition(|name| function(name) == *name);
         for name in plain.into_iter().chain(others) {
@@ -42,13 +42,13 @@ impl Names {
         self.wire.insert(name.to_owned(), wire);
     }
 
-    /// Returns the name on the wire of a tool in our words. One that is not offered any more is in the history still.
+    /// Returns the wire name of a tool. The history may contain tools that are no longer offered.
     pub(super) fn wire(&self, name: &str) -> String {
         self.wire.get(name).cloned().unwrap_or_else(|| function(name))
     }
 
-    /// Returns our name for what a model wrote: of a tool in the list, else as it wrote it. Servers of gpt-oss leave
-    /// markers behind a name, and a namespace before it.
+    /// Returns our name of an offered tool, or else the name as written. Servers of gpt-oss leave a namespace before a
+    /// name and markers behind it.
     pub(super) fn ours(&self, written: &str) -> String {
         let bare = written.split("<|").next().unwrap_or(written).trim();
         let bare = bare.strip_prefix("functions.").unwrap_or(bare);
@@ -57,7 +57,7 @@ impl Names {
     }
 }
 
-/// Makes a name of a function of ours; all of it is ASCII.
+/// Converts a name into a function name in ASCII.
 fn function(name: &str) -> String {
     let letter = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || letter == '-' => letter,
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_models_write_are_understood() {
+    fn names_written_by_models_are_recognized() {
         let names = names(&["fs.list_dir"]);
         let rows = [
             ("fs_list_dir", "fs.list_dir"),

@@ -1,4 +1,4 @@
-//! What a model turned out not to accept, or to say in its own way.
+//! Parameters that a model refuses.
 
 use std::{
     collections::BTreeSet,
@@ -8,7 +8,7 @@ use std::{
 /// A part of a request that some models refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Parameter {
-    /// `temperature` and `top_p`: models that reason have their own.
+    /// `temperature` and `top_p`: fixed for reasoning models.
     Sampling,
     /// `seed`.
     Seed,
@@ -20,12 +20,12 @@ pub(super) enum Parameter {
     Usage,
     /// `tools`.
     Tools,
-    /// The thoughts of this turn, sent back.
+    /// The reasoning of this turn, sent back.
     Thoughts,
 }
 
 impl Parameter {
-    /// Finds the one that a refusal is about: by its name where the server gives one, else in what it says.
+    /// Finds the refused parameter: by its name if the server reports it, or else from the message.
     pub(super) fn refused(name: Option<&str>, message: &str) -> Option<Self> {
         let by_name = |name: &str| {
             Some(match name.split(['.', '[']).next_back().unwrap_or(name) {
@@ -50,7 +50,7 @@ impl Parameter {
             return None;
         }
         let mut words = message.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-        // A fault in one of our schemas must not cost all tools: they go for what these servers say.
+        // An error in one of our schemas must not disable all tools, so only known messages do.
         let named = words.find_map(by_name).filter(|parameter| *parameter != Self::Tools);
         named.or_else(|| {
             let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
@@ -67,11 +67,11 @@ impl Parameter {
     }
 }
 
-/// What was refused so far. A request goes without it from then on.
+/// Parameters refused so far. Later requests omit them.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     parameters: Mutex<BTreeSet<Parameter>>,
-    /// The member in which this server tells thoughts, and takes them back.
+    /// The field in which this server sends and accepts reasoning.
     thoughts: Mutex<Option<&'static str>>,
 }
 
@@ -89,7 +89,7 @@ impl Refused {
         *self.thoughts.lock().unwrap_or_else(PoisonError::into_inner) = Some(member);
     }
 
-    /// Returns where thoughts go back, if this server told any and takes them.
+    /// Returns the field to send reasoning back, if the server uses and accepts one.
     pub(super) fn thoughts_member(&self) -> Option<&'static str> {
         let member = *self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
         member.filter(|_| !self.has(Parameter::Thoughts))
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_refuses_is_found() {
+    fn refused_parameters_are_found() {
         let rows = [
             (Some("temperature"), "Unsupported value", Some(Parameter::Sampling)),
             (Some("max_tokens"), "Use 'max_completion_tokens' instead.", Some(Parameter::MaxTokens)),

@@ -1,4 +1,4 @@
-//! What went wrong, in one sentence that names the endpoint and what to do.
+//! Errors as one sentence that names the endpoint and the remedy.
 
 use super::{
     Endpoint, Secret,
@@ -10,14 +10,14 @@ use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Why there is no answer.
+/// The reason there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
-    /// The sentence.
+    /// The error with its sentence.
     pub(super) error: ModelError,
-    /// The same request may go better after a pause, of this length if the server said so.
+    /// Set if a retry may succeed, with the pause requested by the server.
     pub(super) passes: Option<Option<Duration>>,
-    /// What the model did not take.
+    /// The refused parameter.
     pub(super) parameter: Option<Parameter>,
 }
 
@@ -35,17 +35,17 @@ impl Trouble {
     }
 }
 
-/// Makes the sentences about one endpoint.
+/// Builds the error sentences of one endpoint.
 #[derive(Debug)]
 pub(super) struct Sentences {
     /// `Ollama at http://127.0.0.1:11434`.
     server: String,
     base_url: String,
     model: String,
-    /// What to do about a missing or wrong key.
+    /// The remedy for a missing or wrong key.
     key_remedy: String,
     local: bool,
-    /// The key may not go there.
+    /// Whether the key must not be sent, as the connection is not encrypted.
     clear_text: bool,
 }
 
@@ -68,14 +68,14 @@ impl Sentences {
 
     pub(super) fn unusable_key(&self) -> Trouble {
         let sentence =
-            format!("the key for {} has characters that no key has; {}", self.server, self.key_remedy);
+            format!("the key for {} contains invalid characters; {}", self.server, self.key_remedy);
         Trouble::of(ModelError::Unavailable(sentence))
     }
 
     pub(super) fn redirected(&self, to: &str) -> Trouble {
         let to: String = shown(to);
         Trouble::failed(format!(
-            "{} sends us to {to}, where neither prompt nor key may go unasked; if that is right, make it the base URL",
+            "{} redirects to {to}, which is not followed; if that is right, make it the base URL",
             self.server
         ))
     }
@@ -83,13 +83,13 @@ impl Sentences {
     pub(super) fn silent(&self, waited: Duration) -> Trouble {
         let seconds = waited.as_secs();
         Trouble::failed(format!(
-            "{} said nothing for {seconds} s; see whether it still works on it, then try again",
+            "{} said nothing for {seconds} s; check whether it is still running, then try again",
             self.server
         ))
     }
 
     pub(super) fn network(&self, error: &reqwest::Error) -> Trouble {
-        // The innermost cause says what happened; the outer ones say that something did.
+        // The innermost cause is the most specific one.
         let mut cause: &dyn std::error::Error = error;
         let mut refused = false;
         while let Some(inner) = cause.source() {
@@ -98,27 +98,30 @@ impl Sentences {
             refused |= io == Some(std::io::ErrorKind::ConnectionRefused);
         }
         if refused && self.local {
-            // Nobody listens, and nobody will in a moment.
+            // Connection refused; a retry would not help.
             let sentence = format!("nothing answers for {}; start it, or check the base URL", self.server);
             return Trouble::of(ModelError::Unavailable(sentence));
         }
-        let reason =
-            if error.is_timeout() { "no connection in time".to_owned() } else { shown(&cause.to_string()) };
+        let reason = if error.is_timeout() {
+            "the connection timed out".to_owned()
+        } else {
+            shown(&cause.to_string())
+        };
         let remedy =
-            if self.local { "see whether it still runs" } else { "check the network and the base URL" };
+            if self.local { "check whether it still runs" } else { "check the network and the base URL" };
         Trouble::passing(format!("the connection to {} failed ({reason}); {remedy}", self.server), None)
     }
 
     pub(super) fn too_long(&self) -> Trouble {
         Trouble::failed(format!(
-            "{} sends an answer without an end; is {} an OpenAI-compatible address?",
+            "{} sends an endless answer; is {} an OpenAI-compatible address?",
             self.server, self.base_url
         ))
     }
 
     pub(super) fn nonsense(&self) -> Trouble {
         Trouble::failed(format!(
-            "{} sends something else than an answer; is {} an OpenAI-compatible address?",
+            "{} did not send an answer; is {} an OpenAI-compatible address?",
             self.server, self.base_url
         ))
     }
@@ -128,10 +131,10 @@ impl Sentences {
     }
 
     pub(super) fn filtered(&self) -> Trouble {
-        Trouble::failed(format!("{} took the answer away (content filter); rephrase the prompt", self.server))
+        Trouble::failed(format!("{} withheld the answer (content filter); rephrase the prompt", self.server))
     }
 
-    /// A status that is no success, with its body.
+    /// The error of a response with an error status.
     pub(super) fn status(
         &self,
         status: StatusCode,
@@ -143,7 +146,7 @@ impl Sentences {
         let (server, code) = (&self.server, status.as_u16());
         let unauthorised = |verb: &str| {
             let remedy = if self.clear_text && key.is_none() {
-                "a key is sent over https alone, so give it an https address".to_owned()
+                "keys are only sent over https; use an https address".to_owned()
             } else {
                 self.key_remedy.clone()
             };
@@ -153,7 +156,7 @@ impl Sentences {
             StatusCode::UNAUTHORIZED if key.is_none() => unauthorised("asks for a key"),
             StatusCode::UNAUTHORIZED => unauthorised("does not take the key"),
             StatusCode::FORBIDDEN => Trouble::of(ModelError::Unavailable(format!(
-                "{server} does not let us use {}{} ({code}); give it a key that may",
+                "{server} does not let us use {}{} ({code}); use a key with access",
                 self.model,
                 said.aside()
             ))),
@@ -170,14 +173,14 @@ impl Sentences {
                 )))
             }
             StatusCode::TOO_MANY_REQUESTS => Trouble::passing(
-                format!("{server} has too much to do for this key{} (429); try again later", said.aside()),
+                format!("{server} limits the rate of this key{} (429); try again later", said.aside()),
                 retry_after(headers),
             ),
             _ => self.said(&said, Some(status), retry_after(headers)),
         }
     }
 
-    /// An error in the place of a frame.
+    /// The error of an error object sent as a frame.
     pub(super) fn frame(&self, frame: &Value, key: Option<&Secret>) -> Trouble {
         let said = Said::of(frame, key);
         let status = said.status.and_then(|status| StatusCode::from_u16(status).ok());
@@ -211,7 +214,7 @@ impl Sentences {
     }
 }
 
-/// Returns how long to wait: seconds, milliseconds as OpenAI says them, or until a date.
+/// Returns the requested pause: seconds, OpenAI's milliseconds, or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {

@@ -1,4 +1,4 @@
-//! One sentence for everything that goes wrong.
+//! Error sentences.
 
 use super::*;
 use crate::openai::{KeySource, Preset};
@@ -63,7 +63,7 @@ fn every_status_has_a_sentence_with_a_remedy() {
 }
 
 #[test]
-fn a_conversation_that_is_too_long_is_one_that_the_loop_can_shorten() {
+fn context_overflows_are_recognized() {
     let rows = [
         (
             r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 10000 tokens.","code":"context_length_exceeded","param":"messages"}}"#,
@@ -94,7 +94,7 @@ fn a_conversation_that_is_too_long_is_one_that_the_loop_can_shorten() {
 }
 
 #[test]
-fn how_long_to_wait_is_read_in_every_form() {
+fn retry_after_is_read_in_every_form() {
     let date = |seconds: i64| {
         let at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
         at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()

@@ -1,4 +1,4 @@
-//! A request as the JSON that is posted.
+//! Builds the JSON body of a request.
 
 use super::{
     names::Names,
@@ -9,7 +9,7 @@ use openagents_core::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// Returns the body, and the names of the tools as they are in it.
+/// Returns the body, and the mapping of its tool names.
 pub(super) fn body(request: &ModelRequest, model: &str, refused: &Refused) -> (Value, Names) {
     let names = Names::of(&request.tools);
     let mut body = Map::new();
@@ -40,20 +40,20 @@ fn options(options: &ModelOptions, refused: &Refused, body: &mut Map<String, Val
     if let Some(seed) = options.seed.filter(|_| !refused.has(Parameter::Seed)) {
         body.insert("seed".to_owned(), seed.into());
     }
-    // Medium is what servers do when nothing is said, and saying it is an error where a model does not reason.
+    // Medium is the default, and setting it is an error for models without reasoning.
     if options.effort != ReasoningEffort::Medium && !refused.has(Parameter::Effort) {
         body.insert("reasoning_effort".to_owned(), options.effort.as_str().into());
     }
 }
 
-/// 0.7 as it was meant, not as the nearest 32-bit number is written with 64.
+/// Writes 0.7 as such, not as the nearest 32-bit number in 64 bits.
 fn decimal(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
 fn function(tool: &ToolSpec, names: &Names) -> Value {
     let mut parameters = tool.parameters.as_object().cloned().unwrap_or_default();
-    // OpenAI refuses an object without them.
+    // OpenAI refuses an object without these.
     parameters.entry("type").or_insert_with(|| "object".into());
     parameters.entry("properties").or_insert_with(|| json!({}));
     json!({
@@ -90,7 +90,7 @@ fn assistant<'a>(
         (false, false) => format!("{}\n\n{}", said.preamble, said.text),
         _ => format!("{}{}", said.preamble, said.text),
     };
-    // An answer without text is null beside calls, and nowhere else.
+    // The content of a message without text is null only if it has calls.
     let content = if text.is_empty() && !said.calls.is_empty() { Value::Null } else { text.into() };
     let mut message = json!({"role": "assistant", "content": content});
     if let Some(member) = thoughts.filter(|_| !said.reasoning.is_empty()) {
@@ -106,15 +106,15 @@ fn assistant<'a>(
 fn function_call<'a>(call: &'a CallRequest, names: &Names, ids: &mut Ids<'a>) -> Value {
     let arguments = match &call.arguments {
         Value::Object(_) => call.arguments.to_string(),
-        // Servers parse what they are sent: what was no JSON the first time would fail the whole request.
+        // Servers parse the history: invalid JSON would fail the whole request.
         other => json!({"invalid": other}).to_string(),
     };
     let function = json!({"name": names.wire(&call.name), "arguments": arguments});
     json!({"id": ids.wire(&call.id), "type": "function", "function": function})
 }
 
-/// The ids of calls on the wire. One that a server gave stays; ours are too long for some (Mistral takes nine letters
-/// and digits) and are numbered, the same way each time, so that a server remembers the beginning of a conversation.
+/// Call ids on the wire. Ids from a server are kept; ours are too long for some servers (Mistral accepts nine
+/// alphanumeric characters) and are numbered deterministically, so that prompt caches stay valid.
 #[derive(Debug, Default)]
 struct Ids<'a> {
     ours: Vec<&'a str>,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_does_not_take_is_left_out() {
+    fn refused_parameters_are_omitted() {
         let refused = Refused::default();
         for parameter in [
             Parameter::Sampling,

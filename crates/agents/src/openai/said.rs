@@ -1,21 +1,21 @@
-//! What a server says about an error, in whatever shape it says it.
+//! Error messages of servers, in all their formats.
 
 use super::Secret;
 use openagents_core::model::ModelError;
 use serde_json::Value;
 
-/// Characters of what a server says that are shown.
+/// Maximum characters shown of a server's message.
 const SAID: usize = 200;
 
-/// What a server says about an error.
+/// The error message of a server.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) message: String,
     pub(super) parameter: Option<String>,
-    /// Its `code` and its `type`.
+    /// Its `code` and `type`.
     kinds: Vec<String>,
     pub(super) status: Option<u16>,
-    /// Tokens of the prompt and of the context, from llama-server.
+    /// Tokens of the prompt and the context, reported by llama-server.
     tokens: Option<(u32, u32)>,
 }
 
@@ -24,7 +24,7 @@ impl Said {
         if let Ok(body) = serde_json::from_str::<Value>(body) {
             return Self::of(&body, key);
         }
-        // A page for people says nothing in its first line.
+        // The first line of an HTML page is meaningless.
         let line = body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let message = if line.starts_with('<') { String::new() } else { hidden(line, key) };
         Self { message, ..Self::default() }
@@ -54,13 +54,13 @@ impl Said {
         self.kinds.iter().any(|known| known == kind)
     }
 
-    /// Returns what it says, for the middle of a sentence.
+    /// Returns the message for the middle of a sentence.
     pub(super) fn aside(&self) -> String {
         let said = shown(self.message.trim_end_matches('.'));
         if said.is_empty() { said } else { format!(": {said}") }
     }
 
-    /// Returns the error of a conversation that is too long, which the loop knows how to shorten.
+    /// Returns the error of a context overflow, which the loop can recover from.
     pub(super) fn overflow(&self) -> Option<ModelError> {
         let message = self.message.to_ascii_lowercase();
         let phrases = [
@@ -92,12 +92,12 @@ impl Said {
     }
 }
 
-/// Takes the key out of a foreign text.
+/// Redacts the key in a foreign text.
 fn hidden(text: &str, key: Option<&Secret>) -> String {
     key.map_or_else(|| text.to_owned(), |key| key.hide_in(text))
 }
 
-/// One short line of a foreign text.
+/// A foreign text, shortened to one line.
 pub(super) fn shown(text: &str) -> String {
     let printable = |letter: &char| !letter.is_control();
     let words: Vec<&str> = text.split_whitespace().collect();

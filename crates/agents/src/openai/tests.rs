@@ -1,4 +1,4 @@
-//! The whole way, over real TCP: what other servers make of the protocol.
+//! End-to-end tests over TCP with the responses of other servers.
 
 mod network;
 mod quirks;
@@ -39,7 +39,7 @@ fn request(text: &str) -> ModelRequest {
     }
 }
 
-/// What a model said, as one message, and how it ended.
+/// The answer of a model as one message, and its end.
 #[derive(Debug)]
 struct Heard {
     message: AssistantMessage,

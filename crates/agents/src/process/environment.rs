@@ -1,20 +1,20 @@
-//! What a child process gets to know of the environment.
+//! The environment passed to child processes.
 
-/// Leaves out what is ours: tokens and folders of this app are no agent's business.
+/// Removes our own variables: agents must not see tokens and folders of this app.
 pub(crate) fn filtered<'a>(
     environment: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> impl Iterator<Item = (&'a String, &'a String)> {
     environment.into_iter().filter(|(name, value)| is_for_children(name, value))
 }
 
-/// Returns whether a variable is none of ours, and one that the system takes.
+/// Returns whether a variable is not ours and valid for the system.
 pub(crate) fn is_for_children(name: &str, value: &str) -> bool {
     let is_ours = name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("OPENAGENTS_"));
     let is_odd = name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
     !is_ours && !is_odd
 }
 
-/// Returns whether a variable holds a secret, by its name. A command that an agent chose has no use for a person's keys.
+/// Returns whether a variable holds a secret, by its name. Commands chosen by an agent don't need the person's keys.
 pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let words = ["KEY", "TOKEN", "SECRET"];

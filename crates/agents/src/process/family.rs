@@ -1,18 +1,17 @@
-//! What a process has started, and what that has started, wherever it put itself: shells give each command a session of
-//! its own.
+//! The descendants of a process, in whatever group: shells give each command its own session.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{HashMap, HashSet};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Processes beneath another one, by their ids and when they were started (seconds): numbers are given again.
+/// Descendants, by process id and start time (seconds), since ids are reused.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     members: HashMap<u32, u64>,
 }
 
 impl Family {
-    /// Looks who is there now. What has lost its parent is nobody's any more.
+    /// Lists the current descendants. Processes that have lost their parent are not found.
     pub(super) fn of(leader: Pid) -> Self {
         let Ok(leader) = u32::try_from(leader.as_raw_nonzero().get()) else { return Self::default() };
         let mut children: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
@@ -32,12 +31,12 @@ impl Family {
         Self { members }
     }
 
-    /// Keeps those that were seen before, too.
+    /// Adds descendants that were seen before.
     pub(super) fn extend(&mut self, other: Self) {
         self.members.extend(other.members);
     }
 
-    /// Signals each of them that is still there, with the group that it leads.
+    /// Signals each of them that still runs, along with the group it leads.
     pub(super) fn signal(&self, signal: Signal) {
         if self.members.is_empty() {
             return;
@@ -51,7 +50,7 @@ impl Family {
         let ids: HashSet<_> = self.members.iter().filter_map(is_it).collect();
         for id in ids {
             let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) else { continue };
-            // Both fail where there is nothing left to signal.
+            // Both fail if there is nothing left to signal.
             if rustix::process::getpgid(Some(id)) == Ok(id) {
                 let _ = kill_process_group(id, signal);
             } else {

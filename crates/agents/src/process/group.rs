@@ -1,4 +1,4 @@
-//! A child process and everything that it started.
+//! A child process and its descendants.
 
 use super::family::Family;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -10,16 +10,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What is asked to end gets so long before it is killed.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What was told in another way that nobody needs it any more gets so long before it is asked to end.
+/// Time for a process to exit by itself after its input was closed, before SIGTERM.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How often it is worth to look what a leader has started meanwhile, see [`Group::look`].
+/// Interval for recording the descendants of a leader, see [`Group::look`].
 pub(crate) const LOOK: Duration = Duration::from_secs(10);
 
-/// A process group. It ends with its leader, or when it is told to.
+/// A process group. It is killed when its leader exits, or stopped on request.
 #[derive(Debug)]
 pub(crate) struct Group {
     id: Pid,
@@ -30,15 +30,15 @@ pub(crate) struct Group {
 #[derive(Debug, Default)]
 struct State {
     ended: Option<ExitStatus>,
-    /// When it was asked to end. It is asked once: many programs take a second request for impatience.
+    /// When SIGTERM was sent. It is sent once: many programs treat a second one as more urgent.
     asked: Option<Instant>,
-    /// A thread sees to its end.
+    /// A thread is stopping it.
     stopping: bool,
-    /// What its leader has started and was seen, in other groups too.
+    /// Recorded descendants of the leader, in other groups too.
     family: Family,
 }
 
-/// The streams that were asked for.
+/// The piped streams.
 #[derive(Debug)]
 pub(crate) struct Streams {
     pub(crate) stdin: Option<ChildStdin>,
@@ -67,13 +67,13 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The leader is not reaped before the others are killed: until then its number is nobody else's.
+    /// The leader is reaped after the others are killed: until then its id is not reused.
     fn wait_for(&self, mut child: Child) {
         while let Err(rustix::io::Errno::INTR) =
             waitid(WaitId::Pid(self.id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
         {}
         let mut state = self.lock();
-        // Fails when nobody is left, which is what is wanted.
+        // Fails if no process is left.
         let _ = kill_process_group(self.id, Signal::KILL);
         std::mem::take(&mut state.family).signal(Signal::KILL);
         state.ended = Some(child.wait().unwrap_or_default());
@@ -84,13 +84,13 @@ impl Group {
         self.look();
         let state = self.lock();
         if state.ended.is_none() {
-            // Fails when it has just ended.
+            // Fails if it has just exited.
             let _ = kill_process_group(self.id, signal);
             state.family.signal(signal);
         }
     }
 
-    /// Remembers what its leader has started until now: when the leader has ended nobody knows any more.
+    /// Records the descendants of the leader, which can't be found once it has exited.
     pub(crate) fn look(&self) {
         if self.ended().is_some() {
             return;
@@ -100,12 +100,12 @@ impl Group {
         if state.ended.is_none() {
             state.family.extend(family);
         } else {
-            // It ended meanwhile.
+            // The leader has exited meanwhile.
             family.signal(Signal::KILL);
         }
     }
 
-    /// Asks the whole group to end, once. Returns when that was.
+    /// Sends SIGTERM to the whole group, once. Returns when it was sent.
     fn ask(&self) -> Instant {
         {
             let mut state = self.lock();
@@ -118,12 +118,12 @@ impl Group {
         Instant::now()
     }
 
-    /// Returns how the leader ended.
+    /// Returns the exit status of the leader.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
         self.lock().ended
     }
 
-    /// Waits for the leader's end.
+    /// Waits for the leader to exit.
     pub(crate) fn wait(&self, limit: Duration) -> Option<ExitStatus> {
         let end = Instant::now() + limit;
         let mut state = self.lock();
@@ -137,7 +137,7 @@ impl Group {
         state.ended
     }
 
-    /// Asks the whole group to end, and kills what has not ended 2 s later. Blocks so long at most.
+    /// Sends SIGTERM to the whole group, and SIGKILL 2 s later. Blocks until then at most.
     pub(crate) fn stop(&self) {
         let end = self.ask() + GRACE;
         if self.wait(end.saturating_duration_since(Instant::now())).is_none() {
@@ -145,12 +145,12 @@ impl Group {
         }
     }
 
-    /// The same without waiting for it.
+    /// Same as [`Self::stop`], in the background.
     pub(crate) fn stop_soon(self: &Arc<Self>) {
         self.stop_after(Duration::ZERO);
     }
 
-    /// The same for what has noticed already that nobody needs it, by the end of its input: it may end by itself first.
+    /// Same as [`Self::stop_soon`], but first waits for the process to exit by itself after its input was closed.
     pub(crate) fn stop_after_a_pause(self: &Arc<Self>) {
         self.stop_after(PAUSE);
     }
@@ -174,7 +174,7 @@ impl Group {
         }
     }
 
-    /// Ends several at once. Blocks for little more than 2 s at most.
+    /// Stops several groups in parallel. Blocks for little more than 2 s.
     pub(crate) fn stop_all(groups: &[Arc<Self>]) {
         let wait = |limit: Duration| {
             let end = Instant::now() + limit;
@@ -187,7 +187,7 @@ impl Group {
             group.ask();
         });
         wait(GRACE).for_each(|group| group.kill());
-        // Killed processes are gone at once; what cannot be killed is waited for no longer.
+        // Killed processes exit at once; a process that can't be killed is not waited for.
         wait(PAUSE).for_each(|group| tracing::warn!(group = group.id.as_raw_nonzero(), "cannot be killed"));
     }
 
@@ -206,7 +206,7 @@ pub(crate) fn exit_in_words(status: ExitStatus) -> String {
     }
 }
 
-/// Returns the name of a signal: `SIGKILL`.
+/// Returns the name of a signal, such as `SIGKILL`.
 pub(crate) fn signal_name(number: i32) -> String {
     const NAMES: [(Signal, &str); 12] = [
         (Signal::HUP, "SIGHUP"),
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_leader_left_ends_with_it() {
+    fn processes_left_by_the_leader_are_killed() {
         let (group, pid) = start("sleep 300 & echo $!; exit 3");
         let status = group.wait(Duration::from_secs(60)).unwrap();
         assert_eq!(exit_in_words(status), "exit code 3");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_heed_is_killed() {
+    fn a_process_that_ignores_sigterm_is_killed() {
         let (group, pid) = start("trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done'");
         group.stop();
         assert_eq!(exit_in_words(group.wait(Duration::from_secs(60)).unwrap()), "SIGKILL");
@@ -272,10 +272,10 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_has_a_session_of_its_own_ends_too() {
+    fn a_process_in_another_session_is_stopped() {
         for stop in [Group::stop, Group::kill] {
             let (group, pid) = start("setsid sleep 300 & echo $!; wait");
-            // `setsid` has not run yet, perhaps: then it is found in the group.
+            // If `setsid` has not run yet, the process is still in the group.
             stop(&group);
             assert!(group.wait(Duration::from_secs(60)).is_some());
             assert!(ends(pid));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_twice() {
+    fn sigterm_is_sent_once() {
         let script = "trap 'echo asked' TERM; echo $$; while :; do sleep 0.1; done";
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());

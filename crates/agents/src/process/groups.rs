@@ -1,4 +1,4 @@
-//! All that runs for one owner.
+//! All process groups of one owner.
 
 use super::group::{Group, Streams};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-/// The groups that an owner has started. Once it has ended them it starts no more.
+/// The process groups of an owner. Once stopped, no more can be started.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     running: Mutex<Running>,
@@ -22,10 +22,10 @@ struct Running {
 impl Groups {
     /// Starts a command as the leader of a new group.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<(Arc<Group>, Streams)> {
-        // Held until it is on the list: what starts meanwhile would outlive the end.
+        // Held until the group is on the list: a process started meanwhile would not be stopped.
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.ended {
-            return Err(io::Error::other("the program is about to end"));
+            return Err(io::Error::other("OpenAgents is shutting down"));
         }
         let (group, streams) = Group::start(command)?;
         running.groups.retain(|group| group.upgrade().is_some_and(|group| group.ended().is_none()));
@@ -33,7 +33,7 @@ impl Groups {
         Ok((group, streams))
     }
 
-    /// Ends all of them, those included that were told to end before. Blocks for little more than 2 s at most.
+    /// Stops all groups, including those already stopping. Blocks for little more than 2 s.
     pub(crate) fn end(&self) {
         let groups: Vec<_> = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +50,7 @@ mod tests {
     use std::{process::Stdio, time::Duration};
 
     #[test]
-    fn the_end_of_all_waits_for_what_is_ending_and_lets_nothing_start() {
+    fn end_waits_for_stopping_groups_and_prevents_new_ones() {
         let groups = Groups::default();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "trap '' TERM; echo; while :; do sleep 1; done"]);
@@ -60,7 +60,7 @@ mod tests {
         let watched = Arc::downgrade(&group);
         drop(group);
         groups.end();
-        // Whoever waited for it in a thread of its own may not be through.
+        // Another thread that waits for it may not have returned yet.
         let status = watched.upgrade().map(|group| group.wait(Duration::ZERO));
         assert_ne!(status, Some(None));
         assert!(groups.start(&mut command).is_err());

@@ -1,4 +1,4 @@
-//! What a program says on its error stream before it ends.
+//! The end of a program's standard error.
 
 use super::Tail;
 use std::{
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// The end of an error stream, which is read on a thread of its own.
+/// The end of a standard error stream, read on a separate thread.
 #[derive(Debug)]
 pub(crate) struct LastWords {
     heard: Mutex<Heard>,
@@ -22,7 +22,7 @@ struct Heard {
 }
 
 impl LastWords {
-    /// Reads a stream to its end and keeps the last bytes of it.
+    /// Reads a stream to its end and keeps its last bytes.
     pub(crate) fn of(mut stream: impl Read + Send + 'static, limit: usize) -> io::Result<Arc<Self>> {
         let heard = Mutex::new(Heard { tail: Tail::new(limit), is_all: false });
         let words = Arc::new(Self { heard, ended: Condvar::new() });
@@ -39,8 +39,8 @@ impl LastWords {
         Ok(words)
     }
 
-    /// Returns what it said once the stream has ended, or the time is over. That a program has ended is seen sooner than
-    /// its last words are read.
+    /// Returns the text once the stream has ended or the time is over. The exit of a program is noticed before the rest
+    /// of its output is read.
     pub(crate) fn text(&self, limit: Duration) -> String {
         let waited = self.ended.wait_timeout_while(self.lock(), limit, |heard| !heard.is_all);
         let (heard, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ mod tests {
     use std::io::Write as _;
 
     #[test]
-    fn the_last_words_are_those_before_the_end_of_the_stream() {
+    fn text_waits_for_the_end_of_the_stream() {
         let (stream, mut program) = io::pipe().unwrap();
         let words = LastWords::of(stream, 4).unwrap();
         assert_eq!(words.text(Duration::ZERO), "");

@@ -1,5 +1,5 @@
-//! Child processes that leave nothing behind: each has a process group of its own, and the group ends with it, and so does
-//! whatever has left the group.
+//! Child processes that leave nothing behind: each has its own process group, which is killed with it, along with
+//! descendants that left the group.
 
 mod environment;
 mod family;

@@ -1,4 +1,4 @@
-//! A pipe whose other end may be held by somebody who does not end.
+//! A pipe that ends with its program, even if another process holds the other end.
 
 use super::Group;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,20 +9,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often it is looked whether the program is still there.
+/// Interval of checks for the exit of the program.
 const LOOK: Duration = Duration::from_millis(250);
-/// What a program said before it ended is read for so long: somebody else may go on writing.
+/// Time to read the rest of the output after the exit: another process may keep writing.
 const REST: Duration = Duration::from_secs(30);
-/// Bytes that are written at once: a pipe that has room at all has so much.
+/// Bytes of one write: a writable pipe has room for this many.
 const ATOMIC: usize = 512;
 
-/// An end of a pipe to or from the processes of a group. It ends with the group, soon after it, even where a process that
-/// left the group holds the other end.
+/// An end of a pipe to or from a process group. It ends soon after the group does, even if a process that left the
+/// group holds the other end.
 #[derive(Debug)]
 pub(crate) struct Pipe<T> {
     end: T,
     group: Arc<Group>,
-    /// When it was seen that the program had ended.
+    /// When the exit of the program was noticed.
     ended: Option<Instant>,
 }
 
@@ -31,11 +31,11 @@ impl<T: AsFd> Pipe<T> {
         Self { end, group, ended: None }
     }
 
-    /// Returns whether there is something to do; otherwise the program has ended.
+    /// Waits until the pipe is ready; returns false if the program has exited.
     fn wait(&mut self, what: PollFlags) -> io::Result<bool> {
         let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
         loop {
-            // What it said before it ended can still be read.
+            // Output written before the exit can still be read.
             let has_ended = self.group.ended().is_some();
             if has_ended && self.ended.get_or_insert_with(Instant::now).elapsed() > REST {
                 return Ok(false);
@@ -73,7 +73,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_pipe_that_somebody_else_holds_ends_with_the_program() {
+    fn a_pipe_held_by_another_process_ends_with_the_program() {
         let (output, input) = io::pipe().unwrap();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo said"]).stdin(Stdio::null()).stdout(input.try_clone().unwrap());
@@ -82,7 +82,7 @@ mod tests {
         let mut said = String::new();
         Pipe::new(output, group.clone()).read_to_string(&mut said).unwrap();
         assert_eq!(said, "said\n");
-        // The other way round: nobody reads, and the pipe is full.
+        // The other direction: no reader, and the pipe is full.
         let (_output, held) = io::pipe().unwrap();
         assert!(Pipe::new(held, group).write_all(&[0; 1 << 20]).is_err());
         drop(input);

@@ -1,4 +1,4 @@
-//! The end of something long.
+//! The last bytes of a stream.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ impl Tail {
         self.bytes.drain(..over);
     }
 
-    /// Returns whether the beginning was dropped.
+    /// Returns whether earlier bytes were dropped.
     pub(crate) fn is_truncated(&self) -> bool {
         self.truncated
     }
@@ -32,7 +32,7 @@ impl Tail {
         self.bytes.len()
     }
 
-    /// Returns the text from a character's beginning on, never longer than the limit.
+    /// Returns the text from a character boundary on, never longer than the limit.
     pub(crate) fn text(&self) -> String {
         let (front, back) = self.bytes.as_slices();
         let mut bytes = [front, back].concat();
@@ -41,7 +41,7 @@ impl Tail {
             bytes.drain(..cut);
         }
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        // What was no text takes more room than it had.
+        // Replacement characters take more room than the invalid bytes.
         if text.len() > self.limit {
             let mut from = text.len() - self.limit;
             while !text.is_char_boundary(from) {
@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_end_is_kept_from_a_characters_beginning() {
+    fn the_end_is_kept_from_a_character_boundary() {
         let rows: [(&[&[u8]], usize, &str, bool); 6] = [
             (&[b"abc"], 8, "abc", false),
             (&[b"abc", b"def"], 4, "cdef", true),

@@ -1,4 +1,4 @@
-//! Variables, and what can be found and started with them.
+//! Environment variables, and the programs found with them.
 
 use crate::process::filtered;
 use std::{
@@ -10,14 +10,14 @@ use std::{
 
 const PATH: &str = "PATH";
 
-/// What belongs to the shell that was asked, not to the person.
+/// Variables of the shell process itself.
 const OF_THE_SHELL: [&str; 4] = ["SHLVL", "PWD", "OLDPWD", "_"];
 
-/// Variables. `Debug` shows how many: some hold keys.
+/// Environment variables. `Debug` shows only their count: some hold keys.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
-    /// What a person should know about it, one sentence.
+    /// A note for the person, one sentence.
     note: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Environment {
         self.note.as_deref()
     }
 
-    /// Returns what an agent gets to know: everything that is text and none of ours.
+    /// Returns the variables for agents: everything that is text and not ours.
     pub(crate) fn for_agents(&self) -> BTreeMap<String, String> {
         let text = |text: &OsString| text.to_str().map(str::to_owned);
         let pairs = self.variables.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
@@ -60,8 +60,8 @@ impl Environment {
         self
     }
 
-    /// Adds what is missing. Our own values stay, as somebody gave them to this program. So does our PATH where it has
-    /// a folder that the shell's does not have; otherwise it is the one of the Dock, and the shell's comes first.
+    /// Adds missing variables. Existing values stay, as they were set for this program. So does the PATH if it has a
+    /// folder that the shell's PATH lacks; otherwise it is the Dock's, and the shell's comes first.
     pub(crate) fn completed_by(self, login: Self) -> Self {
         let is_folder = |path: &PathBuf| !path.as_os_str().is_empty();
         let folders = |path: &OsStr| std::env::split_paths(path).filter(is_folder).collect::<Vec<_>>();
@@ -80,18 +80,18 @@ impl Environment {
         Self { variables, note: self.note }.with_path(path)
     }
 
-    /// Finds a program by its name, or one by its absolute path.
+    /// Finds a program by name or absolute path.
     pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
         let is_name = !program.contains('/');
         if !is_name && !Path::new(program).is_absolute() {
             return None;
         }
-        // A relative folder in the PATH would make it depend on where we were started.
+        // Relative folders in the PATH would make the result depend on our working directory.
         let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
         which::which_in(program, std::env::join_paths(folders).ok(), "/").ok()
     }
 
-    /// Returns a command with the variables that an agent gets to know, and no others.
+    /// Returns a command that has only the variables for agents.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().envs(self.for_agents());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_login_shell_adds_what_an_app_from_the_dock_does_not_have() {
+    fn the_login_shell_adds_what_the_dock_lacks() {
         let dock = environment(&[("PATH", "/usr/bin:/bin"), ("HOME", "/Users/me"), ("LANG", "C")]);
         let login = environment(&[
             ("PATH", "/opt/homebrew/bin:/usr/bin:/bin"),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_folder_of_the_path_stays_the_one_that_somebody_put_there() {
+    fn a_custom_first_folder_of_the_path_stays_first() {
         let rows = [
             ("/my/node/bin:/usr/bin", "/usr/local/bin:/usr/bin", "/my/node/bin:/usr/bin:/usr/local/bin"),
             ("/usr/bin:/bin", "/opt/bin:/bin:/usr/bin", "/opt/bin:/bin:/usr/bin"),
@@ -171,7 +171,7 @@ mod tests {
         for absent in ["notes", "claude", "./codex", "bin/codex", "", text.to_str().unwrap()] {
             assert_eq!(found.find(absent), None, "{absent}");
         }
-        // What lies in the current folder is not an agent because the PATH has an empty or relative entry.
+        // Programs in the current folder are not found through an empty or relative entry.
         assert_eq!(environment(&[("PATH", ":.:src")]).find("codex"), None);
         assert_eq!(environment(&[]).find("codex"), None);
     }

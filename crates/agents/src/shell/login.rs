@@ -1,4 +1,4 @@
-//! The login shell of the person, asked for its environment.
+//! Reads the environment of the login shell.
 
 use super::{environment::Environment, printed};
 use crate::capture::{Bounds, capture};
@@ -6,18 +6,18 @@ use openagents_core::CancellationToken;
 use std::{path::PathBuf, time::Duration};
 use uuid::Uuid;
 
-/// A start-up file that asks something waits for ever; a slow one takes a second or two.
+/// A start-up file that prompts for input never ends; a slow one takes a second or two.
 const BOUNDS: Bounds = Bounds { time: Duration::from_secs(5), bytes: 1 << 20 };
 
-/// Returns what the login shell exports, or why that is not known.
+/// Returns the variables exported by the login shell, or the reason they are unknown.
 pub(super) fn ask(own: &Environment, cancel: &CancellationToken) -> Result<Environment, String> {
     let shell = own.get("SHELL").filter(|shell| !shell.is_empty());
     let shell = PathBuf::from(shell.ok_or("SHELL is not set")?);
     if !shell.is_absolute() {
-        return Err(format!("SHELL is {} and not an absolute path", shell.display()));
+        return Err(format!("SHELL is {}, which is not an absolute path", shell.display()));
     }
     let marker = Uuid::new_v4().simple().to_string();
-    // Start-up files print greetings. The older `env` of a Mac cannot end the values with a zero byte.
+    // Start-up files print greetings. The older `env` of macOS lacks `-0`.
     let script = format!("echo; echo {marker}; /usr/bin/env -0 || /usr/bin/env; echo; echo {marker}");
     let mut command = own.command(&shell);
     command.args(["-l", "-i", "-c", &script]).current_dir("/").env("TERM", "dumb");

@@ -1,12 +1,12 @@
-//! What `env` printed, between two lines that nothing else prints.
+//! Parses the output of `env` between two marker lines.
 
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt as _,
 };
 
-/// Reads `NAME=value` pairs that end with a zero byte, or with a line where there is none. `None` when the two lines are
-/// not there or nothing is between them. Never fails on a bad pair: it is left out.
+/// Parses `NAME=value` pairs that end with a zero byte, or else with a line break. `None` if a marker is missing or
+/// there is nothing in between. Invalid pairs are skipped.
 pub(super) fn variables(output: &[u8], marker: &str) -> Option<Vec<(OsString, OsString)>> {
     let line = format!("\n{marker}\n");
     let start = find(output, line.as_bytes())? + line.len();

@@ -1,4 +1,4 @@
-//! Turns that are stopped, and what an agent says afterwards.
+//! Cancelled turns, and late output of an agent.
 
 use super::host::{Host, Say, Scene, Setup};
 use openagents_agents::acp::Patience;
@@ -17,7 +17,7 @@ fn a_cancel_closes_everything() {
 }
 
 #[test]
-fn a_cancel_withdraws_the_question() {
+fn a_cancel_withdraws_the_approval() {
     let scene = Scene::answering([Say::Nothing]);
     let outcome = scene.cancelled("[[edit a.txt]]", Host::wait_for_question);
     assert_eq!(outcome.state, RunState::Cancelled);
@@ -26,7 +26,7 @@ fn a_cancel_withdraws_the_question() {
 }
 
 #[test]
-fn what_a_cancelled_turn_still_says_is_late_and_in_its_own_row() {
+fn output_of_a_cancelled_turn_is_late_and_in_its_own_row() {
     let scene = Scene::new();
     scene.cancelled("[[late]]", |host| host.wait_for_text("in time"));
     let outcome = scene.prompt("[[wait 200]] [[say the next answer]]");
@@ -40,8 +40,8 @@ fn what_a_cancelled_turn_still_says_is_late_and_in_its_own_row() {
 }
 
 #[test]
-fn who_does_not_heed_a_cancel_is_replaced() {
-    let patience = Patience { heed: Duration::from_millis(200), ..Patience::default() };
+fn an_agent_that_ignores_a_cancel_is_replaced() {
+    let patience = Patience { cancel: Duration::from_millis(200), ..Patience::default() };
     let scene = Setup { patience, ..Setup::default() }.scene(Host::with([]));
     let first = scene.prompt("[[session]]").text;
     let outcome = scene.cancelled("[[say begun]] [[hang-after-cancel]]", |host| host.wait_for_text("begun"));
@@ -84,21 +84,21 @@ fn closing_a_session_ends_its_turn_and_its_process() {
 }
 
 #[test]
-fn a_question_that_is_taken_back_at_once_is_withdrawn() {
+fn an_approval_cancelled_at_once_is_withdrawn() {
     let scene = Scene::answering([Say::Nothing]);
     assert_eq!(scene.prompt("[[ask-and-take-back Burn it]]").text, "cancelled");
 }
 
 #[test]
-fn one_id_is_one_question() {
+fn a_repeated_request_id_is_refused() {
     let scene = Scene::answering([Say::Nothing, Say::Nothing, Say::Nothing]);
     scene.cancelled("[[ask-thrice Burn it]] [[silent]]", |host| {
-        host.wait_for_text("a request with the id \"same\" waits already");
+        host.wait_for_text("a request with the id \"same\" is already pending");
         host.wait_for_question();
     });
     let asked = scene.host.asked.lock().unwrap();
     assert_eq!(asked.len(), 1);
-    // The option that nobody knows is not offered.
+    // Unknown options are not offered.
     assert_eq!(asked[0].options.len(), 1);
 }
 
@@ -123,13 +123,13 @@ fn an_agent_with_nothing_to_do_is_stopped_and_started_again() {
     let scene = Setup { patience, environment, ..Setup::default() }.scene(Host::with([]));
     let agent = scene.prompt("[[leave-process]]").text;
     assert!(ends(agent.parse().unwrap()));
-    // The session is the same, the process another.
+    // The same session in another process.
     let session = scene.prompt("[[session]]").text;
     assert_eq!(session, format!("{} prompt 1", scene.host.remembered.lock().unwrap()[0]));
     assert!(!scene.shown().contains("Replayed"), "{}", scene.shown());
 }
 
-/// Waits until a process is gone, or waits to be reaped.
+/// Waits until a process has exited or is a zombie.
 pub(crate) fn ends(pid: i32) -> bool {
     let is_over = || {
         let state = std::process::Command::new("ps").args(["-o", "state=", "-p", &pid.to_string()]).output();

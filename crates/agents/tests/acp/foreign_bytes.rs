@@ -1,4 +1,4 @@
-//! Whatever bytes an agent writes, a turn ends.
+//! A turn ends, whatever bytes an agent writes.
 
 use super::host::{Host, Scene, Setup};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! A session that collects, and what must hold of whatever an agent did to it.
+//! A host that collects updates, and the invariants of every turn.
 
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience};
 use openagents_core::{
@@ -16,17 +16,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Nothing here takes so long: a test that waits longer hangs.
+/// Limit of every wait in the tests; longer means a hang.
 pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
-/// What a person says.
+/// The answer to an approval request.
 #[derive(Debug, Clone)]
 pub(crate) enum Say {
     Kind(OptionKind),
     Id(String),
-    /// Waits until the question is withdrawn.
+    /// Waits until the request is withdrawn.
     Nothing,
-    /// Writes a file while the question waits, and then allows it.
+    /// Writes a file while the request is open, then approves.
     Rewriting(PathBuf, String),
 }
 
@@ -92,7 +92,7 @@ impl Host {
         Arc::new(host)
     }
 
-    /// Waits until the session looks so.
+    /// Waits for a state of the session.
     pub(crate) fn wait(&self, what: &str, mut is_so: impl FnMut(&[SessionUpdate]) -> bool) {
         let begin = Instant::now();
         let mut updates = self.updates.lock().unwrap();
@@ -124,7 +124,7 @@ impl Host {
     }
 }
 
-/// An agent in a workspace of its own.
+/// An agent with its own workspace.
 pub(crate) struct Scene {
     pub(crate) agent: Arc<AcpAgent>,
     pub(crate) host: Arc<Host>,
@@ -184,7 +184,7 @@ impl Scene {
         }
     }
 
-    /// Sends a prompt and waits for the end of its turn; what must hold of every turn is looked at.
+    /// Sends a prompt, waits for the end of its turn and checks the invariants.
     pub(crate) fn prompt(&self, text: &str) -> PromptOutcome {
         self.turn(&self.request(text), &CancellationToken::new())
     }
@@ -196,7 +196,7 @@ impl Scene {
         outcome
     }
 
-    /// Sends a prompt, and cancels it once `is_time` returns.
+    /// Sends a prompt and cancels it once `is_time` returns.
     pub(crate) fn cancelled(&self, text: &str, is_time: impl FnOnce(&Host)) -> PromptOutcome {
         let cancel = CancellationToken::new();
         std::thread::scope(|scope| {
@@ -212,7 +212,7 @@ impl Scene {
     }
 }
 
-/// Every call of the turn is closed, and it ends with exactly one last word.
+/// Checks that every call of the turn is closed and that it has exactly one outcome.
 #[track_caller]
 pub(crate) fn check_turn(updates: &[SessionUpdate], outcome: &PromptOutcome) {
     assert_eq!(open_calls(updates), Vec::<&str>::new(), "open calls: {updates:#?}");
@@ -220,7 +220,7 @@ pub(crate) fn check_turn(updates: &[SessionUpdate], outcome: &PromptOutcome) {
     assert_ne!(outcome.state, openagents_core::update::RunState::Running);
 }
 
-/// The calls that have no end.
+/// Returns the calls without an end.
 pub(crate) fn open_calls(updates: &[SessionUpdate]) -> Vec<&str> {
     let mut open: Vec<&str> = Vec::new();
     for update in updates {
@@ -237,7 +237,7 @@ pub(crate) fn open_calls(updates: &[SessionUpdate]) -> Vec<&str> {
     open
 }
 
-/// There is exactly one, and what comes after it is late.
+/// Checks that there is exactly one outcome and that later updates are late.
 #[track_caller]
 pub(crate) fn check_last_word(updates: &[SessionUpdate]) {
     let mut ended = None;
@@ -256,7 +256,7 @@ pub(crate) fn check_last_word(updates: &[SessionUpdate]) {
     }
 }
 
-/// It came from a turn that had ended.
+/// Returns whether an update belongs to an ended turn.
 pub(crate) fn is_late(update: &SessionUpdate) -> bool {
     match update {
         SessionUpdate::AgentMessage(message) => message.late,
@@ -266,7 +266,7 @@ pub(crate) fn is_late(update: &SessionUpdate) -> bool {
     }
 }
 
-/// Joins what belongs together, as clients do: one block for each message, thought, plan and call, where it began.
+/// Joins updates as clients do: one block per message, thought, plan and call, at the position of its first update.
 pub(crate) fn folded(updates: &[SessionUpdate], root: &Path) -> String {
     let mut blocks: Vec<String> = Vec::new();
     let mut texts: HashMap<String, usize> = HashMap::new();
@@ -328,7 +328,7 @@ pub(crate) fn folded(updates: &[SessionUpdate], root: &Path) -> String {
     }
     for (_, at, words, title, content) in calls {
         let block = &mut blocks[at];
-        // How often a terminal is shown, and whether its command or its call ends first, is a matter of time.
+        // The number of terminal updates, and whether the command or its call ends first, depend on timing.
         let words = if content.contains("\n  terminal ") {
             &words[words.len().saturating_sub(1)..]
         } else {

@@ -1,10 +1,10 @@
-//! Agents that break the protocol, or themselves.
+//! Agents that violate the protocol or crash.
 
 use super::host::{Host, Scene, Setup};
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
 
 #[test]
-fn what_is_no_message_is_passed_over() {
+fn invalid_messages_are_skipped() {
     let scene =
         Setup { environment: &[("FAKE_AGENT_BANNER", "1")], ..Setup::default() }.scene(Host::with([]));
     let outcome = scene.prompt(
@@ -15,7 +15,7 @@ fn what_is_no_message_is_passed_over() {
 }
 
 #[test]
-fn ends_of_an_agent_are_told_and_the_next_turn_starts_it_again() {
+fn an_exit_is_reported_and_the_next_turn_restarts_the_agent() {
     let rows = [
         ("[[crash]]", "❌ Fake ended unexpectedly (exit code 3)"),
         ("[[say a]] [[long-line 100]]", "❌ Fake sent a line of more than 16 MiB and was stopped"),
@@ -23,10 +23,7 @@ fn ends_of_an_agent_are_told_and_the_next_turn_starts_it_again() {
             "[[open-call]] [[close-stdout]] [[silent]]",
             "❌ Fake closed its output while it ran and was stopped",
         ),
-        (
-            "[[junk-forever]]",
-            "❌ Fake does not speak ACP: 1000 lines in a row were no messages; it was stopped",
-        ),
+        ("[[junk-forever]]", "❌ Fake does not speak ACP (1000 invalid lines in a row) and was stopped"),
     ];
     let scene = Scene::new();
     for (prompt, beginning) in rows {
@@ -41,9 +38,9 @@ fn ends_of_an_agent_are_told_and_the_next_turn_starts_it_again() {
     assert!(shown.contains("error: Fake ended before this did"), "{shown}");
 }
 
-/// On a busy machine the end was told before its error stream had been read.
+/// On a busy machine the exit was reported before standard error had been read.
 #[test]
-fn what_an_agent_says_last_is_never_missing() {
+fn the_end_of_standard_error_is_always_shown() {
     let scene = Scene::new();
     for _ in 0..30 {
         let outcome = scene.prompt("[[crash]]");
@@ -52,7 +49,7 @@ fn what_an_agent_says_last_is_never_missing() {
 }
 
 #[test]
-fn a_killed_agent_is_told() {
+fn a_killed_agent_is_reported() {
     let scene = Scene::new();
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| scene.prompt("[[session]] [[silent]]"));
@@ -94,7 +91,7 @@ fn many_sessions_at_once_with_cancels_and_crashes_leave_nothing_open() {
                     });
                     super::host::check_last_word(&host.since(from));
                 }
-                // What was begun after a turn ends with the agent at the latest.
+                // Calls made after a turn are closed when the agent exits.
                 scene.agent.close(&request.session_id);
                 host.wait("the end of every call", |updates| super::host::open_calls(updates).is_empty());
             });

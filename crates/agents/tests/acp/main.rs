@@ -1,4 +1,4 @@
-//! Agents behind ACP, as real processes: one that we wrote to misbehave, and recordings of real ones.
+//! ACP agents as real processes: a misbehaving one, and recordings of real ones.
 #![cfg(unix)]
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! From a program to a session.
+//! Opening a session.
 
 use super::host::{Host, Scene, Setup};
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, Patience};
@@ -10,7 +10,7 @@ fn scene(environment: &[(&str, &str)]) -> Scene {
 }
 
 #[test]
-fn the_place_and_the_environment_of_an_agent() {
+fn the_working_directory_and_environment_of_an_agent() {
     let scene = scene(&[("FAKE_VARIABLE", "known")]);
     let root = scene.root.display();
     assert_eq!(scene.prompt("[[cwd]]").text, format!("{root} {root}"));
@@ -21,7 +21,7 @@ fn the_place_and_the_environment_of_an_agent() {
 }
 
 #[test]
-fn agents_that_do_not_open() {
+fn agents_that_fail_to_open() {
     let patience = Patience { start: Duration::from_secs(1), ..Patience::default() };
     type Row = (&'static [(&'static str, &'static str)], Option<&'static str>, &'static str);
     let rows: [Row; 4] = [
@@ -43,7 +43,7 @@ fn agents_that_do_not_open() {
         ),
     ];
     for (environment, login, text) in rows {
-        // The slow machine has a second, and only the silent one needs it.
+        // Only the silent agent needs the short timeout; the others may be slow.
         let patience = if environment[0].0 == "FAKE_AGENT_SILENT" { patience } else { Patience::default() };
         let login = login.map(str::to_owned);
         let scene = Setup { environment, patience, login, ..Setup::default() }.scene(Host::with([]));
@@ -53,7 +53,7 @@ fn agents_that_do_not_open() {
 }
 
 #[test]
-fn what_cannot_be_started_or_found() {
+fn missing_programs_are_reported() {
     let scene = Scene::new();
     let agent = |availability: Availability| {
         AcpAgent::new(AcpAgentConfig {

@@ -1,4 +1,4 @@
-//! Recorded conversations of real agents, played against our client.
+//! Recorded conversations of real agents, replayed against our client.
 
 use super::host::{Host, Say, Scene, Setup};
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::SessionUpdate};
@@ -15,7 +15,7 @@ fn recording(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recordings").join(name)
 }
 
-/// What the person did then.
+/// The prompts and answers of the recorded person.
 fn prompts(name: &str) -> Vec<Prompt> {
     let text = std::fs::read_to_string(recording(name)).unwrap();
     let mut prompts: Vec<Prompt> = Vec::new();
@@ -56,7 +56,7 @@ fn play(name: &str) -> Scene {
         ));
         if prompt.is_cancelled {
             scene.cancelled(&prompt.text, |host| {
-                // The recording waits for the cancel: nothing more comes.
+                // The recording waits for the cancel: nothing more follows.
                 let mut before = 0;
                 loop {
                     std::thread::sleep(Duration::from_millis(500));
@@ -74,7 +74,7 @@ fn play(name: &str) -> Scene {
     scene
 }
 
-/// No answer holds words of the one before.
+/// Returns the answers; none contains text of the one before.
 fn answers(scene: &Scene) -> Vec<String> {
     let updates = scene.host.updates.lock().unwrap();
     let mut answers: Vec<String> = Vec::new();
@@ -109,14 +109,14 @@ fn a_loaded_session_shows_nothing_of_its_past() {
     for name in ["codex-acp.jsonl", "claude-agent-acp.jsonl"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        // Neither was resumed then, though both could have been.
+        // Both agents support resuming, but the recording does not use it.
         let text = std::fs::read_to_string(recording(name)).unwrap();
         std::fs::write(&path, text.replace("\"resume\":{}", "\"no\":{}")).unwrap();
         let args = vec!["replay".to_owned(), path.display().to_string()];
         let scene = Setup { args, ..Setup::default() }.scene(Host::with([]));
         let mut request = scene.request("hello");
         request.resume = Some("earlier".to_owned());
-        // The recording ends with the load: the prompt after it is refused.
+        // The recording ends with the load: the next prompt is refused.
         let outcome = scene.agent.prompt(&request, scene.host.clone(), &CancellationToken::new());
         assert_eq!(outcome.text, "❌ Fake: session/prompt was not recorded");
         assert_eq!(scene.host.count(), 1, "{}", scene.shown());

@@ -1,4 +1,4 @@
-//! What a turn shows.
+//! The updates of a turn.
 
 use super::host::{Say, Scene};
 use openagents_core::{approval::OptionKind, update::RunState};
@@ -89,12 +89,12 @@ fn every_way_to_stop() {
             "{prompt}"
         );
     }
-    // One process for all of them.
+    // All of them ran in one process.
     assert!(scene.prompt("[[session]]").text.ends_with("prompt 10"));
 }
 
 #[test]
-fn a_long_answer_comes_whole_and_in_few_pieces() {
+fn a_long_answer_is_complete_and_in_few_updates() {
     let scene = Scene::new();
     let text = scene.prompt("[[flood 20000]]").text;
     let expected: String = (0..20_000).map(|number| format!("{number} ")).collect();

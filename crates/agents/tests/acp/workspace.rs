@@ -1,4 +1,4 @@
-//! What an agent does to the workspace through us.
+//! Access of an agent to the workspace.
 
 use super::host::{Host, Say, Scene, Setup};
 use openagents_core::{CancellationToken, approval::OptionKind, update::RunState};
@@ -44,7 +44,7 @@ fn commands_are_asked_about_frozen_and_shown() {
     let scene = Scene::answering(answers);
     assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
     assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
-    // Allowed for the session, and nobody is asked.
+    // Approved for the session, so not asked again.
     assert_eq!(scene.prompt("[[run echo hi]]").text, "exit 0 signal null: hi");
     assert_eq!(scene.host.asked.lock().unwrap().len(), 2);
     assert_eq!(scene.prompt("[[run touch made.txt]]").text, "Refused: touch made.txt was not allowed");
@@ -77,7 +77,7 @@ fn a_command_ends_with_its_turn() {
 }
 
 #[test]
-fn a_program_that_is_rewritten_while_a_person_is_asked_is_not_run() {
+fn a_program_rewritten_during_the_approval_is_not_run() {
     use std::os::unix::fs::PermissionsExt as _;
     let scene = Scene::new();
     let script = scene.root.join("build.sh");
@@ -86,9 +86,9 @@ fn a_program_that_is_rewritten_while_a_person_is_asked_is_not_run() {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(scene.prompt("[[run ./build.sh]]").text, "exit 0 signal null: good");
     scene.host.answers.lock().unwrap().push_back(Say::Rewriting(script, text("evil")));
-    let refused = "Refused: ./build.sh changed while it was asked about";
+    let refused = "Refused: ./build.sh changed before it was approved";
     assert_eq!(scene.prompt("[[run ./build.sh]]").text, refused);
-    // A person cannot allow for good what the agent can change.
+    // A program that the agent can change can't be approved for the session.
     let asked = scene.host.asked.lock().unwrap();
     assert!(asked[0].options.iter().all(|option| option.kind != OptionKind::AllowAlways));
 }
@@ -103,7 +103,7 @@ fn variables_of_a_command_are_shown_and_keys_stay_with_the_agent() {
     let said = scene.prompt(run).text;
     assert!(said.contains("GIT_DIR=elsewhere") && said.contains("PLAIN=plain"), "{said}");
     assert!(!said.contains("SOME_TOKEN") && !said.contains("LD_PRELOAD"), "{said}");
-    // What was allowed for good is this command with these variables.
+    // The approval for the session covers only these variables.
     scene.prompt("[[run env]]");
     scene.prompt(run);
     let asked = scene.host.asked.lock().unwrap();

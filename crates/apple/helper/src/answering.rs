@@ -1,4 +1,4 @@
-//! One answer: what the model says and asks for, on its way to the client and back.
+//! One answer: forwards text and tool calls of the model to the client, and results back.
 
 use crate::{Backend, Exchange};
 use openagents_apple::{
@@ -22,51 +22,51 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Calls with wrong arguments that one answer may make; a model that goes in circles is stopped.
+/// Maximum calls with invalid arguments per answer; then the model is stopped.
 const WRONG_CALLS: usize = 4;
 
-/// Tokens that a result may have where there is no room at all: enough to say so. The frame has some to spare.
+/// Tokens reserved for a result if there is no room: enough for a note. The frame has some to spare.
 const SHORTEST_RESULT: usize = 16;
 
-/// How often a call that waits looks whether it is still wanted.
+/// Interval of checks for a cancel while a call waits.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Tells the client; fails when it is gone.
+/// Sends a report to the client; fails if it has exited.
 pub(crate) type Tell = dyn Fn(&Report) -> Result<(), ModelError> + Send + Sync;
 
-/// An answer that runs, as the commands of the client reach it.
+/// A running answer, as seen by the client's commands.
 #[derive(Debug, Default)]
 pub(crate) struct Handle {
     cancel: CancellationToken,
     ended: AtomicBool,
-    /// Where what a tool gave back goes, by the id of the call.
+    /// Receivers of tool results, by call id.
     waiting: Mutex<HashMap<String, mpsc::Sender<String>>>,
 }
 
 impl Handle {
-    /// Stops the answer. The client is told at once, whatever the model still computes.
+    /// Cancels the answer. The client is notified at once, whatever the model still computes.
     pub(crate) fn cancel(&self, id: u64, tell: &Tell) {
         self.cancel.cancel();
         self.end(&Report::Failed { id: Some(id), error: ModelError::Cancelled }, tell);
     }
 
-    /// Hands over what a tool gave back. A result that nobody waits for is dropped.
+    /// Delivers the result of a tool. Unexpected results are dropped.
     pub(crate) fn result(&self, call_id: &str, text: String) {
         if let Some(sender) = lock(&self.waiting).remove(call_id) {
             let _ = sender.send(text);
         }
     }
 
-    /// An answer ends once.
+    /// Sends the last report, once.
     fn end(&self, report: &Report, tell: &Tell) {
         if !self.ended.swap(true, Ordering::AcqRel) {
-            // Nobody listens any more: then nobody misses it.
+            // Fails only if the client has exited.
             let _ = tell(report);
         }
     }
 }
 
-/// Answers on this thread, and tells the end whatever happens.
+/// Generates an answer on this thread and always reports its end.
 pub(crate) fn answer(
     id: u64,
     request: &ModelRequest,
@@ -106,7 +106,7 @@ pub(crate) fn answer(
     handle.end(&report, &*tell);
 }
 
-/// Counts as the model does, where that can be had.
+/// Counts tokens like the model if possible, or else estimates them.
 fn count(backend: &dyn Backend, text: &str) -> usize {
     backend.count(text).unwrap_or_else(|| budget::estimate(text))
 }
@@ -125,7 +125,7 @@ struct Progress {
     text: String,
     first: Option<Instant>,
     wrong_calls: usize,
-    /// Tokens of calls and of their results.
+    /// Tokens of calls and their results.
     tool_tokens: usize,
 }
 
@@ -134,7 +134,7 @@ impl Answering {
         count(&*self.backend, text)
     }
 
-    /// Returns the figures, and why it ended.
+    /// Returns the usage and the stop reason.
     fn end(&self, started: Instant) -> (Usage, StopReason) {
         let progress = lock(&self.progress);
         let tokens = self.count(&progress.text);
@@ -147,7 +147,7 @@ impl Answering {
             first_token_ms: first.duration_since(started).as_millis() as u32,
             ..Usage::default()
         };
-        // The framework does not say why an answer ended. Its own count does, an estimate cannot.
+        // The framework reports no stop reason. An exact token count reveals it, an estimate does not.
         let counted = self.backend.count(&progress.text);
         let is_cut = counted.is_some_and(|tokens| tokens >= self.fitted.answer_tokens as usize);
         (usage, if is_cut { StopReason::MaxTokens } else { StopReason::EndTurn })

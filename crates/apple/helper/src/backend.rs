@@ -1,4 +1,4 @@
-//! What answers, seen from the protocol.
+//! The backend of the protocol.
 
 use openagents_apple::{availability::Unavailability, budget::Fitted, schema::OfferedTool};
 use openagents_core::{
@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 /// Answers requests that fit its context.
 pub trait Backend: Send + Sync {
-    /// Returns why no answer can be had now; `None` when one can.
+    /// Returns why it can't answer now; `None` if it can.
     fn unavailability(&self) -> Option<Unavailability>;
 
-    /// Counts the tokens of a text as the model itself does; `None` where it cannot be asked.
+    /// Counts tokens like the model itself; `None` if the model can't be asked.
     fn count(&self, _text: &str) -> Option<usize> {
         None
     }
 
-    /// Answers on this thread. What it says and asks for goes through `exchange`; it ends soon after a cancel.
+    /// Generates an answer on this thread. Sends text and calls through `exchange`; returns soon after a cancel.
     fn respond(
         &self,
         request: &Fitted,
@@ -27,20 +27,20 @@ pub trait Backend: Send + Sync {
     ) -> Result<(), ModelError>;
 }
 
-/// One answer, as the backend sees the other side. Calls may come from several threads.
+/// The client's side of one answer. Calls may come from several threads.
 pub trait Exchange: Send + Sync {
-    /// Says a piece. Fails when nobody wants it any more.
+    /// Sends a piece of text. Fails if the answer was cancelled.
     fn say(&self, text: &str) -> Result<(), ModelError>;
 
-    /// Asks for a tool of the request with what the model said as its arguments, and waits. Returns what the tool gave
-    /// back, or what was wrong with the arguments: both are for the model. Fails when the answer is over.
+    /// Calls a tool of the request with the model's arguments and waits. Returns the result of the tool or the error in
+    /// the arguments; both are for the model. Fails if the answer has ended.
     fn call(&self, tool: &OfferedTool, said: Value) -> Result<String, ModelError>;
 
-    /// Cancelled when nobody wants the answer any more.
+    /// Cancelled when the answer is no longer needed.
     fn cancel(&self) -> &CancellationToken;
 }
 
-/// Nothing answers here, for this reason.
+/// A backend that is not available, for this reason.
 #[derive(Debug)]
 pub struct Nothing(pub Unavailability);
 

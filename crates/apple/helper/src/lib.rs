@@ -1,8 +1,8 @@
-//! What the helper program `openagents-apple` runs: the protocol, and Apple's Foundation Models behind it.
+//! The library of the helper program `openagents-apple`: the protocol, backed by Apple's Foundation Models.
 //!
-//! [`serve()`] speaks the protocol over any two streams and leaves the answering to a [`Backend`]: on macOS that is the
-//! framework (`framework`), elsewhere nothing that answers, only the reason why. **Architecture invariant:** nothing that
-//! people start links this library; they start the program, which alone is linked with the framework.
+//! [`serve()`] implements the protocol over any two streams and delegates to a [`Backend`]: the framework on macOS
+//! (`framework`), elsewhere one that is never available. **Architecture invariant:** only the helper program links this
+//! library, and only it is linked with the framework.
 
 mod answering;
 mod backend;
@@ -15,7 +15,7 @@ pub use backend::{Backend, Exchange, Nothing};
 pub use framework::{Handler, Native};
 pub use serve::serve;
 
-/// Returns what answers on this machine.
+/// Returns the backend of this machine.
 pub fn backend() -> std::sync::Arc<dyn Backend> {
     let unavailable = openagents_apple::availability::Facts::of_this_machine().unavailability();
     #[cfg(target_os = "macos")]

@@ -1,4 +1,4 @@
-//! The helper program that answers with Foundation Models. See `openagents_apple_helper`.
+//! The helper program for Foundation Models. See `openagents_apple_helper`.
 
 use tracing_subscriber::EnvFilter;
 
@@ -11,6 +11,6 @@ fn main() {
         .without_time()
         .init();
     openagents_apple_helper::serve(std::io::stdin(), std::io::stdout(), openagents_apple_helper::backend());
-    // The client is gone: whatever still computes is for nobody.
+    // The client has exited: running answers are no longer needed.
     std::process::exit(0);
 }

@@ -1,4 +1,4 @@
-//! Commands in, reports out.
+//! The main loop: commands in, reports out.
 
 use crate::{
     Backend,
@@ -14,10 +14,10 @@ use std::{
     thread,
 };
 
-/// Answers that run at once. More than one, because a tool that an answer waits for may need an answer itself.
+/// Maximum number of concurrent answers. More than one, because a tool called by an answer may need an answer itself.
 const ANSWERS: usize = 16;
 
-/// Speaks the protocol until `input` closes; then everything that runs is cancelled.
+/// Serves the protocol until `input` closes, then cancels all running answers.
 pub fn serve(input: impl Read, output: impl Write + Send + 'static, backend: Arc<dyn Backend>) {
     let output = Mutex::new(BufWriter::new(output));
     let tell = move |report: &Report| {
@@ -36,7 +36,7 @@ pub fn serve(input: impl Read, output: impl Write + Send + 'static, backend: Arc
             Ok(Line::TooLong) => server.refuse(None, "the command is too long; shorten the conversation"),
             Ok(Line::End) => break,
             Err(error) => {
-                tracing::warn!("commands cannot be read: {error}");
+                tracing::warn!("cannot read commands: {error}");
                 break;
             }
         }
@@ -61,7 +61,7 @@ impl Server {
             Ok(command) => self.command(command),
             Err(error) => {
                 let id = serde_json::from_slice::<Id>(line).ok().and_then(|read| read.id);
-                self.refuse(id, &format!("the helper program does not understand a command: {error}"));
+                self.refuse(id, &format!("the helper program received an invalid command: {error}"));
             }
         }
     }
@@ -95,10 +95,8 @@ impl Server {
             let mut running = lock(&self.running);
             if running.len() >= ANSWERS {
                 drop(running);
-                return self.refuse(
-                    Some(id),
-                    &format!("{ANSWERS} answers are being written; try again when one is done"),
-                );
+                return self
+                    .refuse(Some(id), &format!("{ANSWERS} answers are running; try again when one is done"));
             }
             running.insert(id, handle.clone());
         }
@@ -119,7 +117,7 @@ impl Server {
 
     fn tell(&self, report: &Report) {
         if (self.tell)(report).is_err() {
-            tracing::warn!("the client does not listen; a report is dropped");
+            tracing::warn!("the client does not read; a report is dropped");
         }
     }
 }

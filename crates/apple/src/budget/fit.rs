@@ -1,4 +1,4 @@
-//! A request cut to its budget.
+//! Cuts a request to its budget.
 
 use super::{ANSWER, CONTEXT, Counter};
 use crate::schema::OfferedTool;
@@ -8,55 +8,55 @@ use openagents_core::{
     model::{Message, ModelRequest},
 };
 
-/// Tokens for what the framework itself writes between the messages.
+/// Tokens added by the framework between the messages.
 const FRAME: usize = 64;
 
-/// Tokens that each message costs beside its text.
+/// Overhead in tokens per message.
 const MESSAGE: usize = 8;
 
-/// Tokens that each tool costs beside its text.
+/// Overhead in tokens per tool.
 const TOOL: usize = 16;
 
-/// Shares of the room that is left beside the answer: the instructions and the tools take no more. A prompt that needs it
-/// has what they leave.
+/// Divisors of the room next to the answer: the maximum shares of the instructions and the tools. A prompt may use what
+/// they leave.
 const INSTRUCTIONS_SHARE: usize = 5;
 const TOOLS_SHARE: usize = 2;
 
-/// Tokens that are kept free for what the tools will give back, where there are tools.
+/// Tokens reserved for tool results, if there are tools.
 const RESULTS: usize = 400;
 
-/// Tokens that are left of a result when there is no more room.
+/// Tokens kept of a result when there is no more room.
 const SHORT_RESULT: usize = 120;
 
-/// The tools that matter most; others follow in the order in which they are offered.
+/// The most important tools; the others follow in the order in which they are offered.
 const FIRST: [&str; 7] =
     [DELEGATE, CODEX_RUN, GENERATE, "fs.list_dir", "search.grep", "content.get_span", "session.list"];
 
 /// A request that fits.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// What the model should do in general.
+    /// The system instructions.
     pub instructions: String,
-    /// The conversation; the last message is a person's or a tool's result.
+    /// The conversation; the last message is a user's or a tool's result.
     pub messages: Vec<Message>,
-    /// What the model may ask for, most important first.
+    /// The tools, most important first.
     pub tools: Vec<OfferedTool>,
-    /// The names of the tools that there was no room for.
+    /// The names of the tools without room.
     pub left_out: Vec<String>,
-    /// Tokens that the answer may have.
+    /// Token limit of the answer.
     pub answer_tokens: u32,
     /// Tokens of everything but the answer.
     pub prompt_tokens: usize,
 }
 
 impl Fitted {
-    /// Returns how many tokens of results and further answers there is room for, after `used` more than the prompt.
+    /// Returns the tokens left for results and further answers, after `used` more than the prompt.
     pub fn room(&self, used: usize) -> usize {
         (CONTEXT as usize).saturating_sub(self.answer_tokens as usize + self.prompt_tokens + used)
     }
 }
 
-/// Cuts a request to [`CONTEXT`], as `count` counts.
+/// Cuts a request to [`CONTEXT`], as counted by `count`.
 pub fn fit(request: &ModelRequest, count: Counter<'_>) -> Fitted {
     let answer_tokens = request.options.max_tokens.unwrap_or(ANSWER).clamp(1, ANSWER);
     let room = CONTEXT as usize - answer_tokens as usize - FRAME;
@@ -76,8 +76,8 @@ pub fn fit(request: &ModelRequest, count: Counter<'_>) -> Fitted {
     Fitted { instructions, messages, tools, left_out, answer_tokens, prompt_tokens }
 }
 
-/// Returns the tools that fit into `room`, the names of the others, and what they cost. When not all fit as they are,
-/// all are offered in fewer words, and then the least important are left out.
+/// Returns the tools that fit into `room`, the names of the others, and their cost. If not all fit, all descriptions
+/// are shortened, and then the least important tools are dropped.
 fn fit_tools(
     request: &ModelRequest,
     room: usize,
@@ -114,7 +114,7 @@ fn cost_of(message: &Message, count: Counter<'_>) -> usize {
             Message::User { text } => count(text),
             Message::Tool { name, text, .. } => count(name) + count(text),
             Message::Assistant(said) => {
-                // What it thought is not sent.
+                // Reasoning is not sent.
                 let calls =
                     said.calls.iter().map(|call| count(&call.name) + count(&call.arguments.to_string()));
                 count(&said.text) + calls.sum::<usize>()
@@ -122,7 +122,7 @@ fn cost_of(message: &Message, count: Counter<'_>) -> usize {
         }
 }
 
-/// Leaves out the oldest turns, then shortens the results of this one from the oldest on, then its prompt.
+/// Drops the oldest turns, then shortens the results of the current one, oldest first, then its prompt.
 fn fit_messages(messages: &[Message], room: usize, count: Counter<'_>) -> Vec<Message> {
     let is_prompt = |message: &Message| matches!(message, Message::User { .. });
     let mut kept = messages.to_vec();
@@ -144,7 +144,7 @@ fn fit_messages(messages: &[Message], room: usize, count: Counter<'_>) -> Vec<Me
         let has_prompt = kept.first().is_some_and(is_prompt);
         let oldest = usize::from(has_prompt && kept.len() > 2);
         kept.remove(oldest);
-        // The results of a call that is gone say nothing.
+        // Results are useless without their call.
         while kept.len() > oldest + 1 && matches!(kept.get(oldest), Some(Message::Tool { .. })) {
             kept.remove(oldest);
         }
@@ -156,14 +156,14 @@ fn fit_messages(messages: &[Message], room: usize, count: Counter<'_>) -> Vec<Me
     kept
 }
 
-/// Cuts a text to `room` tokens and says so. What does not even hold that note becomes empty.
+/// Cuts a text to `room` tokens and adds a note. Returns an empty text if not even the note fits.
 pub fn cut(text: &str, room: usize, count: Counter<'_>) -> String {
     const NOTE: &str = "\n(Cut: there is no room for more.)";
     if count(text) <= room {
         return text.to_owned();
     }
     let Some(room) = room.checked_sub(count(NOTE) + 1) else { return String::new() };
-    // The longest beginning that fits, to within a few characters.
+    // Finds the longest prefix that fits, to within a few characters.
     let (mut fits, mut too_long) = (0, text.len());
     while too_long - fits > 16 {
         let middle = text.floor_char_boundary(fits.midpoint(too_long));

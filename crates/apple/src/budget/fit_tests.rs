@@ -53,7 +53,7 @@ fn all_of_our_tools_are_offered_most_important_first() {
 }
 
 #[test]
-fn what_is_least_important_is_left_out_first() {
+fn the_least_important_tools_are_dropped_first() {
     let many = (0..40).map(|number| {
         spec(
             &format!("other.tool{number}"),
@@ -70,12 +70,12 @@ fn what_is_least_important_is_left_out_first() {
     assert_eq!(fitted.left_out.last().map(String::as_str), Some("other.tool39"));
     assert_eq!(
         fitted.tools[0].description, "Does something.",
-        "all are offered in fewer words before one is left out"
+        "all descriptions are shortened before a tool is dropped"
     );
 }
 
 #[test]
-fn what_fits_is_left_as_it_is() {
+fn a_request_that_fits_is_unchanged() {
     let messages = vec![user("a"), assistant("b"), user("c"), call(1), result(1, "d")];
     let fitted = fit(&request(messages.clone()), &estimate);
     assert_eq!((fitted.messages.clone(), fitted.instructions.as_str()), (messages, "You are helpful."));
@@ -83,7 +83,7 @@ fn what_fits_is_left_as_it_is() {
 }
 
 #[test]
-fn older_turns_go_first_whole() {
+fn older_turns_are_dropped_first() {
     let long = "word ".repeat(1_500);
     let messages = vec![
         user("first"),
@@ -118,7 +118,7 @@ fn a_prompt_that_is_too_long_is_cut_and_says_so() {
     assert_fits(&fitted);
     let [Message::User { text }] = fitted.messages.as_slice() else { panic!() };
     assert!(text.starts_with("word word") && text.ends_with("(Cut: there is no room for more.)"));
-    assert!(estimate(text) > 600, "it has the room that there is: {}", estimate(text));
+    assert!(estimate(text) > 600, "it uses the available room: {}", estimate(text));
 }
 
 #[test]
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_comes_fits(
+    fn any_request_fits(
         instructions in "(?s).{0,3000}",
         texts in proptest::collection::vec(("[ups]", "(?s).{0,4000}"), 1..9),
         limit in proptest::option::of(any::<u32>()),
@@ -167,7 +167,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_text_has_the_room(text in "(?s).{0,600}", room in 0usize..200) {
+    fn a_cut_text_fits(text in "(?s).{0,600}", room in 0usize..200) {
         let shortened = cut(&text, room, &estimate);
         prop_assert!(estimate(&shortened) <= room || estimate(&text) <= room);
     }

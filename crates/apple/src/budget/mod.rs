@@ -1,7 +1,7 @@
-//! 4,096 tokens: what a request may hold, and what is left out of one that holds more.
+//! The budget of 4,096 tokens, and the reduction of larger requests.
 //!
-//! The order in which things are given up: words of the tools, the least important tools, the older turns, long results
-//! of tools, and last the end of the prompt itself. Nothing is sent that was not counted.
+//! Reduction, in this order: descriptions of tools, the least important tools, older turns, long tool results, and
+//! finally the end of the prompt. Everything that is sent has been counted.
 
 mod fit;
 mod tokens;
@@ -9,8 +9,8 @@ mod tokens;
 pub use fit::{Fitted, cut, fit};
 pub use tokens::{Counter, estimate};
 
-/// Tokens that the context of the framework's model holds, the answer included.
+/// Context size of the framework's model in tokens, including the answer.
 pub const CONTEXT: u32 = 4096;
 
-/// Tokens of an answer where a person set no limit, and at the most.
+/// Default and maximum tokens of an answer.
 pub const ANSWER: u32 = 1024;

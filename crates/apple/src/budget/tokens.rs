@@ -1,20 +1,19 @@
-//! How many tokens a text has.
+//! Token counts of texts.
 
 /// Counts the tokens of a text: the framework's own count, or [`estimate`].
 pub type Counter<'a> = &'a dyn Fn(&str) -> usize;
 
-/// Letters of one token in a word of common length. Apple's technical note on the context window (TN3193) gives three to
-/// four characters, spaces included, for languages with Latin letters, and one for Chinese, Japanese and Korean.
+/// Characters per token in a word of common length. Apple's technical note on the context window (TN3193) states three
+/// to four characters, including spaces, for languages in Latin script, and one for Chinese, Japanese and Korean.
 const LETTERS: usize = 4;
 
-/// From this length on a word is a rare one: a compound, a name, a key.
+/// Minimum length of a rare word: a compound, a name, a key.
 const RARE: usize = 12;
 const RARE_LETTERS: usize = 3;
 
-/// Estimates the tokens of a text, rather too many than too few: one for every four letters of a word begun, three where
-/// the word is long, one for each digit, one for every two signs in a row, one for every letter of another script, and
-/// three for an emoji. Single spaces belong to the word after them. A tokenizer of a vocabulary of 200,000 counts between
-/// half and nine tenths of it.
+/// Estimates the tokens of a text, rather too high than too low: one per four letters of a word, or three if it is
+/// long, one per digit, one per two consecutive signs, one per letter of another script, and three per emoji. Single
+/// spaces belong to the next word. A tokenizer with a vocabulary of 200,000 counts between half and nine tenths of it.
 pub fn estimate(text: &str) -> usize {
     let mut tokens = 0;
     let mut chars = text.chars().peekable();
@@ -38,15 +37,15 @@ pub fn estimate(text: &str) -> usize {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Of the Latin alphabet as English has it.
+    /// ASCII letters.
     Letter,
     Digit,
     Space,
-    /// Of code and punctuation.
+    /// Signs of code and punctuation.
     Sign,
-    /// The ends of lines, tabulators, and what is not seen.
+    /// Line breaks, tabs and invisible characters.
     Break,
-    /// A letter with an accent, or of another script.
+    /// Letters with accents, or of another script.
     Script,
     /// Everything else: emoji, mathematics, joiners.
     Rare,

@@ -1,4 +1,4 @@
-//! An answer that is being written, and those that wait for the result of a tool.
+//! Running answers, and those waiting for the result of a tool.
 
 use super::connection::{Connection, LOOK};
 use crate::protocol::{Command, Report};
@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-/// Cancelled when it is dropped before its end.
+/// Cancels the answer if dropped before its end.
 pub(super) struct Answer {
     id: u64,
     connection: Arc<Connection>,
@@ -23,9 +23,9 @@ pub(super) struct Answer {
     ended: Cell<bool>,
 }
 
-/// How far an answer has come.
+/// The state after listening to an answer.
 pub(super) enum End {
-    /// It is whole.
+    /// It is complete.
     Done(StopReason),
     /// It waits for the result of this call.
     Calls(String),
@@ -38,12 +38,12 @@ impl Answer {
         Ok(Self { id, connection, reports, ended: Cell::new(false) })
     }
 
-    /// Gives it the result that it waits for.
+    /// Sends the result it waits for.
     pub(super) fn give(&self, call_id: String, text: String) -> Result<(), ModelError> {
         self.connection.send(&Command::ToolResult { id: self.id, call_id, text })
     }
 
-    /// Passes on what it says until it ends or asks for a tool.
+    /// Forwards its text until it ends or calls a tool.
     pub(super) fn listen(
         &self,
         cancel: &CancellationToken,
@@ -62,7 +62,7 @@ impl Answer {
                     self.ended.set(true);
                     return Ok(End::Done(stop));
                 }
-                // One that failed here, because it could not be read, still runs there: its drop cancels it.
+                // An answer that failed here may still run in the helper: dropping it cancels it.
                 Some(Report::Failed { error, .. }) => return Err(error),
                 Some(other) => tracing::warn!(?other, "unexpected report"),
                 None => {
@@ -83,7 +83,7 @@ impl Drop for Answer {
     }
 }
 
-/// Waits for the next report; `None` when no more can come.
+/// Waits for the next report; `None` if there are no more.
 pub(super) fn next(
     reports: &Receiver<Report>,
     cancel: &CancellationToken,
@@ -100,7 +100,7 @@ pub(super) fn next(
     }
 }
 
-/// The answers that wait, oldest first.
+/// The waiting answers, oldest first.
 pub(super) struct Waiting {
     answers: VecDeque<(String, Answer)>,
     limit: usize,
@@ -111,7 +111,7 @@ impl Waiting {
         Self { answers: VecDeque::new(), limit }
     }
 
-    /// Keeps an answer until the result of its call comes; of too many the oldest is given up.
+    /// Keeps an answer until the result of its call arrives; drops the oldest if there are too many.
     pub(super) fn keep(&mut self, call_id: String, answer: Answer) {
         self.answers.push_back((call_id, answer));
         if self.answers.len() > self.limit {
@@ -119,7 +119,7 @@ impl Waiting {
         }
     }
 
-    /// Takes the answer whose result is at the end of this request, with the call and the result.
+    /// Takes the answer whose result ends this request, along with the call id and the result.
     pub(super) fn take(&mut self, request: &ModelRequest) -> Option<(Answer, String, String)> {
         let results = request.messages.iter().rev().map_while(|message| match message {
             Message::Tool { call_id, text, .. } => Some((call_id, text)),

@@ -1,4 +1,4 @@
-//! A helper that runs, seen from its lines: many answers at once over one pair of streams.
+//! A connection to a running helper: concurrent answers over one pair of streams.
 
 use super::{lock, process::Process};
 use crate::{
@@ -17,16 +17,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time to say hello.
+/// Time until the first message.
 const HELLO: Duration = Duration::from_secs(20);
 
-/// How often somebody who waits looks whether it is still wanted.
+/// Interval of checks for a cancel.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// The lines to and from a helper.
+/// A connection to a helper.
 pub struct Connection {
-    /// Lines for the helper; its input closes when this is dropped. Written by a thread: a helper that does not read must
-    /// not hold up a cancel.
+    /// Lines for the helper; its input closes when this is dropped. Written by a thread: a helper that does not read
+    /// must not block a cancel.
     input: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     shared: Arc<Shared>,
     process: Option<Process>,
@@ -42,13 +42,13 @@ struct Shared {
 struct State {
     hello: Option<(String, Option<Unavailability>)>,
     last: u64,
-    /// Who waits for reports of which command.
+    /// Receivers of reports, by command id.
     waiting: HashMap<u64, mpsc::Sender<Report>>,
     closed: bool,
 }
 
 impl Connection {
-    /// Starts the program. It ends when the connection is dropped.
+    /// Starts the program. It is stopped when the connection is dropped.
     pub(super) fn start(program: &Path) -> Result<Self, ModelError> {
         let (process, output, input) = Process::start(program)?;
         let mut connection = Self::over(output, input)?;
@@ -56,7 +56,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Speaks over these streams.
+    /// Connects over these streams.
     pub fn over(
         output: impl Read + Send + 'static,
         mut input: impl Write + Send + 'static,
@@ -80,7 +80,7 @@ impl Connection {
         Ok(Self { input: Mutex::new(Some(sender)), shared, process: None })
     }
 
-    /// Waits for the first words, and returns why no answer could be had; `None` when one could.
+    /// Waits for the first message, and returns why the model is not available; `None` if it is.
     pub(super) fn greet(&self, cancel: &CancellationToken) -> Result<Option<Unavailability>, ModelError> {
         let started = Instant::now();
         let said = |state: &State| state.hello.is_some() || state.closed;
@@ -93,26 +93,26 @@ impl Connection {
         match hello {
             Some((version, unavailable)) if version == VERSION => Ok(unavailable),
             Some((version, _)) => Err(ModelError::Unavailable(format!(
-                "the helper program for Foundation Models has version {version} and {VERSION} is needed; install both again"
+                "the helper program for Foundation Models has version {version}, but {VERSION} is needed; install both again"
             ))),
             None => Err(ModelError::Unavailable(format!(
-                "the helper program for Foundation Models does not answer ({}); install it again",
+                "the helper program for Foundation Models does not respond ({}); install it again",
                 self.describe_end()
             ))),
         }
     }
 
-    /// Returns whether the helper is there.
+    /// Returns whether the helper is connected.
     pub(super) fn is_open(&self) -> bool {
         !lock(&self.shared.state).closed
     }
 
-    /// Returns the process id of the helper; `None` when it is no process of its own.
+    /// Returns the process id of the helper; `None` if it is not a separate process.
     pub(super) fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }
 
-    /// Sends a command, and returns its number and its reports.
+    /// Sends a command, and returns its id and its reports.
     pub(super) fn ask(
         &self,
         command: impl FnOnce(u64) -> Command,
@@ -122,7 +122,7 @@ impl Connection {
             let mut state = lock(&self.shared.state);
             state.last += 1;
             let id = state.last;
-            // After the end nobody would be told: the reports end at once.
+            // After the end, the reports end at once.
             if !state.closed {
                 state.waiting.insert(id, sender);
             }
@@ -137,30 +137,30 @@ impl Connection {
         }
     }
 
-    /// Sends a command that has no reports of its own.
+    /// Sends a command without reports of its own.
     pub(super) fn send(&self, command: &Command) -> Result<(), ModelError> {
         let mut line = serde_json::to_vec(command)
-            .map_err(|error| ModelError::Failed(format!("a command cannot be written: {error}")))?;
+            .map_err(|error| ModelError::Failed(format!("cannot encode a command: {error}")))?;
         if line.len() > MAX_LINE {
             let bytes = line.len();
             return Err(ModelError::Failed(format!(
-                "the conversation has {bytes} bytes and {MAX_LINE} can be sent; start a new session or shorten the prompt"
+                "the conversation has {bytes} bytes, but the limit is {MAX_LINE}; start a new session or shorten the prompt"
             )));
         }
         line.push(b'\n');
-        // When the thread is gone, so is the helper, and the reports end.
+        // If the thread has ended, so has the helper, and the reports end too.
         if let Some(input) = &*lock(&self.input) {
             let _ = input.send(line);
         }
         Ok(())
     }
 
-    /// Nobody waits for reports of this command any more.
+    /// Drops later reports of this command.
     pub(super) fn forget(&self, id: u64) {
         lock(&self.shared.state).waiting.remove(&id);
     }
 
-    /// Says how the helper ended, in words.
+    /// Describes how the helper ended.
     pub(super) fn describe_end(&self) -> String {
         self.process.as_ref().map_or_else(|| "it closed the connection".to_owned(), Process::describe_end)
     }
@@ -182,7 +182,7 @@ impl fmt::Debug for Connection {
 }
 
 impl Shared {
-    /// Passes reports on until there can be no more.
+    /// Forwards reports until the stream ends.
     fn read(&self, output: impl Read) {
         let mut output = BufReader::new(output);
         let mut line = Vec::new();
@@ -198,7 +198,7 @@ impl Shared {
         }
         let mut state = lock(&self.state);
         state.closed = true;
-        // Whoever waits for reports learns that none will come.
+        // Ends the reports of waiting callers.
         state.waiting.clear();
         self.changed.notify_all();
     }
@@ -210,27 +210,27 @@ impl Shared {
             return;
         }
         match report.id() {
-            // Reports of a command that was given up are nobody's.
+            // Reports of an abandoned command are dropped.
             Some(id) => {
                 if let Some(sender) = lock(&self.state).waiting.get(&id) {
                     let _ = sender.send(report);
                 }
             }
-            None => self.unread(&[], "it did not understand a command"),
+            None => self.unread(&[], "it received an invalid command"),
         }
     }
 
-    /// Fails the commands that a line may have been about: nobody knows what is lost with it.
+    /// Fails the commands that an invalid line may belong to, since its content is lost.
     fn unread(&self, line: &[u8], why: &str) {
         #[derive(Deserialize)]
         struct About {
             id: Option<u64>,
         }
-        tracing::warn!("the helper program said what cannot be read: {why}");
+        tracing::warn!("the helper program sent an invalid line: {why}");
         let about = serde_json::from_slice::<About>(line).ok().and_then(|about| about.id);
         let error = || {
             ModelError::Failed(format!(
-                "the helper program said something that cannot be read ({why}); try again"
+                "the helper program sent a line that cannot be read ({why}); try again"
             ))
         };
         for (id, sender) in &lock(&self.state).waiting {
@@ -240,7 +240,7 @@ impl Shared {
         }
     }
 
-    /// Waits for something to become true, `time` at most, and returns whether it did.
+    /// Waits up to `time` for a condition; returns whether it became true.
     fn wait_until(&self, time: Duration, done: impl Fn(&State) -> bool) -> bool {
         let state = lock(&self.state);
         let waited = self.changed.wait_timeout_while(state, time, |state| !done(state));

@@ -1,8 +1,8 @@
-//! Foundation Models as one of our language models, through the helper program.
+//! Foundation Models as a language model, through the helper program.
 //!
-//! The framework runs the tools itself, in the middle of an answer; our loop wants an answer that ends with what it asks
-//! for, and another request with the results. So an answer that asks for a tool is kept waiting here, and the request that
-//! brings the result goes on with it. Several may wait at once: a tool may itself ask for an answer.
+//! The framework runs tools in the middle of an answer; our agent loop expects an answer that ends with its calls,
+//! followed by another request with the results. So an answer that calls a tool is kept waiting here, and is continued
+//! by the request with the result. Several may wait at once: a tool may itself request an answer.
 
 mod answer;
 mod connection;
@@ -30,45 +30,45 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Names the helper program.
+/// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_APPLE_HELPER";
 
 const HELPER: &str = "openagents-apple";
 
-/// After this time macOS is asked again whether what was missing is there: a person may have switched it on.
+/// Interval for asking again after the model was unavailable: it may have been switched on.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// Answers that wait for the result of a tool. The oldest is given up when there are more: nobody may come back to it.
+/// Maximum number of answers waiting for the result of a tool; the oldest is dropped, as it may never be continued.
 const WAITING: usize = 8;
 
 type Connect = Box<dyn Fn() -> Result<Connection, ModelError> + Send + Sync>;
 
-/// Apple's Foundation Models. Clones are the same.
+/// Apple's Foundation Models. Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct FoundationModels(Arc<Inner>);
 
 struct Inner {
-    /// Nothing on this machine could answer: nothing is started.
+    /// The reason this machine can't be supported; nothing is started.
     impossible: Option<Unavailability>,
     connect: Connect,
-    /// The helper that runs.
+    /// The connection to the running helper.
     connection: Mutex<Option<Arc<Connection>>>,
     known: Mutex<Known>,
     waiting: Mutex<Waiting>,
 }
 
-/// What is known about the availability.
+/// The last known availability.
 #[derive(Debug, Default)]
 struct Known {
-    /// `None` until the helper has said it.
+    /// `None` until the helper has reported it.
     availability: Option<Availability>,
     asked: Option<Instant>,
     is_asking: bool,
 }
 
 impl FoundationModels {
-    /// Returns Apple's Foundation Models, available or not. Where they could be, the helper program is asked in the
-    /// background; elsewhere nothing is started.
+    /// Returns Apple's Foundation Models, available or not. Starts the helper program in the background if the machine
+    /// may support it.
     pub fn start() -> Arc<dyn LanguageModel> {
         let connect = || {
             let program = helper::find(HELPER, HELPER_VARIABLE).map_err(ModelError::Unavailable)?;
@@ -79,12 +79,12 @@ impl FoundationModels {
         Arc::new(models)
     }
 
-    /// Answers through what `connect` connects with, whenever there is no connection; whatever machine this is.
+    /// Uses `connect` whenever there is no connection, on any machine.
     pub fn connecting(connect: impl Fn() -> Result<Connection, ModelError> + Send + Sync + 'static) -> Self {
         Self::new(None, connect)
     }
 
-    /// Answers through this program, whatever machine this is. Starts nothing yet.
+    /// Uses this helper program, on any machine. Starts nothing.
     pub fn at(program: impl Into<std::path::PathBuf>) -> Self {
         let program = program.into();
         Self::connecting(move || Connection::start(&program))
@@ -103,13 +103,13 @@ impl FoundationModels {
         }))
     }
 
-    /// Returns the process id of the helper; `None` when none runs.
+    /// Returns the process id of the helper; `None` if it is not running.
     pub fn process_id(&self) -> Option<u32> {
         let connection = lock(&self.0.connection).clone()?;
         connection.is_open().then(|| connection.process_id()).flatten()
     }
 
-    /// Asks whether an answer could be had, and waits for the word.
+    /// Asks for the availability and waits for the answer.
     pub fn ask(&self, cancel: &CancellationToken) -> Availability {
         let availability =
             self.0.ask(cancel).unwrap_or_else(|error| Availability::Unavailable(error.to_string()));
@@ -127,7 +127,7 @@ impl FoundationModels {
         let models = self.clone();
         let ask = move || drop(models.ask(&CancellationToken::new()));
         if let Err(error) = thread::Builder::new().name("apple-ask".to_owned()).spawn(ask) {
-            tracing::warn!("no thread that asks for Foundation Models: {error}");
+            tracing::warn!("no thread to check Foundation Models: {error}");
             lock(&self.0.known).is_asking = false;
         }
     }
@@ -165,7 +165,7 @@ impl LanguageModel for FoundationModels {
         }
         availability.unwrap_or_else(|| {
             Availability::Unavailable(
-                "macOS is being asked whether Foundation Models are ready; try again in a moment".to_owned(),
+                "checking whether Foundation Models are ready; try again in a moment".to_owned(),
             )
         })
     }
@@ -220,7 +220,7 @@ impl Inner {
         Ok(unavailable.map_or(Availability::Ready, |reason| Availability::Unavailable(reason.to_string())))
     }
 
-    /// Returns a helper that is there, and what it has just said when it was started for this.
+    /// Returns a connected helper, and its reported availability if it was just started.
     fn connected(
         &self,
         cancel: &CancellationToken,
@@ -235,7 +235,7 @@ impl Inner {
         Ok((connection, Some(said)))
     }
 
-    /// Somebody else may be starting the helper, which takes longer than a cancel may.
+    /// Another thread may be starting the helper, which must not delay a cancel.
     fn locked(
         &self,
         cancel: &CancellationToken,

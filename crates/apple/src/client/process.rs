@@ -1,4 +1,4 @@
-//! One run of the helper program, and its end.
+//! A process of the helper program.
 
 use super::lock;
 use openagents_core::{
@@ -17,12 +17,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time to end after its input has closed.
+/// Time to exit after its input was closed.
 const END: Duration = Duration::from_secs(1);
 
-/// How long the end of its log is waited for; a child of its own may hold it open.
+/// Time to read the rest of the log; a child process may hold it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Bytes of a line of the helper's log that are kept.
+/// Maximum bytes kept of a log line of the helper.
 const LOG_LINE: u64 = 4096;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Process {
     id: u32,
     child: Mutex<Child>,
     log: Arc<Mutex<Log>>,
-    /// Disconnected when all of its log was read.
+    /// Disconnected when the whole log was read.
     logged: Mutex<Receiver<()>>,
 }
 
@@ -45,7 +45,7 @@ impl Process {
         };
         let mut command = Command::new(program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C in a terminal is for this program, which may only stop an answer.
+        // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| cannot(error.to_string()))?;
@@ -72,19 +72,19 @@ impl Process {
         self.id
     }
 
-    /// Waits for the end after the input has closed, [`END`] at most; then it is killed.
+    /// Waits up to [`END`] for the exit after the input was closed, then kills it.
     pub(super) fn end(&self) {
         if self.wait().is_none() {
-            tracing::warn!("the helper program for Foundation Models does not end; it is killed");
+            tracing::warn!("the helper program for Foundation Models does not exit and is killed");
             let mut child = lock(&self.child);
             let _ = child.kill().and_then(|()| child.wait());
         }
     }
 
-    /// Says how it ended, in words.
+    /// Describes how it ended.
     pub(super) fn describe_end(&self) -> String {
         let status = self.wait();
-        // Its last words may still be on their way.
+        // The rest of its log may not be read yet.
         let _ = lock(&self.logged).recv_timeout(LAST_WORDS);
         describe(status, &lock(&self.log))
     }
@@ -102,11 +102,11 @@ impl Process {
     }
 }
 
-/// Keeps the last lines and passes them on to the log of this process.
+/// Keeps the last lines and forwards them to the log of this process.
 fn read_log(errors: ChildStderr, log: &Mutex<Log>) {
     let mut errors = BufReader::new(errors);
     let mut line = Vec::new();
-    // A line that is too long is read as several.
+    // Overlong lines are split.
     while (&mut errors).take(LOG_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_end();

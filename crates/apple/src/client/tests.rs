@@ -1,4 +1,4 @@
-//! The client with a helper that is a script: what it does when a helper does not behave.
+//! The client with misbehaving helpers, written as scripts.
 
 use super::*;
 use crate::protocol::VERSION;
@@ -6,10 +6,10 @@ use openagents_core::model::Message;
 use std::{path::PathBuf, process::Command as Program};
 use tempfile::TempDir;
 
-/// Only a test that hangs waits so long.
+/// Limit of every wait; longer means a hang.
 const HANG: Duration = Duration::from_secs(60);
 
-/// Says hello and does what `respond` says; `$id` is the command's.
+/// A helper that sends a hello and runs `respond`; `$id` is the id of the command.
 fn script(folder: &TempDir, respond: &str) -> PathBuf {
     let text = format!(
         r#"#!/bin/sh
@@ -30,7 +30,7 @@ done
     program(folder, &text)
 }
 
-/// Another process writes it: one that is open for writing anywhere in this one could not be started.
+/// Another process writes it: a file that is open for writing in this process can't be executed.
 fn program(folder: &TempDir, text: &str) -> PathBuf {
     let (source, program) = (folder.path().join("text"), folder.path().join("helper"));
     std::fs::write(&source, text).unwrap();
@@ -40,7 +40,7 @@ fn program(folder: &TempDir, text: &str) -> PathBuf {
     program
 }
 
-/// Never cancelled, but by a test that hangs.
+/// Cancelled only if a test hangs.
 fn never() -> CancellationToken {
     let cancel = CancellationToken::new();
     let guard = cancel.clone();
@@ -71,7 +71,7 @@ fn is_alive(process: u32) -> bool {
 }
 
 #[test]
-fn nothing_is_started_where_nothing_could_answer() {
+fn nothing_is_started_on_an_unsupported_machine() {
     let started = Arc::new(Mutex::new(0));
     let count = started.clone();
     let models = FoundationModels::new(Some(Unavailability::NotMacOs), move || {
@@ -91,18 +91,20 @@ fn nothing_is_started_where_nothing_could_answer() {
 
 #[cfg(not(target_os = "macos"))]
 #[test]
-fn elsewhere_the_app_starts_with_the_reason() {
+fn an_unsupported_machine_reports_the_reason() {
     let models = FoundationModels::start();
     assert_eq!(models.availability(), Availability::Unavailable(Unavailability::NotMacOs.to_string()));
     assert!(models.capabilities().local && models.capabilities().tools && !models.capabilities().loaded);
 }
 
 #[test]
-fn whether_it_would_answer_is_asked_in_the_background_and_again_later() {
+fn the_availability_is_checked_in_the_background_and_again_later() {
     let folder = tempfile::tempdir().unwrap();
     let models = FoundationModels::at(script(&folder, "done_"));
-    assert!(matches!(models.availability(), Availability::Unavailable(why) if why.contains("being asked")));
-    // The hello of a helper that was just started, then its answer to the question.
+    assert!(
+        matches!(models.availability(), Availability::Unavailable(why) if why.contains("checking whether"))
+    );
+    // The hello of a new helper, then its answer to the command.
     let waited = Instant::now();
     while models.availability() != Availability::Ready && waited.elapsed() < HANG {
         thread::sleep(LOOK);
@@ -126,15 +128,11 @@ fn a_crash_is_an_error_and_the_next_request_starts_another_helper() {
     let Err(ModelError::Crashed(why)) = respond(&models, &never()).0 else { panic!() };
     assert!(why.starts_with("signal 9 (SIGKILL)") && why.ends_with("error: no luck"), "{why}");
     assert!(!is_alive(first) && models.process_id().is_none());
-    assert_eq!(
-        respond(&models, &never()).0,
-        Ok(StopReason::EndTurn),
-        "numbers begin anew with another helper"
-    );
+    assert_eq!(respond(&models, &never()).0, Ok(StopReason::EndTurn), "ids restart with another helper");
     let second = models.process_id().unwrap();
     assert_ne!(first, second);
     drop(models);
-    assert!(!is_alive(second), "it ends with the last who could ask it");
+    assert!(!is_alive(second), "it exits with the last clone");
 }
 
 #[test]
@@ -148,7 +146,7 @@ fn a_helper_that_does_not_end_is_killed() {
 }
 
 #[test]
-fn a_report_that_cannot_be_read_ends_its_answer() {
+fn an_invalid_report_ends_its_answer() {
     let folder = tempfile::tempdir().unwrap();
     for unreadable in [
         "say noise",
@@ -164,7 +162,7 @@ fn a_report_that_cannot_be_read_ends_its_answer() {
 }
 
 #[test]
-fn a_cancel_waits_for_nobody() {
+fn a_cancel_does_not_wait() {
     let folder = tempfile::tempdir().unwrap();
     for respond_with in ["text; text", "exec sleep 120"] {
         let models = FoundationModels::at(script(&folder, respond_with));
@@ -189,7 +187,7 @@ fn another_program_is_not_taken_for_the_helper() {
         program(&folder, "#!/bin/sh\necho '{\"report\":\"hello\",\"version\":\"0.0.1\"}'\nexec sleep 120\n");
     let rows = [
         (old, "version 0.0.1"),
-        (PathBuf::from("/bin/true"), "does not answer (exit code 0)"),
+        (PathBuf::from("/bin/true"), "does not respond (exit code 0)"),
         (PathBuf::from("/nonexistent/openagents-apple"), "cannot be started"),
     ];
     for (program, expected) in rows {

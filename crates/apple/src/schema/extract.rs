@@ -1,10 +1,10 @@
-//! Dynamic schema → JSON Schema, and what the framework writes → plain JSON Schema.
+//! Dynamic schema → JSON Schema, and the framework's schemas → plain JSON Schema.
 
 use super::{DynamicSchema, Node, Presence};
 use serde_json::{Map, Value, json};
 
 impl DynamicSchema {
-    /// Returns the JSON schema that says the same. [`DynamicSchema::from_json`] reads it back.
+    /// Returns an equivalent JSON schema. [`DynamicSchema::from_json`] reads it back.
     pub fn to_json(&self) -> Value {
         let mut schema = node(&self.root);
         if let (Some(members), false) = (schema.as_object_mut(), self.definitions.is_empty()) {
@@ -78,11 +78,11 @@ fn node(schema: &Node) -> Value {
     Value::Object(members)
 }
 
-/// Schemas within schemas that are looked at; the framework writes far fewer.
+/// Maximum nesting depth; the framework's schemas are far shallower.
 const DEPTH: usize = 64;
 
-/// Returns the plain JSON schema of arguments as the framework writes them: `@Generable` types and dynamic schemas alike.
-/// The order of the properties, which it keeps aside, becomes the order in which they stand.
+/// Converts a schema written by the framework, of a `@Generable` type or dynamic, into a plain JSON schema. The
+/// separately stored order of the properties becomes their actual order.
 pub fn from_framework(schema: &Value) -> Value {
     plain(schema, DEPTH)
 }
@@ -108,7 +108,7 @@ fn plain(schema: &Value, depth: usize) -> Value {
                         }
                         named.into_iter().map(|(key, value)| (key.clone(), plain(value, depth - 1))).collect()
                     }
-                    // What is written here is data.
+                    // These contain data, not schemas.
                     ("enum" | "const" | "default" | "examples" | "required", value) => value.clone(),
                     (_, value) => plain(value, depth - 1),
                 };

@@ -1,10 +1,10 @@
-//! Tool schemas between JSON Schema and Foundation Models.
+//! Converts tool schemas between JSON Schema and Foundation Models.
 //!
-//! The framework does not read JSON Schema. Its arguments are *dynamic generation schemas*, of which [`DynamicSchema`] is
-//! the plain form: it can say everything that they can, and nothing else. [`OfferedTool`] is a tool of ours as the
-//! framework gets it: with a dynamic schema where there is one that can say everything the JSON schema allows, otherwise
-//! behind the *universal JSON proxy*, one string that holds all arguments. Constraints that only narrow (a pattern, a
-//! format, a length) are left to the check on arrival: whatever the model says is compared with the tool's own schema.
+//! The framework does not read JSON Schema. Its arguments are *dynamic generation schemas*, of which [`DynamicSchema`]
+//! is an exact model. [`OfferedTool`] is one of our tools as offered to the framework: with a dynamic schema if it can
+//! express everything the JSON schema allows, or else behind the *universal JSON proxy*, a single string with all
+//! arguments. Constraints that only narrow (a pattern, a format, a length) are left to the check on arrival: all
+//! arguments are validated against the tool's own schema.
 
 mod convert;
 mod extract;
@@ -23,25 +23,25 @@ pub use reason::{Inexpressible, Reason};
 pub struct DynamicSchema {
     /// Always a [`Node::Object`].
     pub root: Node,
-    /// What a [`Node::Reference`] can name: objects and choices, each under its own name.
+    /// The targets of [`Node::Reference`]: objects and alternatives with a name.
     pub definitions: Vec<Node>,
 }
 
-/// One schema. A name is unique within a [`DynamicSchema`]: the framework refuses two types of one name.
+/// A schema. Names are unique within a [`DynamicSchema`], as the framework requires.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// An object with these properties and no others.
     Object {
-        /// Its type.
+        /// The type name.
         name: String,
         /// For the model.
         description: Option<String>,
-        /// In the order in which they are written.
+        /// In the order they are generated.
         properties: Vec<Property>,
     },
-    /// One of several.
+    /// One of several schemas.
     AnyOf {
-        /// Its type.
+        /// The type name.
         name: String,
         /// For the model.
         description: Option<String>,
@@ -50,39 +50,39 @@ pub enum Node {
     },
     /// One of these texts.
     Enum {
-        /// Its type.
+        /// The type name.
         name: String,
         /// At least one.
         choices: Vec<String>,
     },
     /// Any text.
     String,
-    /// A whole number within the bounds.
+    /// An integer within the bounds.
     Integer {
-        /// Not less.
+        /// Inclusive.
         minimum: Option<i64>,
-        /// Not more.
+        /// Inclusive.
         maximum: Option<i64>,
     },
     /// A number within the bounds.
     Number {
-        /// Not less.
+        /// Inclusive.
         minimum: Option<f64>,
-        /// Not more.
+        /// Inclusive.
         maximum: Option<f64>,
     },
     /// True or false.
     Boolean,
     /// A list.
     Array {
-        /// Each of them.
+        /// The schema of the items.
         items: Box<Node>,
-        /// Not fewer.
+        /// Minimum number of items.
         minimum: Option<usize>,
-        /// Not more.
+        /// Maximum number of items.
         maximum: Option<usize>,
     },
-    /// The definition of this name.
+    /// The definition with this name.
     Reference(String),
 }
 
@@ -95,24 +95,24 @@ pub struct Property {
     pub description: Option<String>,
     /// Its value.
     pub schema: Node,
-    /// Whether it may be left out.
+    /// Whether it may be omitted.
     pub presence: Presence,
 }
 
-/// Whether a property may be left out.
+/// Whether a property may be omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It may not.
+    /// Must be present.
     Required,
-    /// It may.
+    /// May be omitted.
     Optional,
-    /// The tool wants the key and takes `null`. The model leaves it out, and the `null` is put in on arrival: the framework
-    /// knows no `null` before macOS 26.4.
+    /// The tool requires the key and accepts `null`. The model omits it, and `null` is inserted on arrival: the
+    /// framework has no `null` before macOS 26.4.
     Nullable,
 }
 
 impl DynamicSchema {
-    /// Returns the same without descriptions, which are for the model alone.
+    /// Returns the same without descriptions, which are only for the model.
     pub fn without_descriptions(&self) -> Self {
         Self {
             root: self.root.without_descriptions(),
@@ -122,7 +122,7 @@ impl DynamicSchema {
 }
 
 impl Node {
-    /// Returns the name that a reference can have.
+    /// Returns the name usable in a reference.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Object { name, .. } | Self::AnyOf { name, .. } | Self::Enum { name, .. } => Some(name),

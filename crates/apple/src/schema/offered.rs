@@ -1,46 +1,46 @@
-//! A tool of ours as the framework gets it, and its arguments on arrival.
+//! Our tools as offered to the framework, and their arguments on arrival.
 
 use super::{DynamicSchema, Inexpressible, Node, Presence, Property, Reason};
 use openagents_core::model::ToolSpec;
 use serde_json::{Value, json};
 
-/// What is added to the description of a tool behind the proxy.
+/// Added to the description of a tool behind the proxy.
 pub const PROXY_NOTE: &str = "NOTE: Provide all arguments as a single JSON string.";
 
 /// The only argument of a tool behind the proxy.
 const PROXY_ARGUMENT: &str = "json";
 
-/// Characters of a schema that the model is shown behind the proxy; of a longer one it gets an extract.
+/// Maximum characters of a schema shown to the model behind the proxy; longer ones are summarized.
 const SHOWN_SCHEMA: usize = 800;
 
-/// Characters of the value of one violation, and how many are told.
+/// Maximum characters of a violation, and the number of violations reported.
 const VIOLATION: usize = 200;
 const VIOLATIONS: usize = 3;
 
-/// A tool of ours for Foundation Models.
+/// One of our tools, as offered to Foundation Models.
 #[derive(Debug, Clone)]
 pub struct OfferedTool {
-    /// As ours.
+    /// Same as the tool's.
     pub name: String,
     /// For the model.
     pub description: String,
-    /// How the model says the arguments.
+    /// The format of the arguments.
     pub arguments: Arguments,
     /// The tool's own schema.
     schema: Value,
 }
 
-/// How a model says the arguments of a tool.
+/// The format of the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
-    /// Each by its name.
+    /// Separate arguments with names.
     Dynamic(DynamicSchema),
-    /// All in one JSON text, for this reason.
+    /// A single JSON text, for this reason.
     Proxy(Inexpressible),
 }
 
 impl OfferedTool {
-    /// Chooses how the arguments are said.
+    /// Chooses the format of the arguments.
     pub fn new(spec: &ToolSpec) -> Self {
         let name = format!("{}_arguments", spec.name);
         let (arguments, description) = match DynamicSchema::from_json(&spec.parameters, &name) {
@@ -53,7 +53,7 @@ impl OfferedTool {
         Self { name: spec.name.clone(), description, arguments, schema: spec.parameters.clone() }
     }
 
-    /// Returns the same behind the proxy, for a framework that does not take the dynamic schema.
+    /// Returns the same behind the proxy, for a dynamic schema that the framework rejects.
     pub fn behind_proxy(&self) -> Self {
         if matches!(self.arguments, Arguments::Proxy(_)) {
             return self.clone();
@@ -63,7 +63,7 @@ impl OfferedTool {
         Self { description, arguments: Arguments::Proxy(reason), ..self.clone() }
     }
 
-    /// Returns the same in fewer words: the first sentence of the description, and none for the arguments.
+    /// Returns a shorter version: the first sentence of the description, and no descriptions of the arguments.
     pub fn brief(&self) -> Self {
         let sentence = first_sentence(&self.description);
         let (arguments, description) = match &self.arguments {
@@ -80,7 +80,7 @@ impl OfferedTool {
         Self { arguments, description, ..self.clone() }
     }
 
-    /// Returns the schema that the framework gets.
+    /// Returns the schema for the framework.
     pub fn schema(&self) -> DynamicSchema {
         match &self.arguments {
             Arguments::Dynamic(dynamic) => dynamic.clone(),
@@ -103,7 +103,7 @@ impl OfferedTool {
         }
     }
 
-    /// Returns how the model said these arguments: what [`OfferedTool::read`] would make them of.
+    /// Returns the arguments in the model's format, the inverse of [`OfferedTool::read`].
     pub fn said(&self, arguments: &Value) -> Value {
         match &self.arguments {
             Arguments::Dynamic(_) => arguments.clone(),
@@ -111,17 +111,16 @@ impl OfferedTool {
         }
     }
 
-    /// Makes arguments of what the model said, an object that fits the tool's own schema. An error is for the model: it
-    /// says what was wrong.
+    /// Parses the model's output into an object that matches the tool's own schema. An error is meant for the model.
     pub fn read(&self, said: Value) -> Result<Value, String> {
         let arguments = match &self.arguments {
             Arguments::Dynamic(dynamic) => dynamic.restore(said),
             Arguments::Proxy(_) => unwrapped(said)?,
         };
         if !arguments.is_object() {
-            return Err("Invalid parameters: the arguments are no JSON object".to_owned());
+            return Err("Invalid parameters: the arguments are not a JSON object".to_owned());
         }
-        // A schema that is none cannot be kept to; the tool itself looks at what it gets.
+        // An invalid schema can't be checked; the tool validates its arguments itself.
         let Ok(validator) = jsonschema::validator_for(&self.schema) else { return Ok(arguments) };
         let violations: Vec<_> = validator
             .iter_errors(&arguments)
@@ -140,7 +139,7 @@ impl OfferedTool {
     }
 }
 
-/// Takes the arguments out of the proxy.
+/// Extracts the arguments from the proxy.
 fn unwrapped(said: Value) -> Result<Value, String> {
     let wrong = |what: &str| {
         Err(format!(
@@ -150,25 +149,25 @@ fn unwrapped(said: Value) -> Result<Value, String> {
     let text = match said {
         Value::Object(mut members) => match members.remove(PROXY_ARGUMENT) {
             Some(Value::String(text)) => text,
-            // It is what was meant.
+            // Accepted, as the meaning is clear.
             Some(object @ Value::Object(_)) => return Ok(object),
-            Some(_) => return wrong(&format!("{PROXY_ARGUMENT} is no text")),
+            Some(_) => return wrong(&format!("{PROXY_ARGUMENT} is not text")),
             None => return wrong(&format!("{PROXY_ARGUMENT} is missing")),
         },
-        _ => return wrong("the arguments are no JSON object"),
+        _ => return wrong("the arguments are not a JSON object"),
     };
-    // Small models like to put JSON into a fence.
+    // Small models like to add a code fence.
     let bare = text.trim();
     let bare = bare.strip_prefix("```json").or_else(|| bare.strip_prefix("```")).unwrap_or(bare);
     let bare = bare.strip_suffix("```").unwrap_or(bare).trim();
     match serde_json::from_str(bare) {
         Ok(object @ Value::Object(_)) => Ok(object),
-        Ok(_) => wrong(&format!("{PROXY_ARGUMENT} holds no JSON object")),
-        Err(error) => wrong(&format!("{PROXY_ARGUMENT} holds no valid JSON ({error})")),
+        Ok(_) => wrong(&format!("{PROXY_ARGUMENT} is not a JSON object")),
+        Err(error) => wrong(&format!("{PROXY_ARGUMENT} is not valid JSON ({error})")),
     }
 }
 
-/// Returns as much of a schema as is worth its room.
+/// Returns a schema in full or summarized.
 fn shown(schema: &Value) -> String {
     let whole = schema.to_string();
     if whole.len() <= SHOWN_SCHEMA {

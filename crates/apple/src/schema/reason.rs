@@ -1,26 +1,26 @@
-//! Why a JSON schema has no dynamic schema.
+//! Reasons why a JSON schema has no dynamic schema.
 
-/// Why a JSON schema has no dynamic schema.
+/// The reason a JSON schema has no dynamic schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub struct Inexpressible {
-    /// Where: a JSON pointer into the schema, `#` for all of it.
+    /// The place: a JSON pointer into the schema, `#` for its root.
     pub at: String,
-    /// What cannot be said.
+    /// The unsupported feature.
     pub reason: Reason,
 }
 
-/// What a dynamic schema cannot say.
+/// A feature that dynamic schemas don't support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Reason {
-    #[error("the arguments are no object")]
+    #[error("the arguments are not an object")]
     NoObject,
-    #[error("it is no schema")]
+    #[error("it is not a schema")]
     NoSchema,
     #[error("any JSON is allowed here")]
     AnyJson,
-    #[error("an object whose keys are free")]
+    #[error("an object with arbitrary keys")]
     FreeKeys,
     #[error("nothing is allowed here but null")]
     OnlyNull,
@@ -28,21 +28,21 @@ pub enum Reason {
     Nothing,
     #[error("a list with an element that may be null")]
     NullElement,
-    #[error("a list whose elements differ by their place")]
+    #[error("a list whose items differ by position")]
     Tuple,
-    #[error("a constant that is no text, number or boolean, or several kinds of them")]
+    #[error("a constant other than text, numbers or booleans, or a mixture of them")]
     MixedConstants,
-    #[error("several schemas at once (allOf, or choices beside properties)")]
+    #[error("several schemas at once (allOf, or alternatives with properties)")]
     Combined,
     #[error("a schema that depends on a value (if, dependentSchemas)")]
     Conditional,
-    #[error("a reference out of the schema, or to what is not there")]
+    #[error("a reference to another schema or a missing definition")]
     Reference,
-    #[error("a reference to itself that has no end, or to the whole")]
+    #[error("an endless recursion, or a reference to the root")]
     Recursion,
     #[error("a key that is empty, too long or has control characters")]
     Key,
-    #[error("the framework does not take it")]
+    #[error("the framework rejects it")]
     Refused,
     #[error("nested too deeply, or too large")]
     TooLarge,

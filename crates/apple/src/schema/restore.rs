@@ -1,17 +1,17 @@
-//! What the model says in a dynamic schema → what the tool's own schema wants.
+//! Converts arguments of a dynamic schema into those of the tool's own schema.
 
 use super::{DynamicSchema, Node, Presence};
 use serde_json::{Number, Value};
 
 impl DynamicSchema {
-    /// Puts in the `null`s that the model cannot say, takes out those that stand for what was left out, and writes whole
-    /// numbers as such.
+    /// Inserts the `null`s that the model can't write, removes those of omitted properties, and writes integers as
+    /// such.
     pub fn restore(&self, mut arguments: Value) -> Value {
         self.visit(&self.root, &mut arguments);
         arguments
     }
 
-    /// Goes no deeper than the value does.
+    /// Recurses no deeper than the value.
     fn visit(&self, node: &Node, value: &mut Value) {
         match (node, value) {
             (Node::Object { properties, .. }, Value::Object(members)) => {
@@ -42,7 +42,7 @@ impl DynamicSchema {
                     *number = Number::from(whole as i64);
                 }
             }
-            // Nobody knows which one was chosen.
+            // The chosen alternative is unknown.
             _ => {}
         }
     }

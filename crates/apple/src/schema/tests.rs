@@ -1,4 +1,4 @@
-//! What becomes of real tools, what arrives of what a model says, and any JSON.
+//! Conversion of real tools, of arguments, and of arbitrary JSON.
 
 use super::*;
 use crate::testing::{ours, spec};
@@ -6,7 +6,7 @@ use openagents_core::model::ToolSpec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Schemas as servers of the Model Context Protocol publish them.
+/// Schemas published by MCP servers.
 fn published() -> Vec<ToolSpec> {
     serde_json::from_str(include_str!("corpus/mcp_tools.json")).unwrap()
 }
@@ -52,7 +52,7 @@ fn the_proxy_has_one_text_and_says_so() {
 }
 
 #[test]
-fn every_schema_that_was_made_is_read_back_as_it_was() {
+fn converted_schemas_round_trip() {
     for spec in ours().iter().chain(&published()) {
         let made = OfferedTool::new(spec).schema();
         let name = made.root.name().unwrap().to_owned();
@@ -61,7 +61,7 @@ fn every_schema_that_was_made_is_read_back_as_it_was() {
 }
 
 #[test]
-fn every_schema_that_was_made_is_a_json_schema() {
+fn converted_schemas_are_valid_json_schemas() {
     for spec in ours().iter().chain(&published()) {
         let tool = OfferedTool::new(spec);
         assert!(jsonschema::validator_for(&tool.schema().to_json()).is_ok(), "{}", spec.name);
@@ -69,17 +69,17 @@ fn every_schema_that_was_made_is_a_json_schema() {
 }
 
 #[test]
-fn arguments_arrive_as_the_tool_wants_them() {
+fn arguments_match_the_schema_of_the_tool() {
     let tool =
         |name: &str| OfferedTool::new(&published().into_iter().find(|spec| spec.name == name).unwrap());
     let rows = [
-        // The key that must be there is put in.
+        // A required nullable key is inserted.
         (
             "update_issue",
             json!({"owner": "a", "repo": "b", "issue_number": 1.0}),
             Ok(json!({"owner": "a", "repo": "b", "issue_number": 1.0, "assignee": null})),
         ),
-        // One that may be left out is left out, and a whole number is written as one.
+        // An omitted optional key stays omitted, and an integer is written as one.
         (
             "create_task",
             json!({"content": "c", "priority": 2.0, "due_date": null}),
@@ -89,19 +89,19 @@ fn arguments_arrive_as_the_tool_wants_them() {
         ("create_task", json!({"content": "c", "priority": 9}), Err("/priority")),
         ("create_task", json!({"content": ""}), Err("/content")),
         ("create_task", json!({}), Err("content")),
-        ("create_task", json!("text"), Err("no JSON object")),
-        // Only one of the two, which no dynamic schema says.
+        ("create_task", json!("text"), Err("not a JSON object")),
+        // One of two keys is required, which a dynamic schema can't express.
         ("send_message", json!({"text": "t", "channel": "c"}), Ok(json!({"text": "t", "channel": "c"}))),
         ("send_message", json!({"text": "t"}), Err("oneOf")),
         ("get_pods", json!({"json": r#"{"labels":{"app":"x"}}"#}), Ok(json!({"labels": {"app": "x"}}))),
         ("get_pods", json!({"json": "```json\n{}\n```"}), Ok(json!({}))),
         ("get_pods", json!({"json": {"namespace": "n"}}), Ok(json!({"namespace": "n"}))),
         ("get_pods", json!({"json": r#"{"labels":{"app":1}}"#}), Err("/labels/app")),
-        ("get_pods", json!({"json": "{labels:"}), Err("json holds no valid JSON")),
-        ("get_pods", json!({"json": "[]"}), Err("json holds no JSON object")),
-        ("get_pods", json!({"json": 7}), Err("json is no text")),
+        ("get_pods", json!({"json": "{labels:"}), Err("json is not valid JSON")),
+        ("get_pods", json!({"json": "[]"}), Err("json is not a JSON object")),
+        ("get_pods", json!({"json": 7}), Err("json is not text")),
         ("get_pods", json!({"labels": {}}), Err("json is missing")),
-        ("get_pods", json!(null), Err("no JSON object")),
+        ("get_pods", json!(null), Err("not a JSON object")),
     ];
     for (name, said, expected) in rows {
         match (tool(name).read(said.clone()), expected) {
@@ -118,7 +118,7 @@ fn arguments_arrive_as_the_tool_wants_them() {
 }
 
 #[test]
-fn a_violation_quotes_no_more_than_it_takes() {
+fn violations_are_shortened() {
     let tool =
         OfferedTool::new(&spec("t", json!({"type": "object", "properties": {"a": {"type": "integer"}}})));
     let error = tool.read(json!({"a": "🦊".repeat(10_000)})).unwrap_err();
@@ -126,7 +126,7 @@ fn a_violation_quotes_no_more_than_it_takes() {
 }
 
 #[test]
-fn references_that_lead_nowhere_or_have_no_end_are_told() {
+fn missing_and_endless_references_are_errors() {
     let rows = [
         (json!({"$ref": "#"}), Reason::Recursion),
         (json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}), Reason::Recursion),
@@ -155,7 +155,7 @@ fn references_that_lead_nowhere_or_have_no_end_are_told() {
 }
 
 #[test]
-fn a_schema_that_refers_to_itself_for_ever_is_checked_in_the_end() {
+fn an_endless_schema_can_be_validated() {
     for schema in [
         json!({"$ref": "#"}),
         json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}),
@@ -168,7 +168,7 @@ fn a_schema_that_refers_to_itself_for_ever_is_checked_in_the_end() {
 }
 
 #[test]
-fn bounds_that_contradict_each_other_are_no_bounds() {
+fn contradictory_bounds_are_ignored() {
     let schema = json!({"type": "object", "properties": {
         "n": {"type": "integer", "minimum": 3, "maximum": 1},
         "l": {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 1},
@@ -179,7 +179,7 @@ fn bounds_that_contradict_each_other_are_no_bounds() {
 }
 
 #[test]
-fn what_the_framework_writes_becomes_a_plain_json_schema() {
+fn framework_schemas_become_plain_json_schemas() {
     let written = json!({
         "title": "WeatherArguments", "type": "object", "x-order": ["city", "days"],
         "properties": {"days": {"type": "integer"}, "city": {"type": "string", "description": "Where"}},
@@ -286,7 +286,7 @@ fn any_presence() -> impl Strategy<Value = Presence> {
     prop_oneof![Just(Presence::Required), Just(Presence::Optional), Just(Presence::Nullable)]
 }
 
-/// Gives every type a name of its own.
+/// Gives every type a unique name.
 fn numbered(node: &mut Node, next: &mut usize) {
     if let Node::Object { name, .. } | Node::AnyOf { name, .. } | Node::Enum { name, .. } = node {
         *name = format!("type{next}");
@@ -303,7 +303,7 @@ fn numbered(node: &mut Node, next: &mut usize) {
 
 proptest! {
     #[test]
-    fn no_json_is_a_panic(schema in any_json(), said in any_json()) {
+    fn no_json_panics(schema in any_json(), said in any_json()) {
         let tool = OfferedTool::new(&spec("any", schema.clone()));
         let _ = tool.read(said);
         let _ = tool.brief().schema().to_json();
@@ -311,7 +311,7 @@ proptest! {
     }
 
     #[test]
-    fn any_dynamic_schema_is_read_back_as_it_was(mut node in any_node(4)) {
+    fn any_dynamic_schema_round_trips(mut node in any_node(4)) {
         numbered(&mut node, &mut 0);
         let root = match node {
             object @ Node::Object { .. } => object,

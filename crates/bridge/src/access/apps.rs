@@ -10,13 +10,13 @@ pub(super) const SHUT_OUT: Duration = Duration::from_secs(10 * 60);
 /// How long a person has to answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// Apps that wait for an answer at the same time.
-pub(super) const KNOCKS: usize = 16;
+pub(super) const ACCESS_REQUESTS: usize = 16;
 /// Addresses that are remembered as shut out.
 const REMEMBERED: usize = 1024;
 
 /// What an address finds at the door of the iOS app.
 #[derive(Debug, Clone)]
-pub(crate) enum AppDoor {
+pub(crate) enum AppAccess {
     /// A person allowed it: it comes in with this.
     Open(Arc<Pass>),
     /// A person said no, or nothing, a short time ago.
@@ -26,7 +26,7 @@ pub(crate) enum AppDoor {
 }
 
 /// An app that waits for a person. The desk forgets nothing when this is dropped.
-pub(crate) type Knock = Waiting;
+pub(crate) type AccessRequest = Waiting;
 
 /// An address that was allowed.
 #[derive(Debug)]
@@ -45,11 +45,11 @@ pub(super) struct Apps {
 }
 
 impl Apps {
-    pub(super) fn door(&self, address: IpAddr) -> AppDoor {
+    pub(super) fn door(&self, address: IpAddr) -> AppAccess {
         match (self.allowed.get(&address), self.shut_out.get(&address)) {
-            (Some(app), _) if !app.until.is_over() => AppDoor::Open(app.pass.clone()),
-            (_, Some(until)) if !until.is_over() => AppDoor::Shut,
-            _ => AppDoor::Ask,
+            (Some(app), _) if !app.until.is_over() => AppAccess::Open(app.pass.clone()),
+            (_, Some(until)) if !until.is_over() => AppAccess::Shut,
+            _ => AppAccess::Ask,
         }
     }
 
@@ -126,9 +126,9 @@ mod tests {
         let (mut apps, phone) = (Apps::default(), IpAddr::from([192, 168, 1, 7]));
         assert!(!apps.end());
         apps.allow(phone, "Phone", Scope::Prompt);
-        let AppDoor::Open(pass) = apps.door(phone) else { panic!("it was allowed") };
+        let AppAccess::Open(pass) = apps.door(phone) else { panic!("it was allowed") };
         assert!(apps.end() && pass.is_revoked());
         // It is not shut out: a person is asked again.
-        assert!(matches!(apps.door(phone), AppDoor::Ask));
+        assert!(matches!(apps.door(phone), AppAccess::Ask));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Devices, Who,
-    audit_rows::{self, AuditRow, Deed},
+    audit_rows::{self, AuditEntry, AuditRow},
 };
 use crate::{error::Fault, limits::one_address};
 use openagents_sessions::run_blocking;
@@ -56,14 +56,17 @@ enum Refused {
 }
 
 impl Refused {
-    fn deed(&self, detail: String) -> Deed {
+    fn entry(&self, detail: String) -> AuditEntry {
         match self {
-            Self::Entry(address) => {
-                Deed { address: address.to_string(), action: ENTRY.to_owned(), detail, ..Deed::default() }
-            }
+            Self::Entry(address) => AuditEntry {
+                address: address.to_string(),
+                action: ENTRY.to_owned(),
+                detail,
+                ..AuditEntry::default()
+            },
             Self::Call { device, name, address, method } => {
                 let actor = Actor { device: device.clone(), name: name.clone(), address: *address };
-                deed(&actor, method, &detail)
+                entry(&actor, method, &detail)
             }
         }
     }
@@ -72,8 +75,8 @@ impl Refused {
 impl Devices {
     /// Writes down what somebody did. `detail` names things and holds nothing that is secret or was said.
     pub(crate) async fn record(&self, actor: &Actor, action: &str, detail: &str) {
-        let (store, deed) = (self.store.clone(), deed(actor, action, detail));
-        let written = run_blocking(move || audit_rows::record(&store, deed)).await;
+        let (store, entry) = (self.store.clone(), entry(actor, action, detail));
+        let written = run_blocking(move || audit_rows::record(&store, entry)).await;
         if !matches!(written, Some(Ok(()))) {
             tracing::warn!(action, "what was done from afar was not written down");
         }
@@ -93,8 +96,8 @@ impl Devices {
     pub(crate) fn refused(&self, address: IpAddr, what: &'static str) {
         if self.count(Refused::Entry(one_address(address))) {
             let what = what.to_owned();
-            let deed = Refused::Entry(address.to_canonical()).deed(what);
-            self.write(move |store| audit_rows::record(store, deed));
+            let entry = Refused::Entry(address.to_canonical()).entry(what);
+            self.write(move |store| audit_rows::record(store, entry));
         }
     }
 
@@ -137,13 +140,13 @@ impl Devices {
     fn summarise_refusals(&self) {
         let counted = std::mem::take(&mut *self.refusals.0.lock().unwrap_or_else(PoisonError::into_inner));
         let several = counted.more.into_iter().filter(|(_, more)| *more > 0);
-        let mut deeds: Vec<Deed> =
-            several.map(|(refused, more)| refused.deed(format!("{more} more within a minute"))).collect();
+        let mut entries: Vec<AuditEntry> =
+            several.map(|(refused, more)| refused.entry(format!("{more} more within a minute"))).collect();
         if counted.others > 0 {
             let detail = format!("{} more within a minute, elsewhere", counted.others);
-            deeds.push(Deed { action: ENTRY.to_owned(), detail, ..Deed::default() });
+            entries.push(AuditEntry { action: ENTRY.to_owned(), detail, ..AuditEntry::default() });
         }
-        self.write(move |store| deeds.into_iter().try_for_each(|deed| audit_rows::record(store, deed)));
+        self.write(move |store| entries.into_iter().try_for_each(|entry| audit_rows::record(store, entry)));
     }
 
     /// Returns a page of what was done, newest first, as it goes over the wire.
@@ -152,7 +155,7 @@ impl Devices {
         let rows = run_blocking(move || audit_rows::newest(&store, limit, before)).await;
         let rows = rows.ok_or_else(|| Fault::internal("The reading was interrupted."))??;
         let wire = |row: &AuditRow| {
-            let Deed { device, name, address, action, detail } = &row.deed;
+            let AuditEntry { device, name, address, action, detail } = &row.entry;
             json!({"id": row.id, "ts": row.ts, "device": device, "name": name, "address": address,
                 "action": action, "detail": detail})
         };
@@ -160,9 +163,9 @@ impl Devices {
     }
 }
 
-fn deed(actor: &Actor, action: &str, detail: &str) -> Deed {
+fn entry(actor: &Actor, action: &str, detail: &str) -> AuditEntry {
     let short = |text: &str| openagents_sessions::prune::head(text, DETAIL).to_owned();
-    Deed {
+    AuditEntry {
         device: actor.device.clone(),
         name: short(&actor.name),
         address: actor.address.to_string(),

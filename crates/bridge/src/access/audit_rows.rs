@@ -15,7 +15,7 @@ const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action
 
 /// Something that was done, and by whom. Never holds a token, a code, or the text of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Deed {
+pub(crate) struct AuditEntry {
     /// `None` when no paired device did it.
     pub(crate) device: Option<String>,
     /// The name of whoever did it, as it was then.
@@ -33,18 +33,18 @@ pub(crate) struct AuditRow {
     pub(crate) id: i64,
     /// Milliseconds since the epoch.
     pub(crate) ts: i64,
-    pub(crate) deed: Deed,
+    pub(crate) entry: AuditEntry,
 }
 
 /// Keeps a deed. Blocks.
-pub(crate) fn record(store: &Store, deed: Deed) -> Result<(), StoreError> {
+pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError> {
     store.write(move |transaction, now| {
         transaction
             .prepare_cached(
                 "INSERT INTO audit (ts, device_id, name, address, action, detail)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![now, deed.device, deed.name, deed.address, deed.action, deed.detail])?;
+            .execute(params![now, entry.device, entry.name, entry.address, entry.action, entry.detail])?;
         if transaction.last_insert_rowid() % SLACK == 0 {
             prune(transaction, KEPT)?;
         }
@@ -61,8 +61,8 @@ pub(crate) fn newest(store: &Store, limit: usize, before: Option<i64>) -> Result
         )?;
         let rows = statement.query_map(params![before.unwrap_or(i64::MAX), limit], |row| {
             let (device, name, address) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            let deed = Deed { device, name, address, action: row.get(5)?, detail: row.get(6)? };
-            Ok(AuditRow { id: row.get(0)?, ts: row.get(1)?, deed })
+            let entry = AuditEntry { device, name, address, action: row.get(5)?, detail: row.get(6)? };
+            Ok(AuditRow { id: row.get(0)?, ts: row.get(1)?, entry })
         })?;
         rows.collect()
     })
@@ -88,7 +88,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = open_store(home.path()).unwrap();
         let record = |action: &str| {
-            record(&store, Deed { action: action.to_owned(), ..Deed::default() }).unwrap();
+            record(&store, AuditEntry { action: action.to_owned(), ..AuditEntry::default() }).unwrap();
         };
         record("pair.allowed");
         record("device.renamed");
@@ -98,7 +98,7 @@ mod tests {
         record("app.allowed");
         store.write(|transaction, _| prune(transaction, 2)).unwrap();
         let shown =
-            |rows: Vec<AuditRow>| rows.into_iter().map(|row| (row.id, row.deed.action)).collect::<Vec<_>>();
+            |rows: Vec<AuditRow>| rows.into_iter().map(|row| (row.id, row.entry.action)).collect::<Vec<_>>();
         let row = |id, action: &str| (id, action.to_owned());
         let kept = [row(8, "app.allowed"), row(7, "session/prompt"), row(6, "session/prompt")];
         let all = shown(newest(&store, 10, None).unwrap());

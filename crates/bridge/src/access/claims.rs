@@ -1,11 +1,11 @@
 //! Devices that send the code, and wait for a person from then on.
 
-use super::audit_rows::{self, Deed};
+use super::audit_rows::{self, AuditEntry};
 use super::{
     Asking, Devices, Kind,
     code::compare_code,
-    desk::clean_name,
     pairing::{PATIENCE, Refusal},
+    registry::clean_name,
 };
 use crate::auth;
 use std::net::IpAddr;
@@ -70,8 +70,8 @@ impl Devices {
     fn withdrawn(&self, address: IpAddr) {
         let detail = "too many wrong codes".to_owned();
         let (address, action) = (address.to_string(), "pair.withdrawn".to_owned());
-        let deed = Deed { address, action, detail, ..Deed::default() };
-        self.write(move |store| audit_rows::record(store, deed));
+        let entry = AuditEntry { address, action, detail, ..AuditEntry::default() };
+        self.write(move |store| audit_rows::record(store, entry));
         self.changed();
     }
 }

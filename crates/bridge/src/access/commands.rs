@@ -5,11 +5,11 @@ use super::{
     apps::ALLOWED,
     audit::Actor,
     code::Code,
-    desk::{Device, clean_name, token_hash},
     device_rows::{self, DeviceRow},
     pairing::{FETCH, Grant, PATIENCE, Refusal},
+    registry::{Device, clean_name, token_hash},
 };
-use crate::{IosDoor, auth, error::Fault, network::Switch};
+use crate::{IosAccess, auth, error::Fault, network::Switch};
 use openagents_sessions::{
     run_blocking,
     store::{Store, StoreError, now_ms},
@@ -118,7 +118,7 @@ impl Devices {
                 self.network.switch(switch).await?;
                 let lan = lan.map(|on| format!("network {}", if on { "on" } else { "off" }));
                 let names = names.map(|names| format!("names: {}", names.join(" ")));
-                let switched = [lan, ios.map(app_door), names];
+                let switched = [lan, ios.map(ios_endpoint), names];
                 ("network.switched", switched.into_iter().flatten().collect::<Vec<_>>().join(", "))
             }
         };
@@ -325,11 +325,11 @@ impl Devices {
     }
 }
 
-fn app_door(ios: IosDoor) -> String {
+fn ios_endpoint(ios: IosAccess) -> String {
     let word = match ios {
-        IosDoor::Off => "off",
-        IosDoor::Ask => "ask",
-        IosDoor::Allow => "allow",
+        IosAccess::Off => "off",
+        IosAccess::Ask => "ask",
+        IosAccess::Allow => "allow",
     };
     format!("iOS app {word}")
 }

@@ -49,7 +49,8 @@ async fn ask(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     };
     match shared.devices.claim(&code, &name, caller.address) {
         Ok((request, compare, expires_at)) => {
-            let actor = Actor { device: None, name: super::desk::clean_name(&name), address: caller.address };
+            let actor =
+                Actor { device: None, name: super::registry::clean_name(&name), address: caller.address };
             shared.devices.record(&actor, "pair.asked", "").await;
             let answer = json!({"request": request, "compare": compare, "computer": machine::name(),
                 "expiresAt": expires_at});
@@ -102,7 +103,7 @@ async fn wait(State(shared): State<Arc<Shared>>, request: Request) -> Response {
                 json!({"code": "slow_down", "message": "Too many wait just now.", "retryAfterMs": 1000});
             return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
         };
-        let _guest = caller.stranger.be_guest();
+        let _guest = caller.unauthenticated.be_guest();
         if tokio::time::timeout(POLL, waiting.outcome()).await.is_err() {
             return answer_with(StatusCode::OK, json!({"state": "waiting"}));
         }

@@ -24,7 +24,7 @@ pub(crate) enum Who {
 /// Looked at for every call, so that a change counts at once. All connections of a device share one.
 pub(crate) struct Pass {
     pub(crate) who: Who,
-    standing: Arc<Mutex<Standing>>,
+    granted: Arc<Mutex<Granted>>,
     /// Cancelled when the device is revoked; its sockets end.
     pub(crate) revoked: CancellationToken,
     feed: Arc<Feed>,
@@ -32,7 +32,7 @@ pub(crate) struct Pass {
 }
 
 #[derive(Debug)]
-struct Standing {
+struct Granted {
     scope: Scope,
     /// As a person named it.
     name: String,
@@ -55,20 +55,20 @@ impl Pass {
     }
 
     pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {
-        let standing = Arc::new(Mutex::new(Standing { scope, name: name.to_owned() }));
+        let granted = Arc::new(Mutex::new(Granted { scope, name: name.to_owned() }));
         let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
         let feed = {
-            let (who, standing) = (who.clone(), standing.clone());
-            let snapshot = move || access(&who, &lock(&standing));
+            let (who, granted) = (who.clone(), granted.clone());
+            let snapshot = move || access(&who, &lock(&granted));
             Feed::new("_openagents/access", Scope::View, snapshot, |on_change| {
                 changed = Box::new(move || on_change())
             })
         };
-        Arc::new(Self { who, standing, revoked: CancellationToken::new(), feed, changed })
+        Arc::new(Self { who, granted, revoked: CancellationToken::new(), feed, changed })
     }
 
     pub(crate) fn scope(&self) -> Scope {
-        lock(&self.standing).scope
+        lock(&self.granted).scope
     }
 
     /// Returns whether its connections may do what needs this scope.
@@ -77,24 +77,24 @@ impl Pass {
     }
 
     pub(crate) fn name(&self) -> String {
-        lock(&self.standing).name.clone()
+        lock(&self.granted).name.clone()
     }
 
     /// Changes what its connections may do from now on, and tells them.
     pub(crate) fn change(&self, scope: Scope) {
-        lock(&self.standing).scope = scope;
+        lock(&self.granted).scope = scope;
         (self.changed)();
     }
 
     /// Gives it another name, and tells its connections.
     pub(crate) fn rename(&self, name: &str) {
-        lock(&self.standing).name = name.to_owned();
+        lock(&self.granted).name = name.to_owned();
         (self.changed)();
     }
 
     /// Returns what its connections may do, and as whom: the params of `_openagents/access`.
     pub(crate) fn access(&self) -> Value {
-        access(&self.who, &lock(&self.standing))
+        access(&self.who, &lock(&self.granted))
     }
 
     /// Tells its connections when that changes.
@@ -108,14 +108,14 @@ impl Pass {
     }
 }
 
-fn lock(standing: &Mutex<Standing>) -> MutexGuard<'_, Standing> {
-    standing.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(granted: &Mutex<Granted>) -> MutexGuard<'_, Granted> {
+    granted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn access(who: &Who, standing: &Standing) -> Value {
+fn access(who: &Who, granted: &Granted) -> Value {
     let device = match who {
-        Who::Device(id) => json!({"id": id, "name": standing.name}),
+        Who::Device(id) => json!({"id": id, "name": granted.name}),
         Who::Local | Who::App(_) => Value::Null,
     };
-    json!({"scope": standing.scope, "device": device})
+    json!({"scope": granted.scope, "device": device})
 }

@@ -1,6 +1,6 @@
 //! How everything stands, as it goes over the wire.
 
-use super::{Devices, Kind, desk::Device, pairing::Offer, requests::Request};
+use super::{Devices, Kind, pairing::Offer, registry::Device, requests::Request};
 use crate::{http::Listener, network::NetworkState};
 use qrcode::{QrCode, render::svg};
 use serde_json::{Value, json};

@@ -7,8 +7,8 @@ use super::{
     to_wire,
 };
 use crate::{
-    access::{Pass, Scope, Visit},
-    connection::{self, Door, Lifeline, Manner},
+    access::{ConnectionLease, Pass, Scope},
+    connection::{self, ConnectionControl, ConnectionOptions, FrameHandler},
     inspect::Line,
     limits::ACP_FRAME,
     outbox::{Dialect, HeldBack, Out, Projected},
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 /// What an authenticated connection begins with.
 pub(crate) struct Opening {
     pub(crate) line: Arc<Line>,
-    pub(crate) visit: Arc<Visit>,
+    pub(crate) lease: Arc<ConnectionLease>,
     /// Cancelled to end it.
     pub(crate) cut: CancellationToken,
     /// Cancelled when its way in is closed.
@@ -35,31 +35,31 @@ pub(crate) struct Opening {
 
 /// Serves an authenticated connection until it ends.
 pub(crate) async fn serve(shared: Arc<Shared>, socket: Socket, opening: Opening) {
-    let Opening { line, visit, cut, closing } = opening;
-    let manner = Manner {
+    let Opening { line, lease, cut, closing } = opening;
+    let options = ConnectionOptions {
         line: line.clone(),
         frame_limit: ACP_FRAME,
         binary: false,
-        lifeline: Arc::new(Lifeline { cut, ..Lifeline::default() }),
-        pass: visit.pass.clone(),
+        control: Arc::new(ConnectionControl { cut, ..ConnectionControl::default() }),
+        pass: lease.pass.clone(),
         closing,
         held: Vec::new(),
     };
     let requests = Arc::new(Requests::default());
-    let dialect = Acp { requests: requests.clone(), pass: visit.pass.clone() };
-    connection::serve(&shared, socket, manner, dialect, |outbox| AcpDoor {
+    let dialect = Acp { requests: requests.clone(), pass: lease.pass.clone() };
+    connection::serve(&shared, socket, options, dialect, |outbox| AcpHandler {
         line: line.clone(),
-        methods: Methods::new(shared.clone(), line, outbox, requests, visit),
+        methods: Methods::new(shared.clone(), line, outbox, requests, lease),
     })
     .await;
 }
 
-struct AcpDoor {
+struct AcpHandler {
     line: Arc<Line>,
     methods: Methods,
 }
 
-impl Door for AcpDoor {
+impl FrameHandler for AcpHandler {
     fn cancels(text: &str) -> Option<String> {
         match rpc::parse(text) {
             Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {

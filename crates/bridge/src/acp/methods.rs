@@ -7,13 +7,13 @@ use super::{
     requests, to_wire,
 };
 use crate::{
-    access::{Actor, Scope, Visit, Who},
-    agents::AgentsDesk,
+    access::{Actor, ConnectionLease, Scope, Who},
+    agents::SharedAgents,
     error::Fault,
     feed::Feed,
     inspect::Line,
     markdown,
-    models::ModelsDesk,
+    models::SharedModels,
     outbox::{Out, Outbox},
     rpc::{self, Id},
     shared::Shared,
@@ -43,7 +43,7 @@ pub(super) struct Methods {
     line: Arc<Line>,
     outbox: Outbox,
     requests: Arc<Requests>,
-    visit: Arc<Visit>,
+    lease: Arc<ConnectionLease>,
 }
 
 /// What is sent for a call, in this order.
@@ -71,13 +71,13 @@ impl Methods {
         line: Arc<Line>,
         outbox: Outbox,
         requests: Arc<Requests>,
-        visit: Arc<Visit>,
+        lease: Arc<ConnectionLease>,
     ) -> Self {
-        if matches!(visit.pass.who, Who::Device(_)) {
+        if matches!(lease.pass.who, Who::Device(_)) {
             // Others know it by the name that a person gave it, whether it introduces itself or not.
-            line.introduce(&visit.pass.name());
+            line.introduce(&lease.pass.name());
         }
-        Self { shared, line, outbox, requests, visit }
+        Self { shared, line, outbox, requests, lease }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -94,7 +94,7 @@ impl Methods {
         if self.admit(method, &params).await.is_err() {
             return;
         }
-        if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, self.visit.pass.scope())
+        if let Ok(Call::Cancel(cancel)) = from_wire::call(method, params, self.lease.pass.scope())
             && let Ok(Some(session)) = self.shared.sessions.find(&cancel.session_id.0).await
         {
             session.cancel();
@@ -104,7 +104,7 @@ impl Methods {
     /// Takes a client's answer to a request of ours. One that came too late changes nothing.
     pub(super) async fn response(&mut self, id: &Id, result: Value) {
         let Some(answer) = self.requests.answer(id, result) else { return };
-        if !self.visit.pass.may(Scope::Approve) {
+        if !self.lease.pass.may(Scope::Approve) {
             return;
         }
         let approval_id = answer.approval_id.clone();
@@ -120,7 +120,7 @@ impl Methods {
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let approval =
             self.shared.turns.answer(&session_id, &approval_id, &option_id, (by, &self.line.id)).await?;
-        if self.visit.pass.who != Who::Local {
+        if self.lease.pass.who != Who::Local {
             let detail = format!("{option_id}: {}", approval.title);
             self.shared.devices.record(&self.actor(), "approval.answered", &detail).await;
         }
@@ -131,7 +131,7 @@ impl Methods {
         if let Err(fault) = self.admit(method, &params).await {
             return self.send(Out::Text(rpc::error(Some(&id), &fault))).await;
         }
-        let answer = match from_wire::call(method, params, self.visit.pass.scope()) {
+        let answer = match from_wire::call(method, params, self.lease.pass.scope()) {
             Ok(Call::Models(_) | Call::Model(_)) if self.shared.models.is_none() => {
                 Err(Fault::method_not_found(method))
             }
@@ -156,7 +156,7 @@ impl Methods {
             }
             Ok(Answer::Welcome(result, access)) => {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
-                self.send(Out::Watch(self.visit.pass.feed().clone(), access)).await;
+                self.send(Out::Watch(self.lease.pass.feed().clone(), access)).await;
             }
             Ok(Answer::AndWatchList(result, watch)) => {
                 self.send(Out::WatchList(watch, rpc::response(&id, &result))).await;
@@ -242,7 +242,7 @@ impl Methods {
                 Ok(Answer::Now(self.shared.devices.command(command, &self.actor()).await?))
             }
             Call::Audit(page) => Ok(Answer::Now(self.shared.devices.audit(page.limit, page.before).await?)),
-            Call::Me => Ok(Answer::Now(self.visit.pass.access())),
+            Call::Me => Ok(Answer::Now(self.lease.pass.access())),
             Call::Leave => self.leave().await,
             Call::Inspect => {
                 let (frames, last) = self.shared.inspector.snapshot();
@@ -253,14 +253,14 @@ impl Methods {
     }
 
     fn initialize(&self, request: &InitializeRequest) -> Answer {
-        let is_device = matches!(self.visit.pass.who, Who::Device(_));
+        let is_device = matches!(self.lease.pass.who, Who::Device(_));
         if let Some(client) = request.client_info.as_ref().filter(|_| !is_device) {
             self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
         let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
         self.requests.client_reads_the_log(approvals.unwrap_or(false));
-        let access = self.visit.pass.access();
+        let access = self.lease.pass.access();
         Answer::Welcome(requests::initialized(&self.line.id, self.shared.sessions.offered(), &access), access)
     }
 
@@ -268,13 +268,13 @@ impl Methods {
         // A folder that the person at this machine names on purpose is made known; a device finds the known ones.
         let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let cwd = match ours.and_then(|ours| ours.get("open")) {
-            Some(Value::Bool(true)) if self.visit.pass.scope() == Scope::Admin => {
+            Some(Value::Bool(true)) if self.lease.pass.scope() == Scope::Admin => {
                 self.shared.sessions.open_workspace(&request.cwd).await?
             }
             _ => self.shared.sessions.admit(&request.cwd).await?,
         };
         // What may leave this machine, only an admin decides.
-        let ours = ours.filter(|_| self.visit.pass.scope() == Scope::Admin);
+        let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
         let session = self.shared.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
@@ -300,23 +300,23 @@ impl Methods {
 
     /// Returns who calls.
     fn actor(&self) -> Actor {
-        let Visit { pass, address, .. } = &*self.visit;
+        let ConnectionLease { pass, address, .. } = &*self.lease;
         self.shared.devices.actor(&pass.who, &self.line.client(), *address)
     }
 
     /// Writes down what is called from afar, and refuses whoever was removed in the meantime.
     async fn admit(&self, method: &str, params: &Value) -> Result<(), Fault> {
-        if self.visit.pass.is_revoked() {
+        if self.lease.pass.is_revoked() {
             return Err(Fault::invalid_request("This device was removed."));
         }
-        self.visit.acts();
+        self.lease.acts();
         let Some(needed) = from_wire::needed(method).filter(|needed| *needed > Scope::View) else {
             return Ok(());
         };
-        let may = self.visit.pass.may(needed);
+        let may = self.lease.pass.may(needed);
         // Decisions about devices and approvals are written down as such.
         let is_told = method.starts_with(DEVICES) || method == ANSWER;
-        if self.visit.pass.who == Who::Local || (may && is_told) {
+        if self.lease.pass.who == Who::Local || (may && is_told) {
             return Ok(());
         }
         if may {
@@ -329,18 +329,18 @@ impl Methods {
     }
 
     async fn leave(&self) -> Result<Answer, Fault> {
-        let Who::Device(id) = &self.visit.pass.who else {
+        let Who::Device(id) = &self.lease.pass.who else {
             return Err(Fault::invalid_request("This computer is no device that could leave."));
         };
         self.shared.devices.leave(id, &self.actor()).await?;
         Ok(Answer::Now(json!({})))
     }
 
-    fn agents(&self) -> Result<Arc<AgentsDesk>, Fault> {
+    fn agents(&self) -> Result<Arc<SharedAgents>, Fault> {
         self.shared.agents.clone().ok_or_else(|| Fault::method_not_found("_openagents/agents"))
     }
 
-    fn models(&self) -> Result<Arc<ModelsDesk>, Fault> {
+    fn models(&self) -> Result<Arc<SharedModels>, Fault> {
         self.shared
             .models
             .clone()
@@ -368,7 +368,7 @@ impl Methods {
 
     async fn explore(&self, request: from_wire::Explore) -> Result<Answer, Fault> {
         let sessions = &self.shared.sessions;
-        let root = match self.visit.pass.scope() {
+        let root = match self.lease.pass.scope() {
             Scope::Admin => sessions.open_workspace(&request.root).await?,
             _ => sessions.admit(&request.root).await?,
         };

@@ -3,20 +3,20 @@
 use super::{
     folding,
     from_wire::{self, Call},
-    methods::{Methods, Visitor},
+    methods::{IosClient, Methods},
+    pending::{self, Allowed},
     phone::{NAMED, Phone},
-    porch::{self, Allowed},
     projection::{Projection, Shown, View},
-    resume::Place,
+    resume::Position,
     to_wire::{self, Voice},
 };
 use crate::{
-    IosDoor,
-    access::{AppDoor, Pass, Scope, Who},
-    connection::{self, Ended, Manner},
+    IosAccess,
+    access::{AppAccess, Pass, Scope, Who},
+    connection::{self, ConnectionOptions, Ended},
     http::Caller,
     inspect::Line,
-    limits::{IOS_FRAME, STRANGER_FRAME, Stranger},
+    limits::{IOS_FRAME, UNAUTHENTICATED_FRAME, Unauthenticated},
     machine,
     outbox::{Dialect, HeldBack, Out, Outbox, PAGE, Projected},
     rpc::{self, Incoming},
@@ -48,14 +48,14 @@ pub(crate) struct Entry {
 pub(crate) fn entry(shared: &Shared, address: IpAddr) -> Result<Entry, String> {
     let switched = shared.network.ios_changes();
     let door = match shared.network.ios() {
-        IosDoor::Off => return Err(CLOSED.to_owned()),
-        IosDoor::Allow => AppDoor::Open(Pass::new(Who::App(address), Scope::Prompt, "")),
-        IosDoor::Ask => shared.devices.app(address),
+        IosAccess::Off => return Err(CLOSED.to_owned()),
+        IosAccess::Allow => AppAccess::Open(Pass::new(Who::App(address), Scope::Prompt, "")),
+        IosAccess::Ask => shared.devices.app(address),
     };
     let pass = match door {
-        AppDoor::Open(pass) => Some(pass),
-        AppDoor::Ask => None,
-        AppDoor::Shut => {
+        AppAccess::Open(pass) => Some(pass),
+        AppAccess::Ask => None,
+        AppAccess::Shut => {
             return Err(format!("{} has not allowed this phone. Ask again in 10 minutes.", machine::name()));
         }
     };
@@ -70,7 +70,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
         let mut socket = Socket::WebSocket(Box::new(websocket::open(upgrade, IOS_FRAME).await?));
         match pass {
             Some(pass) => Some((socket, Allowed { pass, held: Vec::new() })),
-            None => match porch::wait(&shared, &mut socket, &line, &caller).await {
+            None => match pending::wait(&shared, &mut socket, &line, &caller).await {
                 Ok(allowed) => Some((socket, allowed)),
                 Err(closing) => {
                     if closing.is_some() {
@@ -83,7 +83,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
     };
     let entered = tokio::select! {
         entered = entering => entered,
-        () = caller.stranger.overstayed() => None,
+        () = caller.unauthenticated.overstayed() => None,
         () = switched.cancelled() => None,
         () = caller.closing.cancelled() => None,
     };
@@ -93,12 +93,12 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
     // Dropped last: whoever waits for the end finds the place.
     let _ended = live.end();
     let greeted = !held.is_empty();
-    let lifeline = live.lifeline.clone();
-    let manner = Manner {
+    let control = live.control.clone();
+    let options = ConnectionOptions {
         line: line.clone(),
         frame_limit: IOS_FRAME,
         binary: true,
-        lifeline,
+        control,
         pass: pass.clone(),
         closing: caller.closing.clone(),
         held,
@@ -106,22 +106,22 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
     let dialect = Ios::new(phone.clone());
     let door = |outbox: Outbox| {
         live.reach(outbox.clone());
-        let visitor = Visitor { pass: pass.clone(), line: line.clone(), address: caller.address, greeted };
-        Door {
+        let client = IosClient { pass: pass.clone(), line: line.clone(), address: caller.address, greeted };
+        IosHandler {
             line: line.clone(),
-            stranger: Some(caller.stranger.clone()),
-            methods: Methods::new(shared.clone(), visitor, phone.clone(), live.clone(), outbox),
+            unauthenticated: Some(caller.unauthenticated.clone()),
+            methods: Methods::new(shared.clone(), client, phone.clone(), live.clone(), outbox),
         }
     };
-    let serving = connection::serve(&shared, socket, manner, dialect, door);
+    let serving = connection::serve(&shared, socket, options, dialect, door);
     let cutting = async {
         switched.cancelled().await;
-        live.lifeline.cut.cancel();
+        live.control.cut.cancel();
         std::future::pending().await
     };
     let ended = tokio::select! {
         ended = serving => Some(ended),
-        () = caller.stranger.overstayed() => None,
+        () = caller.unauthenticated.overstayed() => None,
         () = cutting => None,
     };
     match ended {
@@ -136,14 +136,14 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
 }
 
 /// Everything before `initialize` is ignored; nothing is sent before its answer.
-struct Door {
+struct IosHandler {
     line: Arc<Line>,
     /// Until `initialize`.
-    stranger: Option<Stranger>,
+    unauthenticated: Option<Unauthenticated>,
     methods: Methods,
 }
 
-impl connection::Door for Door {
+impl connection::FrameHandler for IosHandler {
     fn cancels(text: &str) -> Option<String> {
         match rpc::parse(text) {
             Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
@@ -158,23 +158,23 @@ impl connection::Door for Door {
 
     async fn frame(&mut self, text: &str, cancelled: bool) -> Result<(), Closing> {
         self.methods.shared().inspector.record_in(&self.line, text);
-        if self.stranger.is_some() && text.len() > STRANGER_FRAME {
-            return Err(Closing::too_big(STRANGER_FRAME));
+        if self.unauthenticated.is_some() && text.len() > UNAUTHENTICATED_FRAME {
+            return Err(Closing::too_big(UNAUTHENTICATED_FRAME));
         }
         match rpc::parse(text) {
             Ok(Incoming::Request { id, method, params }) => {
                 let call = from_wire::call(&method, &params);
                 if let Ok(Call::Initialize { client }) = &call {
                     self.line.introduce(client);
-                    if let Some(stranger) = self.stranger.take() {
-                        stranger.leave();
+                    if let Some(unauthenticated) = self.unauthenticated.take() {
+                        unauthenticated.leave();
                     }
                 }
-                if self.stranger.is_none() {
+                if self.unauthenticated.is_none() {
                     self.methods.request(&id, call, cancelled).await;
                 }
             }
-            Ok(Incoming::Notification { method, params }) if self.stranger.is_none() => {
+            Ok(Incoming::Notification { method, params }) if self.unauthenticated.is_none() => {
                 if let Ok(call @ Call::Cancel { .. }) = from_wire::call(&method, &params)
                     && self.methods.admit(&call).await.is_ok()
                     && let Call::Cancel { session_id } = call
@@ -183,7 +183,7 @@ impl connection::Door for Door {
                 }
             }
             Ok(_) => {}
-            Err(malformed) if self.stranger.is_none() => {
+            Err(malformed) if self.unauthenticated.is_none() => {
                 let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
                 self.methods.send(Out::Text(text)).await;
             }
@@ -219,7 +219,7 @@ impl Dialect for Ios {
             let view = View { modes: state.sets_modes, progress: true };
             let fold_to = state.fold_to.as_ref().filter(|(id, _)| id == session.id()).map(|(_, seq)| *seq);
             let seen = state.taken.as_ref().filter(|place| place.session_id == *session.id());
-            (state.own.clone(), view, fold_to, seen.map(Place::seen))
+            (state.own.clone(), view, fold_to, seen.map(Position::seen))
         });
         let old_news = page.first().zip(fold_to).is_some_and(|(first, to)| first.seq <= to);
         let is_own = |id: &str| own.iter().any(|known| **known == *id);

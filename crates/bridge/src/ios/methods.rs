@@ -24,7 +24,7 @@ use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 const NOTE: usize = 1024;
 
 /// Who calls.
-pub(super) struct Visitor {
+pub(super) struct IosClient {
     pub(super) pass: Arc<Pass>,
     pub(super) line: Arc<Line>,
     pub(super) address: IpAddr,
@@ -34,7 +34,7 @@ pub(super) struct Visitor {
 
 pub(super) struct Methods {
     shared: Arc<Shared>,
-    visitor: Visitor,
+    client: IosClient,
     phone: Arc<Phone>,
     live: Arc<Live>,
     outbox: Outbox,
@@ -45,12 +45,12 @@ pub(super) struct Methods {
 impl Methods {
     pub(super) fn new(
         shared: Arc<Shared>,
-        visitor: Visitor,
+        client: IosClient,
         phone: Arc<Phone>,
         live: Arc<Live>,
         outbox: Outbox,
     ) -> Self {
-        Self { shared, visitor, phone, live, outbox, told: HashMap::new() }
+        Self { shared, client, phone, live, outbox, told: HashMap::new() }
     }
 
     pub(super) fn shared(&self) -> &Shared {
@@ -81,16 +81,16 @@ impl Methods {
     /// Refuses what the app may not do, and writes down what it does. Looked at for every call: a person may have changed
     /// it.
     pub(super) async fn admit(&self, call: &Call) -> Result<(), Fault> {
-        if self.visitor.pass.is_revoked() {
+        if self.client.pass.is_revoked() {
             return Err(Fault::busy("This phone was removed."));
         }
         let needed = call.needs();
         if needed == Scope::View {
             return Ok(());
         }
-        let refused = needed > self.visitor.pass.scope();
+        let refused = needed > self.client.pass.scope();
         if let Some(action) = call.action() {
-            let Visitor { pass, line, address, .. } = &self.visitor;
+            let IosClient { pass, line, address, .. } = &self.client;
             let actor = self.shared.devices.actor(&pass.who, &line.client(), *address);
             if refused {
                 self.shared.devices.refused_call(&actor, action).await;
@@ -113,7 +113,7 @@ impl Methods {
         let sessions = self.shared.sessions.clone();
         match call {
             Call::Initialize { .. } => {
-                if !std::mem::take(&mut self.visitor.greeted) {
+                if !std::mem::take(&mut self.client.greeted) {
                     self.respond(id, &to_wire::initialized(sessions.offered())).await;
                 }
                 self.resume().await;

@@ -8,8 +8,8 @@ mod folding;
 mod from_wire;
 mod history;
 mod methods;
+mod pending;
 mod phone;
-mod porch;
 mod projection;
 mod resume;
 mod threads;
@@ -19,7 +19,7 @@ mod to_wire;
 mod tests;
 
 pub(crate) use connection::{entry, serve};
-pub(crate) use porch::Porch;
+pub(crate) use pending::PendingConnections;
 pub(crate) use resume::Resumes;
 
 /// Reads a call and throws it away.

@@ -1,6 +1,6 @@
 //! What both halves of a connection of the app know: who it is, and what it has named.
 
-use super::resume::Place;
+use super::resume::Position;
 use crate::{inspect::Line, outbox::Follow};
 use openagents_sessions::Session;
 use std::{
@@ -31,7 +31,7 @@ pub(super) struct State {
     /// Of this session, everything up to this number is news from before the connection.
     pub(super) fold_to: Option<(Arc<str>, u64)>,
     /// Where an earlier connection of the same phone was.
-    pub(super) taken: Option<Place>,
+    pub(super) taken: Option<Position>,
 }
 
 impl Phone {
@@ -51,7 +51,7 @@ impl Phone {
     }
 
     /// Remembers where an earlier connection of the same phone was.
-    pub(super) fn take(&self, place: Place) {
+    pub(super) fn take(&self, place: Position) {
         self.with(|state| state.taken = Some(place));
     }
 
@@ -75,7 +75,7 @@ impl Phone {
 
     /// Returns where the connection was when it broke: in the session that it named last of those that it followed. What
     /// was taken over from an earlier one and not followed yet is left for the next one.
-    pub(super) fn place(&self, follows: &[Follow]) -> Option<Place> {
+    pub(super) fn place(&self, follows: &[Follow]) -> Option<Position> {
         self.with(|state| {
             let (own, taken) = (&state.own, state.taken.as_ref());
             let place = |session: &Arc<Session>| {
@@ -87,7 +87,7 @@ impl Phone {
                 if let Some(before) = before.filter(|before| before.written == written) {
                     part = part.max(before.part);
                 }
-                Some(Place { session_id: session.id().clone(), written, part, own: own.clone() })
+                Some(Position { session_id: session.id().clone(), written, part, own: own.clone() })
             };
             state.named.iter().rev().find_map(place).or_else(|| taken.cloned())
         })

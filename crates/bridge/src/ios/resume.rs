@@ -6,7 +6,7 @@
 use super::phone::Phone;
 use crate::{
     access::Pass,
-    connection::Lifeline,
+    connection::ConnectionControl,
     outbox::{HeldBack, Out, Outbox},
 };
 use std::{
@@ -32,7 +32,7 @@ const END: Duration = Duration::from_secs(3);
 
 /// The session that a broken connection named last.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) session_id: Arc<str>,
     /// The last update that was fully written to the old socket.
     pub(super) written: u64,
@@ -42,7 +42,7 @@ pub(super) struct Place {
     pub(super) own: Vec<Arc<str>>,
 }
 
-impl Place {
+impl Position {
     /// Returns what was written of the update after the last one.
     pub(super) fn seen(&self) -> HeldBack {
         HeldBack { seq: self.written + 1, part: self.part }
@@ -57,7 +57,7 @@ pub(super) struct Live {
     number: u64,
     pass: Arc<Pass>,
     phone: Arc<Phone>,
-    pub(super) lifeline: Arc<Lifeline>,
+    pub(super) control: Arc<ConnectionControl>,
     outbox: OnceLock<Outbox>,
     ended: CancellationToken,
 }
@@ -74,7 +74,7 @@ impl Live {
     }
 
     async fn answers(&self) -> bool {
-        let mut signs = self.lifeline.signs.subscribe();
+        let mut signs = self.control.signs.subscribe();
         // A full queue is a sign of nothing; what lies before the socket may still come through.
         let _ = self.outbox.get().map(|outbox| outbox.try_send(Out::Ping));
         timeout(ANSWER, signs.changed()).await.is_ok_and(|sign| sign.is_ok())
@@ -88,7 +88,7 @@ struct Left {
     number: u64,
     pass: Arc<Pass>,
     /// `None`: it was taken, or the phone has said good-bye and begins afresh. An earlier connection may still end.
-    place: Option<Place>,
+    place: Option<Position>,
 }
 
 /// Places by address, and who may still leave one.
@@ -109,7 +109,7 @@ impl Resumes {
             number: self.number.fetch_add(1, Ordering::Relaxed),
             pass,
             phone,
-            lifeline: Arc::default(),
+            control: Arc::default(),
             outbox: OnceLock::new(),
             ended: CancellationToken::new(),
         });
@@ -120,7 +120,7 @@ impl Resumes {
 
     /// Remembers where a connection was, unless a later one of its address has been shown more already, or a person has
     /// shut it out.
-    pub(super) fn put(&self, live: &Live, place: Place) {
+    pub(super) fn put(&self, live: &Live, place: Position) {
         let all = self.live();
         let is_later = |new: &Arc<Live>| new.address == live.address && new.number > live.number;
         let shows = |new: Arc<Live>| is_later(&new) && new.phone.shows(&place.session_id);
@@ -134,7 +134,7 @@ impl Resumes {
         self.leave(live, None);
     }
 
-    fn leave(&self, live: &Live, place: Option<Place>) {
+    fn leave(&self, live: &Live, place: Option<Position>) {
         let (address, number, pass) = (live.address, live.number, live.pass.clone());
         if pass.is_revoked() {
             return;
@@ -151,11 +151,11 @@ impl Resumes {
 
     /// Takes the place where the address was. Connections of it that show no sign of life are ended first. `None` for all
     /// but the newest connection: an earlier one may be given up by its phone already.
-    pub(super) async fn take_over(&self, newcomer: &Live) -> Option<Place> {
+    pub(super) async fn take_over(&self, newcomer: &Live) -> Option<Position> {
         let asked = self.before(newcomer).into_iter().map(async |old| (old.answers().await, old));
         let silent = futures::future::join_all(asked).await.into_iter().filter(|(alive, _)| !alive);
         let ends = silent.map(async |(_, old)| {
-            old.lifeline.cut.cancel();
+            old.control.cut.cancel();
             timeout(END, old.ended.cancelled()).await
         });
         futures::future::join_all(ends).await;
@@ -170,7 +170,7 @@ impl Resumes {
     }
 
     /// Taken, it is the phone's before anybody can come later: who does finds it there.
-    fn take(&self, newcomer: &Live) -> Option<Place> {
+    fn take(&self, newcomer: &Live) -> Option<Position> {
         let live = self.live();
         let is_later =
             |known: &Arc<Live>| known.address == newcomer.address && known.number > newcomer.number;
@@ -208,8 +208,8 @@ mod tests {
         join_with(resumes, &Pass::local())
     }
 
-    fn place(session: &str) -> Place {
-        Place { session_id: session.into(), written: 3, part: 1, own: vec!["c".into()] }
+    fn place(session: &str) -> Position {
+        Position { session_id: session.into(), written: 3, part: 1, own: vec!["c".into()] }
     }
 
     #[tokio::test(start_paused = true)]
@@ -263,7 +263,7 @@ mod tests {
         // It has a place to leave, and ends when it is told to.
         dead.phone.take(place("s"));
         let ending = async {
-            dead.lifeline.cut.cancelled().await;
+            dead.control.cut.cancelled().await;
             resumes.put(&dead, dead.phone.place(&[]).unwrap());
             drop(dead.end());
         };
@@ -281,7 +281,7 @@ mod tests {
         assert!(resumes.take_over(&dies).await.is_some());
         let next = join(&resumes);
         let ending = async {
-            dies.lifeline.cut.cancelled().await;
+            dies.control.cut.cancelled().await;
             resumes.put(&dies, dies.phone.place(&[]).unwrap());
             drop(dies.end());
         };

@@ -1,11 +1,11 @@
 //! How much a stranger, an address, a device or everybody together may take.
 
 mod counts;
-mod strangers;
 #[cfg(test)]
 mod tests;
+mod unauthenticated;
 
-pub(crate) use strangers::{STRANGER_TIME, Stranger};
+pub(crate) use unauthenticated::{UNAUTHENTICATED_TIME, Unauthenticated};
 
 use crate::{
     access::{Pass, Who},
@@ -16,11 +16,11 @@ use std::{
     net::{IpAddr, Ipv6Addr},
     sync::Arc,
 };
-use strangers::{STRANGERS, Strangers};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use unauthenticated::{UNAUTHENTICATED, UnauthenticatedQueue};
 
 /// Frames of an iOS client that has not said `initialize` yet.
-pub(crate) const STRANGER_FRAME: usize = 64 << 10;
+pub(crate) const UNAUTHENTICATED_FRAME: usize = 64 << 10;
 /// Frames on the iOS door.
 pub(crate) const IOS_FRAME: usize = 1 << 20;
 /// Frames on the ACP door.
@@ -44,7 +44,7 @@ const REFUSALS: usize = 64;
 /// Refusals of one address that wait.
 const REFUSALS_PER_ADDRESS: usize = 16;
 /// Sockets in all. Those that have just been cut, or are being told why, still have theirs.
-const SOCKETS: usize = TOTAL + 2 * (STRANGERS + REFUSALS);
+const SOCKETS: usize = TOTAL + 2 * (UNAUTHENTICATED + REFUSALS);
 /// Those of them that the network never gets: the person at this machine comes in whatever happens there.
 const RESERVED: usize = 128;
 /// Returns what counts as one address. A global IPv6 network is given out as a whole; addresses that reach no further than
@@ -74,8 +74,8 @@ pub(crate) struct Limits {
     sockets_of_network: Arc<Semaphore>,
     sockets_of: Arc<Counts<Who>>,
     /// Those at this machine, and those on the network, take no place from each other.
-    strangers: Arc<Strangers>,
-    strangers_of_network: Arc<Strangers>,
+    unauthenticated: Arc<UnauthenticatedQueue>,
+    unauthenticated_of_network: Arc<UnauthenticatedQueue>,
     refusals: Arc<Semaphore>,
     refusals_of: Arc<Counts<IpAddr>>,
     total: Arc<Semaphore>,
@@ -88,8 +88,8 @@ impl Default for Limits {
             sockets: Arc::new(Semaphore::new(SOCKETS)),
             sockets_of_network: Arc::new(Semaphore::new(SOCKETS - RESERVED)),
             sockets_of: Arc::default(),
-            strangers: Arc::default(),
-            strangers_of_network: Arc::default(),
+            unauthenticated: Arc::default(),
+            unauthenticated_of_network: Arc::default(),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
             refusals_of: Arc::default(),
             total: Arc::new(Semaphore::new(TOTAL)),
@@ -100,7 +100,7 @@ impl Default for Limits {
 
 /// A place among all connections, and among those of a device or an address.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     _total: OwnedSemaphorePermit,
     _of_device: Option<Counted<Who>>,
 }
@@ -114,22 +114,22 @@ pub(crate) struct Refusal {
 
 impl Limits {
     /// Takes a place for a socket of `address` that was just accepted. `None` when there are too many of all kinds.
-    pub(crate) fn stranger(&self, address: IpAddr, listener: Listener) -> Option<Stranger> {
-        let (strangers, of_network) = match listener {
-            Listener::Loopback => (&self.strangers, None),
+    pub(crate) fn unauthenticated(&self, address: IpAddr, listener: Listener) -> Option<Unauthenticated> {
+        let (unauthenticated, of_network) = match listener {
+            Listener::Loopback => (&self.unauthenticated, None),
             Listener::Web | Listener::App => {
                 let of_network = self.sockets_of_network.clone().try_acquire_owned().ok()?;
-                (&self.strangers_of_network, Some(of_network))
+                (&self.unauthenticated_of_network, Some(of_network))
             }
         };
         let socket = self.sockets.clone().try_acquire_owned().ok()?;
-        Some(Stranger::welcome(strangers, one_address(address), (socket, of_network)))
+        Some(Unauthenticated::welcome(unauthenticated, one_address(address), (socket, of_network)))
     }
 
     /// Lets a connection stay that authenticated with `pass`, until that is revoked. `false` when its device has too many
     /// already.
-    pub(crate) fn befriend(&self, stranger: &Stranger, pass: &Pass) -> bool {
-        if stranger.is_friend(&pass.who) {
+    pub(crate) fn authenticate(&self, unauthenticated: &Unauthenticated, pass: &Pass) -> bool {
+        if unauthenticated.is_authenticated(&pass.who) {
             return true;
         }
         let counted = match &pass.who {
@@ -139,7 +139,7 @@ impl Limits {
                 None => return false,
             },
         };
-        stranger.befriend(pass, counted);
+        unauthenticated.authenticate(pass, counted);
         true
     }
 
@@ -150,23 +150,23 @@ impl Limits {
     }
 
     /// Takes a place for an ACP connection. The person at this machine may have them all.
-    pub(crate) fn acp(&self, who: &Who) -> Option<Place> {
+    pub(crate) fn acp(&self, who: &Who) -> Option<ConnectionSlot> {
         match who {
-            Who::Local => self.place(None),
-            who => self.place(Some(who)),
+            Who::Local => self.slot(None),
+            who => self.slot(Some(who)),
         }
     }
 
     /// Takes a place for an iOS connection of `address`.
-    pub(crate) fn ios(&self, address: IpAddr) -> Option<Place> {
-        self.place(Some(&Who::App(one_address(address))))
+    pub(crate) fn ios(&self, address: IpAddr) -> Option<ConnectionSlot> {
+        self.slot(Some(&Who::App(one_address(address))))
     }
 
-    fn place(&self, who: Option<&Who>) -> Option<Place> {
+    fn slot(&self, who: Option<&Who>) -> Option<ConnectionSlot> {
         let of_device = match who {
             Some(who) => Some(self.devices.take(who.clone(), PER_DEVICE)?),
             None => None,
         };
-        Some(Place { _total: self.total.clone().try_acquire_owned().ok()?, _of_device: of_device })
+        Some(ConnectionSlot { _total: self.total.clone().try_acquire_owned().ok()?, _of_device: of_device })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     http::{self, Caller, Listener},
-    limits::{SOCKET_BUFFER, STRANGER_TIME, Stranger},
+    limits::{SOCKET_BUFFER, UNAUTHENTICATED_TIME, Unauthenticated},
     shared::Shared,
 };
 use axum::{Router, body::Body};
@@ -59,13 +59,13 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, shared: Arc<Shared
         };
         match accepted {
             Ok((stream, address)) => {
-                let Some(stranger) = shared.limits.stranger(address.ip(), gate.kind) else {
+                let Some(unauthenticated) = shared.limits.unauthenticated(address.ip(), gate.kind) else {
                     tracing::warn!("there are too many connections; one was cut");
                     continue;
                 };
                 let connection = Connection {
                     address,
-                    stranger,
+                    unauthenticated,
                     gate: gate.clone(),
                     shared: shared.clone(),
                     router: router.clone(),
@@ -87,7 +87,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, shared: Arc<Shared
 /// One socket, until it is upgraded, has been answered or has stayed for too long.
 struct Connection {
     address: SocketAddr,
-    stranger: Stranger,
+    unauthenticated: Unauthenticated,
     gate: Gate,
     shared: Arc<Shared>,
     router: Router,
@@ -102,7 +102,7 @@ impl Connection {
         }
         let shaken = tokio::select! {
             shaken = shake_hands(stream, &self.shared) => shaken,
-            () = self.stranger.overstayed() => None,
+            () = self.unauthenticated.overstayed() => None,
         };
         match shaken {
             Some(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => self.http2(stream).await,
@@ -116,7 +116,7 @@ impl Connection {
         let cut = CancellationToken::new();
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(STRANGER_TIME)
+            .header_read_timeout(UNAUTHENTICATED_TIME)
             .max_buf_size(SOCKET_BUFFER)
             .serve_connection(TokioIo::new(stream), self.service(&cut))
             .with_upgrades();
@@ -124,14 +124,14 @@ impl Connection {
             result = connection => if let Err(error) = result {
                 tracing::debug!(%error, "a connection ended early");
             },
-            () = self.stranger.overstayed() => {}
+            () = self.unauthenticated.overstayed() => {}
             () = cut.cancelled() => {}
         }
     }
 
     /// Many requests; when none of them showed who it is, it has to go as well.
     async fn http2(self, stream: TlsStream<TcpStream>) {
-        self.stranger.has_more_requests();
+        self.unauthenticated.has_more_requests();
         let tasks = Tasks { tracker: self.shared.connections.clone(), closing: self.gate.closing.clone() };
         let cut = CancellationToken::new();
         let connection = hyper::server::conn::http2::Builder::new(tasks)
@@ -152,11 +152,11 @@ impl Connection {
                 }
                 return;
             }
-            () = self.stranger.overstayed() => {}
+            () = self.unauthenticated.overstayed() => {}
             // Its reader takes nothing: what it is being sent would never end.
             () = cut.cancelled() => return,
         }
-        if self.stranger.makes_room() {
+        if self.unauthenticated.makes_room() {
             return;
         }
         connection.as_mut().graceful_shutdown();
@@ -176,7 +176,7 @@ impl Connection {
         let caller = Caller {
             listener: self.gate.kind,
             address: self.address.ip().to_canonical(),
-            stranger: self.stranger.clone(),
+            unauthenticated: self.unauthenticated.clone(),
             closing: self.gate.closing.clone(),
             cut: cut.clone(),
         };

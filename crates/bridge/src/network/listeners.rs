@@ -14,7 +14,7 @@ use super::{
     state::{NetworkState, OpenListener},
     switches::Switches,
 };
-use crate::{IosDoor, http::Listener, machine, shared::Shared};
+use crate::{IosAccess, http::Listener, machine, shared::Shared};
 use openagents_sessions::run_blocking;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -124,7 +124,7 @@ impl Listeners {
         if switches.lan && has_certificate {
             wanted.extend(addresses.iter().map(|address| (Listener::Web, *address)));
         }
-        if switches.ios == IosDoor::Ask {
+        if switches.ios == IosAccess::Ask {
             // The app knows no other addresses.
             let v4 = addresses.iter().filter(|address| address.is_ipv4());
             wanted.extend(v4.map(|address| (Listener::App, *address)));

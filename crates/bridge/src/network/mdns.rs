@@ -114,7 +114,7 @@ fn begin(records: &[Record]) -> Result<ServiceDaemon, mdns_sd::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{IosDoor, network::OpenListener};
+    use crate::{IosAccess, network::OpenListener};
     use mdns_sd::ServiceEvent;
 
     fn state(computer: &str, listeners: &[(Listener, &str)]) -> NetworkState {
@@ -124,7 +124,7 @@ mod tests {
         };
         NetworkState {
             lan: true,
-            ios: IosDoor::Ask,
+            ios: IosAccess::Ask,
             computer: computer.to_owned(),
             listeners: listeners.iter().map(open).collect(),
             fingerprint: None,

@@ -20,7 +20,7 @@ pub(crate) use listeners::Listeners;
 pub(crate) use profile::{CERTIFICATE, CERTIFICATE_TYPE, PROFILE, PROFILE_TYPE};
 pub use state::{NetworkState, OpenListener};
 
-use crate::{BridgeError, IosDoor, NetworkConfig, error::Fault, machine};
+use crate::{BridgeError, IosAccess, NetworkConfig, error::Fault, machine};
 use authority::Authority;
 use openagents_core::model::SettingsStore;
 use openagents_sessions::run_blocking;
@@ -71,7 +71,7 @@ impl Network {
     pub(crate) fn open(
         home: PathBuf,
         config: NetworkConfig,
-        ios: Option<IosDoor>,
+        ios: Option<IosAccess>,
         loopback: SocketAddr,
         store: Arc<dyn SettingsStore>,
     ) -> Result<Arc<Self>, BridgeError> {
@@ -113,7 +113,7 @@ impl Network {
     }
 
     /// Returns who may use the door of the iOS app.
-    pub(crate) fn ios(&self) -> IosDoor {
+    pub(crate) fn ios(&self) -> IosAccess {
         self.switches.borrow().ios
     }
 

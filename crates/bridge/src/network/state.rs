@@ -1,7 +1,7 @@
 //! What of the network is served just now, as clients and the command line see it.
 
 use super::addresses::LOCAL;
-use crate::{IosDoor, http::Listener};
+use crate::{IosAccess, http::Listener};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,7 +21,7 @@ pub struct NetworkState {
     /// The page and ACP are switched on for the network.
     pub lan: bool,
     /// Who may use the door of the iOS app.
-    pub ios: IosDoor,
+    pub ios: IosAccess,
     /// The name of this computer.
     pub computer: String,
     /// The ports that are open.
@@ -78,7 +78,7 @@ mod tests {
         let open = |kind, address: &str| OpenListener { kind, address: address.parse().unwrap() };
         let state = NetworkState {
             lan: true,
-            ios: IosDoor::Ask,
+            ios: IosAccess::Ask,
             computer: "mac".to_owned(),
             listeners: vec![
                 open(Listener::Loopback, "127.0.0.1:9099"),

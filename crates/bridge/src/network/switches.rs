@@ -1,7 +1,7 @@
 //! What of the network is switched on: by a person, or on the command line, which then counts.
 
 use super::addresses;
-use crate::{BridgeError, IosDoor, NetworkConfig};
+use crate::{BridgeError, IosAccess, NetworkConfig};
 use openagents_core::model::SettingsStore;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ const SETTING: &str = "network";
 pub(crate) struct Switches {
     /// The page and ACP are served on the network, encrypted.
     pub(crate) lan: bool,
-    pub(crate) ios: IosDoor,
+    pub(crate) ios: IosAccess,
     /// Further names that this computer has: of a private network, for example.
     pub(crate) names: BTreeSet<String>,
     /// The command line has set the first, or the second.
@@ -30,7 +30,7 @@ pub(crate) struct Switches {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Switch {
     pub(crate) lan: Option<bool>,
-    pub(crate) ios: Option<IosDoor>,
+    pub(crate) ios: Option<IosAccess>,
     /// The names under which a private network knows this computer.
     pub(crate) names: Option<Vec<String>>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Switch {
 #[serde(default)]
 struct Setting {
     lan: bool,
-    ios: IosDoor,
+    ios: IosAccess,
     names: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Switches {
     pub(super) fn read(
         store: &dyn SettingsStore,
         config: &NetworkConfig,
-        ios: Option<IosDoor>,
+        ios: Option<IosAccess>,
     ) -> Result<Self, BridgeError> {
         let stored = store.get(SETTING).unwrap_or_else(|error| {
             tracing::warn!(%error, "the network stays off");
@@ -57,11 +57,11 @@ impl Switches {
         });
         let setting: Setting =
             stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();
-        if ios == Some(IosDoor::Allow) && config.lan == Some(true) {
+        if ios == Some(IosAccess::Allow) && config.lan == Some(true) {
             return Err(BridgeError::OpenOnNetwork);
         }
         // Everybody is let in on the command line only.
-        let switched = if setting.ios == IosDoor::Allow { IosDoor::Off } else { setting.ios };
+        let switched = if setting.ios == IosAccess::Allow { IosAccess::Off } else { setting.ios };
         Ok(Self {
             lan: config.lan.unwrap_or(setting.lan),
             ios: ios.unwrap_or(switched),
@@ -73,7 +73,7 @@ impl Switches {
 
     /// Returns whether anything is served beyond this machine.
     pub(super) fn serves(&self) -> bool {
-        self.lan || self.ios == IosDoor::Ask
+        self.lan || self.ios == IosAccess::Ask
     }
 
     /// Returns whether the command line has set anything.
@@ -97,7 +97,7 @@ impl Switches {
                     .to_owned(),
             );
         }
-        if ios == Some(IosDoor::Allow) && self.ios != IosDoor::Allow {
+        if ios == Some(IosAccess::Allow) && self.ios != IosAccess::Allow {
             return Err("Every program is let in with --ios allow on the command line only.".to_owned());
         }
         Ok(Self {

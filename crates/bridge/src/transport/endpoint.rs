@@ -103,7 +103,7 @@ pub(crate) async fn answer(
 type Answer = Result<Response, Box<Response>>;
 
 fn open_socket(shared: Arc<Shared>, request: Request, caller: Caller, pass: Arc<Pass>) -> Answer {
-    let visit = shared.enter(pass, caller.address).ok_or_else(no_place)?;
+    let lease = shared.enter(pass, caller.address).ok_or_else(no_place)?;
     let protocol = auth::offers_protocol(request.headers()).then_some(SUBPROTOCOL);
     let (mut response, upgrade) = websocket::upgrade(request, protocol);
     if let Some(upgrade) = upgrade {
@@ -113,7 +113,7 @@ fn open_socket(shared: Arc<Shared>, request: Request, caller: Caller, pass: Arc<
         connections.spawn(async move {
             if let Some(socket) = websocket::open(upgrade, ACP_FRAME).await {
                 let (cut, closing) = (CancellationToken::new(), caller.closing.clone());
-                let opening = Opening { line, visit, cut, closing };
+                let opening = Opening { line, lease, cut, closing };
                 acp::serve(shared, Socket::WebSocket(Box::new(socket)), opening).await;
             }
             drop(caller);
@@ -171,11 +171,11 @@ async fn initialize(
     frame: (&str, Utf8Bytes),
     params: &Value,
 ) -> Answer {
-    let visit = shared.enter(pass.clone(), caller.address).ok_or_else(no_place)?;
+    let lease = shared.enter(pass.clone(), caller.address).ok_or_else(no_place)?;
     let one_stream = params["clientCapabilities"]["_meta"]["openagents"]["oneStream"] == true;
     let opening = Opening {
         line: Line::new("acp"),
-        visit,
+        lease,
         cut: CancellationToken::new(),
         closing: caller.closing.clone(),
     };

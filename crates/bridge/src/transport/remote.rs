@@ -80,7 +80,7 @@ impl Remotes {
         // The queue is empty.
         let _ = posted.try_send(frame);
         let (id, cut) = (opening.line.id.clone(), opening.cut.clone());
-        let who = opening.visit.pass.who.clone();
+        let who = opening.lease.pass.who.clone();
         let connection = Connection {
             who,
             posted,

@@ -197,9 +197,9 @@ async fn a_frame_over_the_limit_is_told() {
         assert_eq!(u16::from(close.code), 1009);
         assert_eq!(close.reason.as_str(), format!("A frame may have {limit} bytes at most."));
     }
-    let mut stranger = Client::connect(request(house.port(), "/")).await.unwrap();
-    stranger.socket.send(Message::text("x".repeat((64 << 10) + 1))).await.unwrap();
-    assert_eq!(u16::from(stranger.closed().await.unwrap().code), 1009);
+    let mut unauthenticated = Client::connect(request(house.port(), "/")).await.unwrap();
+    unauthenticated.socket.send(Message::text("x".repeat((64 << 10) + 1))).await.unwrap();
+    assert_eq!(u16::from(unauthenticated.closed().await.unwrap().code), 1009);
     house.acp().await;
 }
 

@@ -391,7 +391,7 @@ async fn explorations_do_not_wait_without_end() {
 async fn the_door_can_be_closed() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut config = config(home.path(), workspace.path());
-    config.ios = Some(openagents_bridge::IosDoor::Off);
+    config.ios = Some(openagents_bridge::IosAccess::Off);
     let bridge = Bridge::start(config).await.unwrap();
     assert_eq!(support::refused(request(bridge.address().port(), "/")).await, 403);
     bridge.shutdown().await;

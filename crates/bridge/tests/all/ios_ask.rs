@@ -2,7 +2,7 @@
 
 use crate::support::{self, Client, House, echo, shown};
 use futures::{SinkExt, StreamExt};
-use openagents_bridge::{Bridge, BridgeConfig, IosDoor, Listener, NetworkConfig};
+use openagents_bridge::{Bridge, BridgeConfig, IosAccess, Listener, NetworkConfig};
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tokio::net::TcpSocket;
@@ -22,10 +22,10 @@ struct Desk {
 
 impl Desk {
     async fn new() -> Self {
-        Self::with(Some(IosDoor::Ask)).await
+        Self::with(Some(IosAccess::Ask)).await
     }
 
-    async fn with(ios: Option<IosDoor>) -> Self {
+    async fn with(ios: Option<IosAccess>) -> Self {
         let house = House::new(echo).await;
         let home = tempfile::tempdir().unwrap();
         let network = NetworkConfig { lan: None, port: 0, addresses: Some(vec![LAN]), announce: false };
@@ -36,7 +36,7 @@ impl Desk {
     }
 
     /// The socket of an app at `address`.
-    async fn knock(&self, address: Ipv4Addr) -> Result<Client, tungstenite::Error> {
+    async fn request_access(&self, address: Ipv4Addr) -> Result<Client, tungstenite::Error> {
         let door = self.bridge.network().addresses(Listener::App).next().expect("a listener");
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::from((address, 0))).unwrap();
@@ -46,7 +46,7 @@ impl Desk {
 
     /// An app that has said `initialize`, and has its answer.
     async fn phone(&self, address: Ipv4Addr) -> Client {
-        let mut phone = self.knock(address).await.unwrap();
+        let mut phone = self.request_access(address).await.unwrap();
         let answer = phone.request("initialize", hello()).await;
         assert_eq!(answer["protocol_version"], "0.2.2");
         phone
@@ -79,7 +79,7 @@ impl Desk {
     }
 
     async fn refused(&self, address: Ipv4Addr) -> (u16, String) {
-        match self.knock(address).await.map(drop).unwrap_err() {
+        match self.request_access(address).await.map(drop).unwrap_err() {
             tungstenite::Error::Http(response) => {
                 let said = response.body().clone().unwrap_or_default();
                 (response.status().as_u16(), String::from_utf8(said).unwrap())
@@ -116,7 +116,7 @@ async fn next(phone: &mut Client) -> Value {
 #[tokio::test]
 async fn what_it_says_is_held_until_it_is_allowed() {
     let mut desk = Desk::new().await;
-    let mut phone = desk.knock(PHONE).await.unwrap();
+    let mut phone = desk.request_access(PHONE).await.unwrap();
     let answer = phone.request("initialize", hello()).await;
     // Where the work lies is nothing for a stranger.
     assert_eq!(answer["_meta"], Value::Null);
@@ -138,7 +138,7 @@ async fn what_it_says_is_held_until_it_is_allowed() {
     assert_eq!(phone.answer(wanted).await["result"]["status"], "started");
     phone.notes_until("where is it?").await;
     // It is remembered: the next socket is let in at once, and told all.
-    let mut again = desk.knock(PHONE).await.unwrap();
+    let mut again = desk.request_access(PHONE).await.unwrap();
     let answer = again.request("initialize", hello()).await;
     assert!(answer["_meta"]["working_directory"].is_string());
     again.request("tinyvex/history.recentSessions", json!({})).await;
@@ -271,7 +271,7 @@ async fn a_flood_is_not_held() {
     for _ in 0..8 {
         seats.push(desk.phone(PHONE).await);
     }
-    let mut late = desk.knock(PHONE).await.unwrap();
+    let mut late = desk.request_access(PHONE).await.unwrap();
     assert_eq!(u16::from(late.closed().await.expect("a reason").code), 1013);
     desk.phone(OTHER).await;
     drop(seats);

@@ -1,7 +1,7 @@
 //! What other devices reach over the network, and what they do not.
 
 use crate::support::{self, Client, House, config, echo, pairing, refused, with};
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosDoor, Listener, NetworkConfig};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosAccess, Listener, NetworkConfig};
 use reqwest::{Certificate, StatusCode, Version};
 use rustls::{
     ClientConfig, RootCertStore,
@@ -95,7 +95,7 @@ impl Lan {
 
 fn served(home: &Path, workspace: &Path, change: impl FnOnce(&mut BridgeConfig)) -> BridgeConfig {
     let network = NetworkConfig { lan: Some(true), port: 0, addresses: Some(vec![LAN]), announce: false };
-    let mut config = BridgeConfig { ios: Some(IosDoor::Ask), network, ..config(home, workspace) };
+    let mut config = BridgeConfig { ios: Some(IosAccess::Ask), network, ..config(home, workspace) };
     change(&mut config);
     config
 }
@@ -166,8 +166,8 @@ async fn who_is_not_trusted() {
     let error = lan.browser().get(format!("https://example.com:{}/", web.port())).send().await.unwrap_err();
     assert!(format!("{error:?}").contains("NotValidForName"), "{error:?}");
     // Nobody trusts it before the authority is installed.
-    let stranger = reqwest::Client::builder().tls_certs_only([]).no_proxy().build().unwrap();
-    let error = stranger.get(format!("https://{web}/")).send().await.unwrap_err();
+    let unauthenticated = reqwest::Client::builder().tls_certs_only([]).no_proxy().build().unwrap();
+    let error = unauthenticated.get(format!("https://{web}/")).send().await.unwrap_err();
     assert!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
     // Each data folder has an authority of its own.
     let other = Lan::new().await;
@@ -285,7 +285,7 @@ async fn the_network_is_switched_while_it_runs() {
     let state = bridge.network();
     assert_eq!(
         (state.lan, state.ios, state.fingerprint.as_deref()),
-        (true, IosDoor::Off, on["fingerprint"].as_str())
+        (true, IosAccess::Off, on["fingerprint"].as_str())
     );
     bridge.shutdown().await;
 }
@@ -304,11 +304,11 @@ async fn what_the_command_line_has_set_stays() {
 #[tokio::test]
 async fn everybody_is_let_in_on_this_machine_only() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let config = served(home.path(), workspace.path(), |config| config.ios = Some(IosDoor::Allow));
+    let config = served(home.path(), workspace.path(), |config| config.ios = Some(IosAccess::Allow));
     let Err(error) = Bridge::start(config).await else { panic!("it started") };
     assert!(matches!(error, BridgeError::OpenOnNetwork) && error.hint().is_some(), "{error}");
     // Without the network nothing is bound to it.
-    let lan = Lan::with(|config| (config.network.lan, config.ios) = (None, Some(IosDoor::Allow))).await;
+    let lan = Lan::with(|config| (config.network.lan, config.ios) = (None, Some(IosAccess::Allow))).await;
     assert_eq!(lan.bridge.network().listeners.len(), 1);
     assert!(TcpStream::connect((LAN, lan.bridge.address().port())).await.is_err());
 }

@@ -4,7 +4,7 @@ use crate::support::{
     House, acp,
     agents::{self, ScriptedAgent, asks_to_edit},
     echo, last, prompt,
-    remote::{Remote, exchange, knock, pair, text},
+    remote::{Remote, exchange, pair, request_access, text},
     seq, until_cancelled,
 };
 use axum::{
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
 
 fn json_post(token: &str, body: impl Into<Body>) -> Request<Body> {
-    knock("POST", token).header("content-type", "application/json").body(body.into()).unwrap()
+    request_access("POST", token).header("content-type", "application/json").body(body.into()).unwrap()
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn who_asks_wrongly_is_told_how() {
         (404, "DELETE", vec![unknown], ""),
         (405, "PUT", vec![known], ""),
     ] {
-        let mut request = knock(method, token);
+        let mut request = request_access(method, token);
         for (name, value) in &headers {
             request = request.header(*name, *value);
         }
@@ -75,7 +75,7 @@ async fn nobody_without_the_token_from_here_and_by_our_name() {
     ] {
         for method in ["POST", "GET", "DELETE"] {
             let mut request = remote
-                .knock(method)
+                .request_access(method)
                 .header("content-type", "application/json")
                 .header("accept", "text/event-stream")
                 .body(Body::from(INITIALIZE))
@@ -84,7 +84,7 @@ async fn nobody_without_the_token_from_here_and_by_our_name() {
             assert_eq!(exchange(port, request).await.status(), expected, "{method} {name}");
         }
     }
-    let own = knock("POST", token).header("origin", format!("http://127.0.0.1:{port}"));
+    let own = request_access("POST", token).header("origin", format!("http://127.0.0.1:{port}"));
     let own = own.header("content-type", "application/json").body(Body::from(INITIALIZE)).unwrap();
     assert_eq!(exchange(port, own).await.status(), 200);
     assert_eq!(remote.delete().await, StatusCode::ACCEPTED);
@@ -115,8 +115,8 @@ async fn what_is_no_message_is_answered_at_once() {
         (-32600, br#"{"jsonrpc":"2.0","id":1,"method":1}"#),
     ] {
         for connection in [Some(&remote), None] {
-            let request =
-                connection.map_or_else(|| knock("POST", &remote.token), |known| known.knock("POST"));
+            let request = connection
+                .map_or_else(|| request_access("POST", &remote.token), |known| known.request_access("POST"));
             let request =
                 request.header("content-type", "application/json").body(Body::from(body.to_vec())).unwrap();
             let response = exchange(house.port(), request).await;
@@ -144,15 +144,19 @@ async fn a_body_of_a_hundred_megabytes_is_refused_and_the_next_one_is_read() {
     let chunk = axum::body::Bytes::from(vec![b' '; 1 << 20]);
     let endless = futures::stream::iter((0..24).map(move |_| Ok::<_, std::io::Error>(chunk.clone())));
     for body in [Body::from_stream(endless), Body::from(vec![b' '; 100 << 20])] {
-        let request = remote.knock("POST").header("content-type", "application/json").body(body).unwrap();
+        let request =
+            remote.request_access("POST").header("content-type", "application/json").body(body).unwrap();
         assert_eq!(exchange(house.port(), request).await.status(), 413);
     }
-    let request = remote.knock("POST").header("content-type", "application/json");
+    let request = remote.request_access("POST").header("content-type", "application/json");
     let request = request.header("expect", "100-continue").header("content-length", 100 << 20);
     assert_eq!(exchange(house.port(), request.body(Body::empty()).unwrap()).await.status(), 413);
     let blank = format!("{}{}", " ".repeat(15 << 20), json!({"jsonrpc": "2.0", "method": "x"}));
-    let request =
-        remote.knock("POST").header("content-type", "application/json").body(Body::from(blank)).unwrap();
+    let request = remote
+        .request_access("POST")
+        .header("content-type", "application/json")
+        .body(Body::from(blank))
+        .unwrap();
     assert_eq!(exchange(house.port(), request).await.status(), 202);
 }
 
@@ -291,7 +295,7 @@ async fn a_device_finds_its_own_connections_only() {
     let (own, phone) = (Remote::connect(&house).await, Remote::connect_as(&house, &token).await);
     for (id, token) in [(&own.id, &phone.token), (&phone.id, &own.token)] {
         for method in ["POST", "GET", "DELETE"] {
-            let request = knock(method, token)
+            let request = request_access(method, token)
                 .header("acp-connection-id", id)
                 .header("content-type", "application/json")
                 .header("accept", "text/event-stream")
@@ -350,11 +354,13 @@ async fn a_body_that_never_ends_is_waited_for_by_nobody_else() {
         Body::from_stream(begun.chain(futures::stream::pending()))
     };
     // Who has no token is answered before its body.
-    let stranger = knock("POST", "wrong").header("content-type", "application/json").body(never()).unwrap();
-    assert_eq!(exchange(house.port(), stranger).await.status(), 401);
+    let unauthenticated =
+        request_access("POST", "wrong").header("content-type", "application/json").body(never()).unwrap();
+    assert_eq!(exchange(house.port(), unauthenticated).await.status(), 401);
     let slow: Vec<_> = (0..40)
         .map(|_| {
-            let request = remote.knock("POST").header("content-type", "application/json").body(never());
+            let request =
+                remote.request_access("POST").header("content-type", "application/json").body(never());
             tokio::spawn(exchange(house.port(), request.unwrap()))
         })
         .collect();

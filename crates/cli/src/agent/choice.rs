@@ -1,19 +1,19 @@
-//! Which model a person named.
+//! The model chosen on the command line.
 
 use crate::{args, output::Usage};
 use openagents_agents::openai::{Endpoint, OpenAi};
 use openagents_core::agent_ids::LOCAL_MODEL;
 use std::{path::PathBuf, sync::Arc};
 
-/// What a name of a model behind an OpenAI-compatible address begins with.
+/// Prefix of a model behind an OpenAI-compatible address.
 const OPENAI: &str = "openai:";
 
-/// Who answers.
+/// The model that answers.
 #[derive(Debug)]
 pub(super) enum Choice {
     /// The local model in use.
     InUse,
-    /// A GGUF file instead of it.
+    /// A GGUF file used instead.
     File(PathBuf),
     /// A model behind an OpenAI-compatible address.
     OpenAi(Arc<OpenAi>),
@@ -41,8 +41,8 @@ impl Choice {
         }
         if !model.is_file() {
             let shown = model.display();
-            let others = format!("a model of a server is {OPENAI}NAME, the one on this computer gptoss");
-            return Err(Usage(format!("--model {shown}: there is no such file; {others}")));
+            let others = format!("a server's model is {OPENAI}NAME, the local one is gptoss");
+            return Err(Usage(format!("--model {shown}: no such file; {others}")));
         }
         Ok(Self::File(model.clone()))
     }

@@ -20,37 +20,37 @@ use serde_json::{Value, json};
 use std::{io::Read, path::PathBuf, process::ExitCode};
 use tokio::sync::mpsc;
 
-/// What a run tells; the end comes last.
+/// Events of a run; `Ended` comes last.
 #[derive(Debug)]
 enum News {
     /// The id of the session.
     Started(String),
     /// The params of a `session/update`.
     Update(Value),
-    /// What the model is doing.
+    /// Activity of the model.
     Activity(Option<Activity>),
-    /// Something that a person should know; goes to stderr.
+    /// A message for a person, printed on stderr.
     Notice(String),
-    /// How the turn ended.
+    /// Outcome of the turn.
     Ended(Box<PromptOutcome>),
 }
 
-/// What is asked.
+/// A request to the model.
 #[derive(Debug)]
 struct Asked {
     prompt: String,
     root: PathBuf,
-    /// Answered by what is found, and worded by a model that is ready.
+    /// Answered by search findings, worded by a model if one is ready.
     is_question: bool,
     choice: Choice,
     temperature: Option<f32>,
     max_tokens: Option<u32>,
 }
 
-/// Updates wait here while the terminal is slow; the model waits with them.
+/// Capacity of the update queue. A slow terminal blocks the model.
 const QUEUE: usize = 256;
 
-/// Bytes of a prompt. A longer one is a file, and belongs into the folder.
+/// Longest prompt in bytes. Longer text belongs in a file of the workspace.
 const PROMPT: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
     answer(asked, arguments.json)
 }
 
-/// `openagents ask`: the places that answer a question, and a model's answer where one is ready.
+/// `openagents ask`: answers a question with search findings, worded by a model if one is ready.
 pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
     let asked = Asked {
         prompt: prompt(&arguments.question)?,
@@ -88,21 +88,21 @@ pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
 fn answer(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let code = runtime.block_on(ask(asked, json));
-    // A tool that hangs on a dead file system must not hold the exit up.
+    // A tool stuck on a dead file system must not block the exit.
     runtime.shutdown_background();
     code
 }
 
-/// `-` reads standard input.
+/// Returns the prompt; `-` reads standard input.
 fn prompt(given: &str) -> anyhow::Result<String> {
     let mut bytes = given.as_bytes().to_vec();
     if given == "-" {
         bytes.clear();
         std::io::stdin().take(PROMPT + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
     }
-    // First: what is cut at its limit may end inside a character.
+    // Checked before UTF-8: text cut at the limit may end inside a character.
     if bytes.len() as u64 > PROMPT {
-        return Err(output::Usage(format!("a prompt may have {PROMPT} bytes at most")).into());
+        return Err(output::Usage(format!("a prompt may have at most {PROMPT} bytes")).into());
     }
     let text = String::from_utf8(bytes).map_err(|_| output::Usage("the prompt is not UTF-8".to_owned()))?;
     let text = text.trim().to_owned();
@@ -137,7 +137,7 @@ async fn ask(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    // The second Ctrl-C does not wait for the end; it is told all the same.
+    // The second Ctrl-C does not wait for the end of the turn.
     let outcome = ended.map_or_else(interrupted, |outcome| *outcome);
     let state = outcome.state;
     match &mut screen {
@@ -160,8 +160,8 @@ fn interrupted() -> PromptOutcome {
     PromptOutcome { state: RunState::Cancelled, text: CANCELLED.to_owned(), usage: None, cut_off: false }
 }
 
-/// Starts the turn on the bridge of this data folder, so that its model is the only one in memory; in this process
-/// where none is running, or where something is asked for that a bridge has settings for.
+/// Starts the turn on the bridge of this data folder, so that only one model is in memory. Runs in this process if no
+/// bridge is running, or if an option is set that a bridge takes from its settings.
 fn start(asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) -> anyhow::Result<()> {
     let home = surroundings::data_folder()?;
     let is_other = !matches!(asked.choice, Choice::InUse);

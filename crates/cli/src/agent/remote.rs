@@ -1,4 +1,4 @@
-//! A turn on the bridge that is running, so that no second model is loaded beside its own.
+//! A turn on the running bridge, which avoids loading a second model.
 
 use super::{Asked, News};
 use crate::bridge::{Connection, wire_path};
@@ -36,7 +36,7 @@ pub(super) fn start(
     });
 }
 
-/// What was heard of the turn.
+/// State gathered from the updates of a turn.
 #[derive(Default)]
 struct Turn {
     message: Option<String>,
@@ -55,7 +55,7 @@ impl Turn {
         news: &mpsc::Sender<News>,
     ) -> anyhow::Result<RunState> {
         let mut bridge = Connection::open(address, home).await?;
-        // The person at this machine names the folder: that makes it known.
+        // The folder was named by a person at this machine, which makes it known.
         let new = json!({"cwd": wire_path(asked.root)?, "mcpServers": [],
             "_meta": {"openagents": {"open": true}}});
         let session = bridge.request("session/new", new).await?["sessionId"].clone();

@@ -1,4 +1,4 @@
-//! A turn in a terminal: the answer on standard output as it comes, everything else beside it.
+//! A turn in a terminal: the answer goes to standard output as it arrives, everything else to standard error.
 
 use crate::{output, words};
 use anstyle::{AnsiColor, Effects, Style};
@@ -18,33 +18,33 @@ use std::{
 const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
-/// Characters of the arguments of a call.
+/// Shown characters of a call's arguments.
 const ARGUMENTS: usize = 100;
 
 pub(crate) struct Screen {
-    /// What the model is doing; drawn on standard error where that is a terminal.
+    /// Activity of the model; drawn only if standard error is a terminal.
     bar: Option<ProgressBar>,
     watched: bool,
     /// Names of the calls, by id.
     calls: HashMap<String, String>,
     message: Option<String>,
-    /// The answer does not stand at the beginning of a line.
+    /// The cursor is inside a line of the answer.
     inside_a_line: bool,
-    /// A thought is not at its end.
+    /// The current thought is not finished.
     inside_a_thought: bool,
-    /// The end of the turn will be told, so that what may be the reason of a failure can wait for it.
+    /// [`Screen::end`] will be called, so a message that may be the failure reason can be held back.
     hears_the_end: bool,
-    /// A message that may be the reason of a failure: that is no answer. Its id and its text.
+    /// Id and text of a message that may be a failure reason instead of an answer.
     held: Option<(Option<String>, String)>,
 }
 
 impl Screen {
-    /// For one turn, up to its [`Screen::end`].
+    /// A screen for one turn, up to its [`Screen::end`].
     pub(crate) fn new() -> Self {
         Self { hears_the_end: true, ..Self::of_a_log() }
     }
 
-    /// For turn after turn.
+    /// A screen for consecutive turns.
     pub(crate) fn of_a_log() -> Self {
         Self {
             bar: None,
@@ -70,7 +70,7 @@ impl Screen {
             }
             None => return self.clear(),
         };
-        // Below half a line of the answer there is no room for it.
+        // There is no room for the activity after an unfinished line of the answer.
         if !self.watched || self.inside_a_line || self.inside_a_thought {
             return;
         }
@@ -96,9 +96,9 @@ impl Screen {
                 let name = output::printable(update["title"].as_str().unwrap_or_default());
                 let arguments = output::printable(&update["rawInput"].to_string());
                 let arguments = output::first_words(&arguments, ARGUMENTS);
-                self.beside(&format!("→ {name} {FAINT}{arguments}{FAINT:#}"));
+                self.note(&format!("→ {name} {FAINT}{arguments}{FAINT:#}"));
                 self.calls.insert(id.to_owned(), name);
-                // What a snapshot tells is over already.
+                // Activity in a snapshot is over.
                 self.came_of(id, update);
             }
             Some("tool_call_update") => self.came_of(id, update),
@@ -111,18 +111,18 @@ impl Screen {
         let error = update["_meta"]["openagents"]["error"].as_str();
         let name = self.calls.get(id).map(String::as_str).unwrap_or_default();
         match (update["status"].as_str(), error) {
-            (_, Some(error)) => self.beside(&format!("  {BAD}{}{BAD:#}", output::printable(error))),
+            (_, Some(error)) => self.note(&format!("  {BAD}{}{BAD:#}", output::printable(error))),
             (Some("completed"), _) => {
                 let said = output::printable(&words::result(name, &update["rawOutput"]));
                 if !said.is_empty() {
-                    self.beside(&format!("  {FAINT}{said}{FAINT:#}"));
+                    self.note(&format!("  {FAINT}{said}{FAINT:#}"));
                 }
             }
             _ => {}
         }
     }
 
-    /// Ends the line of the answer and tells the figures, or why there is no answer.
+    /// Ends the answer and prints its figures, or why there is no answer.
     pub(crate) fn end(&mut self, outcome: &PromptOutcome) -> anyhow::Result<()> {
         let held = self.held.take();
         if outcome.state == RunState::Complete
@@ -139,14 +139,14 @@ impl Screen {
         }
         if let Some(usage) = outcome.usage {
             let Usage { tokens, tokens_per_second, first_token_ms, .. } = usage;
-            self.beside(&format!(
+            self.note(&format!(
                 "{FAINT}{tokens} tokens, {tokens_per_second:.1} tokens/s, the first after {first_token_ms} ms{FAINT:#}"
             ));
         }
         Ok(())
     }
 
-    /// Says a chunk, unless it begins like the reason of a failure: only the end of the turn tells what it is.
+    /// Prints a chunk, unless it looks like a failure reason: only the end of the turn tells.
     fn hear(&mut self, message: Option<&str>, text: &str) -> anyhow::Result<()> {
         if let Some((id, mut said)) = self.held.take() {
             if id.as_deref() == message {
@@ -168,7 +168,7 @@ impl Screen {
         self.say(message, text)
     }
 
-    /// Goes on with a thought, for a person who watches. It comes in pieces, like an answer.
+    /// Prints a piece of a thought on a terminal.
     fn think(&mut self, text: &str) {
         self.clear();
         if self.watched {
@@ -202,7 +202,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Goes to the beginning of a line; what is said next is another message.
+    /// Moves to the beginning of a line and starts a new message.
     pub(crate) fn part(&mut self) -> anyhow::Result<()> {
         self.clear();
         self.end_thought();
@@ -217,8 +217,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Tells a person who watches; in a script the answer is all.
-    pub(crate) fn beside(&mut self, line: &str) {
+    /// Prints a line on a terminal only; in a script the output is the answer alone.
+    pub(crate) fn note(&mut self, line: &str) {
         self.clear();
         self.end_thought();
         if self.watched {

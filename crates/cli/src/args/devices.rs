@@ -1,71 +1,71 @@
-//! Other devices, and what they may do.
+//! Arguments of the commands for other devices.
 
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct Pair {
-    /// What the device may do once it is allowed
+    /// Scope of the device once it is allowed
     #[arg(long, default_value = "approve")]
     pub(crate) scope: Scope,
-    /// What it is called here; otherwise what it calls itself
+    /// Name of the device here; defaults to the name it gives itself
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// One JSON object a line: `{"pairing"}`, then `{"request"}` and what became of it. Asks nothing
+    /// One JSON object per line: `{"pairing"}`, then `{"request"}` and its outcome. Never prompts
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Devices {
-    /// List the devices, who waits to be allowed, and the network
+    /// List the devices, the pending requests and the network
     List {
         /// JSON
         #[arg(long)]
         json: bool,
     },
-    /// Let a device or an iOS app in that has asked
+    /// Allow a device or an iOS app that has requested access
     Allow {
-        /// The request, or the beginning of its id
+        /// Id of the request, or its beginning
         request: String,
-        /// What the device may do; otherwise approve (an iOS app at most prompt)
+        /// Scope of the device; defaults to approve (prompt at most for an iOS app)
         #[arg(long)]
         scope: Option<Scope>,
-        /// What it is called here; otherwise what it calls itself
+        /// Name of the device here; defaults to the name it gives itself
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
         output: Output,
     },
-    /// Turn a device or an iOS app away that has asked
+    /// Decline a device or an iOS app that has requested access
     Decline {
-        /// The request, or the beginning of its id
+        /// Id of the request, or its beginning
         request: String,
         #[command(flatten)]
         output: Output,
     },
-    /// Call a device something else
+    /// Rename a device
     Rename {
-        /// The device, or the beginning of its id
+        /// Id of the device, or its beginning
         id: String,
         /// The new name
         name: String,
         #[command(flatten)]
         output: Output,
     },
-    /// Change what a device may do, from now on
+    /// Change the scope of a device, effective immediately
     Scope {
-        /// The device, or the beginning of its id
+        /// Id of the device, or its beginning
         id: String,
-        /// What it may do
+        /// The new scope
         scope: Scope,
         #[command(flatten)]
         output: Output,
     },
-    /// Remove a device and cut its connections; or an iOS app, by its address
+    /// Remove a device, or an iOS app by its address, and close its connections
     Revoke {
-        /// The device, or the beginning of its id; or the address of an app
+        /// Id of the device, or its beginning; or the address of an app
         id: String,
-        /// Without a question
+        /// Don't ask for confirmation
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
@@ -73,14 +73,14 @@ pub(crate) enum Devices {
     },
     /// Show what other devices did, newest first
     Audit {
-        /// Rows at the most
+        /// Maximum number of rows
         #[arg(long, default_value_t = 50)]
         limit: usize,
         /// JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show or switch how other devices reach this computer
+    /// Show or change how other devices reach this computer
     Network(Network),
 }
 
@@ -96,35 +96,35 @@ pub(crate) struct Network {
     /// Serve the page and ACP on the network, encrypted
     #[arg(long, value_name = "on|off")]
     pub(crate) lan: Option<Switch>,
-    /// Let the OpenAgents iOS app on the network ask to come in; it speaks unencrypted
+    /// Let the OpenAgents iOS app on the network request access; its connection is unencrypted
     #[arg(long, value_name = "off|ask")]
     pub(crate) ios: Option<IosSwitch>,
-    /// A name of this computer in a private network, such as that of `tailscale serve`; may be given several times, and
-    /// takes the place of those before
+    /// Name of this computer in a private network, such as that of `tailscale serve`; may be given several times, and
+    /// replaces the previous names
     #[arg(long = "name", value_name = "HOST")]
     pub(crate) names: Vec<String>,
-    /// Forget these names
+    /// Remove these names
     #[arg(long, conflicts_with = "names")]
     pub(crate) no_names: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// How much a device may do. Each holds the ones before it.
+/// Scope of a device. Each scope includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scope {
     /// See sessions and their updates
     View,
     /// Start and stop turns
     Prompt,
-    /// Answer what agents ask for
+    /// Answer approvals
     Approve,
     /// Everything: settings, devices, every frame
     Admin,
 }
 
 impl Scope {
-    /// The word on the wire.
+    /// Returns the scope's name on the wire.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::View => "view",
@@ -143,8 +143,8 @@ pub(crate) enum Switch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IosSwitch {
-    /// Nobody
+    /// No access
     Off,
-    /// Those whom a person allows, one by one
+    /// Ask a person about each app
     Ask,
 }

@@ -1,4 +1,4 @@
-//! What agents ask for in the session, at the terminal.
+//! Approvals of the session, at the terminal.
 
 use crate::output;
 use anstyle::{AnsiColor, Effects, Style};
@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 const ASKS: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
-/// Characters of what an agent states.
+/// Shown characters of an agent's statement.
 const STATED: usize = 1_000;
 
-/// What waits for an answer, in the order in which it was asked.
+/// Pending approvals in the order in which they were requested.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
     pending: Vec<Value>,
-    /// What the numbers that were shown stand for, from 1 on: an approval and one of its options. None is used twice, so a
-    /// number that was typed for one question never answers another.
+    /// The approval and option for each shown number, from 1. Numbers are never reused, so a number typed for one
+    /// question cannot answer another.
     numbers: Vec<(Value, Value)>,
 }
 
 impl Approvals {
-    /// Takes in what waits, as `_openagents/attach` tells it.
+    /// Replaces the pending approvals with those of `_openagents/attach`.
     pub(super) fn replace(&mut self, approvals: &Value) {
         let pending = approvals.as_array().cloned().unwrap_or_default();
         self.pending = pending.into_iter().filter(|approval| approval["state"] == "pending").collect();
     }
 
-    /// Takes in how one stands; returns what came of it, in one line, when it waits no longer.
+    /// Updates one approval; returns its outcome in one line when it is no longer pending.
     pub(super) fn hear(&mut self, approval: &Value) -> Option<String> {
         let at = self.pending.iter().position(|known| known["id"] == approval["id"]);
         if approval["state"] == "pending" {
@@ -45,7 +45,7 @@ impl Approvals {
                 format!("{title}: {chosen}, answered on {}", said(approval, "by"))
             }
             Some("expired") => format!("{title}: not answered before the turn ended"),
-            _ => format!("{title}: the agent that asked is gone"),
+            _ => format!("{title}: the agent exited before an answer"),
         })
     }
 
@@ -63,21 +63,21 @@ impl Approvals {
         lines
     }
 
-    /// Returns the params that answer a question by the number of an option; `None` where a number is no answer.
+    /// Returns the params that answer with the option of a number; `None` for an unknown number.
     pub(super) fn answer(&self, session_id: &str, number: usize) -> Option<Result<Value, String>> {
         let Some((approval, option)) = number.checked_sub(1).and_then(|at| self.numbers.get(at)) else {
             let asks = !self.numbers.is_empty() && !self.pending.is_empty();
-            return asks.then(|| Err("type one of the numbers that are shown".to_owned()));
+            return asks.then(|| Err("type one of the numbers shown".to_owned()));
         };
         let waits = self.pending.iter().any(|known| known["id"] == *approval);
         Some(match waits {
             true => Ok(json!({"sessionId": session_id, "approvalId": approval, "optionId": option})),
-            false => Err(format!("nobody waits for {number} any more")),
+            false => Err(format!("{number} no longer needs an answer")),
         })
     }
 }
 
-/// What is asked, and what would be run.
+/// Returns the request and the command it would run.
 fn question(approval: &Value) -> Vec<String> {
     let mut lines =
         vec![format!("{ASKS}{} asks:{ASKS:#} {}", said(approval, "agent"), said(approval, "title"))];
@@ -157,17 +157,17 @@ mod tests {
         let expected = |id: &str| Some(Ok(json!({"sessionId": "s", "approvalId": id, "optionId": "r"})));
         assert_eq!(approvals.answer("s", 2), expected("1"));
         for number in [0, 5] {
-            let told = Some(Err("type one of the numbers that are shown".to_owned()));
+            let told = Some(Err("type one of the numbers shown".to_owned()));
             assert_eq!(approvals.answer("s", number), told);
         }
         let answered = json!({"state": "answered", "optionId": "a", "by": "Pixel 9", "at": 1});
         let told = approvals.hear(&approval("1", answered)).unwrap();
         assert_eq!(told, "Run `rm -rf build`: Allow once, answered on Pixel 9");
         assert_eq!(approvals.pending(), [pending("2")]);
-        assert_eq!(approvals.answer("s", 2), Some(Err("nobody waits for 2 any more".to_owned())));
+        assert_eq!(approvals.answer("s", 2), Some(Err("2 no longer needs an answer".to_owned())));
         assert_eq!(approvals.answer("s", 4), expected("2"));
         let gone = approvals.hear(&approval("2", json!({"state": "withdrawn"}))).unwrap();
-        assert_eq!(gone, "Run `rm -rf build`: the agent that asked is gone");
+        assert_eq!(gone, "Run `rm -rf build`: the agent exited before an answer");
         assert!(approvals.pending().is_empty());
     }
 }

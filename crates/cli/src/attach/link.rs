@@ -1,4 +1,4 @@
-//! The way to the session: held, lost, found again, and told truly.
+//! The connection to the session: follows it, reports its state and reconnects.
 
 use super::position::{Position, Taken};
 use crate::bridge::{Connection, Refused};
@@ -11,73 +11,73 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-/// A bridge says something every 20 s, if only a ping: after two misses it is gone.
+/// A bridge sends something at least every 20 s, if only a ping; it is considered gone after two missed pings.
 const SILENCE: Duration = Duration::from_secs(50);
 
-/// A bridge on this machine answers at once, or hangs.
+/// Timeout for an answer of a bridge on this machine.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Between two tries: longer each time, and never the same for two clients.
+/// Pauses between attempts; they grow and are jittered.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How the link stands.
+/// State of the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
-    /// So many updates are still to come.
+    /// Updates still to come.
     CatchingUp(u64),
     Live,
     Offline {
         /// In milliseconds since the epoch.
         since: i64,
-        /// Seconds until the next try; 0: now.
+        /// Seconds until the next attempt; 0 for now.
         again_in: u64,
         why: String,
     },
 }
 
-/// What is followed.
+/// The followed session.
 #[derive(Debug)]
 pub(super) struct Followed {
     pub(super) home: PathBuf,
     pub(super) session_id: String,
     pub(super) since: u64,
-    /// A long log may come as what it came to.
+    /// A long log may be sent as a snapshot.
     pub(super) snapshot: bool,
 }
 
-/// What the link tells.
+/// Events of the link.
 #[derive(Debug)]
 pub(super) enum News {
     Link(Link),
-    /// The id of the connection, and the answer to `_openagents/attach`.
+    /// Id of the connection, and the result of `_openagents/attach`.
     Attached(String, Value),
-    /// The params of a `session/update`; each once.
+    /// Params of a `session/update`, each once.
     Update(Value),
-    /// Another notification about the session: its method and params.
-    Beside(String, Value),
-    /// A request of the person was refused, with this reason.
+    /// Another notification of the session: its method and params.
+    Notification(String, Value),
+    /// Reason why a request was refused.
     Refused(String),
 }
 
-/// What a person wants of the session.
+/// A person's input.
 #[derive(Debug)]
 pub(super) enum Wish {
-    /// A request, which is lost where there is no link.
+    /// Method and params of a request, which is lost while the link is down.
     Request(&'static str, Value),
-    /// Try again now.
+    /// Reconnect now.
     Hurry,
 }
 
 /// Why a link ended.
 enum End {
-    /// The reader is gone.
+    /// The receiver was dropped.
     Done,
-    /// Of this cause, after it was up.
+    /// The link broke after it was up.
     Broken(anyhow::Error),
 }
 
-/// Follows a session until nobody listens any more. Fails when the bridge does not have it.
+/// Follows a session until the receiver is dropped. Fails if the bridge does not have the session.
 pub(super) async fn follow(
     followed: Followed,
     news: mpsc::Sender<News>,
@@ -115,7 +115,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Waits before the next try and tells so each second; returns false when nobody listens any more.
+/// Waits before the next attempt and reports every second; returns false once the receiver is dropped.
 async fn wait(
     pause: Duration,
     offline: impl Fn(u64) -> Link,
@@ -137,7 +137,7 @@ async fn wait(
             wish = wishes.recv() => match wish {
                 Some(Wish::Hurry) => return true,
                 Some(Wish::Request(..)) => {
-                    let refused = "there is no link; nothing was sent".to_owned();
+                    let refused = "offline; nothing was sent".to_owned();
                     if news.send(News::Refused(refused)).await.is_err() {
                         return false;
                     }
@@ -148,15 +148,15 @@ async fn wait(
     }
 }
 
-/// Returns a connection and what the bridge says of the session.
+/// Returns a connection and the bridge's description of the session.
 async fn connect(
     followed: &Followed,
     position: &Position,
     shown: bool,
 ) -> anyhow::Result<(Connection, Value)> {
-    // A bridge that was started anew may listen elsewhere.
+    // A restarted bridge may listen on another address.
     let address: SocketAddr = openagents_bridge::running(&followed.home).context("no bridge is running")?;
-    // What was shown cannot be thrown away: from there on everything is told.
+    // A snapshot cannot replace what is on the screen: later updates are requested one by one.
     let attach = json!({"sessionId": followed.session_id, "since": position.last(),
         "snapshot": followed.snapshot && !shown});
     let attached = async {
@@ -168,7 +168,7 @@ async fn connect(
     timeout(ANSWER, attached).await.context("the bridge does not answer")?
 }
 
-/// A link that is up.
+/// An open link.
 struct Held<'a> {
     connection: Connection,
     news: &'a mpsc::Sender<News>,
@@ -185,7 +185,7 @@ impl Held<'_> {
         let head = attached["seq"].as_u64().unwrap_or_default();
         position.attached(attached["snapshot"].is_object());
         if !self.tell(News::Attached(self.connection.id().to_owned(), attached)).await
-            || !self.tell(News::Link(standing(head, position))).await
+            || !self.tell(News::Link(link_state(head, position))).await
         {
             return End::Done;
         }
@@ -214,7 +214,7 @@ impl Held<'_> {
                 },
             };
             let params = message["params"].take();
-            // What was asked for is told by the session's log, not by the answer.
+            // The session's log reports the effect of a request, so results are ignored.
             let Some(method) = message["method"].as_str() else { continue };
             let listening = match method {
                 "session/update" => match position.take(params) {
@@ -237,7 +237,7 @@ impl Held<'_> {
                     }
                     self.tell_way(head, position).await
                 }
-                _ => self.tell(News::Beside(method.to_owned(), params)).await,
+                _ => self.tell(News::Notification(method.to_owned(), params)).await,
             };
             if !listening {
                 return End::Done;
@@ -245,9 +245,9 @@ impl Held<'_> {
         }
     }
 
-    /// Tells how far it still is: now and then, and when it is done.
+    /// Reports the remaining updates: every 100, and at the end.
     async fn tell_way(&self, head: u64, position: &Position) -> bool {
-        match standing(head, position) {
+        match link_state(head, position) {
             Link::CatchingUp(left) if left % 100 != 0 => true,
             link => self.tell(News::Link(link)).await,
         }
@@ -258,7 +258,7 @@ impl Held<'_> {
     }
 }
 
-fn standing(head: u64, position: &Position) -> Link {
+fn link_state(head: u64, position: &Position) -> Link {
     match head.saturating_sub(position.last()) {
         0 => Link::Live,
         left => Link::CatchingUp(left),

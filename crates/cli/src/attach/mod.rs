@@ -1,4 +1,4 @@
-//! `openagents attach`: a session of the bridge that runs, live in this terminal, whatever becomes of the link.
+//! `openagents attach`: follows a session of the running bridge live in this terminal and reconnects as needed.
 
 mod approvals;
 mod link;
@@ -16,16 +16,16 @@ use tokio::{
     sync::mpsc,
 };
 
-/// Updates wait here while the terminal is slow; then the bridge waits.
+/// Capacity of the update queue. A slow terminal blocks the bridge.
 const QUEUE: usize = 256;
 
-/// Characters of a whole id of a session.
+/// Characters of a complete session id.
 const WHOLE_ID: usize = 36;
 
 pub(crate) fn run(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let code = runtime.block_on(attach(arguments));
-    // The thread that reads standard input may never come back.
+    // The thread that reads standard input may block forever.
     runtime.shutdown_background();
     code
 }
@@ -55,11 +55,11 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
             biased;
             () = signals.next() => break,
             heard = news.recv() => match heard {
-                Some(News::Beside(method, params)) if is_deleted(&session_id, &method, &params) => {
+                Some(News::Notification(method, params)) if is_deleted(&session_id, &method, &params) => {
                     anyhow::bail!("this session was deleted")
                 }
                 Some(heard) => client.hear(heard)?,
-                // By itself only when the bridge does not have the session.
+                // The link ends by itself only if the bridge does not have the session.
                 None => {
                     following.await??;
                     break;
@@ -86,7 +86,7 @@ fn is_deleted(session_id: &str, method: &str, params: &Value) -> bool {
     method == "_openagents/sessions" && removed.is_some_and(|ids| ids.iter().any(|id| id == session_id))
 }
 
-/// Returns the id of the session that is meant: by the beginning of its id, or the one that changed last.
+/// Returns the id of a session by the beginning of its id, or of the one that changed last.
 async fn choose(home: &Path, wanted: Option<&str>) -> anyhow::Result<String> {
     let address = openagents_bridge::running(home)
         .context("OpenAgents is not running here; start the app, or `openagents serve`")?;
@@ -108,7 +108,7 @@ async fn choose(home: &Path, wanted: Option<&str>) -> anyhow::Result<String> {
         match wanted {
             None => {
                 let last = ids.into_iter().next().map(str::to_owned);
-                return last.context("there is no session yet; `openagents explore` makes one");
+                return last.context("no sessions yet; `openagents explore` creates one");
             }
             Some(wanted) => found.extend(ids.filter(|id| id.starts_with(wanted)).map(str::to_owned)),
         }
@@ -120,15 +120,15 @@ async fn choose(home: &Path, wanted: Option<&str>) -> anyhow::Result<String> {
     let wanted = wanted.unwrap_or_default();
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => anyhow::bail!("no session has an id that begins with {wanted}"),
-        many => anyhow::bail!("{many} sessions have an id that begins with {wanted}; give more of it"),
+        0 => anyhow::bail!("no session id begins with {wanted}"),
+        many => anyhow::bail!("{many} session ids begin with {wanted}; type more of the id"),
     }
 }
 
-/// Who is shown the session.
+/// The consumer of the session's events.
 enum Client {
     Person(Box<Screen>),
-    /// Lines of JSON; what is about the link goes to stderr.
+    /// Prints lines of JSON; link events go to stderr.
     Program {
         offline: bool,
     },
@@ -144,7 +144,7 @@ impl Client {
                     Ok(())
                 }
                 News::Update(params) => screen.show(&params),
-                News::Beside(method, params) => match method.as_str() {
+                News::Notification(method, params) => match method.as_str() {
                     "_openagents/activity" => {
                         let activity = serde_json::from_value(params["activity"].clone());
                         screen.activity(activity.unwrap_or_default());
@@ -169,12 +169,12 @@ impl Client {
                     output::warn(&reason);
                     Ok(())
                 }
-                News::Attached(..) | News::Beside(..) => Ok(()),
+                News::Attached(..) | News::Notification(..) => Ok(()),
             },
         }
     }
 
-    /// Returns what a typed line asks for: an answer, a prompt, or to try again.
+    /// Parses a typed line: an answer, a prompt, or an empty line to reconnect now.
     fn typed(&mut self, session_id: &str, line: &str) -> anyhow::Result<Option<Wish>> {
         let Self::Person(screen) = self else { return Ok(None) };
         if line.is_empty() {

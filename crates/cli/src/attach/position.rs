@@ -1,19 +1,19 @@
-//! How far a client is in a session: every update once and in order, whatever the link does.
+//! A client's position in a session: every update once and in order, across reconnects.
 
 use serde_json::Value;
 
 #[derive(Debug)]
 pub(super) struct Position {
     last: u64,
-    /// What a snapshot has told so far; shown when it is whole.
+    /// Updates of an unfinished snapshot; shown once it is complete.
     folded: Option<Vec<Value>>,
 }
 
-/// What is to be done with an update that came.
+/// Action for a received update.
 #[derive(Debug, PartialEq)]
 pub(super) enum Taken {
     Show(Value),
-    /// It was shown before, or is part of a snapshot that goes on.
+    /// Already shown, or part of an unfinished snapshot.
     Nothing,
     /// Updates before it are missing: attach again.
     Gap,
@@ -24,17 +24,17 @@ impl Position {
         Self { last, folded: None }
     }
 
-    /// The number of the last update that was shown, or is part of a snapshot that was.
+    /// Number of the last update that was shown or covered by a shown snapshot.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    /// What was begun on another link is told again on this one.
+    /// Resets an unfinished snapshot: the new link sends it again.
     pub(super) fn attached(&mut self, by_snapshot: bool) {
         self.folded = by_snapshot.then(Vec::new);
     }
 
-    /// Takes the params of a `session/update`.
+    /// Adds the params of a `session/update`.
     pub(super) fn take(&mut self, params: Value) -> Taken {
         let ours = &params["_meta"]["openagents"];
         let Some(seq) = ours["seq"].as_u64() else { return Taken::Show(params) };
@@ -54,7 +54,7 @@ impl Position {
         }
     }
 
-    /// The snapshot stands for everything up to `seq`; returns what it told.
+    /// Ends a snapshot that covers everything up to `seq`; returns its updates.
     pub(super) fn snapshot(&mut self, seq: u64) -> Vec<Value> {
         self.last = self.last.max(seq);
         self.folded.take().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A session in a terminal: explorations as `explore` shows them, turns as `agent` does, and between them who said what.
+//! A session in a terminal: explorations are shown as by `explore`, turns as by `agent`, and prompts with their sender.
 
 use super::{approvals::Approvals, link::Link};
 use crate::{agent, explore, output};
@@ -14,24 +14,24 @@ const STRONG: Style = Style::new().effects(Effects::BOLD);
 
 pub(super) struct Screen {
     turn: agent::Screen,
-    /// The exploration that runs, and its id.
+    /// The running exploration and its id.
     exploration: Option<(String, explore::Screen, explore::Outcome)>,
     approvals: Approvals,
-    /// Approvals whose question was shown.
+    /// Approvals already shown.
     shown: HashSet<String>,
-    /// Our connections: what was typed here stands here already.
+    /// Ids of our connections. Prompts typed here are on the screen already.
     ours: HashSet<String>,
-    /// What was said last.
+    /// The last prompt.
     prompt: String,
-    /// A person can answer.
+    /// A person can answer at this terminal.
     interactive: bool,
     link: Option<Link>,
-    /// A person watches stderr.
+    /// Standard error is a terminal.
     watched: bool,
     offline: Option<Cleared>,
 }
 
-/// A line that is gone when it is dropped.
+/// A status line that is cleared on drop.
 struct Cleared(ProgressBar);
 
 impl Drop for Cleared {
@@ -65,7 +65,7 @@ impl Screen {
         self.approvals.replace(&attached["approvals"]);
     }
 
-    /// Tells how the link stands, when that is something else than before; while it is down, all the time.
+    /// Shows the state of the link when it changes; continuously while offline.
     pub(super) fn link(&mut self, link: Link) -> anyhow::Result<()> {
         let before = self.link.replace(link.clone());
         let is_new = before.as_ref().map(discriminant) != Some(discriminant(&link));
@@ -111,7 +111,7 @@ impl Screen {
             "plan" => self.plan(params),
             "session_info_update" if update["title"].is_string() && !of_a_delegate => {
                 let title = output::printable(update["title"].as_str().unwrap_or_default());
-                // The beginning of what was said just now says nothing new.
+                // A title that repeats the beginning of the prompt adds nothing.
                 match self.prompt.starts_with(title.trim_end_matches('…')) {
                     true => Ok(()),
                     false => self.aside(&format!("{FAINT}{title}{FAINT:#}")),
@@ -121,7 +121,7 @@ impl Screen {
                 let mode = output::printable(update["currentModeId"].as_str().unwrap_or_default());
                 self.aside(&format!("{FAINT}{mode} answers{FAINT:#}"))
             }
-            // The summary lists it again.
+            // The summary repeats the findings.
             "agent_message_chunk" if self.exploration.is_some() && meta["findings"].is_object() => Ok(()),
             "agent_message_chunk" if self.exploration.is_some() || meta["summary"].is_object() => {
                 self.end_exploration(params)
@@ -143,17 +143,17 @@ impl Screen {
     pub(super) fn queue(&mut self, queued: &Value) -> anyhow::Result<()> {
         match queued.as_array().map_or(0, Vec::len) {
             0 => Ok(()),
-            1 => self.aside(&format!("{FAINT}1 prompt waits{FAINT:#}")),
-            many => self.aside(&format!("{FAINT}{many} prompts wait{FAINT:#}")),
+            1 => self.aside(&format!("{FAINT}1 prompt queued{FAINT:#}")),
+            many => self.aside(&format!("{FAINT}{many} prompts queued{FAINT:#}")),
         }
     }
 
-    /// Something that a person should know.
+    /// Shows why a request was refused.
     pub(super) fn refused(&mut self, reason: &str) -> anyhow::Result<()> {
         self.aside(&format!("{BAD}{}{BAD:#}", output::printable(reason)))
     }
 
-    /// Leaves the terminal as it was found.
+    /// Restores the terminal.
     pub(super) fn end(&mut self) -> anyhow::Result<()> {
         self.turn.part()
     }
@@ -177,7 +177,7 @@ impl Screen {
         if !goes_on {
             self.turn.part()?;
             self.exploration = None;
-            // One that is over has told its steps, or a snapshot has told them before it.
+            // The steps of a finished exploration have been shown, or came in a snapshot.
             if meta["state"] == "running" {
                 self.exploration = Some((id.to_owned(), explore::Screen::new(), explore::Outcome::default()));
             }
@@ -191,13 +191,13 @@ impl Screen {
         }
     }
 
-    /// The plan of an agent: how far it is, and with what.
+    /// Shows the progress of an agent's plan and its current step.
     fn steps(&mut self, entries: &[Value]) -> anyhow::Result<()> {
         let done = entries.iter().filter(|entry| entry["status"] == "completed").count();
         let now = entries.iter().find(|entry| entry["status"] == "in_progress");
         let now = now.and_then(|entry| entry["content"].as_str()).map(output::printable);
         let now = now.map(|now| format!(": {now}")).unwrap_or_default();
-        self.turn.beside(&format!("{FAINT}plan {done} of {}{now}{FAINT:#}", entries.len()));
+        self.turn.note(&format!("{FAINT}plan {done} of {}{now}{FAINT:#}", entries.len()));
         Ok(())
     }
 
@@ -217,7 +217,7 @@ impl Screen {
         if self.link == Some(Link::Live) { self.ask() } else { Ok(()) }
     }
 
-    /// Shows the questions that wait and were not shown yet.
+    /// Shows pending approvals that were not shown yet.
     fn ask(&mut self) -> anyhow::Result<()> {
         let id = |approval: &Value| approval["id"].as_str().unwrap_or_default().to_owned();
         let new: Vec<Value> =
@@ -243,7 +243,7 @@ impl Screen {
         }
     }
 
-    /// Prints a line that does not: about the link, or about the session itself.
+    /// Prints a line about the link or about the session itself.
     fn aside(&mut self, line: &str) -> anyhow::Result<()> {
         match &self.exploration {
             Some((_, screen, _)) => Ok(screen.above(line)?),
@@ -256,7 +256,7 @@ impl Screen {
     }
 }
 
-/// The link in words.
+/// Describes the link.
 pub(super) fn told(link: &Link) -> String {
     match link {
         Link::CatchingUp(1) => "catching up 1 update".to_owned(),

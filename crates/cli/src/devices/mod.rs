@@ -1,12 +1,12 @@
-//! `openagents devices`: who may connect, and how. Stands in for the desktop where there is no display.
+//! `openagents devices`: device access and the network, for computers without a display.
 
-mod desk;
-mod knocks;
+mod access_requests;
+mod client;
 mod pick;
 mod table;
 
-pub(crate) use desk::{Desk, nothing_runs};
-pub(crate) use knocks::{Knocks, who};
+pub(crate) use access_requests::{AccessRequests, who};
+pub(crate) use client::{DevicesClient, nothing_runs};
 pub(crate) use table::left;
 
 use crate::{args, output, question::ask};
@@ -20,48 +20,46 @@ pub(crate) fn run(command: &args::Devices) -> anyhow::Result<ExitCode> {
 }
 
 async fn act(command: &args::Devices) -> anyhow::Result<ExitCode> {
-    let mut desk = Desk::open().await?.ok_or_else(nothing_runs)?;
+    let mut client = DevicesClient::open().await?.ok_or_else(nothing_runs)?;
     match command {
         args::Devices::List { json } => {
-            let snapshot = desk.snapshot().await?;
+            let snapshot = client.snapshot().await?;
             show(&snapshot, *json, || table::devices(&snapshot, output::now_ms()))?;
         }
         args::Devices::Allow { request, scope, name, output } => {
-            let before = desk.snapshot().await?;
+            let before = client.snapshot().await?;
             let asked = pick(&before["requests"], request, "request")?;
-            let snapshot = desk.call("allow", allowance(asked, *scope, name.as_deref())).await?;
+            let snapshot = client.call("allow", allowance(asked, *scope, name.as_deref())).await?;
             show(&snapshot, output.json, || vec![allowed(&before, &snapshot, asked)])?;
         }
         args::Devices::Decline { request, output } => {
-            let before = desk.snapshot().await?;
+            let before = client.snapshot().await?;
             let asked = pick(&before["requests"], request, "request")?;
-            let snapshot = desk.call("decline", json!({"requestId": asked["id"]})).await?;
-            show(&snapshot, output.json, || vec![format!("{} is turned away", name(asked))])?;
+            let snapshot = client.call("decline", json!({"requestId": asked["id"]})).await?;
+            show(&snapshot, output.json, || vec![format!("{} declined", name(asked))])?;
         }
         args::Devices::Rename { id, name: wanted, output } => {
-            let before = desk.snapshot().await?;
+            let before = client.snapshot().await?;
             let device = pick(&before["devices"], id, "device")?;
-            let snapshot = desk.call("rename", json!({"id": device["id"], "name": wanted})).await?;
+            let snapshot = client.call("rename", json!({"id": device["id"], "name": wanted})).await?;
             let now = same(&snapshot, device);
-            show(&snapshot, output.json, || {
-                vec![format!("{} is called {} from now on", name(device), name(&now))]
-            })?;
+            show(&snapshot, output.json, || vec![format!("{} renamed to {}", name(device), name(&now))])?;
         }
         args::Devices::Scope { id, scope, output } => {
-            let before = desk.snapshot().await?;
+            let before = client.snapshot().await?;
             let device = pick(&before["devices"], id, "device")?;
-            let snapshot = desk.call("scope", json!({"id": device["id"], "scope": scope.word()})).await?;
+            let snapshot = client.call("scope", json!({"id": device["id"], "scope": scope.word()})).await?;
             show(&snapshot, output.json, || vec![format!("{} {}", name(device), may(scope.word()))])?;
         }
-        args::Devices::Revoke { id, yes, output } => return revoke(&mut desk, id, *yes, output.json).await,
+        args::Devices::Revoke { id, yes, output } => return revoke(&mut client, id, *yes, output.json).await,
         args::Devices::Audit { limit, json } => {
-            let audit = desk.call("audit", json!({"limit": limit})).await?;
+            let audit = client.call("audit", json!({"limit": limit})).await?;
             show(&audit, *json, || table::audit(&audit["entries"], output::now_ms()))?;
         }
         args::Devices::Network(network) => {
             let snapshot = match switched(network) {
-                Some(params) => desk.call("network", params).await?,
-                None => desk.snapshot().await?,
+                Some(params) => client.call("network", params).await?,
+                None => client.snapshot().await?,
             };
             show(&snapshot, network.output.json, || table::network(&snapshot))?;
         }
@@ -76,7 +74,7 @@ fn show(value: &Value, json: bool, lines: impl FnOnce() -> Vec<String>) -> anyho
     Ok(lines().into_iter().try_for_each(output::line)?)
 }
 
-/// Returns the params that allow a request.
+/// Returns the params of `allow` for a request.
 pub(crate) fn allowance(request: &Value, scope: Option<args::Scope>, name: Option<&str>) -> Value {
     let mut params = json!({"requestId": request["id"]});
     if let Some(scope) = scope {
@@ -88,16 +86,17 @@ pub(crate) fn allowance(request: &Value, scope: Option<args::Scope>, name: Optio
     params
 }
 
-/// Tells what came of an allowance, and how to take it back.
+/// Describes a granted request and how to revoke it.
 pub(crate) fn allowed(before: &Value, after: &Value, request: &Value) -> String {
     let is_new = |device: &&Value| of(before).iter().all(|known| known["id"] != device["id"]);
     match of(after).iter().find(is_new) {
         Some(device) => {
             let (id, scope) = (device["id"].as_str().unwrap_or_default(), device["scope"].as_str());
             let (name, may) = (name(device), may(scope.unwrap_or_default()));
-            format!("{name} {may}. `openagents devices revoke {}` removes it", output::printable(short(id)))
+            let id = output::printable(short(id));
+            format!("{name} {may}. To remove it: `openagents devices revoke {id}`")
         }
-        None => format!("{} is let in", name(request)),
+        None => format!("{} allowed", name(request)),
     }
 }
 
@@ -109,13 +108,13 @@ fn same(snapshot: &Value, device: &Value) -> Value {
     of(snapshot).iter().find(|row| row["id"] == device["id"]).unwrap_or(device).clone()
 }
 
-/// What a scope means.
+/// Describes a scope.
 fn may(scope: &str) -> &'static str {
     match scope {
-        "view" => "may look on",
-        "prompt" => "may look on and prompt",
-        "approve" => "may look on, prompt, and answer what agents ask",
-        _ => "may do everything",
+        "view" => "can view",
+        "prompt" => "can view and prompt",
+        "approve" => "can view, prompt and answer approvals",
+        _ => "has full access",
     }
 }
 
@@ -127,8 +126,8 @@ fn name(row: &Value) -> String {
     }
 }
 
-async fn revoke(desk: &mut Desk, id: &str, yes: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let before = desk.snapshot().await?;
+async fn revoke(client: &mut DevicesClient, id: &str, yes: bool, json: bool) -> anyhow::Result<ExitCode> {
+    let before = client.snapshot().await?;
     let app = before["apps"].as_array().into_iter().flatten().find(|app| app["address"] == id);
     let (gone, params) = match app {
         Some(app) => (app, json!({"address": id})),
@@ -137,16 +136,16 @@ async fn revoke(desk: &mut Desk, id: &str, yes: bool, json: bool) -> anyhow::Res
             (device, json!({"id": device["id"]}))
         }
     };
-    let question = format!("Remove {}? It is cut off at once.", name(gone));
+    let question = format!("Remove {}? Its connections are closed.", name(gone));
     if !yes && !ask(&question, "--yes removes it without a question")? {
         return Ok(ExitCode::FAILURE);
     }
-    let snapshot = desk.call("revoke", params).await?;
-    show(&snapshot, json, || vec![format!("{} is removed", name(gone))])?;
+    let snapshot = client.call("revoke", params).await?;
+    show(&snapshot, json, || vec![format!("{} removed", name(gone))])?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the params that switch what was asked to be switched.
+/// Returns the params of the requested changes; `None` without any.
 fn switched(network: &args::Network) -> Option<Value> {
     let mut params = json!({});
     if let Some(lan) = network.lan {

@@ -1,11 +1,11 @@
-//! Which one a person means who types the beginning of its id.
+//! Finds a row by the beginning of its id.
 
 use serde_json::Value;
 
-/// Letters of an id that are shown.
+/// Shown characters of an id.
 const SHOWN: usize = 8;
 
-/// Returns the one row whose id begins with what was typed. `what` and `list` go into the refusal.
+/// Returns the only row whose id begins with `typed`. `what` names the rows in the error.
 pub(super) fn pick<'a>(rows: &'a Value, typed: &str, what: &str) -> anyhow::Result<&'a Value> {
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
     let id = |row: &Value| row["id"].as_str().unwrap_or_default().to_owned();
@@ -16,12 +16,12 @@ pub(super) fn pick<'a>(rows: &'a Value, typed: &str, what: &str) -> anyhow::Resu
         rows.iter().filter(|row| !typed.is_empty() && id(row).starts_with(typed)).collect();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => anyhow::bail!("no {what} has an id that begins with {typed}; see `openagents devices list`"),
-        many => anyhow::bail!("{} {what}s have an id that begins with {typed}; give more of it", many.len()),
+        [] => anyhow::bail!("no {what} id begins with {typed}; see `openagents devices list`"),
+        many => anyhow::bail!("{} {what} ids begin with {typed}; type more of the id", many.len()),
     }
 }
 
-/// Returns the beginning of an id: enough to type.
+/// Returns the beginning of an id, long enough to type.
 pub(crate) fn short(id: &str) -> &str {
     id.char_indices().nth(SHOWN).map_or(id, |(end, _)| &id[..end])
 }
@@ -41,9 +41,9 @@ mod tests {
         };
         assert_eq!(found("abd"), Ok("abd".to_owned()));
         assert_eq!(found("b"), Ok("b".to_owned()), "a whole id is no beginning of another");
-        let refused = "no device has an id that begins with c; see `openagents devices list`";
+        let refused = "no device id begins with c; see `openagents devices list`";
         assert_eq!(found("c"), Err(refused.to_owned()));
-        assert_eq!(found("ab"), Err("2 devices have an id that begins with ab; give more of it".to_owned()));
+        assert_eq!(found("ab"), Err("2 device ids begin with ab; type more of the id".to_owned()));
         assert!(found("").is_err());
         assert_eq!((short("12345678-90"), short("ä2")), ("12345678", "ä2"));
     }

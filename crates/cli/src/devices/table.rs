@@ -1,23 +1,23 @@
-//! Devices, requests, the network and the log of what was done, in a terminal.
+//! Devices, requests, the network and the audit log, in a terminal.
 
-use super::{knocks::who, pick::short};
+use super::{pick::short, who};
 use crate::output;
 use anstyle::{Effects, Style};
 use serde_json::Value;
 
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
-/// Everything that `list` shows.
+/// Returns the lines of `openagents devices list`.
 pub(super) fn devices(snapshot: &Value, now: i64) -> Vec<String> {
     let rows = of(snapshot, "devices");
     let mut lines: Vec<String> = if rows.is_empty() {
-        vec!["No device is paired. `openagents pair` lets one in.".to_owned()]
+        vec!["No paired devices. Run `openagents pair` to add one.".to_owned()]
     } else {
         columns(rows.iter().map(|row| device(row, now)).collect())
     };
     let requests = of(snapshot, "requests");
     if !requests.is_empty() {
-        lines.push(format!("\n{FAINT}Waiting to be allowed{FAINT:#}"));
+        lines.push(format!("\n{FAINT}Pending requests{FAINT:#}"));
     }
     for request in requests {
         let id = request["id"].as_str().unwrap_or_default();
@@ -48,11 +48,11 @@ fn device(row: &Value, now: i64) -> Vec<String> {
     vec![id, said(row, "name"), said(row, "scope"), seen, said(row, "address"), paired]
 }
 
-/// How other devices reach this computer.
+/// Returns the lines of `openagents devices network`.
 pub(super) fn network(snapshot: &Value) -> Vec<String> {
     let network = &snapshot["network"];
     let on = |on: bool| if on { "on" } else { "off" };
-    let fixed = if network["fixed"] == true { " (as it was started)" } else { "" };
+    let fixed = if network["fixed"] == true { " (set on the command line)" } else { "" };
     let mut rows = vec![
         vec!["Network".to_owned(), format!("{}{fixed}", on(network["lan"] == true))],
         vec!["iOS app".to_owned(), said(network, "ios")],
@@ -75,11 +75,11 @@ pub(super) fn network(snapshot: &Value) -> Vec<String> {
     columns(rows)
 }
 
-/// What other devices did.
+/// Returns the lines of `openagents devices audit`.
 pub(super) fn audit(entries: &Value, now: i64) -> Vec<String> {
     let rows = entries.as_array().map(Vec::as_slice).unwrap_or_default();
     if rows.is_empty() {
-        return vec!["No device has done anything yet.".to_owned()];
+        return vec!["No audit entries.".to_owned()];
     }
     let row = |row: &Value| {
         let detail = match &row["detail"] {
@@ -93,7 +93,7 @@ pub(super) fn audit(entries: &Value, now: i64) -> Vec<String> {
     columns(rows.iter().map(row).collect())
 }
 
-/// `4 min`, `30 s`, `11 h`.
+/// Returns the remaining time: `4 min`, `30 s`, `11 h`.
 pub(crate) fn left(until: i64, now: i64) -> String {
     let seconds = (until - now).max(0) / 1_000;
     match seconds {
@@ -118,7 +118,7 @@ fn said(value: &Value, key: &str) -> String {
     output::printable(value[key].as_str().unwrap_or_default())
 }
 
-/// Aligns the cells below each other.
+/// Aligns the columns.
 fn columns(rows: Vec<Vec<String>>) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
@@ -159,22 +159,22 @@ mod tests {
         01234567  Pixel 9   approve  connected 2 times  192.0.2.7  paired 2d ago
         abc       Old  one  view     never seen                    paired now
 
-        Waiting to be allowed
-        r1  an OpenAgents iOS app at 192.0.2.9 asks to come in, 59 s left
+        Pending requests
+        r1  an OpenAgents iOS app at 192.0.2.9 asks for access, 59 s left
 
         OpenAgents iOS apps
         192.0.2.8  allowed for 12 h
         ");
-        insta::assert_snapshot!(plain(&devices(&json!({"devices": []}), NOW)), @"No device is paired. `openagents pair` lets one in.");
+        insta::assert_snapshot!(plain(&devices(&json!({"devices": []}), NOW)), @"No paired devices. Run `openagents pair` to add one.");
     }
 
     #[test]
-    fn the_network_is_told_as_it_is() {
+    fn the_network_is_shown() {
         let snapshot = json!({"network": {"lan": true, "ios": "ask", "fixed": true, "listeners": [
             {"kind": "loopback", "address": "127.0.0.1:9099"}, {"kind": "web", "address": "192.0.2.2:9443"},
             {"kind": "app", "address": "192.0.2.2:9099"}], "fingerprint": "AB:CD", "problem": "It rains."}});
         insta::assert_snapshot!(plain(&network(&snapshot)), @"
-        Network      on (as it was started)
+        Network      on (set on the command line)
         iOS app      ask
         Listens      http://127.0.0.1:9099  this computer only
         Listens      https://192.0.2.2:9443  page and ACP
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_told_in_columns() {
+    fn audit_entries_are_shown_in_columns() {
         let entries = json!([
             {"id": 2, "ts": NOW - 60_000, "device": "a", "name": "Pixel 9", "address": "192.0.2.7",
                 "action": "session/prompt", "detail": {"sessionId": "s"}},

@@ -1,6 +1,6 @@
-//! The agents of this machine, as commands manage them.
+//! The agents of this machine, for commands that manage them.
 
-use crate::{door::Managed, surroundings};
+use crate::{endpoint::Managed, surroundings};
 use openagents_agents::{AgentsConfig, LocalAgents};
 use openagents_core::agent::{AgentCommand, Agents};
 use serde_json::{Value, json};

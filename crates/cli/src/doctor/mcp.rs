@@ -5,8 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Agents that take an MCP server, by the id of their card and the name of their program. Both programs have
-/// `mcp add NAME -- COMMAND…`.
+/// Agents that support MCP servers: id and program name. Both programs have `mcp add NAME -- COMMAND…`.
 const AGENTS: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")];
 
 /// The command that adds `openagents mcp` to one agent.
@@ -41,7 +40,7 @@ fn commands_with(
     AGENTS.into_iter().filter_map(command).collect()
 }
 
-/// Returns a program as a person types it in a shell: its name where that finds it, otherwise its path.
+/// Returns how to call a program in a shell: its name if the PATH finds it, otherwise its path.
 fn typed(name: &str, program: &Path, on_path: &dyn Fn(&str) -> Option<PathBuf>) -> Option<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if on_path(name).is_some_and(|found| real(&found) == real(program)) {

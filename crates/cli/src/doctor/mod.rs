@@ -1,12 +1,12 @@
 //! `openagents doctor` and `openagents agents`: the agents of this computer.
 //!
-//! What there is to do is done by the bridge that runs, so that every client sees it; without one, by this process.
+//! Commands go to the running bridge so that every client sees the result; without a bridge they run in this process.
 
 mod managed;
 mod mcp;
 mod table;
 
-use crate::{args, door, output};
+use crate::{args, endpoint, output};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use managed::OurAgents;
@@ -14,19 +14,19 @@ use openagents_core::agent::{AgentCommand, CustomAgent, CustomKind};
 use serde_json::Value;
 use std::{path::Path, process::ExitCode, time::Duration};
 
-type Door = door::Door<OurAgents>;
+type Endpoint = endpoint::Endpoint<OurAgents>;
 
-/// Between two looks at a check.
+/// Polling interval of a check.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A check ends by itself, each of its steps after seconds.
+/// Maximum wait for a check; each of its steps has its own timeout of seconds.
 const GIVE_UP: Duration = Duration::from_secs(180);
 
 /// `openagents doctor`.
 pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
-    let mut door = Door::open()?;
-    let checked = door.command(AgentCommand::Check).and_then(|_| follow(&mut door));
-    door.close();
+    let mut endpoint = Endpoint::open()?;
+    let checked = endpoint.command(AgentCommand::Check).and_then(|_| follow(&mut endpoint));
+    endpoint.close();
     let Some(mut snapshot) = checked? else { return Ok(ExitCode::from(130)) };
     let commands = mcp::commands(&snapshot);
     if arguments.json {
@@ -41,30 +41,34 @@ pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
 
 /// `openagents agents …`.
 pub(crate) fn agents(command: &args::Agents) -> anyhow::Result<ExitCode> {
-    // What was typed wrong needs no bridge.
+    // Usage errors need no bridge.
     let added = match command {
         args::Agents::Add(add) => Some(custom(add)?),
         args::Agents::List { .. } | args::Agents::Remove { .. } => None,
     };
-    let mut door = Door::open()?;
-    let outcome = act(&mut door, command, added);
-    door.close();
+    let mut endpoint = Endpoint::open()?;
+    let outcome = act(&mut endpoint, command, added);
+    endpoint.close();
     outcome
 }
 
-fn act(door: &mut Door, command: &args::Agents, added: Option<CustomAgent>) -> anyhow::Result<ExitCode> {
+fn act(
+    endpoint: &mut Endpoint,
+    command: &args::Agents,
+    added: Option<CustomAgent>,
+) -> anyhow::Result<ExitCode> {
     match (command, added) {
         (args::Agents::Remove { id }, _) => {
-            door.command(AgentCommand::Remove { id: id.clone() })?;
+            endpoint.command(AgentCommand::Remove { id: id.clone() })?;
             output::line(format_args!("Removed  {}", output::printable(id)))?;
             Ok(ExitCode::SUCCESS)
         }
-        (args::Agents::List { json }, _) => show(follow(door)?, *json),
+        (args::Agents::List { json }, _) => show(follow(endpoint)?, *json),
         (args::Agents::Add(_), None) => Ok(ExitCode::SUCCESS),
         (args::Agents::Add(_), Some(agent)) => {
             let id = format!("{}{}", openagents_core::agent_ids::CUSTOM_PREFIX, agent.id);
-            door.command(AgentCommand::Add(agent))?;
-            let Some(snapshot) = follow(door)? else { return Ok(ExitCode::from(130)) };
+            endpoint.command(AgentCommand::Add(agent))?;
+            let Some(snapshot) = follow(endpoint)? else { return Ok(ExitCode::from(130)) };
             output::line(format_args!("Added    {id}"))?;
             table::print(&snapshot, Some(&id))?;
             Ok(ExitCode::SUCCESS)
@@ -82,23 +86,23 @@ fn show(snapshot: Option<Value>, json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits for the end of a check; `None` when a person has pressed Ctrl-C.
-fn follow(door: &mut Door) -> anyhow::Result<Option<Value>> {
-    let mut signals = door.signals()?;
-    // Where stderr is no terminal nothing is drawn.
+/// Waits for the end of a check; `None` after Ctrl-C.
+fn follow(endpoint: &mut Endpoint) -> anyhow::Result<Option<Value>> {
+    let mut signals = endpoint.signals()?;
+    // Nothing is drawn if stderr is not a terminal.
     let wheel = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    wheel.set_message("Looking for agents; each that is there is started once");
+    wheel.set_message("Checking agents…");
     let mut waited = Duration::ZERO;
     let ended = loop {
-        let snapshot = door.snapshot()?;
+        let snapshot = endpoint.snapshot()?;
         if snapshot["checking"] == false {
             break Some(snapshot);
         }
         if waited > GIVE_UP {
-            anyhow::bail!("the check has not ended within {} s; try again", GIVE_UP.as_secs());
+            anyhow::bail!("the check did not end within {} s; try again", GIVE_UP.as_secs());
         }
         wheel.tick();
-        if door.wait(&mut signals, LOOK) {
+        if endpoint.wait(&mut signals, LOOK) {
             break None;
         }
         waited += LOOK;
@@ -107,7 +111,7 @@ fn follow(door: &mut Door) -> anyhow::Result<Option<Value>> {
     Ok(ended)
 }
 
-/// Reads what was typed. What it may be, those who keep it know.
+/// Reads the arguments; their values are validated by the agent settings.
 fn custom(add: &args::AddAgent) -> anyhow::Result<CustomAgent> {
     if let Some(file) = &add.registry {
         let entry = read_entry(file)?;

@@ -8,7 +8,7 @@ pub(super) fn print(snapshot: &Value, only: Option<&str>) -> std::io::Result<()>
     lines(snapshot, only).into_iter().try_for_each(output::line)
 }
 
-/// One line for each agent, with what a person should know below it.
+/// One line per agent, followed by its problem and remedy.
 fn lines(snapshot: &Value, only: Option<&str>) -> Vec<String> {
     let agents = snapshot["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
     let shown = agents.iter().filter(|card| only.is_none_or(|id| card["id"] == id));
@@ -32,12 +32,12 @@ fn lines(snapshot: &Value, only: Option<&str>) -> Vec<String> {
     }
     let path = said(snapshot, "path");
     if only.is_none() && !path.is_empty() {
-        lines.push(format!("\nLooked in {path}"));
+        lines.push(format!("\nSearched {path}"));
     }
     lines
 }
 
-/// Whether prompts reach it, and whether there is something to see to.
+/// Marks agents as usable, usable with a problem, or unusable.
 fn mark(card: &Value) -> char {
     match (card["usable"] == true, card["problem"].is_null()) {
         (true, true) => '✓',
@@ -96,7 +96,7 @@ mod tests {
             Bad [2J.
         ✓ a            –        a model on this computer
 
-        Looked in /usr/bin:/bin
+        Searched /usr/bin:/bin
         ");
         assert_eq!(lines(&snapshot, Some("custom:a")), ["✓ a  –  a model on this computer"]);
     }

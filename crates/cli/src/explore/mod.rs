@@ -1,6 +1,6 @@
-//! `openagents explore`: runs an exploration here, or on the bridge that is running, and shows it as it goes.
+//! `openagents explore`: runs an exploration in this process or on the running bridge, and shows its progress.
 //!
-//! Both ways give the same thing: the `params` of ACP `session/update` notifications.
+//! Both yield the `params` of ACP `session/update` notifications.
 
 mod here;
 mod outcome;
@@ -20,18 +20,18 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// What a run tells, in this order: `Started`, then updates.
+/// Events of a run: `Started`, then updates.
 #[derive(Debug)]
 enum News {
     /// The ids of the run.
     Started { session_id: String, plan_id: String },
     /// The params of a `session/update`.
     Update(Value),
-    /// Something that a person should know; goes to stderr.
+    /// A message for a person, printed on stderr.
     Notice(String),
 }
 
-/// What is asked for.
+/// A request for an exploration.
 #[derive(Debug, Clone)]
 struct Asked {
     root: PathBuf,
@@ -39,13 +39,13 @@ struct Asked {
     planner: PlannerChoice,
 }
 
-/// Updates wait here while the terminal is slow.
+/// Capacity of the update queue.
 const QUEUE: usize = 1024;
 
 pub(crate) fn run(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let code = runtime.block_on(explore(arguments));
-    // A tool that hangs on a dead file system must not hold the exit up.
+    // A tool stuck on a dead file system must not block the exit.
     runtime.shutdown_background();
     code
 }
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
 async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let (sender, news) = mpsc::channel(QUEUE);
-    // The bridge resolves paths in its own directory: give it an absolute one. A missing root is the run's to tell.
+    // Absolute, because the bridge would resolve it in its own directory. The run reports a missing root.
     let root = std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone());
     let planner = match arguments.planner {
         args::Planner::Auto => PlannerChoice::Auto,
@@ -74,7 +74,7 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// A run that a bridge does, watched from here. Dropping it only stops the watching.
+/// Follows a run on a bridge. Dropping it does not stop the run.
 pub(crate) struct Watch {
     news: mpsc::Receiver<News>,
     outcome: Outcome,
@@ -82,7 +82,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Asks the bridge at `address` to explore `root`, and waits until it has begun.
+    /// Asks the bridge at `address` to explore `root`, and waits until the run has started.
     pub(crate) async fn begin(address: SocketAddr, home: &Path, root: PathBuf) -> anyhow::Result<Self> {
         let cancel = CancellationToken::new();
         let (sender, mut news) = mpsc::channel(QUEUE);
@@ -92,7 +92,7 @@ impl Watch {
         match news.recv().await {
             Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
             Some(News::Notice(reason)) => anyhow::bail!(reason),
-            Some(News::Update(_)) | None => anyhow::bail!("the exploration did not begin"),
+            Some(News::Update(_)) | None => anyhow::bail!("the exploration did not start"),
         }
         Ok(Self { news, outcome, cancel })
     }
@@ -109,7 +109,7 @@ impl Watch {
     }
 }
 
-/// Shows what is told until the run is over, and whether a person stopped it. The second Ctrl-C does not wait.
+/// Shows updates until the run is over; returns whether a person stopped it. The second Ctrl-C does not wait.
 async fn follow(
     mut outcome: Outcome,
     mut news: mpsc::Receiver<News>,
@@ -141,7 +141,7 @@ async fn follow(
     Ok((outcome, interrupts > 0))
 }
 
-/// Starts the run on the bridge of this data folder if one is running, else in this process.
+/// Starts the run on the bridge of this data folder if one is running, otherwise in this process.
 fn start(asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) -> anyhow::Result<()> {
     let home = surroundings::data_folder()?;
     match openagents_bridge::running(&home) {

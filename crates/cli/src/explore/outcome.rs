@@ -1,4 +1,4 @@
-//! What a run came to, folded from its updates.
+//! The outcome of a run, folded from its updates.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ impl Outcome {
                 };
                 self.ops = entries.filter(ran).count();
             }
-            // What was found is a message of its own; the run goes on to its final one.
+            // Findings are a separate message; the final one follows.
             Some("agent_message_chunk") if meta["findings"].is_null() => {
                 self.message = update["content"]["text"].as_str().map(str::to_owned);
                 self.summary = meta["summary"].clone();
@@ -46,7 +46,7 @@ impl Outcome {
         }
     }
 
-    /// The final message is the last thing of a run.
+    /// The final message ends a run.
     pub(crate) fn is_over(&self) -> bool {
         self.message.is_some()
     }

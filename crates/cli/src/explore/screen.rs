@@ -1,5 +1,5 @@
-//! The live view in a terminal: a line for each step of the plan that turns into its result, then the summary.
-//! Where there is no terminal, a line is printed when its step is over.
+//! The live view in a terminal: one line per step, which becomes its result, then the summary. Without a terminal, each
+//! line is printed when its step is over.
 
 use super::outcome::Outcome;
 use crate::{output, words};
@@ -22,7 +22,7 @@ struct Row {
     bar: ProgressBar,
     text: String,
     tool: String,
-    /// In milliseconds since the epoch, as the log has it: what is watched later took no other time.
+    /// In milliseconds since the epoch, from the log, so that a late viewer sees the real duration.
     begun: i64,
 }
 
@@ -46,7 +46,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Draws the plan with every step still to come.
+    /// Draws the plan with all steps pending.
     fn lay_out(&mut self, plan: &Value) -> anyhow::Result<()> {
         let entries = plan["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
         for (number, entry) in (1..).zip(entries) {
@@ -124,7 +124,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Prints a line above the rows that are drawn.
+    /// Prints a line above the drawn rows.
     pub(crate) fn above(&self, line: &str) -> std::io::Result<()> {
         match &self.bars {
             Some(bars) => bars.suspend(|| output::line(line)),
@@ -132,7 +132,7 @@ impl Screen {
         }
     }
 
-    /// Prints the summary under the rows.
+    /// Prints the summary below the rows.
     pub(crate) fn end(&mut self, outcome: &Outcome) -> anyhow::Result<()> {
         for row in self.rows.values().filter(|row| !row.bar.is_finished()) {
             row.bar.abandon();
@@ -153,10 +153,7 @@ impl Screen {
             }
         }
         if summary["intent"].is_null() {
-            output::line(format_args!(
-                "{FAINT}Nothing here says what {} is about.{FAINT:#}",
-                text("repository")
-            ))?;
+            output::line(format_args!("{FAINT}No clear intent found in {}.{FAINT:#}", text("repository")))?;
         }
         self.section("Found", summary, "findings", |item| {
             let text = |key: &str| item[key].as_str().unwrap_or_default();

@@ -1,13 +1,13 @@
-//! What a client is told: results as data and as text, and errors.
+//! Responses to the client: results as data and text, and errors.
 
 use openagents_core::{tool::ToolError, update::Findings};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-/// Bytes of a name that an error repeats: a model may make one up, of any length.
+/// Longest name quoted in an error, in bytes. Models may invent names of any length.
 const NAME: usize = 100;
 
-/// Returns what a client tells its model about this server; some show no more than this until the model asks for its tools.
+/// Returns the server instructions for the client's model; some clients show nothing else until tools are requested.
 pub(super) fn instructions(workspace: &str, history: bool) -> String {
     let question = "that answer a question (`find`)";
     if history {
@@ -33,7 +33,7 @@ pub(super) fn data(value: Value) -> CallToolResult {
     CallToolResult::structured(value)
 }
 
-/// Returns an error that the model reads, and may put right by another call.
+/// Returns an error for the model, which may correct its call.
 pub(super) fn failure(error: &ToolError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.to_string())])
 }
@@ -43,7 +43,7 @@ pub(super) fn no_such_tool(name: &str, offered: &[&str]) -> String {
     format!("no such tool: {} (there are: {})", shown(name), offered.join(", "))
 }
 
-/// Returns what is wrong with the parameters of a `tools/call` that could not be read.
+/// Returns the error for unreadable parameters of a `tools/call`.
 pub(super) fn malformed_call(params: Option<&Value>) -> String {
     let params = params.unwrap_or(&Value::Null);
     if !params["name"].is_string() {
@@ -51,11 +51,11 @@ pub(super) fn malformed_call(params: Option<&Value>) -> String {
     }
     match params.get("arguments") {
         Some(arguments) if !arguments.is_object() => "arguments is not a JSON object".to_owned(),
-        _ => "the parameters of this call cannot be read".to_owned(),
+        _ => "invalid parameters".to_owned(),
     }
 }
 
-/// Returns as much of a name as an error repeats.
+/// Returns the part of a name that is quoted in an error.
 pub(super) fn shown(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME)]
 }
@@ -72,7 +72,7 @@ mod tests {
             (Some(json!([])), "name is missing or not a string"),
             (Some(json!({"name": 1})), "name is missing or not a string"),
             (Some(json!({"name": "find", "arguments": [1]})), "arguments is not a JSON object"),
-            (Some(json!({"name": "find", "_meta": 1})), "the parameters of this call cannot be read"),
+            (Some(json!({"name": "find", "_meta": 1})), "invalid parameters"),
         ];
         for (params, expected) in rows {
             assert_eq!(malformed_call(params.as_ref()), expected, "{params:?}");

@@ -1,6 +1,6 @@
 //! `openagents mcp`: code findings and past sessions of one workspace, for other agents, over standard input and output.
 //!
-//! Read-only. Standard output carries the protocol alone; what there is to log goes to standard error.
+//! Read-only. Standard output carries only the protocol; logs go to standard error.
 
 mod answer;
 mod server;

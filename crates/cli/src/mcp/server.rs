@@ -1,4 +1,4 @@
-//! The MCP side: which tools there are, and calls to them.
+//! The MCP server: its tools and their calls.
 
 use super::{answer, tools::McpTool};
 use openagents_core::{CancellationToken, tool::ToolError, workspace::Workspace};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Calls that run at the same time; further ones wait, so that an agent cannot take every core by asking at once.
+/// Maximum number of concurrent calls, so that an agent cannot occupy every core; further calls wait.
 const CALLS: usize = 2;
 
 /// Serves the tools of one workspace to one client.
@@ -36,7 +36,7 @@ impl Server {
         McpTool::ALL.into_iter().filter(move |tool| history || !tool.reads_history())
     }
 
-    /// Runs a tool on a thread that may block, once a slot is free. A cancel ends the waiting too.
+    /// Runs a tool on a blocking thread once a slot is free. A cancel also ends the wait.
     async fn run(
         &self,
         tool: McpTool,
@@ -49,7 +49,7 @@ impl Server {
         };
         let (workspace, history) = (Arc::clone(&self.workspace), self.history);
         let work = move || {
-            // Held to the end of the work, which may outlive the wait for it.
+            // Held until the work ends, which may be after the caller stopped waiting.
             let _slot = slot;
             tool.call(&workspace, history, arguments, &cancel)
         };
@@ -92,7 +92,7 @@ impl ServerHandler for Server {
         Ok(called.unwrap_or_else(|error| answer::failure(&error)).into())
     }
 
-    /// Gets the requests that the library does not know, and those whose parameters it could not read.
+    /// Handles requests that the library does not know, and those with unreadable parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

@@ -1,4 +1,4 @@
-//! The tools, and how each is run.
+//! The tools and their execution.
 
 use super::answer;
 use crate::surroundings;
@@ -42,7 +42,7 @@ impl McpTool {
         }
     }
 
-    /// Returns whether it has nothing to give without past sessions.
+    /// Returns whether it needs past sessions.
     pub(super) fn reads_history(self) -> bool {
         match self {
             Self::Find => false,
@@ -107,7 +107,7 @@ impl McpTool {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<CallToolResult, ToolError> {
-        // Opened for each call: an agent may keep this process for days, and the app must be able to move our folder.
+        // Opened per call: this process may run for days, and the app must be able to move the data folder.
         let history = history.then(|| surroundings::history().of_workspace(workspace.root()));
         match self {
             Self::Find => find(workspace, history.as_ref(), arguments, cancel),

@@ -1,6 +1,6 @@
-//! The models of this machine, as commands manage them.
+//! The models of this machine, for commands that manage them.
 
-use crate::{door::Managed, surroundings};
+use crate::{endpoint::Managed, surroundings};
 use anyhow::Context;
 use openagents_core::{
     folders::models_folder,

@@ -1,12 +1,12 @@
 //! `openagents models`: the models on this computer.
 //!
-//! What there is to do is done by the bridge that runs, so that every client sees it; without one, by this process.
+//! Commands go to the running bridge so that every client sees the result; without a bridge they run in this process.
 
 mod managed;
 mod progress;
 mod table;
 
-use crate::{args, door, output, question::ask};
+use crate::{args, endpoint, output, question::ask};
 use anyhow::Context;
 use managed::Models;
 use openagents_core::model::ModelCommand;
@@ -14,71 +14,71 @@ use progress::End;
 use serde_json::Value;
 use std::{path::Path, process::ExitCode};
 
-type Door = door::Door<Models>;
+type Endpoint = endpoint::Endpoint<Models>;
 
 const DEFAULT: &str = "gpt-oss-20b";
 
 pub(crate) fn run(command: &args::Models) -> anyhow::Result<ExitCode> {
-    let mut door = Door::open()?;
-    let outcome = act(&mut door, command);
-    door.close();
+    let mut endpoint = Endpoint::open()?;
+    let outcome = act(&mut endpoint, command);
+    endpoint.close();
     outcome
 }
 
-fn act(door: &mut Door, command: &args::Models) -> anyhow::Result<ExitCode> {
+fn act(endpoint: &mut Endpoint, command: &args::Models) -> anyhow::Result<ExitCode> {
     match command {
         args::Models::List { json } => {
-            let snapshot = door.snapshot()?;
+            let snapshot = endpoint.snapshot()?;
             if *json { output::json_pretty(&snapshot)? } else { table::print(&snapshot)? }
         }
-        args::Models::Add { file } => add(door, file)?,
+        args::Models::Add { file } => add(endpoint, file)?,
         args::Models::Download { id, accept_licence } => {
-            return download(door, id.as_deref(), *accept_licence);
+            return download(endpoint, id.as_deref(), *accept_licence);
         }
-        args::Models::Verify { id } => return verify(door, id.as_deref()),
-        args::Models::Remove { id, yes } => return remove(door, id, *yes),
+        args::Models::Verify { id } => return verify(endpoint, id.as_deref()),
+        args::Models::Remove { id, yes } => return remove(endpoint, id, *yes),
         args::Models::Use { id } => {
-            let snapshot = door.command(ModelCommand::Use { id: id.clone() })?;
-            output::line(format_args!("{} answers from now on", name(&card(&snapshot, id)?)))?;
+            let snapshot = endpoint.command(ModelCommand::Use { id: id.clone() })?;
+            output::line(format_args!("{} is now in use", name(&card(&snapshot, id)?)))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn add(door: &mut Door, file: &Path) -> anyhow::Result<()> {
+fn add(endpoint: &mut Endpoint, file: &Path) -> anyhow::Result<()> {
     // The bridge resolves paths in its own directory.
     let path = std::fs::canonicalize(file).with_context(|| file.display().to_string())?;
-    let snapshot = door.command(ModelCommand::Add { path: path.clone() })?;
+    let snapshot = endpoint.command(ModelCommand::Add { path: path.clone() })?;
     let added = cards(&snapshot).iter().find(|card| card["path"].as_str().map(Path::new) == Some(&path));
     let added = added.context("the file was not added")?;
     let id = added["id"].as_str().unwrap_or_default();
-    output::line(format_args!("{} is known as {id}", name(added)))?;
+    output::line(format_args!("{} added as {id}", name(added)))?;
     if added["inUse"] == true {
-        output::line(format_args!("{} answers from now on", name(added)))?;
+        output::line(format_args!("{} is now in use", name(added)))?;
     } else {
-        output::line(format_args!("`openagents models use {id}` lets it answer"))?;
+        output::line(format_args!("To use it: `openagents models use {id}`"))?;
     }
     Ok(())
 }
 
-fn download(door: &mut Door, id: Option<&str>, accept: bool) -> anyhow::Result<ExitCode> {
+fn download(endpoint: &mut Endpoint, id: Option<&str>, accept: bool) -> anyhow::Result<ExitCode> {
     let id = id.unwrap_or(DEFAULT);
-    let model = card(&door.snapshot()?, id)?;
+    let model = card(&endpoint.snapshot()?, id)?;
     let offer = &model["offer"];
     let accepted = accept || offer["licenceAccepted"] == true;
     if !offer.is_null() && !accepted && !ask_licence(&model)? {
         output::warn("nothing was downloaded");
         return Ok(ExitCode::FAILURE);
     }
-    door.command(ModelCommand::Download { id: id.to_owned(), accept_licence: true })?;
-    match progress::follow(door, id, true)? {
+    endpoint.command(ModelCommand::Download { id: id.to_owned(), accept_licence: true })?;
+    match progress::follow(endpoint, id, true)? {
         End::Done(card) => {
             let path = card["path"].as_str().unwrap_or_default();
             output::line(format_args!("{} is ready: {}", name(&card), output::printable(path)))?;
             Ok(ExitCode::SUCCESS)
         }
         End::Stopped => {
-            let paused = pause(door, id)?;
+            let paused = pause(endpoint, id)?;
             let goes_on = "`openagents models download` goes on from there";
             output::warn(&format!("{} is {}; {goes_on}", name(&model), table::status(&paused["status"])));
             Ok(ExitCode::from(130))
@@ -86,31 +86,31 @@ fn download(door: &mut Door, id: Option<&str>, accept: bool) -> anyhow::Result<E
     }
 }
 
-/// Stops a download for now, if it goes on; returns the card afterwards.
-fn pause(door: &mut Door, id: &str) -> anyhow::Result<Value> {
-    let model = card(&door.snapshot()?, id)?;
+/// Pauses a download that is running; returns the card afterwards.
+fn pause(endpoint: &mut Endpoint, id: &str) -> anyhow::Result<Value> {
+    let model = card(&endpoint.snapshot()?, id)?;
     match model["status"]["state"].as_str() {
         Some("downloading" | "verifying") => {
-            card(&door.command(ModelCommand::Pause { id: id.to_owned() })?, id)
+            card(&endpoint.command(ModelCommand::Pause { id: id.to_owned() })?, id)
         }
         _ => Ok(model),
     }
 }
 
-fn verify(door: &mut Door, id: Option<&str>) -> anyhow::Result<ExitCode> {
+fn verify(endpoint: &mut Endpoint, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let id = id.unwrap_or(DEFAULT);
-    door.command(ModelCommand::Verify { id: id.to_owned() })?;
-    match progress::follow(door, id, false)? {
+    endpoint.command(ModelCommand::Verify { id: id.to_owned() })?;
+    match progress::follow(endpoint, id, false)? {
         End::Done(card) => {
-            output::line(format_args!("{} is whole: its SHA-256 is the right one", name(&card)))?;
+            output::line(format_args!("{} verified: its SHA-256 matches", name(&card)))?;
             Ok(ExitCode::SUCCESS)
         }
         End::Stopped => Ok(ExitCode::from(130)),
     }
 }
 
-fn remove(door: &mut Door, id: &str, yes: bool) -> anyhow::Result<ExitCode> {
-    let model = card(&door.snapshot()?, id)?;
+fn remove(endpoint: &mut Endpoint, id: &str, yes: bool) -> anyhow::Result<ExitCode> {
+    let model = card(&endpoint.snapshot()?, id)?;
     if !yes {
         let path = output::printable(model["path"].as_str().unwrap_or("what was downloaded of it"));
         let question = format!("Remove {} ({path})?", name(&model));
@@ -118,8 +118,8 @@ fn remove(door: &mut Door, id: &str, yes: bool) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     }
-    door.command(ModelCommand::Remove { id: id.to_owned() })?;
-    output::line(format_args!("{} is removed", name(&model)))?;
+    endpoint.command(ModelCommand::Remove { id: id.to_owned() })?;
+    output::line(format_args!("{} removed", name(&model)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -134,7 +134,7 @@ fn ask_licence(model: &Value) -> anyhow::Result<bool> {
         said("licence"),
         said("licenceUrl"),
     ));
-    ask("Do you accept the licence?", "--accept-licence accepts it without a question")
+    ask("Do you accept the licence?", "--accept-licence accepts it without asking")
 }
 
 fn cards(snapshot: &Value) -> &[Value] {
@@ -143,7 +143,7 @@ fn cards(snapshot: &Value) -> &[Value] {
 
 fn card(snapshot: &Value, id: &str) -> anyhow::Result<Value> {
     let found = cards(snapshot).iter().find(|card| card["id"] == id).cloned();
-    found.with_context(|| format!("there is no model {id}; `openagents models list` shows those there are"))
+    found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))
 }
 
 fn name(card: &Value) -> String {

@@ -1,28 +1,28 @@
-//! A download or a verification in the terminal, until its end or Ctrl-C.
+//! Progress of a download or a verification in the terminal, until its end or Ctrl-C.
 
-use super::{Door, card};
+use super::{Endpoint, card};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Between two looks.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) enum End {
     /// With the card of the model.
     Done(Value),
-    /// By a person.
+    /// Stopped by a person.
     Stopped,
 }
 
-/// Shows how a model's file comes along. `download` says what was asked for.
-pub(super) fn follow(door: &mut Door, id: &str, download: bool) -> anyhow::Result<End> {
-    let mut signals = door.signals()?;
-    // Where stderr is no terminal nothing is drawn.
+/// Shows the progress of a model's file. `download` is false for a verification.
+pub(super) fn follow(endpoint: &mut Endpoint, id: &str, download: bool) -> anyhow::Result<End> {
+    let mut signals = endpoint.signals()?;
+    // Nothing is drawn if stderr is not a terminal.
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let mut shown = None;
     let end = loop {
-        let model = card(&door.snapshot()?, id)?;
+        let model = card(&endpoint.snapshot()?, id)?;
         let status = &model["status"];
         let number = |key: &str| status[key].as_u64().unwrap_or_default();
         let state = status["state"].as_str().unwrap_or_default().to_owned();
@@ -55,7 +55,7 @@ pub(super) fn follow(door: &mut Door, id: &str, download: bool) -> anyhow::Resul
             }
             _ => break End::Done(model),
         }
-        if door.wait(&mut signals, LOOK) {
+        if endpoint.wait(&mut signals, LOOK) {
             break End::Stopped;
         }
     };
@@ -69,7 +69,7 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("━━╌")
 }
 
-/// `12.3 MB/s, 4 min left`.
+/// Returns the rate and the remaining time: `12.3 MB/s, 4 min left`.
 fn pace(left: u64, per_second: u64) -> String {
     let Some(seconds) = left.checked_div(per_second) else { return String::new() };
     let tenths = per_second / 100_000;

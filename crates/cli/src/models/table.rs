@@ -8,7 +8,7 @@ pub(super) fn print(snapshot: &Value) -> std::io::Result<()> {
     lines(snapshot).into_iter().try_for_each(output::line)
 }
 
-/// One line for each model, a star before the one that answers, and what a person should know below it.
+/// One line per model, with a star before the one in use, followed by its warnings.
 fn lines(snapshot: &Value) -> Vec<String> {
     let said = |card: &Value, key: &str| output::printable(card[key].as_str().unwrap_or_default());
     let widest =
@@ -25,7 +25,7 @@ fn lines(snapshot: &Value) -> Vec<String> {
     lines
 }
 
-/// `12.1 GB`, in powers of ten.
+/// Formats a size in powers of ten: `12.1 GB`.
 pub(super) fn size(bytes: Option<u64>) -> String {
     match bytes {
         None => String::new(),
@@ -34,7 +34,7 @@ pub(super) fn size(bytes: Option<u64>) -> String {
     }
 }
 
-/// `paused at 61 %`.
+/// Describes a status: `paused at 61 %`.
 pub(super) fn status(status: &Value) -> String {
     let percent = |share: f64| (share * 100.0) as u64;
     let share = || status["progress"].as_f64().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! `openagents pair`: a code for another device, and the question whether it may come in.
+//! `openagents pair`: shows a pairing code and asks whether to allow the device.
 
 mod qr;
 
 use crate::{
     args,
-    devices::{Desk, allowance, allowed, left, nothing_runs, who},
+    devices::{DevicesClient, allowance, allowed, left, nothing_runs, who},
     output, question,
     signals::Interrupts,
 };
@@ -26,16 +26,16 @@ const STRONG: Style = Style::new().effects(Effects::BOLD);
 pub(crate) fn run(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let code = runtime.block_on(pair(arguments));
-    // The thread that reads standard input may never come back.
+    // The thread that reads standard input may block forever.
     runtime.shutdown_background();
     code
 }
 
 async fn pair(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
     let mut signals = Interrupts::listen()?;
-    let mut desk = Desk::open().await?.ok_or_else(nothing_runs)?;
-    let before = desk.watch().await?;
-    let begun = desk.call("pair", json!({})).await?;
+    let mut client = DevicesClient::open().await?.ok_or_else(nothing_runs)?;
+    let before = client.watch().await?;
+    let begun = client.call("pair", json!({})).await?;
     let problem = begun["network"]["problem"].as_str().map(output::printable);
     let code =
         Code::of(&begun).with_context(|| problem.clone().unwrap_or_else(|| "there is no code".into()))?;
@@ -55,26 +55,26 @@ async fn pair(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
             return Ok(code);
         }
         news = tokio::select! {
-            changed = desk.changed() => changed?,
+            changed = client.changed() => changed?,
             line = typed.next_line(), if pairing.asked.is_some() => {
-                // A closed input is a no.
+                // End of input counts as "no".
                 let yes = line?.is_some_and(|line| question::is_yes(&line));
-                pairing.answer(&mut desk, yes).await?
+                pairing.answer(&mut client, yes).await?
             }
             _ = clock.tick() => match pairing.is_due() {
-                true => desk.snapshot().await?,
+                true => client.snapshot().await?,
                 false => continue,
             },
             () = signals.next() => {
                 pairing.quiet();
-                desk.call("stop_pairing", json!({})).await?;
+                client.call("stop_pairing", json!({})).await?;
                 return Ok(ExitCode::from(130));
             }
         };
     }
 }
 
-/// What the other device needs.
+/// The pairing data for the other device.
 struct Code(Value);
 
 impl Code {
@@ -82,7 +82,7 @@ impl Code {
         snapshot["pairing"].is_object().then(|| Self(snapshot["pairing"].clone()))
     }
 
-    /// For programs, which draw it themselves.
+    /// Returns the data for programs, which draw the QR code themselves.
     fn told(&self) -> Value {
         let mut told = self.0.clone();
         told.as_object_mut().map(|members| members.remove("qr"));
@@ -94,7 +94,9 @@ impl Code {
         for line in qr::lines(&said("url")).unwrap_or_default() {
             output::line(line)?;
         }
-        output::line(format_args!("\nScan it, or open an address and type the code. It counts once.\n"))?;
+        output::line(format_args!(
+            "\nScan it, or open an address and type the code. It can be used once.\n"
+        ))?;
         output::line(format_args!("Code         {STRONG}{}{STRONG:#}", said("code")))?;
         let addresses = self.0["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let headings = std::iter::once("Address    ").chain(std::iter::repeat("           "));
@@ -112,14 +114,14 @@ impl Code {
     }
 }
 
-/// How the pairing stands, and who was heard of.
+/// State of the pairing.
 struct Pairing<'a> {
     arguments: &'a args::Pair,
     asks: bool,
-    /// Everybody who was known before: whoever comes in is new.
+    /// The devices before the pairing started; any other device is new.
     before: Value,
     code: Code,
-    /// The request that a person is asked about.
+    /// The request shown as a question.
     asked: Option<Value>,
     told: HashSet<String>,
     bar: Option<ProgressBar>,
@@ -130,7 +132,7 @@ impl<'a> Pairing<'a> {
         Self { arguments, asks, before, code, asked: None, told: HashSet::new(), bar: None }
     }
 
-    /// Takes in how things stand; returns the exit code when it is over.
+    /// Handles a new snapshot; returns the exit code when pairing is over.
     fn hear(&mut self, now: &Value) -> anyhow::Result<Option<ExitCode>> {
         let rows = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
         let known = rows(&self.before, "devices");
@@ -147,7 +149,8 @@ impl<'a> Pairing<'a> {
         let requests: Vec<Value> =
             rows(now, "requests").into_iter().filter(|request| request["kind"] == "pair").collect();
         if let Some(gone) = self.asked.take_if(|asked| requests.iter().all(|row| row["id"] != asked["id"])) {
-            output::line(format_args!("\n{} is gone: answered elsewhere, or too late", name(&gone)))?;
+            let name = name(&gone);
+            output::line(format_args!("\n{name} is no longer pending: answered elsewhere, or expired"))?;
         }
         for request in &requests {
             self.tell(request)?;
@@ -156,7 +159,7 @@ impl<'a> Pairing<'a> {
             self.quiet();
             match self.arguments.json {
                 true => output::json_line(&json!({"expired": true}))?,
-                false => output::warn("the code has run out; `openagents pair` makes another"),
+                false => output::warn("the code has expired; run `openagents pair` for a new one"),
             }
             return Ok(Some(ExitCode::FAILURE));
         }
@@ -164,7 +167,7 @@ impl<'a> Pairing<'a> {
         Ok(None)
     }
 
-    /// Tells of a request, once; at a terminal it becomes the question, one at a time.
+    /// Announces a request once; at a terminal it becomes the question, one at a time.
     fn tell(&mut self, request: &Value) -> anyhow::Result<()> {
         let id = request["id"].as_str().unwrap_or_default();
         if self.told.contains(id) || (self.asks && self.asked.is_some()) {
@@ -179,36 +182,36 @@ impl<'a> Pairing<'a> {
         if !self.asks {
             let scope = self.arguments.scope.word();
             return Ok(output::line(format_args!(
-                "`openagents devices allow {id} --scope {scope}` lets it in"
+                "Allow it: `openagents devices allow {id} --scope {scope}`"
             ))?);
         }
         question::put(&format!(
-            "Allow it, if its screen shows the same? It will have the scope {}.",
+            "Does its screen show the same code? Allow it with the scope {}?",
             self.arguments.scope.word()
         ))?;
         self.asked = Some(request.clone());
         Ok(())
     }
 
-    /// Does what a person has answered, and returns how things stand then.
-    async fn answer(&mut self, desk: &mut Desk, yes: bool) -> anyhow::Result<Value> {
-        let Some(request) = self.asked.take() else { return desk.snapshot().await };
+    /// Sends the person's answer, and returns the snapshot afterwards.
+    async fn answer(&mut self, client: &mut DevicesClient, yes: bool) -> anyhow::Result<Value> {
+        let Some(request) = self.asked.take() else { return client.snapshot().await };
         if yes {
             let scope = Some(self.arguments.scope);
-            return desk.call("allow", allowance(&request, scope, self.arguments.name.as_deref())).await;
+            return client.call("allow", allowance(&request, scope, self.arguments.name.as_deref())).await;
         }
-        let now = desk.call("decline", json!({"requestId": request["id"]})).await?;
-        output::line(format_args!("{} is turned away", name(&request)))?;
+        let now = client.call("decline", json!({"requestId": request["id"]})).await?;
+        output::line(format_args!("{} declined", name(&request)))?;
         Ok(now)
     }
 
-    /// Nothing may have told that the time is up.
+    /// Returns whether the code has expired; the bridge may send no event for that.
     fn is_due(&mut self) -> bool {
         self.show_time();
         output::now_ms() > self.code.expires_at()
     }
 
-    /// Shows the time that is left, for a person who watches and is not being asked.
+    /// Shows the remaining time on a terminal while no question is open.
     fn show_time(&mut self) {
         if !self.asks || self.asked.is_some() {
             return;
@@ -222,7 +225,7 @@ impl<'a> Pairing<'a> {
             bar
         });
         let left = left(self.code.expires_at(), output::now_ms());
-        bar.set_message(format!("Waiting for a device · {left} left · Ctrl-C stops"));
+        bar.set_message(format!("Waiting for a device… · {left} left · Ctrl-C cancels"));
     }
 
     fn quiet(&mut self) {

@@ -3,15 +3,15 @@
 use anstyle::{AnsiColor, Color, Style};
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 
-/// Light on dark whatever the terminal's own colours are, as every reader takes it.
+/// Light on dark, whatever the terminal's colours are.
 const INK: Style = Style::new()
     .fg_color(Some(Color::Ansi(AnsiColor::BrightWhite)))
     .bg_color(Some(Color::Ansi(AnsiColor::Black)));
 
-/// Returns the lines of a code, two rows of it in each; `None` for what is too long for one.
+/// Returns the lines of a QR code, two rows in each; `None` if the text is too long.
 pub(super) fn lines(text: &str) -> Option<Vec<String>> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
-    // What is light is drawn: where there are no colours it stays readable on a dark terminal.
+    // Light modules are drawn: without colours the code stays readable on a dark terminal.
     let drawn = code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
     Some(drawn.lines().map(|line| format!("{INK}{line}{INK:#}")).collect())
 }
@@ -28,7 +28,7 @@ mod tests {
         assert!(lines.iter().all(|line| line.starts_with("\u{1b}[") && line.ends_with("\u{1b}[0m")));
     }
 
-    /// Read back as a camera would: every module where the code has it.
+    /// Reads the drawing back and compares every module.
     #[test]
     fn every_module_is_drawn() {
         let text = "https://192.0.2.2:9443/#pair=K7QX-2M9P";

@@ -40,7 +40,7 @@ fn a_turn_with_a_tool_call() {
     assert_eq!((told.outcome.state, told.outcome.text.as_str()), (RunState::Complete, "It is an app."));
     assert_eq!(told.activities, [Some(Activity::Loading { progress: 0.5 }), None]);
 
-    // The second question has all that came of the first, the chain of thought included; the updates have it not.
+    // The second request has everything of the first, including the chain of thought; the updates do not.
     let asked = model.asked.lock().unwrap();
     assert_eq!(asked[0].tools.len(), 7);
     let [Message::User { text }, Message::Assistant(said), Message::Tool { text: result, name, .. }] =
@@ -93,7 +93,7 @@ fn a_call_that_makes_no_sense_goes_back_to_the_model_and_the_turn_goes_on() {
     assert_eq!(results.count(), 5);
 }
 
-/// How turns end that have no answer, or not a whole one.
+/// Each failed or incomplete turn ends with one sentence.
 #[test]
 fn every_bad_end_is_one_sentence() {
     let bench = Bench::with(&[]);
@@ -149,9 +149,9 @@ fn an_answer_that_reached_its_limit_says_so_below_it() {
     ");
 }
 
-/// Somebody cancels right after the n-th update, for every n.
+/// Cancels right after the n-th update, for every n.
 #[test]
-fn a_cancel_at_any_point_leaves_one_last_word_and_no_open_call() {
+fn a_cancel_at_any_point_leaves_one_final_message_and_no_open_call() {
     let bench = Bench::with(&[("a", "x\n")]);
     let model = || {
         script(&[
@@ -190,7 +190,7 @@ fn a_cancel_at_any_point_leaves_one_last_word_and_no_open_call() {
     }
 }
 
-/// The model notices nothing until the turn is over.
+/// The model returns only after the turn is over.
 #[test]
 fn a_model_that_hangs_does_not_hold_a_cancel_up() {
     static RELEASE: AtomicBool = AtomicBool::new(false);
@@ -247,7 +247,7 @@ fn a_tool_that_panics_costs_its_call_and_not_the_turn() {
 }
 
 #[test]
-fn what_does_not_fit_any_more_is_forgotten_from_the_beginning() {
+fn the_oldest_messages_are_dropped_when_the_conversation_does_not_fit() {
     let bench = Bench::with(&[]);
     let model = script(&[|request, _, on_event| {
         if request.messages.len() > 4 {
@@ -400,7 +400,7 @@ fn what_a_model_can_do_is_asked_again_when_it_is_loaded() {
     assert!(!asked[1].instructions.contains("tools"));
 }
 
-/// Between the check of a delegate's folder and its turn, the folder may have become a link to somewhere else.
+/// The folder may be replaced by a link between the check of a delegate's folder and its turn.
 #[test]
 #[cfg(unix)]
 fn a_delegates_folder_that_became_a_link_is_not_worked_in() {

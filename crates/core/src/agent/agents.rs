@@ -1,4 +1,4 @@
-//! The agents of this machine as a person manages them: what `doctor` shows, and what can be done.
+//! The agents of this machine and the commands to manage them.
 
 use super::AgentProvider;
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 /// The key of [`AgentSettings`] among the settings.
 pub const AGENT_SETTINGS: &str = "agents";
 
-/// Knows the agents of this machine.
+/// Access to the agents of this machine.
 pub trait Agents: Send + Sync + std::fmt::Debug {
-    /// Returns every agent that can be chosen, available or not: Codex and Claude Code first.
+    /// Returns all agents, available or not: Codex and Claude Code first.
     fn providers(&self) -> Vec<Arc<dyn AgentProvider>>;
 
     /// Finds one by its id.
@@ -17,28 +17,28 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
         self.providers().into_iter().find(|provider| provider.id() == id)
     }
 
-    /// Returns how everything stands. Cheap: starts nothing.
+    /// Returns the current state. Cheap: starts nothing.
     fn snapshot(&self) -> AgentsSnapshot;
 
-    /// Calls `on_change` whenever a snapshot would differ, from any thread, until the process ends. It must not block.
+    /// Calls `on_change` when the snapshot changes, from any thread, until the process ends. The callback must not
+    /// block.
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>);
 
-    /// Does what a person asked for. A check goes on after the return and tells its progress in the snapshot. May block
-    /// for a moment.
+    /// Runs a command. A check continues in the background and reports its progress in the snapshot. May block briefly.
     fn command(&self, command: AgentCommand) -> Result<(), AgentsError>;
 
-    /// Ends every agent that runs, with its whole process group. Blocks for 2 s at most.
+    /// Stops every running agent with its process group. Blocks for at most 2 s.
     fn shut_down(&self);
 }
 
-/// What a person can ask for.
+/// A command from a person.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentCommand {
-    /// Look for every agent again, and start each ACP adapter once to hear what it supports.
+    /// Detect agents again and start each ACP adapter once to read its capabilities.
     Check,
     /// Add an agent, or change the one with this id.
     Add(CustomAgent),
-    /// Forget an agent that was added.
+    /// Remove an added agent.
     Remove {
         /// [`CustomAgent::id`].
         id: String,
@@ -47,15 +47,15 @@ pub enum AgentCommand {
     Configure(AgentSettingsChange),
 }
 
-/// What a person chose about agents.
+/// Settings for agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AgentSettings {
     /// "Let OpenAgents choose": prompts in `default_mode` are routed.
     pub choose: bool,
-    /// Agents and models that are not on this machine may be started without asking. Off unless a person switches it on.
+    /// Agents and models off this machine may start without asking. Off by default.
     pub allow_external_llms: bool,
-    /// "Always in this folder": who does the work of a workspace, as the id of an agent by the path of the workspace.
+    /// "Always in this folder": the id of the agent for work in a workspace, by the workspace's path.
     pub workspace_agents: BTreeMap<PathBuf, String>,
     /// Agents that a person added.
     pub custom: Vec<CustomAgent>,
@@ -72,7 +72,7 @@ impl Default for AgentSettings {
     }
 }
 
-/// A change of some settings; what is absent stays as it is.
+/// A change of some settings; absent fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AgentSettingsChange {
@@ -87,80 +87,80 @@ pub struct AgentSettingsChange {
     pub workspace_agent: Option<WorkspaceAgent>,
 }
 
-/// Who does the work of one workspace.
+/// The agent for work in one workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceAgent {
     /// Its path.
     pub workspace: PathBuf,
-    /// The agent's id; absent takes the choice back.
+    /// The agent's id; absent clears the choice.
     #[serde(default)]
     pub agent: Option<String>,
 }
 
-/// An agent that a person added; its mode is `custom:<id>`.
+/// An agent added by a person; its mode is `custom:<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomAgent {
     /// 1 to 64 of `a-z 0-9 - _ .`.
     pub id: String,
-    /// For people; the id where it is absent.
+    /// Display name; defaults to the id.
     #[serde(default)]
     pub name: Option<String>,
-    /// How it answers.
+    /// Its transport.
     #[serde(flatten)]
     pub kind: CustomKind,
 }
 
-/// How an agent answers that a person added.
+/// The transport of an added agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum CustomKind {
     /// A program that speaks ACP on its standard input and output.
     Acp {
-        /// A name to look up in the PATH, or an absolute path.
+        /// A name looked up in the PATH, or an absolute path.
         command: String,
         /// Its arguments.
         #[serde(default)]
         args: Vec<String>,
-        /// Added to its environment.
+        /// Variables added to its environment.
         #[serde(default)]
         env: BTreeMap<String, String>,
-        /// Where it is started; the workspace where it is absent.
+        /// Working directory; defaults to the workspace.
         #[serde(default)]
         cwd: Option<PathBuf>,
     },
-    /// A model behind an OpenAI-compatible address, with our own loop and tools.
+    /// A model behind an OpenAI-compatible address, run by our own agent loop with our tools.
     Openai {
         /// `http://127.0.0.1:8080/v1`.
         base_url: String,
-        /// As the server names it.
+        /// Name of the model on the server.
         model: String,
-        /// The variable that holds the key; the key itself is never stored here.
+        /// The environment variable that holds the key; the key itself is never stored here.
         #[serde(default)]
         key_variable: Option<String>,
-        /// Added to every request. No secrets.
+        /// Headers added to every request. No secrets.
         #[serde(default)]
         headers: BTreeMap<String, String>,
     },
 }
 
-/// How the agents stand.
+/// State of the agents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentsSnapshot {
-    /// Codex, Claude Code, the other known ones by name, then those that were added.
+    /// Codex, Claude Code, the other known agents by name, then the added ones.
     pub agents: Vec<AgentCard>,
-    /// What a person chose. The values of variables and headers are `…`; so sent back, they stay as they are.
+    /// The settings. Values of variables and headers are replaced by `…`; sent back that way, they stay unchanged.
     pub settings: AgentSettings,
-    /// The PATH of the person's login shell, in which agents are looked for.
+    /// The PATH of the person's login shell, which is searched for agents.
     pub path: String,
-    /// A check is under way.
+    /// A check is running.
     pub checking: bool,
     /// When the last check ended, in milliseconds since the epoch.
     pub checked_at: Option<i64>,
 }
 
-/// What is known of one agent.
+/// State of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCard {
@@ -168,35 +168,35 @@ pub struct AgentCard {
     pub id: String,
     /// `Claude Code`.
     pub name: String,
-    /// Prompts can be sent to it as a mode.
+    /// Prompts can be sent to it.
     pub usable: bool,
-    /// Nothing that it is told leaves this machine.
+    /// Prompts do not leave this machine.
     pub local: bool,
-    /// A person added it.
+    /// Added by a person.
     pub custom: bool,
-    /// How prompts reach it now: `acp`, `cli` or `openai`; absent when they cannot.
+    /// Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it.
     pub transport: Option<String>,
-    /// The program that was found.
+    /// The program found.
     pub program: Option<PathBuf>,
-    /// What the program says its version is.
+    /// Version reported by the program.
     pub version: Option<String>,
-    /// The program or package that speaks ACP for it, and its version, where it is there.
+    /// The program or package that speaks ACP for it, and its version, if installed.
     pub adapter: Option<String>,
-    /// What its own `initialize` answer says it supports: `session/load`, `image`, …
+    /// Capabilities from its `initialize` result: `session/load`, `image`, …
     pub supports: Vec<String>,
-    /// Its own name and version out of the `initialize` answer.
+    /// Name and version from its `initialize` result.
     pub introduces_itself: Option<String>,
-    /// What is wrong, one sentence.
+    /// The problem, one sentence.
     pub problem: Option<String>,
-    /// What to do about it, one sentence; a command where there is one.
+    /// The remedy, one sentence; contains a command if there is one.
     pub remedy: Option<String>,
 }
 
 /// Why a command was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentsError {
-    /// There is no such agent among those that were added.
-    #[error("there is no added agent {0}; `openagents doctor` shows those there are")]
+    /// No added agent has this id.
+    #[error("no such agent: {0} (run `openagents doctor`)")]
     Unknown(String),
     /// One sentence.
     #[error("{0}")]

@@ -1,8 +1,8 @@
-//! One answer of a model: it runs on a thread of its own, its words are told as they come.
+//! Runs one answer of a model on its own thread and emits its events as they arrive.
 
 use super::{
     AgentEvent,
-    deltas::{Deltas, Piece, Voice},
+    coalescer::{Coalescer, Piece, Role},
     grounding::{Filter, Grounding},
 };
 use crate::{
@@ -20,43 +20,43 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How soon a cancel is noticed.
+/// Polling interval for cancellation.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Events that wait; a model that is faster than its reader is held up.
+/// Capacity of the event channel; a model faster than its reader blocks.
 const AHEAD: usize = 32;
 
-/// Bytes of an answer, reasoning included; a model that says more is stopped.
+/// Longest answer in bytes, including reasoning; the model is stopped beyond it.
 const ANSWER_BYTES: usize = 1 << 20;
 
-/// The same activity is told again at most so often.
+/// Minimum interval between reports of the same activity.
 const ACTIVITY_EVERY: Duration = Duration::from_millis(100);
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// As the model gave it, which is what it reads in the next request.
+    /// The unfiltered message, which the model reads in the next request.
     pub(super) message: AssistantMessage,
-    /// What was shown of its text.
+    /// The text that was shown.
     pub(super) shown: String,
     pub(super) stop: StopReason,
     pub(super) usage: Option<Usage>,
 }
 
-/// Why there is no whole answer.
+/// Why there is no complete answer.
 #[derive(Debug)]
 pub(super) enum Broken {
     Model(ModelError),
     OutOfTime,
 }
 
-enum Word {
+enum WorkerMessage {
     Event(ModelEvent),
     Done(Result<StopReason, ModelError>),
 }
 
-/// Asks `model` and tells its words; with `grounding`, without the citations that do not hold. Returns within 100 ms of a
-/// cancel, whatever the model does.
+/// Runs `model` and emits its answer; with `grounding`, without citations that cannot be confirmed. Returns within 100
+/// ms of a cancel, even if the model hangs.
 pub(super) fn ask(
     model: &Arc<dyn LanguageModel>,
     request: ModelRequest,
@@ -66,9 +66,9 @@ pub(super) fn ask(
     emit: &(dyn Fn(AgentEvent) + Sync),
 ) -> Result<Answer, Broken> {
     let stop = cancel.child_token();
-    // Whatever ends the reading ends the model too.
+    // Stops the model on every return.
     let _stops_the_model = stop.clone().drop_guard();
-    let words = spawn(model, request, stop)?;
+    let messages = spawn(model, request, stop)?;
     let mut reader = Reader::new(emit, grounding);
     loop {
         let now = Instant::now();
@@ -81,11 +81,11 @@ pub(super) fn ask(
             reader.flush(false);
             return Err(Broken::OutOfTime);
         }
-        let wait = reader.deltas.due().map_or(POLL, |due| due.saturating_duration_since(now).min(POLL));
-        match words.recv_timeout(wait) {
-            Ok(Word::Event(event)) => reader.hear(event),
-            Ok(Word::Done(Ok(stop))) => return Ok(reader.end(stop)),
-            Ok(Word::Done(Err(error))) => return Err(reader.broken(error)),
+        let wait = reader.coalescer.due().map_or(POLL, |due| due.saturating_duration_since(now).min(POLL));
+        match messages.recv_timeout(wait) {
+            Ok(WorkerMessage::Event(event)) => reader.hear(event),
+            Ok(WorkerMessage::Done(Ok(stop))) => return Ok(reader.end(stop)),
+            Ok(WorkerMessage::Done(Err(error))) => return Err(reader.broken(error)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 let reason = format!("{} stopped unexpectedly; try again", model.name());
@@ -102,33 +102,33 @@ fn spawn(
     model: &Arc<dyn LanguageModel>,
     request: ModelRequest,
     cancel: CancellationToken,
-) -> Result<mpsc::Receiver<Word>, Broken> {
-    let (sender, words) = mpsc::sync_channel(AHEAD);
+) -> Result<mpsc::Receiver<WorkerMessage>, Broken> {
+    let (sender, messages) = mpsc::sync_channel(AHEAD);
     let model = Arc::clone(model);
     let answer = move || {
-        // Where nobody reads any more, the cancel has been given as well.
-        let mut on_event = |event| drop(sender.send(Word::Event(event)));
+        // The receiver is dropped only after a cancel.
+        let mut on_event = |event| drop(sender.send(WorkerMessage::Event(event)));
         let done = model.respond(&request, &cancel, &mut on_event);
-        let _ = sender.send(Word::Done(done));
+        let _ = sender.send(WorkerMessage::Done(done));
     };
     let spawned = std::thread::Builder::new().name("model".to_owned()).spawn(answer);
-    let no_thread = |error| Broken::Model(ModelError::Failed(format!("no thread for the model: {error}")));
-    spawned.map(|_| words).map_err(no_thread)
+    let no_thread = |error| Broken::Model(ModelError::Failed(format!("cannot start a thread: {error}")));
+    spawned.map(|_| messages).map_err(no_thread)
 }
 
-/// Gathers what a model says, and tells what others may hear.
+/// Collects the events of a model and emits those that are public.
 struct Reader<'a> {
     emit: &'a (dyn Fn(AgentEvent) + Sync),
     message_id: String,
     message: AssistantMessage,
     grounding: Option<&'a Grounding>,
     filter: Option<Filter<'a>>,
-    /// Who says what the filter holds.
-    voice: Voice,
+    /// Role of the text held by the filter.
+    role: Role,
     shown: String,
     bytes: usize,
     usage: Option<Usage>,
-    deltas: Deltas<Voice>,
+    coalescer: Coalescer<Role>,
     activity: Option<(std::mem::Discriminant<Activity>, Instant)>,
 }
 
@@ -140,11 +140,11 @@ impl<'a> Reader<'a> {
             message: AssistantMessage::default(),
             grounding,
             filter: grounding.map(Filter::new),
-            voice: Voice::Answer,
+            role: Role::Answer,
             shown: String::new(),
             bytes: 0,
             usage: None,
-            deltas: Deltas::default(),
+            coalescer: Coalescer::default(),
             activity: None,
         }
     }
@@ -154,11 +154,11 @@ impl<'a> Reader<'a> {
             ModelEvent::Activity(activity) => self.show(activity),
             ModelEvent::Text(text) => {
                 self.message.text.push_str(&text);
-                self.push(Voice::Answer, &text);
+                self.push(Role::Answer, &text);
             }
             ModelEvent::Preamble(text) => {
                 self.message.preamble.push_str(&text);
-                self.push(Voice::Preamble, &text);
+                self.push(Role::Preamble, &text);
             }
             ModelEvent::Reasoning(piece) => {
                 self.bytes += piece.for_template().len();
@@ -172,35 +172,35 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn push(&mut self, voice: Voice, text: &str) {
+    fn push(&mut self, role: Role, text: &str) {
         self.bytes += text.len();
-        if voice != self.voice {
+        if role != self.role {
             self.release();
             self.filter = self.grounding.map(Filter::new);
-            self.voice = voice;
+            self.role = role;
         }
         match &mut self.filter {
-            None => self.pass(voice, text),
+            None => self.pass(role, text),
             Some(filter) => {
                 let checked = filter.push(text);
-                self.pass(voice, &checked);
+                self.pass(role, &checked);
             }
         }
     }
 
-    fn pass(&mut self, voice: Voice, text: &str) {
-        if voice == Voice::Answer {
+    fn pass(&mut self, role: Role, text: &str) {
+        if role == Role::Answer {
             self.shown.push_str(text);
         }
-        for piece in self.deltas.push(Instant::now(), voice, text) {
+        for piece in self.coalescer.push(Instant::now(), role, text) {
             self.tell(piece, false);
         }
     }
 
-    /// Passes on what the filter holds.
+    /// Emits the text held by the filter.
     fn release(&mut self) {
         let held = self.filter.as_mut().map(Filter::finish).unwrap_or_default();
-        self.pass(self.voice, &held);
+        self.pass(self.role, &held);
     }
 
     fn show(&mut self, activity: Activity) {
@@ -215,28 +215,29 @@ impl<'a> Reader<'a> {
     }
 
     fn tick(&mut self, now: Instant) {
-        if let Some(piece) = self.deltas.ripe(now) {
+        if let Some(piece) = self.coalescer.ripe(now) {
             self.tell(piece, false);
         }
     }
 
-    /// Tells what waits. The last chunk of a turn's last answer says so and carries the figures; it is empty if need be.
+    /// Emits buffered text. The last chunk of a turn's last answer is marked and carries the figures, even if it is
+    /// empty.
     fn flush(&mut self, is_last: bool) {
-        let waiting = self.deltas.flush(Instant::now());
-        let carries = is_last && waiting.as_ref().is_some_and(|piece| piece.voice == Voice::Answer);
+        let waiting = self.coalescer.flush(Instant::now());
+        let carries = is_last && waiting.as_ref().is_some_and(|piece| piece.role == Role::Answer);
         if let Some(piece) = waiting {
             self.tell(piece, carries);
         }
         if is_last && !carries {
-            self.tell(Piece { voice: Voice::Answer, text: String::new() }, true);
+            self.tell(Piece { role: Role::Answer, text: String::new() }, true);
         }
     }
 
-    fn tell(&self, piece: Piece<Voice>, is_last: bool) {
-        let Piece { voice, text } = piece;
-        (self.emit)(AgentEvent::Update(match voice {
-            Voice::Preamble => SessionUpdate::AgentThought(AgentThought { text, ..Default::default() }),
-            Voice::Answer => SessionUpdate::AgentMessage(AgentMessage {
+    fn tell(&self, piece: Piece<Role>, is_last: bool) {
+        let Piece { role, text } = piece;
+        (self.emit)(AgentEvent::Update(match role {
+            Role::Preamble => SessionUpdate::AgentThought(AgentThought { text, ..Default::default() }),
+            Role::Answer => SessionUpdate::AgentMessage(AgentMessage {
                 text,
                 message_id: Some(self.message_id.clone()),
                 usage: self.usage.filter(|_| is_last),
@@ -247,15 +248,14 @@ impl<'a> Reader<'a> {
     }
 
     fn end(mut self, stop: StopReason) -> Answer {
-        // An answer that asks for tools is not the last of its turn, and one that says nothing or was cut off is followed
-        // by a word about that.
+        // An answer with tool calls is not the last of its turn, and an empty or truncated one is followed by a note.
         let says_nothing = self.message.text.trim().is_empty();
         let is_whole = stop != StopReason::MaxTokens && !says_nothing;
         let asks = !self.message.calls.is_empty();
         self.release();
         if !says_nothing && (!asks || stop == StopReason::MaxTokens) {
             let postscript = self.filter.as_ref().map(Filter::postscript).unwrap_or_default();
-            self.pass(Voice::Answer, &postscript);
+            self.pass(Role::Answer, &postscript);
         }
         self.flush(is_whole && !asks);
         Answer { message: self.message, shown: self.shown, stop, usage: self.usage }

@@ -1,4 +1,4 @@
-//! The calls of one answer: run, and told.
+//! Runs and reports the calls of one answer.
 
 use super::{
     AgentEvent, AgentLoop, SessionContext, SessionTool, end_call, run,
@@ -18,26 +18,26 @@ use std::{
     sync::Arc,
 };
 
-/// Calls of one answer that are run.
+/// Maximum number of calls per answer.
 const CALLS: usize = 16;
 
-/// Characters of one result.
+/// Length of one result in characters.
 const RESULT: std::ops::RangeInclusive<usize> = 1_000..=16_000;
 
-/// Nobody wants the results any more.
+/// The turn was cancelled.
 pub(super) struct Cancelled;
 
 /// Runs the calls of one turn.
-pub(super) struct Desk<'a> {
+pub(super) struct CallRunner<'a> {
     agent: &'a AgentLoop,
-    /// What the person asked; empty where no person did.
+    /// The person's prompt; empty if another agent wrote it.
     prompt: &'a str,
     workspace: Arc<Workspace>,
     cancel: &'a CancellationToken,
     emit: &'a (dyn Fn(AgentEvent) + Sync),
 }
 
-impl<'a> Desk<'a> {
+impl<'a> CallRunner<'a> {
     pub(super) fn new(
         agent: &'a AgentLoop,
         prompt: &'a str,
@@ -48,8 +48,8 @@ impl<'a> Desk<'a> {
         Self { agent, prompt, workspace, cancel, emit }
     }
 
-    /// Runs what an answer asks for and returns what goes back to the model, in the order of the calls. They run one after
-    /// the other, unless none of them changes anything.
+    /// Runs the calls of an answer and returns their results in order. Calls run concurrently only if all of them are
+    /// read-only.
     pub(super) fn run(&self, calls: Vec<CallRequest>) -> Result<Vec<Message>, Cancelled> {
         let results =
             if self.may_run_at_once(&calls) { self.at_once(&calls) } else { self.in_order(&calls)? };
@@ -91,7 +91,7 @@ impl<'a> Desk<'a> {
         Ok(results)
     }
 
-    /// All rows are opened in the order of the calls; each is closed when its call is over.
+    /// Opens all rows in the order of the calls; each is closed when its call ends.
     fn at_once(&self, calls: &[CallRequest]) -> Vec<Result<ToolOutput, ToolError>> {
         let opened: Vec<_> = calls.iter().map(|call| Row::open(self.emit, call, &self.workspace)).collect();
         std::thread::scope(|scope| {
@@ -100,7 +100,7 @@ impl<'a> Desk<'a> {
                 .zip(&opened)
                 .map(|(call, row)| {
                     let work = move || self.call_plain(row, call);
-                    // Without another thread, this one does it.
+                    // Without a second thread, the call runs on this one.
                     std::thread::Builder::new().spawn_scoped(scope, work).map_err(|_| work())
                 })
                 .collect();
@@ -122,9 +122,9 @@ impl<'a> Desk<'a> {
         closed(row, self.agent.tools.call(&call.name, arguments, &self.workspace, self.cancel, |_, _| ()))
     }
 
-    /// Such a tool opens and closes its own row. Where it never gets to that, or panics, it is done here.
+    /// A session tool opens and closes its own row. If it fails to or panics, that is done here.
     fn call_own(&self, tool: &dyn SessionTool, call: &CallRequest) -> Result<ToolOutput, ToolError> {
-        // Two calls may have one id when a model, or whatever parsed it, is careless; a row may not.
+        // Models may repeat a call id; row ids must be unique.
         let id = uuid::Uuid::new_v4().to_string();
         let watch = shown::Watch::new(&id);
         let emit = |event: AgentEvent| {
@@ -139,7 +139,7 @@ impl<'a> Desk<'a> {
             cancel: self.cancel,
             emit: &emit,
         };
-        // Its updates are complete up to the panic, and nothing of it is used afterwards.
+        // Its updates are complete up to the panic, and its state is not used afterwards.
         let said = catch_unwind(AssertUnwindSafe(|| tool.call(&context, call.arguments.clone())));
         let said = said.unwrap_or_else(|_| {
             let error = ToolError::ExecutionFailed(format!("{} stopped unexpectedly", tool.name()));

@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::json;
 
-/// What is written only by one that may write.
+/// A tool that waits at a barrier if it is read-only.
 #[derive(Debug)]
 struct Meets {
     name: &'static str,
@@ -37,7 +37,7 @@ impl Tool for Meets {
     }
 }
 
-/// Each waits for the other: run one after the other, neither would end before it is given up.
+/// Each call waits for the other, so running them in sequence would time out.
 #[test]
 fn calls_that_only_read_run_at_the_same_time_and_their_results_keep_the_order() {
     static MET: std::sync::Barrier = std::sync::Barrier::new(2);
@@ -101,7 +101,7 @@ fn where_one_call_may_change_something_they_run_in_order() {
     "#);
 }
 
-/// With a row of its own: it opens it, and never comes to close it.
+/// A session tool that opens its row and panics before closing it.
 #[derive(Debug)]
 struct PanicsInItsRow;
 

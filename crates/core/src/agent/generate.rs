@@ -1,4 +1,4 @@
-//! The tool `gptoss.generate`: another model hands a heavy task to the local one.
+//! The tool `gptoss.generate`: another model delegates an expensive task to the local one.
 
 use super::{
     AgentEvent, SessionContext, SessionTool,
@@ -26,18 +26,18 @@ use std::{
 /// Name of the tool.
 pub const GENERATE: &str = "gptoss.generate";
 
-/// An answer takes no longer.
+/// Time limit of an answer.
 const TIME: Duration = Duration::from_secs(30 * 60);
 
-/// Characters of what was found for the task.
+/// Maximum length of the findings for the task, in characters.
 const FINDINGS: usize = 8_000;
 
-/// Lets the local model answer, without tools and without what was said before.
+/// Runs the local model on a task, without tools and without the session's history.
 #[derive(Debug, Clone)]
 pub struct Generate {
     /// The local model.
     pub model: Arc<dyn LanguageModel>,
-    /// How it answers, where the arguments do not say otherwise.
+    /// Defaults for options missing in the arguments.
     pub options: ModelOptions,
 }
 
@@ -46,14 +46,14 @@ struct Arguments {
     /// What to do, with everything that is needed for it: the local model sees this and what a search of the
     /// workspace finds for it.
     user_prompt: String,
-    /// What kind of task it is.
+    /// Kind of the task.
     task_type: Option<TaskType>,
     /// The folder that it is about: the session's, or one inside it.
     workspace_root: Option<String>,
     /// 0 (always the likeliest word) to 1; 0.7 unless a person chose otherwise.
     #[schemars(range(min = 0.0, max = 1.0))]
     temperature: Option<f32>,
-    /// Tokens at the most; no limit unless a person chose one.
+    /// Maximum number of tokens; defaults to the person's setting, otherwise no limit.
     #[schemars(range(min = 1))]
     max_tokens: Option<u32>,
 }
@@ -96,8 +96,7 @@ impl SessionTool for Generate {
         model.id() != self.model.id()
     }
 
-    /// Where the model cannot run, the row ends as an error, and the text for the caller says that it has to answer
-    /// itself.
+    /// If the model cannot run, the row ends as an error and the result tells the caller to answer itself.
     fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError> {
         (context.emit)(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
             call_id: context.call_id.to_owned(),
@@ -129,7 +128,7 @@ impl SessionTool for Generate {
     }
 }
 
-/// Why there is no text.
+/// Reason for missing text.
 enum Stop {
     Unavailable(String),
     Failed(ToolError),
@@ -154,10 +153,10 @@ impl Generate {
                 *text = grounding::question(text, &found, FINDINGS, grounding::USE);
             }
         }
-        // The figures stand in the row.
+        // The figures are in the row.
         let stream = |event| match event {
             AgentEvent::Update(SessionUpdate::AgentMessage(mut message)) => {
-                // Its end is not the end of the turn that called.
+                // The end of this answer does not end the calling turn.
                 (message.usage, message.ended) = (None, false);
                 if !message.text.is_empty() {
                     (context.emit)(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
@@ -215,7 +214,7 @@ impl Generate {
     }
 }
 
-/// The arguments as they were given, and who runs them.
+/// The arguments as given, and the provider that runs them.
 fn shown(arguments: &Value) -> Map<String, Value> {
     let provider = ("provider".to_owned(), "gptoss".into());
     let given = arguments.as_object().cloned().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! What a model is told about its place.
+//! The system instructions of a model.
 
 use crate::text::{cut_at_word, one_line};
 
-/// Characters of a folder's name that a model is told.
+/// Maximum length of a folder name in the instructions, in characters.
 const NAME: usize = 100;
 
-/// Returns the instructions of a turn in the workspace of this name. Short: a small model reads them slowly, and at
-/// every start.
+/// Returns the instructions for a turn in the workspace `name`. Short, because small models read them slowly at every
+/// start.
 pub fn instructions(name: &str, tools: bool) -> String {
     let name = quotable(name);
     let mut text = format!(
@@ -15,7 +15,7 @@ pub fn instructions(name: &str, tools: bool) -> String {
     );
     if tools {
         text.push_str(
-            // Without their names: a template may have to spell them in its own way.
+            // Without tool names: a template may have to spell them differently.
             " Use the tools to look things up instead of guessing: some read the files of the folder, others what \
              coding agents did in it before. Paths are relative to the folder. Name the files that an answer rests on. When you know enough, answer without another call.",
         );
@@ -23,8 +23,7 @@ pub fn instructions(name: &str, tools: bool) -> String {
     text
 }
 
-/// Returns a folder's name so that it stays between its quotes and on its line: whoever named the folder must not speak
-/// to the model.
+/// Returns a folder's name without quotes and line breaks, so that it cannot inject instructions.
 pub(super) fn quotable(name: &str) -> String {
     cut_at_word(&one_line(name).replace(['"', '“', '”', '`'], "'"), NAME)
 }
@@ -40,7 +39,7 @@ mod tests {
         assert!(!text.contains('\n') && text.matches('"').count() == 2);
     }
 
-    /// Harmony spells the names of tools in another way than the registry does.
+    /// Harmony spells tool names differently than the registry.
     #[test]
     fn the_instructions_name_no_tool() {
         let text = instructions("app", true);

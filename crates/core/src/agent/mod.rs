@@ -1,15 +1,15 @@
-//! The agent loop: a prompt goes to a model with the tools it may ask for; what it asks for is run and goes back, until
-//! it has answered. Everything on the way is told as it happens.
+//! The agent loop: sends a prompt to a model with tools, runs the requested calls and returns their results, until the
+//! model answers. Every step is emitted as it happens.
 //!
-//! The order of the updates is part of the product: preambles as thoughts, each call with its arguments and its end, the
-//! answer in chunks that share a message id, the last of them with the figures. Exactly one last word says how a turn
-//! ended that did not end with an answer. **Architecture invariant:** [`Reasoning`](crate::model::Reasoning) goes into
-//! the next request of the same turn and nowhere else.
+//! The order of the updates is part of the product: preambles as thoughts, each call with its arguments and its end,
+//! the answer in chunks that share a message id, the last of them with the figures. A turn that ends without an answer
+//! has exactly one final message that says so. **Architecture invariant:** [`Reasoning`](crate::model::Reasoning) goes
+//! into the next request of the same turn and nowhere else.
 
 mod agents;
 mod answer;
 mod calls;
-mod deltas;
+mod coalescer;
 mod generate;
 mod grounding;
 pub mod inline;
@@ -29,7 +29,7 @@ pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
     AgentsSnapshot, CustomAgent, CustomKind, WorkspaceAgent,
 };
-pub use deltas::{Deltas, Piece};
+pub use coalescer::{Coalescer, Piece};
 pub use generate::{GENERATE, Generate};
 pub use instructions::instructions;
 pub use model_agent::ModelAgent;
@@ -46,16 +46,16 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// A model with tools, as it answers prompts.
+/// A model with tools that answers prompts.
 #[derive(Debug, Clone)]
 pub struct AgentLoop {
-    /// Answers.
+    /// The model.
     pub model: Arc<dyn LanguageModel>,
-    /// How it answers.
+    /// Options of every request.
     pub options: ModelOptions,
-    /// What it may ask for.
+    /// Tools that the model may call.
     pub tools: Toolbox,
-    /// What it may ask for that writes to the session itself.
+    /// Tools that write to the session themselves.
     pub session_tools: Vec<Arc<dyn SessionTool>>,
 }
 
@@ -64,47 +64,46 @@ pub struct AgentLoop {
 pub struct PromptRequest {
     /// The workspace; need not exist.
     pub root: PathBuf,
-    /// What the person asks, or whoever delegates.
+    /// The prompt, from a person or a delegating agent.
     pub text: String,
-    /// What of it the person has written, where that is not all: what is attached is nobody's wish.
+    /// The part of the text that the person typed, if not all of it; attached text is not an instruction.
     pub words: Option<String>,
-    /// What was said in the session before.
+    /// History of the session.
     pub transcript: Transcript,
-    /// What was found for the question and shown to the person, if it is one: the model reads it, and what it cites is
-    /// checked.
+    /// Findings for the question, already shown to the person. The model reads them, and its citations are checked.
     pub findings: Option<Findings>,
-    /// Another agent wrote the text and chose the root: the text is no person's word, and the root has to be canonical.
+    /// Another agent wrote the text and chose the root, so the text is not a person's and the root must be canonical.
     pub delegated: bool,
 }
 
-/// What a turn tells.
+/// Events of a turn.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "almost all are updates, and none is kept")]
 pub enum AgentEvent {
-    /// Belongs into the log.
+    /// An entry for the log.
     Update(SessionUpdate),
-    /// What the model is doing now; replaces what was told before and is never stored. `None` when nothing runs.
+    /// Current activity of the model; replaces the previous one and is never stored. `None` when idle.
     Activity(Option<Activity>),
 }
 
-/// How a turn ended.
+/// Outcome of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptOutcome {
     /// `Complete`, `Failed` or `Cancelled`.
     pub state: RunState,
-    /// The last answer, or the last word of a turn that has none.
+    /// The last answer, or the final message of a turn without one.
     pub text: String,
     /// Figures of the last answer.
     pub usage: Option<Usage>,
-    /// The answer reached a limit before its end.
+    /// The answer reached a limit.
     pub cut_off: bool,
 }
 
-/// The last word of a turn that a person stopped.
+/// The final message of a turn that a person stopped.
 pub const CANCELLED: &str = "Cancelled.";
 
 impl AgentLoop {
-    /// Runs a turn to its end on this thread and tells `emit` of every step. Ends within 100 ms of a cancel.
+    /// Runs a turn on this thread and emits every step. Returns within 100 ms of a cancel.
     pub fn prompt(
         &self,
         request: &PromptRequest,
@@ -115,10 +114,10 @@ impl AgentLoop {
     }
 }
 
-/// How the postscript to an answer begins that reached a limit.
+/// Beginning of the note below a truncated answer.
 const CUT_OFF: &str = "The answer was cut off";
 
-/// Says the last word of a turn: without an id of its own, clients would add it to the message before.
+/// Emits the final message of a turn. It needs its own id, or clients would append it to the previous message.
 fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), text: &str, usage: Option<Usage>) {
     let message_id = Some(uuid::Uuid::new_v4().to_string());
     let message =

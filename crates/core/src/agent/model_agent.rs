@@ -1,4 +1,4 @@
-//! A model as an agent: where nobody else runs the loop, it runs here, with the tools that need no session.
+//! A model as an agent: runs the agent loop with the tools that need no session, if the caller does not.
 
 use super::{AgentHost, AgentLoop, AgentProvider, AgentRequest, PromptOutcome, PromptRequest};
 use crate::{
@@ -11,17 +11,17 @@ use std::sync::Arc;
 /// A model with the tools of a workspace.
 #[derive(Debug, Clone)]
 pub struct ModelAgent {
-    /// The id as a provider, which is also its mode.
+    /// Id of the provider, which is also its mode.
     pub id: String,
-    /// The name that people read.
+    /// Display name.
     pub name: String,
-    /// Nothing that it is told leaves this machine.
+    /// Prompts do not leave this machine.
     pub local: bool,
-    /// Answers.
+    /// The model.
     pub model: Arc<dyn LanguageModel>,
-    /// How it answers.
+    /// Options of every request.
     pub options: ModelOptions,
-    /// What it may ask for.
+    /// Tools that the model may call.
     pub tools: Toolbox,
 }
 
@@ -69,7 +69,7 @@ impl AgentProvider for ModelAgent {
         agent.prompt(&turn, cancel, &|event| host.emit(event))
     }
 
-    /// Nothing is kept running.
+    /// Keeps nothing running.
     fn close(&self, _session_id: &str) {}
 }
 
@@ -109,7 +109,7 @@ mod tests {
         fn remember(&self, _: &str) {}
     }
 
-    /// Tells what it is given.
+    /// Returns its context.
     #[derive(Debug)]
     struct Sees;
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_runs_its_own_turn_where_nobody_else_does() {
+    fn a_model_runs_its_own_turn_without_a_session_host() {
         let bench = Bench::with(&[]);
         let answers: [Answer; 2] = [
             |_, _, on_event| {

@@ -1,9 +1,9 @@
-//! One turn from the prompt to its last word.
+//! Runs one turn.
 
 use super::{
     AgentEvent, AgentLoop, CANCELLED, CUT_OFF, PromptOutcome, PromptRequest,
     answer::{self, Answer, Broken},
-    calls::{Cancelled, Desk},
+    calls::{CallRunner, Cancelled},
     grounding::{self, Grounding},
     instructions, say_last, tools,
 };
@@ -21,25 +21,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Answers of the model in one turn; a model that goes in circles is stopped.
+/// Maximum number of answers per turn; stops a model that loops.
 const ROUNDS: usize = 12;
 
-/// The model takes no longer for a turn. A slow machine needs minutes for a long answer; nobody waits for more.
+/// Time limit of a turn. A slow machine needs minutes for a long answer.
 const TURN: Duration = Duration::from_secs(30 * 60);
 
-/// Characters of a conversation where nobody knows how many tokens the model holds.
+/// Length of a conversation in characters if the model's context size is unknown.
 const CONVERSATION: usize = 60_000;
 
-/// Characters of a token, on the careful side: code and other languages than English have fewer than prose.
+/// Characters per token, a conservative estimate: code and languages other than English have fewer than prose.
 const TOKEN_CHARS: usize = 3;
 
-/// Characters that are left of a result of this turn when the conversation fits no more.
+/// Characters kept of an older result when the conversation no longer fits.
 const SHORTENED: usize = 500;
 
-/// Tokens of the smallest context in which a model looks further than what was found.
+/// Smallest context in tokens for a model that may search beyond the findings.
 const SMALL: u32 = 8_192;
 
-/// Tokens in which a model that only words what was found has to do it.
+/// Token limit for a model that only words the findings.
 const WORDING: u32 = 240;
 
 type Emit<'a> = &'a (dyn Fn(AgentEvent) + Sync);
@@ -50,22 +50,22 @@ pub(super) struct Run<'a> {
     cancel: &'a CancellationToken,
     emit: Emit<'a>,
     deadline: Instant,
-    /// What was said before this turn.
+    /// Messages before this turn.
     earlier: Vec<Message>,
-    /// The prompt, and what came of it so far.
+    /// The prompt and the messages of this turn.
     turn: Vec<Message>,
     usage: Option<Usage>,
     cut_off: bool,
-    /// Checks citations; there once the workspace is open, if anything was looked for.
+    /// Checks citations; set once the workspace is open, if a search ran.
     grounding: Option<Grounding>,
-    /// Characters that the findings may have.
+    /// Maximum length of the findings in characters.
     findings_room: usize,
 }
 
 /// Why a turn ends without an answer.
 enum Stop {
     Cancelled,
-    /// What was found has been shown and is the answer; the reason why there is no other.
+    /// The findings are the answer; holds the reason why there is no other.
     FindingsOnly(String),
     Failed(String),
 }
@@ -82,11 +82,11 @@ impl<'a> Run<'a> {
         let findings_room = grounding::room(all, fixed(agent, request, is_small));
         let prompt = prompt(request, findings_room, is_small);
         let taken = match found(request) {
-            // What else the model reads, and an answer, have to fit as well.
+            // Leaves room for the rest of the request and the answer.
             Some(_) => fixed(agent, request, is_small) + all / 4 + prompt.chars().count(),
             None => prompt.chars().count(),
         };
-        // Half of the room is for this turn; more, if it needs that.
+        // Half of the room is reserved for this turn, which may use more.
         let room = (all / 2).min(all.saturating_sub(taken));
         Self {
             agent,
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
         self.grounding = self.request.findings.as_ref().map(|findings| {
             Grounding::new(findings, words, Arc::clone(&workspace), &self.agent.tools, self.cancel)
         });
-        let desk = Desk::new(self.agent, asked, Arc::clone(&workspace), self.cancel, self.emit);
+        let runner = CallRunner::new(self.agent, asked, Arc::clone(&workspace), self.cancel, self.emit);
         for _ in 0..ROUNDS {
             let Answer { message, shown, stop, usage } = self.ask(&workspace)?;
             self.usage = usage.or(self.usage);
@@ -146,8 +146,8 @@ impl<'a> Run<'a> {
                 return if text.trim().is_empty() { Err(self.without_answer(silent)) } else { Ok(shown) };
             }
             let begun = Instant::now();
-            self.turn.extend(desk.run(calls).map_err(|Cancelled| Stop::Cancelled)?);
-            // Each tool has bounds of its own: a delegate may work for hours.
+            self.turn.extend(runner.run(calls).map_err(|Cancelled| Stop::Cancelled)?);
+            // Tools have their own time limits: a delegate may work for hours.
             self.deadline += begun.elapsed();
         }
         let name = self.agent.model.name();
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
             |(): ()| (),
         );
         match opened {
-            // A folder that was checked may be a link to anywhere by now.
+            // The checked folder may have been replaced by a link.
             Ok(Ok(opened)) if self.request.delegated && opened.root() != self.request.root => {
                 let root = self.request.root.display();
                 Err(Stop::Failed(format!("{root} is not the folder any more that the task was given for")))
@@ -181,11 +181,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Asks the model. Where the conversation does not fit, its older half is left out, as often as it takes; then the
-    /// oldest results of this turn are shortened, and then the findings.
+    /// Runs the model. If the conversation does not fit, drops its older half repeatedly, then shortens the oldest
+    /// results of this turn, then the findings.
     fn ask(&mut self, workspace: &Workspace) -> Result<Answer, Stop> {
         loop {
-            // Asked anew each time: what a model can do is known for certain only once it is loaded.
+            // Read again each time: a model's capabilities are certain only once it is loaded.
             let is_small = is_small(self.agent.model.as_ref());
             let tools = specs(self.agent, self.request, is_small);
             let only_words = is_small && found(self.request).is_some();
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
                     (false, options) => options,
                 },
             };
-            // The findings are the answer of a small model. Its words are shown once a place confirms them.
+            // A small model only words the findings. Its text is shown once a citation is confirmed.
             let held = Mutex::new(Vec::new());
             let hold = |event| match event {
                 AgentEvent::Update(_) => held.lock().unwrap_or_else(PoisonError::into_inner).push(event),
@@ -246,7 +246,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Leaves out the older half, from a person's message on.
+    /// Drops the older half, up to a person's message.
     fn forget(&mut self) {
         let half = self.earlier.len().div_ceil(2);
         let begins = |message: &Message| matches!(message, Message::User { .. });
@@ -254,7 +254,7 @@ impl<'a> Run<'a> {
         self.earlier.drain(..kept.map_or(self.earlier.len(), |more| half + more));
     }
 
-    /// Shortens the oldest result of this turn that is long. Returns whether there was one.
+    /// Shortens the oldest long result of this turn. Returns whether there was one.
     fn shorten_a_result(&mut self) -> bool {
         let is_long = |text: &str| text.chars().nth(2 * SHORTENED).is_some();
         let oldest = self.turn.iter_mut().find_map(|message| match message {
@@ -264,7 +264,7 @@ impl<'a> Run<'a> {
         oldest.map(|text| *text = tools::shorten(text, SHORTENED)).is_some()
     }
 
-    /// Halves the room of the findings. Returns whether the model still reads any.
+    /// Halves the room of the findings. Returns whether the model still gets any.
     fn shorten_findings(&mut self) -> bool {
         let had = prompt(self.request, self.findings_room, true) != self.request.text;
         self.findings_room /= 2;
@@ -280,17 +280,17 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Characters that a conversation with this model may have.
+/// Returns the maximum length of a conversation with this model, in characters.
 pub(super) fn conversation(agent: &AgentLoop) -> usize {
     agent.model.context_tokens().map_or(CONVERSATION, |tokens| tokens as usize * TOKEN_CHARS)
 }
 
-/// Returns what was found, if anything was.
+/// Returns the findings, if any.
 fn found(request: &PromptRequest) -> Option<&Findings> {
     request.findings.as_ref().filter(|findings| !findings.findings.is_empty())
 }
 
-/// Returns whether a model only words what was found: looking further would cost a good answer, or is impossible.
+/// Returns whether a model only words the findings: it has no tools or too small a context.
 fn is_small(model: &dyn LanguageModel) -> bool {
     !model.capabilities().tools || model.context_tokens().is_some_and(|tokens| tokens < SMALL)
 }
@@ -305,7 +305,7 @@ fn prompt(request: &PromptRequest, room: usize, is_small: bool) -> String {
     )
 }
 
-/// Returns the tools that the model is offered; none where it is only to word what was found.
+/// Returns the tools offered to the model; none if it only words findings.
 fn specs(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> Vec<ToolSpec> {
     let only_words = is_small && found(request).is_some();
     if agent.model.capabilities().tools && !only_words {
@@ -315,7 +315,7 @@ fn specs(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> Vec<Tool
     }
 }
 
-/// Returns the characters of a turn that are there whatever was found: the question, the instructions and the tools.
+/// Returns the length of the fixed parts of a turn in characters: the question, the instructions and the tools.
 fn fixed(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> usize {
     let tools = specs(agent, request, is_small);
     let name = request.root.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();

@@ -1,43 +1,43 @@
-//! Tools that write to the session themselves.
+//! Tools that write to the session.
 
 use super::AgentEvent;
 use crate::{CancellationToken, model::LanguageModel, tool::ToolError, workspace::Workspace};
 use serde_json::Value;
 
-/// A tool with its own row in the session, and more: what comes while it runs is told as it comes.
+/// A tool that opens its own row in the session and emits updates while it runs.
 pub trait SessionTool: Send + Sync + std::fmt::Debug {
-    /// Returns the name on every wire: `gptoss.generate`.
+    /// Returns the name on the wire: `gptoss.generate`.
     fn name(&self) -> &'static str;
 
-    /// Returns what a model needs to know to choose it.
+    /// Returns the description for a model.
     fn description(&self) -> &'static str;
 
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> schemars::Schema;
 
-    /// Returns whether `model` may ask for it.
+    /// Returns whether `model` may call it.
     fn is_offered_to(&self, model: &dyn LanguageModel) -> bool;
 
-    /// Opens its row, runs, and closes the row on every way out. Returns the text for the caller.
+    /// Opens its row, runs, and closes the row on every return. Returns the result for the caller.
     ///
-    /// It blocks, and returns within 100 ms of a cancel.
+    /// Blocks; returns within 100 ms of a cancel.
     fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError>;
 }
 
-/// What a running session tool may touch.
+/// Context of a running session tool.
 #[derive(Clone, Copy)]
 pub struct SessionContext<'a> {
     /// The workspace of the session.
     pub workspace: &'a Workspace,
-    /// Id of its row: unique for ever.
+    /// Id of its row; globally unique.
     pub call_id: &'a str,
-    /// What the person asked in this turn, in their own words; empty where another agent wrote what is asked.
+    /// The person's prompt of this turn in their own words; empty if another agent wrote it.
     pub prompt: &'a str,
-    /// Id of the model that asks for the tool; `None` when the person does.
+    /// Id of the calling model; `None` if a person calls.
     pub caller: Option<&'a str>,
-    /// Cancelled when nobody wants the result any more.
+    /// Cancelled when the result is no longer needed.
     pub cancel: &'a CancellationToken,
-    /// Hears everything that belongs into the session.
+    /// Adds an event to the session.
     pub emit: &'a (dyn Fn(AgentEvent) + Sync),
 }
 

@@ -1,4 +1,4 @@
-//! The row of a call in the session: what it says, and that it is closed.
+//! The row of a call in the session.
 
 use super::{AgentEvent, end_call};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A row that we opened.
+/// A row opened by us.
 pub(super) struct Row<'a> {
     id: String,
     emit: &'a (dyn Fn(AgentEvent) + Sync),
@@ -22,7 +22,7 @@ impl<'a> Row<'a> {
         call: &CallRequest,
         workspace: &Workspace,
     ) -> Self {
-        // Two calls may have one id when a model, or whatever parsed it, is careless; a row may not.
+        // Models may repeat a call id; row ids must be unique.
         let id = uuid::Uuid::new_v4().to_string();
         emit(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
             call_id: id.clone(),
@@ -47,7 +47,7 @@ fn details(call: &CallRequest, workspace: &Workspace) -> ToolCallDetails {
         "session.analyze" => Some(ToolKind::Think),
         _ => None,
     };
-    // What is no object is shown as it came.
+    // Arguments that are not an object are shown unchanged.
     let raw_input = Some(&call.arguments).filter(|given| !given.is_object()).cloned();
     ToolCallDetails {
         kind,
@@ -57,7 +57,7 @@ fn details(call: &CallRequest, workspace: &Workspace) -> ToolCallDetails {
     }
 }
 
-/// Where a call looks. Only tools that read the workspace are asked: a path of others may mean anything.
+/// Returns the location of a call. Only for tools that read the workspace: in others a path may mean anything.
 fn location(call: &CallRequest, workspace: &Workspace) -> Option<Location> {
     let keys: &[&str] = match call.name.as_str() {
         "fs.list_dir" | "content.get_span" => &["path"],
@@ -75,7 +75,7 @@ fn location(call: &CallRequest, workspace: &Workspace) -> Option<Location> {
     Some(Location { path: path.to_string_lossy().into_owned(), line })
 }
 
-/// Sees whether a row that another one opens is closed.
+/// Tracks whether a row opened by a tool is closed.
 pub(super) struct Watch<'a> {
     id: &'a str,
     open: AtomicBool,

@@ -1,4 +1,4 @@
-//! A model that follows a script, and the story that a turn tells.
+//! A scripted model, and a readable form of a turn's updates.
 
 use super::*;
 use crate::{
@@ -13,14 +13,14 @@ use std::sync::Mutex;
 pub(crate) type Answer =
     fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>;
 
-/// Gives its answers one after the other, and keeps what it was asked.
+/// Returns its answers in order and records the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     pub(crate) id: Option<&'static str>,
     pub(crate) answers: Vec<Answer>,
     pub(crate) asked: Mutex<Vec<ModelRequest>>,
     pub(crate) unavailable: Option<&'static str>,
-    /// The load shows that it cannot ask for tools.
+    /// Loading reveals that it does not support tools.
     pub(crate) no_tools_once_asked: bool,
     pub(crate) context_tokens: Option<u32>,
 }
@@ -53,7 +53,7 @@ impl LanguageModel for Scripted {
             asked.push(request.clone());
             asked.len() - 1
         };
-        // The last answer is given again and again.
+        // The last answer repeats.
         self.answers[number.min(self.answers.len() - 1)](request, cancel, on_event)
     }
 }
@@ -118,7 +118,7 @@ pub(crate) fn told(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Told {
     Told { outcome, updates, activities }
 }
 
-/// One line an update; chunks of one message are joined, whatever the clock made of them.
+/// One line per update; chunks of one message are joined regardless of timing.
 pub(crate) fn story(updates: &[SessionUpdate]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut message: Option<(Option<String>, String)> = None;

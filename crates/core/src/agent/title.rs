@@ -1,4 +1,4 @@
-//! The title of a session.
+//! Generates the title of a session.
 
 use crate::{
     CancellationToken, isolated,
@@ -7,24 +7,24 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// A title that comes later is not worth waiting for.
+/// Time limit of the model.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Tokens of a title, the thinking included.
+/// Token limit, including reasoning.
 const TOKENS: u32 = 160;
 
-/// Characters of the prompt that the model sees, and of a title.
+/// Maximum length of the prompt in the request, and of a title, in characters.
 const PROMPT: usize = 1_000;
 const TITLE: usize = 60;
 
-/// Words of a title that a model may give.
+/// Number of words in a model's title.
 const WORDS: std::ops::RangeInclusive<usize> = 1..=8;
 
 const INSTRUCTIONS: &str = "Give a title of three to five words to the conversation that begins with the person's message. \
     Reply with the title alone: no quotation marks, no full stop.";
 
-/// Returns a title for a session that begins with `prompt`: a model's, where one is in memory on this machine, else the
-/// first words. Blocks for 10 s at most, and 100 ms after a cancel.
+/// Returns a title for a session that begins with `prompt`: from a local model in memory, otherwise the first words.
+/// Blocks for at most 10 s, and at most 100 ms after a cancel.
 pub fn title(prompt: &str, model: Option<&Arc<dyn LanguageModel>>, cancel: &CancellationToken) -> String {
     let is_at_hand = |model: &&Arc<dyn LanguageModel>| {
         let can = model.capabilities();
@@ -66,7 +66,7 @@ fn ask(prompt: &str, model: &Arc<dyn LanguageModel>, cancel: &CancellationToken)
     read(&said)
 }
 
-/// Takes what is a title, in whatever decoration.
+/// Extracts a title from its decoration.
 fn read(said: &str) -> Option<String> {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line = line.strip_prefix("Title:").unwrap_or(line);

@@ -1,4 +1,4 @@
-//! The tools as a model sees them: their specs, and their results as text.
+//! Tools for a model: their specs, and their results as text.
 
 use super::{AgentLoop, SessionTool};
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Returns the tools with rows of their own that the model may ask for.
+/// Returns the session tools that the model may call.
 pub(super) fn offered(agent: &AgentLoop) -> Vec<Arc<dyn SessionTool>> {
     let model = agent.model.as_ref();
     agent.session_tools.iter().filter(|tool| tool.is_offered_to(model)).cloned().collect()
 }
 
-/// Returns the specs, by name.
+/// Returns the specs, sorted by name.
 pub(super) fn specs(registry: &Registry, session_tools: &[Arc<dyn SessionTool>]) -> Vec<ToolSpec> {
     let plain = registry.iter().map(|tool| spec(tool.name(), tool.description(), tool.schema()));
     let own = session_tools.iter().map(|tool| spec(tool.name(), tool.description(), tool.schema()));
@@ -24,7 +24,7 @@ pub(super) fn specs(registry: &Registry, session_tools: &[Arc<dyn SessionTool>])
 fn spec(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec {
     let mut parameters = schema.to_value();
     if let Some(members) = parameters.as_object_mut() {
-        // Words that cost tokens and say nothing to a model.
+        // Schema keywords that only cost tokens.
         members.remove("$schema");
         members.remove("title");
         members.remove("description");
@@ -32,7 +32,7 @@ fn spec(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
 }
 
-/// Returns what goes back to the model, in `room` characters at most but for the notes.
+/// Returns the result for the model, at most `room` characters plus notes.
 pub(super) fn result_text(result: &Result<ToolOutput, ToolError>, room: usize) -> String {
     let output = match result {
         Ok(output) => output,
@@ -40,9 +40,9 @@ pub(super) fn result_text(result: &Result<ToolOutput, ToolError>, room: usize) -
     };
     let mut text = shorten(&as_text(&output.to_json()), room);
     if output.cut.timed_out {
-        text.push_str("\n(The time was up before everything was looked at.)");
+        text.push_str("\n(The time limit was reached before everything was searched.)");
     } else if output.cut.truncated {
-        text.push_str("\n(There is more than this; ask more narrowly to see it.)");
+        text.push_str("\n(Truncated; narrow the request to see the rest.)");
     }
     text
 }
@@ -51,7 +51,7 @@ pub(super) fn as_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Cuts at a character and says so.
+/// Truncates at a character boundary and appends a note.
 pub(super) fn shorten(text: &str, room: usize) -> String {
     match text.char_indices().nth(room) {
         None => text.to_owned(),
@@ -77,8 +77,8 @@ mod tests {
             (ok(json!("plain"), Cut::default()), "plain"),
             (ok(json!(["a"]), Cut::default()), "[\"a\"]"),
             (ok(json!("ääääääääääää"), Cut::default()), "ääääääääää\n(Cut: the first 10 of 12 characters.)"),
-            (ok(json!("a"), truncated), "a\n(There is more than this; ask more narrowly to see it.)"),
-            (ok(json!("a"), timed_out), "a\n(The time was up before everything was looked at.)"),
+            (ok(json!("a"), truncated), "a\n(Truncated; narrow the request to see the rest.)"),
+            (ok(json!("a"), timed_out), "a\n(The time limit was reached before everything was searched.)"),
             (Err(ToolError::FileNotFound("a".into())), "File not f\n(Cut: the first 10 of 17 characters.)"),
         ];
         for (result, expected) in rows {

@@ -1,4 +1,4 @@
-//! The log of a session as the messages that a model reads, so that a session can change its mode and go on.
+//! Converts the log of a session to model messages, so that a session can continue in another mode.
 
 use super::{GENERATE, tools};
 use crate::{
@@ -8,23 +8,23 @@ use crate::{
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// Characters of one result of an earlier turn; a model that needs more can ask again.
+/// Maximum length of an earlier turn's result in characters; a model can repeat the call.
 const RESULT: usize = 2_000;
 
-/// Characters of the turns that are kept while a log is read; the oldest go first.
+/// Maximum length of the kept turns in characters; the oldest are dropped first.
 const KEPT: usize = 2_000_000;
 
-/// What was said in a session so far. Takes the log in its order; what is left open in it is no error.
+/// The history of a session. Reads the log in order; an incomplete log is fine.
 ///
-/// Thoughts, titles, modes and the steps of explorations are left out: of an exploration its last message counts.
+/// Thoughts, titles, modes and exploration steps are left out; an exploration is represented by its last message.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     turns: VecDeque<Turn>,
-    /// Prompts that have no answer yet: the one whose turn comes next, and those behind it.
+    /// Prompts without an answer, in order.
     waiting: VecDeque<Prompt>,
-    /// The last turn is over.
+    /// The last turn has ended.
     over: bool,
-    /// Characters of the turns that were dropped.
+    /// Characters of the dropped turns.
     dropped: usize,
 }
 
@@ -37,7 +37,7 @@ struct Prompt {
 #[derive(Debug, Clone, Default)]
 struct Turn {
     prompt: String,
-    /// The exploration that this is, if it is one.
+    /// Id of the plan, if the turn is an exploration.
     plan_id: Option<String>,
     parts: Vec<Part>,
     chars: usize,
@@ -50,7 +50,7 @@ enum Part {
 }
 
 impl Transcript {
-    /// Takes the next update of the log.
+    /// Adds the next update of the log.
     pub fn push(&mut self, update: &SessionUpdate) {
         match update {
             SessionUpdate::UserMessage(UserMessage { removed: true, message_id, .. }) => {
@@ -65,7 +65,7 @@ impl Transcript {
             SessionUpdate::ToolCall(call) => self.call(call),
             SessionUpdate::ToolCallUpdate(update) => self.end_call(&update.call_id, &update.status),
             SessionUpdate::AgentThought(_) => drop(self.turn()),
-            // What a delegate did comes back as the result of the call.
+            // A delegate's work comes back as the result of the call.
             SessionUpdate::Mode(_)
             | SessionUpdate::Title(_)
             | SessionUpdate::Routed(_)
@@ -75,10 +75,10 @@ impl Transcript {
     }
 
     /// Returns the messages of the newest turns that fit into `room` characters, oldest first. Prompts without an
-    /// answer are not among them.
+    /// answer are left out.
     ///
-    /// Old turns go in steps of a quarter of the room: between two steps the beginning stays what it was, and a model
-    /// that remembers it need not read it again.
+    /// Old turns are dropped in steps of a quarter of the room, so that the beginning stays stable between steps and a
+    /// model can reuse its cache.
     pub fn messages(&self, room: usize) -> Vec<Message> {
         let all = self.dropped + self.turns.iter().map(|turn| turn.chars).sum::<usize>();
         let from = all.saturating_sub(room).next_multiple_of((room / 4).max(1));
@@ -91,7 +91,7 @@ impl Transcript {
         self.turns.iter().filter(is_kept).flat_map(Turn::messages).collect()
     }
 
-    /// Returns the turn that an update belongs to: the next prompt's, when the last one is over.
+    /// Returns the turn of an update: a new one for the next prompt if the last turn has ended.
     fn turn(&mut self) -> Option<&mut Turn> {
         if self.turns.is_empty() || self.over && !self.waiting.is_empty() {
             self.begin("Go on.");
@@ -113,7 +113,7 @@ impl Transcript {
         }
     }
 
-    /// An exploration is a turn of its own. Of one that was asked for by name, the plan is the first that says what for.
+    /// An exploration is its own turn. If it was requested by name, its first plan states the goals.
     fn plan(&mut self, plan: &PlanSnapshot) {
         let known = self.turns.back().and_then(|turn| turn.plan_id.as_ref());
         if known != Some(&plan.plan_id) {
@@ -125,7 +125,8 @@ impl Transcript {
     }
 
     fn say(&mut self, message: &AgentMessage) {
-        // More of what was said last, whoever else waits by now: its beginning was not the end, even if it sounded so.
+        // A continuation of the last message, even if another prompt is waiting: an early chunk may look like an
+        // ending.
         if let Some(turn) = self.turns.back_mut()
             && let Some(Part::Said { id: Some(id), text }) = turn.parts.last_mut()
             && message.message_id.as_ref() == Some(id)
@@ -151,7 +152,7 @@ impl Transcript {
     fn call(&mut self, call: &ToolCall) {
         let is_step = call.op_hash.is_some() || call.stage.is_some();
         let Some(turn) = self.turn() else { return };
-        // What `gptoss.generate` said stands in the log as the answer that it is.
+        // The log already holds the output of `gptoss.generate` as an answer.
         if is_step || call.name == GENERATE {
             return;
         }
@@ -181,13 +182,13 @@ impl Transcript {
     }
 }
 
-/// A prompt that was never taken on got a word of its own, between those of others.
+/// Returns whether a message belongs to a prompt that never started, sent between messages of another turn.
 fn is_aside(message: &AgentMessage) -> bool {
     message.message_id.is_none() && !message.ends_turn() && message.text.starts_with("❌ ")
 }
 
 impl Turn {
-    /// A turn that consists of a refusal, in logs that are older than [`AgentMessage::ended`].
+    /// A turn that is only a refusal, in logs older than [`AgentMessage::ended`].
     fn is_refused(&self, message: &AgentMessage) -> bool {
         self.parts.is_empty() && message.text.starts_with("❌ ")
     }
@@ -202,10 +203,10 @@ impl Turn {
                         ..AssistantMessage::default()
                     }));
                 }
-                // A call without an end has one that says so: a template wants every call answered.
+                // A call without an end gets a placeholder result: templates require a result for every call.
                 Part::Called { call, result } => {
-                    // What was said right before it belongs to the same answer. Of several calls each is an answer of
-                    // its own, as the models ask that are known today: one at a time.
+                    // Text right before a call belongs to the same answer. Multiple calls become separate answers,
+                    // because current models call one tool at a time.
                     match messages.last_mut() {
                         Some(Message::Assistant(said)) if said.calls.is_empty() => {
                             said.calls.push(call.clone());

@@ -123,13 +123,13 @@ fn last(id: &str, text: &str) -> SessionUpdate {
 }
 
 #[test]
-fn prompts_that_waited_stand_before_their_own_answers() {
+fn queued_prompts_come_before_their_own_answers() {
     let log = vec![
         prompt("one"),
         prompt("two"),
         prompt("three"),
         answer("first"),
-        // In a log of before: no mark says that it is the last word.
+        // An older log: no mark says that the message ends the turn.
         chunk("w", "Cancelled before it began."),
         chunk("m", "Once"),
         last("p", "The answer was cut off: the limit of 7 tokens was reached."),
@@ -191,7 +191,7 @@ fn a_prompt_that_was_refused_takes_no_answer_from_the_others() {
     assert_eq!(read(log, 10_000), "user one\nassistant first\nuser two\nassistant second");
 }
 
-/// Else the model reads everything again in every turn of a long session.
+/// Otherwise the model rereads everything in every turn of a long session.
 #[test]
 fn old_turns_are_forgotten_in_steps() {
     let log = |turns| (0..turns).flat_map(|n| [prompt(&format!("{n}")), answer("012345678")]).collect();
@@ -212,7 +212,7 @@ fn the_newest_turns_that_fit_are_kept() {
 }
 
 #[test]
-fn a_prompt_that_was_taken_back_is_read_by_no_model() {
+fn a_removed_prompt_is_not_sent_to_a_model() {
     let waits = |id: &str, text: &str, removed| {
         let message_id = Some(id.to_owned());
         SessionUpdate::UserMessage(UserMessage {

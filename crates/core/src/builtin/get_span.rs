@@ -15,27 +15,27 @@ use std::{
     time::Duration,
 };
 
-/// Lines of a file.
+/// A span of lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GetSpanOutput {
     /// Relative to the workspace.
     pub path: String,
     /// From 1.
     pub start_line: u64,
-    /// Inclusive; the line of the start where there are no lines.
+    /// Inclusive; equal to the start if there are no lines.
     pub end_line: u64,
     /// Without line ends.
     pub lines: Vec<String>,
-    /// There is more than these lines.
+    /// The file has more lines.
     pub truncated: bool,
     /// `utf-8`, or `utf-8-lossy` where bytes were replaced.
     pub encoding: &'static str,
-    /// Bytes of the whole file; only where the lines were cut.
+    /// Size of the whole file in bytes; only if the span was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_size: Option<u64>,
 }
 
-/// Reads a few lines of a file.
+/// Reads a span of lines of a file.
 #[derive(Debug)]
 pub struct GetSpan;
 
@@ -88,7 +88,7 @@ impl Tool for GetSpan {
             let range = format!("Invalid line range: {}-{asked_end}", arguments.start_line);
             return Err(ToolError::InvalidParameters(range));
         }
-        // The lines that were asked for come first; context takes what room they leave.
+        // Requested lines take precedence over context lines.
         let asked = (asked_end - arguments.start_line).saturating_add(1);
         let around = arguments.context.min(limits.span_lines.saturating_sub(asked) / 2);
         let start = arguments.start_line.saturating_sub(around).max(1);
@@ -125,8 +125,8 @@ impl Tool for GetSpan {
     }
 }
 
-/// Reads a range of lines, counted from 1, until `bytes` are used up (a line counts one more than its length).
-/// `capped` says that more lines were wanted: if there are more, the span is cut.
+/// Reads a range of lines, counted from 1, up to `bytes` (each line counts one byte more than its length). `capped`
+/// means that more lines were requested: if there are more, the span is cut.
 fn read_lines(
     file: std::io::Take<File>,
     range: RangeInclusive<u64>,
@@ -153,7 +153,7 @@ fn read_lines(
         let room = bytes.saturating_sub(used + 1);
         if text.len() > room {
             span.truncated = true;
-            // A first line that is too long on its own is cut rather than left out.
+            // A first line that is too long is truncated instead of dropped.
             if span.lines.is_empty() {
                 span.push(cut_at_character(text, room));
             }
@@ -174,7 +174,7 @@ impl Span {
     }
 }
 
-/// Cuts without splitting a UTF-8 character.
+/// Truncates at a UTF-8 character boundary.
 fn cut_at_character(text: &[u8], room: usize) -> &[u8] {
     let mut end = room.min(text.len());
     while end > 0 && end < text.len() && text[end] & 0xc0 == 0x80 {

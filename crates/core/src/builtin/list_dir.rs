@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-/// Names below the workspace, in order; directories end in a slash.
+/// Paths below the workspace, sorted; directories end in a slash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListDirOutput(pub Vec<String>);
 
@@ -34,7 +34,7 @@ struct Arguments {
     depth: usize,
 }
 
-/// A directory on a dead network mount must not hold a plan up.
+/// Time limit; a directory on a dead network mount must not block a plan.
 const TIME: Duration = Duration::from_millis(1500);
 
 impl Tool for ListDir {
@@ -55,7 +55,7 @@ impl Tool for ListDir {
         let start = context.workspace.resolve(&arguments.path)?;
         let cap = context.limits.list_dir_entries;
         let mut listing = Listing { names: Vec::new(), cut: Cut::default(), budget: context.budget(TIME) };
-        // One more than the cap tells "exactly full" from "cut".
+        // One more than the cap distinguishes "exactly full" from "cut".
         listing.add(context.workspace, &start, arguments.depth, cap + 1)?;
         listing.names.sort_unstable();
         if listing.names.len() > cap {
@@ -100,7 +100,7 @@ impl Listing {
             let path = if shown == "." { PathBuf::from(name) } else { directory.join(name) };
             here.push((path, entry.file_type().is_ok_and(|kind| kind.is_dir())));
         }
-        // Sorted before the cap, so that the cap cuts the same names every time.
+        // Sorted before the cap, so that the result is stable.
         here.sort_unstable();
         for (path, is_directory) in here {
             if self.names.len() >= cap || self.budget.timed_out() {
@@ -111,7 +111,7 @@ impl Listing {
             let slash = if is_directory { "/" } else { "" };
             self.names.push(format!("{}{slash}", Workspace::shown(&path)));
             if is_directory && depth > 0 && !is_ignored_directory(&path) {
-                // A sub-directory that cannot be read costs only itself.
+                // An unreadable sub-directory is skipped.
                 if self.add(workspace, &path, depth - 1, cap).is_err() {
                     self.budget.check_cancelled()?;
                     self.cut.omitted += 1;

@@ -1,4 +1,4 @@
-//! The seven tools that look at a workspace and its history, one file each.
+//! The seven tools over a workspace and its history, one file each.
 
 mod get_span;
 mod grep;
@@ -36,7 +36,7 @@ pub fn registry() -> Registry {
         .with(Arc::new(SessionAnalyze))
 }
 
-/// Returns the seven tools over `history`, with the product's limits.
+/// Returns the seven tools over `history` with the default limits.
 pub fn toolbox(history: Arc<History>) -> Toolbox {
     Toolbox { session: None, history, limits: Limits::default(), registry: registry() }
 }

@@ -1,9 +1,9 @@
-//! The tool `session.analyze`: what the sessions of this workspace were about.
+//! The tool `session.analyze`: summarises the sessions of this workspace.
 
 use super::session_list::provider;
 use crate::{
     budget::Budget,
-    history::{self, Digest, Prompt, Query, Territory, Transcript},
+    history::{self, Digest, Prompt, Query, Transcript, WorktreeScope},
     tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
     update::{Cut, Evidence},
     workspace::Workspace,
@@ -21,38 +21,38 @@ use std::{
     thread,
 };
 
-/// More threads would slow down the agents that work beside us.
+/// More threads would slow down running agents.
 const THREADS: usize = 2;
-/// Names in a frequency table.
+/// Maximum number of names in a frequency table.
 const FREQUENCIES: usize = 100;
-/// Places that an intent is shown to rest on.
+/// Maximum number of evidence entries for an intent.
 const EVIDENCE: usize = 3;
 
-/// What past sessions were about. A metric that was not asked for is absent.
+/// Summary of past sessions. Metrics that were not requested are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionAnalyzeOutput {
-    /// Sessions that touched a file: relative to the workspace, or as the log names it.
+    /// Number of sessions that touched a file, by path relative to the workspace or as logged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_frequency: Option<Frequencies>,
-    /// Calls of a tool, by the name that its agent knows.
+    /// Number of calls by tool name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_frequency: Option<Frequencies>,
     /// Distinct prompts, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal_patterns: Option<Vec<String>>,
-    /// Events in a session, on average; absent without sessions.
+    /// Mean number of events per session; absent without sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avg_conversation_length: Option<f64>,
-    /// One sentence: what the person wants here.
+    /// The person's intent in one sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_intent: Option<String>,
-    /// What the sentence rests on; there is some whenever there is a sentence.
+    /// Evidence for the sentence; never empty if there is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
 }
 
-/// Names and how often each was counted, most often first; a JSON object in this order.
+/// Names with their counts in descending order; serialized as an object in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frequencies(pub Vec<(String, u64)>);
 
@@ -62,7 +62,7 @@ impl Serialize for Frequencies {
     }
 }
 
-/// Finds out what past sessions were about.
+/// Summarises past sessions.
 #[derive(Debug)]
 pub struct SessionAnalyze;
 
@@ -128,7 +128,7 @@ impl Tool for SessionAnalyze {
             .zip(&digests)
             .filter_map(|(row, digest)| digest.as_ref().map(|digest| (row, digest)))
             .collect();
-        // The oldest first: what a resumed session copied belongs to the one it was copied from.
+        // Oldest first: lines copied by a resumed session belong to the original.
         for (row, digest) in pairs.iter().rev() {
             analysis.add(row, digest);
         }
@@ -144,7 +144,7 @@ impl Tool for SessionAnalyze {
         };
         let unread = targets.unread as u64;
         let omitted = unread + missing + pairs.iter().map(|(_, digest)| digest.omitted).sum::<u64>();
-        // The workspace's older sessions are not cut off; they were never asked for.
+        // Older sessions of the workspace were not requested, so the result is not cut.
         let truncated = pairs.iter().any(|(_, digest)| digest.partial);
         Ok(ToolOutput::new(result, Cut { truncated, timed_out, omitted }))
     }
@@ -162,7 +162,7 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.0[at] = digest;
             done.1 += 1;
-            // Within the lock, so that nobody hears 3 after 4.
+            // Under the lock, so that progress is reported in order.
             context.progress.report(done.1, total);
         }
     };
@@ -178,10 +178,10 @@ fn digest_all(context: &ToolContext<'_>, rows: &[Transcript], budget: &Budget) -
     done.into_inner().unwrap_or_else(PoisonError::into_inner).0
 }
 
-/// What several sessions have to say together.
+/// Combines the digests of several sessions.
 struct Analysis<'a> {
     workspace: &'a Workspace,
-    territory: Territory,
+    scope: WorktreeScope,
     seen: HashSet<u64>,
     files: BTreeMap<String, u64>,
     tools: BTreeMap<String, u64>,
@@ -192,9 +192,9 @@ struct Analysis<'a> {
 struct Session {
     provider: &'static str,
     id: String,
-    /// It ran in this workspace and its agent lists it: it may say what its person wants here.
+    /// It ran in this workspace and its agent lists it, so it may supply the intent.
     counts: bool,
-    /// What the session says of itself.
+    /// The session's own statement of its intent.
     candidate: Option<String>,
     /// Cleaned, in order.
     prompts: Vec<Goal>,
@@ -202,7 +202,7 @@ struct Session {
 
 /// A cleaned prompt.
 struct Goal {
-    /// From 1; 0 when it is not known.
+    /// From 1; 0 if unknown.
     line: u64,
     /// Milliseconds since the epoch.
     at: i64,
@@ -213,7 +213,7 @@ impl<'a> Analysis<'a> {
     fn new(workspace: &'a Workspace) -> Self {
         Self {
             workspace,
-            territory: Territory::of(workspace.root()),
+            scope: WorktreeScope::of(workspace.root()),
             seen: HashSet::new(),
             files: BTreeMap::new(),
             tools: BTreeMap::new(),
@@ -223,13 +223,13 @@ impl<'a> Analysis<'a> {
 
     fn add(&mut self, row: &Transcript, digest: &Digest) {
         let cwd = row.cwd.as_deref();
-        let counts = !row.hidden && !row.subagent && cwd.is_some_and(|cwd| self.territory.holds(cwd));
+        let counts = !row.hidden && !row.subagent && cwd.is_some_and(|cwd| self.scope.holds(cwd));
         let relative = |path: &str| self.relative(path, cwd);
         let is_new = |origin: &Option<u64>| origin.is_none_or(|origin| !self.seen.contains(&origin));
         let prompts = digest.prompts.iter().filter(|prompt| is_new(&prompt.origin));
         let goal = |prompt: &Prompt| Goal {
             line: prompt.line,
-            // Nothing was typed after the last change.
+            // A prompt cannot be newer than the log.
             at: prompt.at.map_or(row.updated_at, |at| at.min(row.updated_at)),
             text: history::sentence(&prompt.text, &relative),
         };
@@ -238,7 +238,7 @@ impl<'a> Analysis<'a> {
         let candidate = title.or_else(|| prompts.first().map(|goal| goal.text.clone()));
         let calls = digest.calls.iter().filter(|(origin, _)| is_new(origin));
         let calls: Vec<&String> = calls.map(|(_, name)| name).collect();
-        // What was changed says what a session was about; what was read does only when nothing was changed.
+        // Changed files describe a session; read ones count only if nothing was changed.
         let edited = digest.files.values().any(|edited| *edited);
         let files = digest.files.iter().filter(|(_, was_edited)| **was_edited || !edited);
         let files: BTreeSet<String> =
@@ -260,7 +260,7 @@ impl<'a> Analysis<'a> {
         });
     }
 
-    /// Returns a path relative to the workspace, or to the same place in another worktree of its repository.
+    /// Returns a path relative to the workspace, or to the corresponding folder in another worktree of its repository.
     fn relative(&self, path: &str, cwd: Option<&Path>) -> Option<String> {
         let plain = path.strip_prefix("file://").unwrap_or(path);
         let absolute = match cwd {
@@ -268,18 +268,18 @@ impl<'a> Analysis<'a> {
             _ => Path::new(plain).to_owned(),
         };
         let real = history::real(&absolute);
-        let inside = self.territory.folders().iter().find_map(|folder| real.strip_prefix(folder).ok());
+        let inside = self.scope.folders().iter().find_map(|folder| real.strip_prefix(folder).ok());
         let inside = inside.map(Path::to_owned).or_else(|| self.workspace.resolve(path).ok())?;
         let shown = Workspace::shown(&inside);
         Some(if shown.is_empty() || shown == "." { self.workspace.name().to_owned() } else { shown })
     }
 
-    /// Returns the distinct prompts, the newest first.
+    /// Returns the distinct prompts, newest first.
     fn goals(&self, most: usize) -> Vec<String> {
         let mut seen = HashSet::new();
         let sessions = self.sessions.iter().rev();
         let mut prompts: Vec<&Goal> = sessions.flat_map(|session| session.prompts.iter().rev()).collect();
-        // Sessions may run side by side; what was typed at one time stays in the order of the sessions.
+        // Sessions may run concurrently; prompts of the same time keep the order of their sessions.
         prompts.sort_by_key(|goal| std::cmp::Reverse(goal.at));
         let texts = prompts.into_iter().map(|goal| goal.text.as_str()).filter(|text| !text.is_empty());
         texts.filter(|text| seen.insert(text.to_lowercase())).take(most).map(str::to_owned).collect()

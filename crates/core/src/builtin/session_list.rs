@@ -12,32 +12,32 @@ use serde_json::Value;
 /// Past sessions, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SessionListOutput {
-    /// The first of them, up to the cap.
+    /// The first sessions, up to the cap.
     pub sessions: Vec<SessionRow>,
-    /// There are more, or the time was up before all were read.
+    /// There are more, or the deadline was reached.
     pub truncated: bool,
-    /// All that were found.
+    /// Number of all sessions found.
     pub total_count: usize,
 }
 
 /// One past session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SessionRow {
-    /// Its id in its own agent.
+    /// Id given by its agent.
     pub id: String,
     /// `codex`, `claude-code`.
     pub provider: &'static str,
     /// Milliseconds since the epoch.
     pub updated_at: i64,
-    /// The log.
+    /// Path of the log.
     pub file_path: String,
-    /// What the agent or a person called it, else its first prompt.
+    /// Title given by the agent or a person, otherwise the first prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Where it ran.
+    /// Working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The branch that was checked out there.
+    /// Branch checked out there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
 }
@@ -52,7 +52,7 @@ pub struct SessionList;
 struct Arguments {
     /// `codex` or `claude-code`; both when left out.
     provider: Option<String>,
-    /// Sessions at the most: 20 when left out, never more than 200.
+    /// Maximum number of sessions: 20 by default, up to 200.
     #[serde(alias = "limit")]
     top_k: Option<u64>,
     /// Only sessions changed since then, in milliseconds since the epoch.
@@ -79,7 +79,7 @@ impl Tool for SessionList {
         let arguments: Arguments = parse_arguments(arguments)?;
         let budget = context.budget(context.limits.list_time);
         let Some(provider) = provider(arguments.provider.as_deref()) else {
-            // Told so by the interface that this tool keeps: an agent that nobody knows has no sessions.
+            // Documented behaviour of this tool: an unknown agent has no sessions.
             return Ok(ToolOutput::whole(SessionListOutput::default()));
         };
         let rows =
@@ -107,7 +107,7 @@ impl Tool for SessionList {
     }
 }
 
-/// Reads the argument `provider`; `None` for a name that nobody knows.
+/// Reads the argument `provider`; `None` for an unknown name.
 pub(super) fn provider(name: Option<&str>) -> Option<Option<Provider>> {
     match name.map(str::trim) {
         None | Some("" | "all") => Some(None),

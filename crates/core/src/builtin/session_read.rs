@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{collections::BTreeSet, ops::ControlFlow};
 
-/// Characters kept of what a person or an agent said.
+/// Maximum length of a message in characters.
 const MESSAGE_CHARS: usize = 2000;
-/// Characters kept of everything else: arguments, results, reasoning.
+/// Maximum length of arguments, results and reasoning in characters.
 const OTHER_CHARS: usize = 400;
-/// File names at the most.
+/// Maximum number of file names.
 const FILE_REFERENCES: usize = 200;
 
 /// Events of one past session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionReadOutput {
-    /// Its id in its own agent.
+    /// Id given by its agent.
     pub session_id: String,
-    /// In the order of the log, up to the cap.
+    /// In log order, up to the cap.
     pub events: Vec<SessionEvent>,
-    /// There are more.
+    /// There are more events.
     pub truncated: bool,
-    /// All that were seen.
+    /// Number of all events seen.
     pub total_events: u64,
-    /// Files that were read or changed, as the log names them.
+    /// Files that were read or changed, as logged.
     pub file_references: BTreeSet<String>,
 }
 
-/// Something that a past session says.
+/// An event of a past session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEvent {
@@ -43,7 +43,7 @@ pub struct SessionEvent {
     pub kind: &'static str,
     /// Line of the log, from 1.
     pub line_number: u64,
-    /// Shortened.
+    /// Truncated.
     pub content: String,
     /// Milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct SessionRead;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    /// Id of the session, or an unmistakable beginning of it.
+    /// Id of the session, or a unique beginning of it.
     session_id: String,
     /// `codex` or `claude-code`; both when left out.
     provider: Option<String>,
@@ -66,7 +66,7 @@ struct Arguments {
     start_line: Option<u64>,
     /// Last line of the log.
     end_line: Option<u64>,
-    /// Events at the most: 100 when left out, never more than 200.
+    /// Maximum number of events: 100 by default, up to 200.
     max_events: Option<u64>,
 }
 

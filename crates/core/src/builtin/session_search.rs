@@ -10,39 +10,39 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Context lines when the caller names no number.
+/// Default number of context lines.
 const CONTEXT_LINES: usize = 2;
 
-/// The lines of past sessions that match.
+/// The matching lines of past sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionSearchOutput {
-    /// As it was asked for.
+    /// As requested.
     pub pattern: String,
-    /// Those of this workspace first, then the newest; up to the cap.
+    /// Matches of this workspace first, then newest first; up to the cap.
     pub matches: Vec<SessionMatch>,
-    /// There are more, or the time was up before all were searched.
+    /// There are more, or the deadline was reached.
     pub truncated: bool,
-    /// All that were seen.
+    /// Number of all matches seen.
     pub total_matches: usize,
 }
 
-/// A line of a past session that matches.
+/// A matching line of a past session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionMatch {
-    /// The session's id in its own agent.
+    /// Id given by its agent.
     pub session_id: String,
     /// `codex`, `claude-code`.
     pub provider: &'static str,
     /// Line of the log, from 1.
     pub line_number: u64,
-    /// The text, shortened around the match.
+    /// The text, truncated around the match.
     pub line: String,
-    /// What was said before, oldest first.
+    /// Preceding lines, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context_before: Vec<String>,
-    /// What was said next.
+    /// Following lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context_after: Vec<String>,
 }
@@ -61,9 +61,9 @@ struct Arguments {
     provider: Option<String>,
     /// Only these sessions.
     session_ids: Option<Vec<String>>,
-    /// Matches at the most: 100 when left out, never more than 200.
+    /// Maximum number of matches: 100 by default, up to 200.
     max_results: Option<u64>,
-    /// Lines of context on each side: 2 when left out, never more than 4.
+    /// Lines of context on each side: 2 by default, up to 4.
     context_lines: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Tool for SessionSearch {
             ..SearchQuery::default()
         };
         let budget = context.budget(limits.search_time);
-        // What nobody has listed yet must not eat the time of the search itself.
+        // Listing new logs must not use up the time of the search.
         let list_budget = context.budget(limits.search_time / 2);
         let found =
             context.history.search(&query, &list_budget, &budget, context.progress).map_err(|reason| {

@@ -1,4 +1,4 @@
-//! A workspace on disk and a way to call a tool in it, for the tests of this crate.
+//! A workspace on disk with tools, for the tests of this crate.
 
 use crate::{
     CancellationToken,

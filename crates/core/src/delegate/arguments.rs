@@ -1,4 +1,4 @@
-//! The arguments of `delegate.run`: what may be said, what is checked, and how they become one text for the delegate.
+//! The arguments of `delegate.run`: validation, and the text for the delegate.
 
 use crate::{
     agent::AccessLimits,
@@ -15,16 +15,17 @@ use std::{
     time::Duration,
 };
 
-/// Globs of one task, and characters of one.
+/// Maximum number of globs of one task, and maximum length of one in characters.
 const GLOBS: usize = 64;
 const GLOB: usize = 256;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    /// Who works: `auto` (whoever fits and is available), `codex`, `claude-code`, `gptoss`, `local_fm` or `custom:<id>`.
+    /// The agent that works: `auto` (one that fits and is available), `codex`, `claude-code`, `gptoss`, `local_fm` or
+    /// `custom:<id>`.
     #[serde(default)]
     pub(super) provider: Option<String>,
-    /// A short verb for what is wanted: `run`, `search`, `generate`.
+    /// A short verb for the kind of work: `run`, `search`, `generate`.
     #[serde(default)]
     task: Option<String>,
     /// One line for people.
@@ -42,18 +43,18 @@ pub(super) struct Arguments {
     /// Ask for a short summary at the end.
     #[serde(default)]
     summarize: Option<bool>,
-    /// Files that may be read or changed at the most.
+    /// Maximum number of files that may be read or changed.
     #[serde(default)]
     #[schemars(range(min = 1))]
     max_files: Option<u32>,
     /// Advice only.
     #[serde(default)]
     priority: Option<Priority>,
-    /// Milliseconds after which the work should be done; at twice of it the agent is stopped.
+    /// Milliseconds after which the work should be done; after twice that time the agent is stopped.
     #[serde(default)]
     #[schemars(range(min = 1, max = 86_400_000))]
     time_budget_ms: Option<u64>,
-    /// Show what would be handed over and set nobody to work.
+    /// Show what would be handed over without starting an agent.
     #[serde(default)]
     pub(super) dry_run: Option<bool>,
 }
@@ -66,14 +67,14 @@ enum Priority {
     High,
 }
 
-/// A task whose arguments are all in order; who does it is still open.
+/// A task with valid arguments; its agent is not chosen yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
     pub(super) provider: Option<String>,
     pub(super) description: Option<String>,
-    /// What is to be done, in the words of the one who asks.
+    /// The instruction as given.
     pub(super) prompt: String,
-    /// The whole text for the delegate.
+    /// The complete text for the delegate.
     pub(super) text: String,
     pub(super) root: PathBuf,
     pub(super) limits: AccessLimits,
@@ -127,19 +128,19 @@ fn globs(given: &[String]) -> Result<Vec<String>, ToolError> {
             ));
         }
         if let Err(error) = Glob::new(glob) {
-            return invalid(format!("files_include_glob {shown} is no glob: {}", error.kind()));
+            return invalid(format!("files_include_glob {shown} is not a glob: {}", error.kind()));
         }
     }
     Ok(given.to_vec())
 }
 
-/// Returns the folder as it really is: a link in the workspace may lead out of it.
+/// Returns the canonical folder: a link in the workspace may lead out of it.
 fn folder(given: Option<&str>, workspace: &Workspace) -> Result<PathBuf, ToolError> {
     let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else {
         return Ok(workspace.root().to_path_buf());
     };
     let outside = || format!("workspace_root {given} is not in the workspace of this session");
-    // To a tool that reads, a lone slash is the workspace; a delegate would be told the whole disk.
+    // For reading tools `/` means the workspace; a delegate would get the whole disk.
     if given.bytes().all(|byte| byte == b'/') {
         return invalid(outside());
     }
@@ -147,7 +148,7 @@ fn folder(given: Option<&str>, workspace: &Workspace) -> Result<PathBuf, ToolErr
     match std::fs::canonicalize(workspace.root().join(path)) {
         Ok(real) if !real.starts_with(workspace.root()) => invalid(outside()),
         Ok(real) if real.is_dir() => Ok(real),
-        _ => invalid(format!("workspace_root {given} is no folder")),
+        _ => invalid(format!("workspace_root {given} is not a folder")),
     }
 }
 
@@ -243,9 +244,12 @@ mod tests {
                 json!({"user_prompt": "x", "workspace_root": "out"}),
                 "workspace_root out is not in the workspace",
             ),
-            (json!({"user_prompt": "x", "workspace_root": "a.rs"}), "workspace_root a.rs is no folder"),
-            (json!({"user_prompt": "x", "workspace_root": "gone"}), "workspace_root gone is no folder"),
-            (json!({"user_prompt": "x", "files_include_glob": ["a["]}), "files_include_glob a[ is no glob"),
+            (json!({"user_prompt": "x", "workspace_root": "a.rs"}), "workspace_root a.rs is not a folder"),
+            (json!({"user_prompt": "x", "workspace_root": "gone"}), "workspace_root gone is not a folder"),
+            (
+                json!({"user_prompt": "x", "files_include_glob": ["a["]}),
+                "files_include_glob a[ is not a glob",
+            ),
             (
                 json!({"user_prompt": "x", "files_include_glob": ["../*"]}),
                 "files_include_glob ../* leads out",
@@ -278,7 +282,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a model makes up, a delegate works in the workspace and on files of it.
+        /// A delegate works inside the workspace for any arguments.
         #[test]
         fn a_task_stays_in_the_workspace(root in "[a-z./~%\\\\ ]{0,20}", glob in "[a-z*./\\\\{},\\[\\]!? ]{0,12}") {
             let bench = Bench::with(&[("a/b.rs", "")]);

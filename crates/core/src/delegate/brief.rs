@@ -1,4 +1,4 @@
-//! A task with what was found for it, as it is handed over.
+//! Formats a task with its findings for a delegate.
 
 use crate::{
     text::{cut_at_word, one_line},
@@ -6,13 +6,13 @@ use crate::{
 };
 use std::path::Path;
 
-/// Places that are named.
+/// Maximum number of listed places.
 const PLACES: usize = 8;
 
-/// Characters of what was said in a past session.
+/// Maximum length of a past session's excerpt in characters.
 const EXCERPT: usize = 160;
 
-/// Returns a text for a person to edit and an agent to work from: workspace, intent, evidence, acceptance.
+/// Returns a task text for a person to edit and an agent to work from: workspace, intent, evidence, acceptance.
 pub fn brief(summary: &Summary, root: &Path) -> String {
     let intent = summary.intent.as_deref().map(one_line).filter(|intent| !intent.is_empty());
     let mut text = format!("Workspace: {}\n", root.display());
@@ -39,8 +39,8 @@ pub fn brief(summary: &Summary, root: &Path) -> String {
     text
 }
 
-/// Returns a task with the places that were found for it. Past sessions are named only `with_history`: an agent off this
-/// machine is told of them only after a person saw the text.
+/// Returns a task with the places found for it. Past sessions are included only `with_history`: they are sent to an
+/// agent off this machine only after a person has seen the text.
 pub fn with_findings(task: &str, findings: &[Finding], with_history: bool) -> String {
     let mut places = in_code(findings);
     if with_history {

@@ -1,4 +1,4 @@
-//! The tool `delegate.run`: a task is handed to another agent, which works in a session of its own.
+//! The tool `delegate.run`: hands a task to another agent, which works in a separate session.
 
 mod arguments;
 mod brief;
@@ -18,53 +18,53 @@ use std::{path::PathBuf, time::Duration};
 
 /// Name of the tool.
 pub const DELEGATE: &str = "delegate.run";
-/// The older name: the same tool with `provider: "codex"`.
+/// Older name: the same tool with `provider: "codex"`.
 pub const CODEX_RUN: &str = "codex.run";
 
-/// A task for another agent, with everything checked that can be checked here.
+/// A validated task for another agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DelegateOrder {
     /// The provider's id: `codex`, `claude-code`, `gptoss_20b`, `local_fm`, `custom:<id>`.
     pub provider: String,
     /// One line for people.
     pub description: Option<String>,
-    /// The whole text for the delegate: the task with what it was told to keep to.
+    /// The complete text for the delegate: the task and its limits.
     pub text: String,
-    /// Inside the workspace of the session that delegates.
+    /// The folder to work in, inside the workspace of the delegating session.
     pub root: PathBuf,
-    /// What it may touch.
+    /// Limits of its file access.
     pub limits: AccessLimits,
     /// Ask for a summary at the end.
     pub summarize: bool,
-    /// At this time the row says so; at twice of it the delegate is cancelled.
+    /// After this time the row shows a note; after twice this time the delegate is cancelled.
     pub time_budget: Option<Duration>,
 }
 
-/// How a delegation ended; the result of the tool.
+/// Result of a delegation, and of the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DelegateReport {
-    /// The delegate ended its turn well, or the dry run would have been dispatched.
+    /// The delegate ended its turn well, or a dry run would have started one.
     pub ok: bool,
-    /// Who worked, as in [`DelegateOrder::provider`].
+    /// The agent, as in [`DelegateOrder::provider`].
     pub provider: String,
-    /// Somebody was set to work.
+    /// An agent was started.
     pub dispatched: bool,
-    /// The delegate's session; absent when nobody was set to work.
+    /// The delegate's session; absent if no agent was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The call in the session that delegated.
+    /// The call in the delegating session.
     pub tool_call_id: String,
-    /// What there is to say: the summary, or why it did not work and who is available.
+    /// The summary, or the reason of a failure and the available agents.
     pub notes: String,
 }
 
-/// Sets agents to work for one session. Implemented by the owner of the sessions.
+/// Runs delegates for one session. Implemented by the owner of the sessions.
 pub trait Delegator: Send + Sync + std::fmt::Debug {
-    /// Returns the agents that a task can be handed to, and what the person allowed.
+    /// Returns the available agents and the person's permissions.
     fn situation(&self) -> Situation;
 
-    /// Asks the person which of `offered` may do a task, with `brief` as what it would be told. Returns the id; `None` when
-    /// the person refuses or the call is cancelled. Blocks; returns within 100 ms of a cancel.
+    /// Asks the person to choose one of `offered` for a task; `brief` is the text it would get. Returns the id; `None`
+    /// if the person refuses or the call is cancelled. Blocks; returns within 100 ms of a cancel.
     fn ask(
         &self,
         brief: &str,
@@ -73,7 +73,7 @@ pub trait Delegator: Send + Sync + std::fmt::Debug {
         cancel: &CancellationToken,
     ) -> Option<String>;
 
-    /// Runs a delegate to its end in a session of its own, whose updates appear in this one under `call_id`. Blocks;
-    /// returns within 100 ms of a cancel.
+    /// Runs a delegate in a separate session, whose updates also appear in this one under `call_id`. Blocks; returns
+    /// within 100 ms of a cancel.
     fn run(&self, order: &DelegateOrder, call_id: &str, cancel: &CancellationToken) -> DelegateReport;
 }

@@ -1,4 +1,4 @@
-//! Who does a task: the agent that was named, or one that fits. Never another one.
+//! Chooses the agent of a task: the named one or a fitting one. A named agent is never replaced.
 
 use super::Delegator;
 use crate::{
@@ -9,15 +9,15 @@ use crate::{
     update::Target,
 };
 
-/// Who does a task.
+/// The choice of an agent.
 pub(super) enum Chosen {
-    /// Starts without asking.
+    /// Starts without approval.
     Starts(Candidate),
-    /// A person is asked; these are offered, best first.
+    /// Needs a person's choice among these, best first.
     Asks(Vec<Candidate>),
 }
 
-/// Returns who does it, or why there is none.
+/// Returns the choice, or why there is none.
 pub(super) fn choose(
     wanted: Option<&str>,
     delegator: &dyn Delegator,
@@ -25,7 +25,7 @@ pub(super) fn choose(
 ) -> Result<Chosen, String> {
     let mut situation = delegator.situation();
     if context.caller.is_some() && route::is_talk(context.prompt, &situation) {
-        return Err("This is talk, not a task: answer it yourself, in words".to_owned());
+        return Err("This is small talk, not a task; answer it directly".to_owned());
     }
     let wanted = wanted.filter(|wanted| *wanted != "auto");
     let wanted = wanted.map(|wanted| named(wanted, &situation, context)).transpose()?;
@@ -34,14 +34,14 @@ pub(super) fn choose(
     {
         return Ok(Chosen::Starts(wanted.clone()));
     }
-    // An agent that hands a task over does not want it back.
+    // A delegating agent does not get its own task back.
     situation.candidates.retain(|candidate| Some(candidate.id.as_str()) != context.caller);
     let target = wanted.as_ref().and_then(|wanted| Target::of_mode(&wanted.id));
     let found = |target: &Target| situation.find(target).cloned();
     match route::worker(target.as_ref(), &situation) {
         Worker::Starts(target) => found(&target).map(Chosen::Starts),
         Worker::Asks(target) => Some(Chosen::Asks(situation.offered(target.as_ref()))),
-        Worker::Nobody => None,
+        Worker::Unavailable => None,
     }
     .ok_or_else(|| format!("No agent can be chosen; {}", available(&situation)))
 }
@@ -61,7 +61,7 @@ fn named(wanted: &str, situation: &Situation, context: &SessionContext<'_>) -> R
         return Err(format!("{} is not available: {reason}; {}", candidate.name, available(situation)));
     }
     if Some(id) == context.caller {
-        return Err(format!("{} is at work on this already and has to do it itself", candidate.name));
+        return Err(format!("{} is already working on this and must do it itself", candidate.name));
     }
     Ok(candidate.clone())
 }

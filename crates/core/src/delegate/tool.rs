@@ -1,4 +1,4 @@
-//! `delegate.run` and `codex.run` as tools of a session.
+//! `delegate.run` and `codex.run` as session tools.
 
 use super::{
     CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator,
@@ -19,7 +19,7 @@ use schemars::{Schema, schema_for};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Characters of a row's title.
+/// Maximum length of a row's title in characters.
 const TITLE: usize = 100;
 
 /// Hands tasks to other agents.
@@ -70,7 +70,7 @@ impl SessionTool for Delegate {
         model.capabilities().tools
     }
 
-    /// The text for the caller is the report as JSON, of a delegation that failed as well.
+    /// The result is the report as JSON, also for a failed delegation.
     fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError> {
         let mut arguments = arguments;
         if let Some(members) = arguments.as_object_mut().filter(|_| self.is_codex) {
@@ -159,15 +159,15 @@ impl Delegate {
     }
 }
 
-/// Returns the task with the places in the code that were found for it. Past sessions are left out: the person
-/// has not seen the text.
+/// Returns the task with the code locations found for it. Past sessions are left out, because the person has not seen
+/// the text.
 fn brief(context: &SessionContext<'_>, task: &Task) -> String {
     let found = find::find_in(&task.root, None, &task.prompt, context.cancel);
     let found = found.map_err(|error| tracing::warn!(%error, "a task is handed over without findings"));
     with_findings(&task.text, &found.unwrap_or_default().findings, false)
 }
 
-/// What the row is about: the description, or the beginning of the prompt.
+/// Returns the title of the row: the description, or the beginning of the prompt.
 fn title(arguments: &Value) -> Option<String> {
     let text =
         |key: &str| arguments.get(key).and_then(Value::as_str).map(one_line).filter(|line| !line.is_empty());

@@ -9,20 +9,20 @@ use crate::{
 use serde_json::json;
 use std::sync::Mutex;
 
-/// Says that every task was done, and keeps the orders.
+/// A delegator that completes every task and records the orders.
 #[derive(Debug, Default)]
-struct Office {
+struct FakeDelegator {
     missing: &'static [&'static str],
     allows_external: bool,
     cancels: bool,
-    /// What the person answers on the card.
+    /// The person's answer.
     allows: Option<&'static str>,
-    /// The cards that were put: the brief, and who was offered.
+    /// Recorded requests: the brief and the offered agents.
     asked: Mutex<Vec<(String, Vec<String>)>>,
     orders: Mutex<Vec<DelegateOrder>>,
 }
 
-impl Delegator for Office {
+impl Delegator for FakeDelegator {
     fn situation(&self) -> Situation {
         let candidate = |(id, name, local): (&str, &str, bool)| Candidate {
             id: id.to_owned(),
@@ -71,24 +71,30 @@ impl Delegator for Office {
 struct Told {
     result: Result<String, ToolError>,
     story: String,
-    /// Whoever was set to work.
+    /// The agent that was started.
     provider: Option<String>,
 }
 
-/// `caller` is a model, or the person.
-fn delegate(office: Office, caller: Option<&str>, prompt: &str, arguments: Value) -> Told {
-    let office = Arc::new(office);
-    run(&Delegate::new(office.clone()), &office, caller, prompt, arguments)
+/// `caller` is the calling model; `None` is the person.
+fn delegate(delegator: FakeDelegator, caller: Option<&str>, prompt: &str, arguments: Value) -> Told {
+    let delegator = Arc::new(delegator);
+    run(&Delegate::new(delegator.clone()), &delegator, caller, prompt, arguments)
 }
 
-fn run(tool: &Delegate, office: &Office, caller: Option<&str>, prompt: &str, arguments: Value) -> Told {
-    run_in(&Bench::with(&[]), tool, office, caller, prompt, arguments)
+fn run(
+    tool: &Delegate,
+    delegator: &FakeDelegator,
+    caller: Option<&str>,
+    prompt: &str,
+    arguments: Value,
+) -> Told {
+    run_in(&Bench::with(&[]), tool, delegator, caller, prompt, arguments)
 }
 
 fn run_in(
     bench: &Bench,
     tool: &Delegate,
-    office: &Office,
+    delegator: &FakeDelegator,
     caller: Option<&str>,
     prompt: &str,
     arguments: Value,
@@ -108,14 +114,14 @@ fn run_in(
         AgentEvent::Update(update) => Some(update),
         AgentEvent::Activity(_) => None,
     });
-    let provider = office.orders.lock().unwrap().first().map(|order| order.provider.clone());
+    let provider = delegator.orders.lock().unwrap().first().map(|order| order.provider.clone());
     Told { result, story: story(&updates.collect::<Vec<_>>()), provider }
 }
 
 #[test]
 fn a_task_is_handed_over_and_its_row_is_closed_with_the_report() {
     let arguments = json!({"provider": "claude_code", "user_prompt": "Rename it", "description": "A rename"});
-    let told = delegate(Office::default(), None, "Rename it", arguments);
+    let told = delegate(FakeDelegator::default(), None, "Rename it", arguments);
     insta::assert_snapshot!(told.story, @r#"
     call #1 delegate.run {"provider":"claude_code","user_prompt":"Rename it","description":"A rename"}
     end #1 {"ok":true,"provider":"claude-code","dispatched":true,"session_id":"child","tool_call_id":"row","notes":"Done."}
@@ -125,17 +131,18 @@ fn a_task_is_handed_over_and_its_row_is_closed_with_the_report() {
 
 #[test]
 fn codex_run_is_the_same_with_codex() {
-    let office = Arc::new(Office::default());
-    let tool = Delegate::to_codex(office.clone());
+    let delegator = Arc::new(FakeDelegator::default());
+    let tool = Delegate::to_codex(delegator.clone());
     assert!(!tool.schema().to_value()["properties"].as_object().unwrap().contains_key("provider"));
-    let told = run(&tool, &office, None, "", json!({"provider": "gptoss", "user_prompt": "Rename it"}));
+    let told = run(&tool, &delegator, None, "", json!({"provider": "gptoss", "user_prompt": "Rename it"}));
     assert!(told.story.starts_with(r#"call #1 codex.run {"provider":"codex""#), "{}", told.story);
     assert_eq!(told.provider.as_deref(), Some("codex"));
 }
 
 #[test]
-fn a_dry_run_sets_nobody_to_work() {
-    let told = delegate(Office::default(), None, "", json!({"user_prompt": "Rename it", "dry_run": true}));
+fn a_dry_run_starts_no_agent() {
+    let told =
+        delegate(FakeDelegator::default(), None, "", json!({"user_prompt": "Rename it", "dry_run": true}));
     insta::assert_snapshot!(told.story, @r#"
     call #1 delegate.run {"user_prompt":"Rename it","dry_run":true}
     end #1 {"ok":true,"provider":"gptoss_20b","dispatched":false,"tool_call_id":"row","notes":"Dry run: GPTOSS 20B would start."}
@@ -144,13 +151,14 @@ fn a_dry_run_sets_nobody_to_work() {
 }
 
 #[test]
-fn who_does_it() {
-    let all = || Office::default();
-    let open = || Office { allows_external: true, ..Office::default() };
-    let says = |id| Office { allows: Some(id), ..Office::default() };
-    let without = |missing| Office { missing, ..Office::default() };
+fn the_agent_is_chosen() {
+    let all = || FakeDelegator::default();
+    let open = || FakeDelegator { allows_external: true, ..FakeDelegator::default() };
+    let says = |id| FakeDelegator { allows: Some(id), ..FakeDelegator::default() };
+    let without = |missing| FakeDelegator { missing, ..FakeDelegator::default() };
     let model = Some("gptoss_20b");
-    type Row = (Office, Option<&'static str>, &'static str, &'static str, Result<&'static str, &'static str>);
+    type Row =
+        (FakeDelegator, Option<&'static str>, &'static str, &'static str, Result<&'static str, &'static str>);
     let rows: [Row; 17] = [
         (all(), None, "", "auto", Ok("gptoss_20b")),
         (all(), None, "", "gptoss", Ok("gptoss_20b")),
@@ -179,20 +187,20 @@ fn who_does_it() {
             "auto",
             Err("No agent can be chosen; none is available: `openagents doctor`"),
         ),
-        // A model that hands a task over does not get it back.
+        // A delegating model does not get its own task back.
         (open(), model, "Fix it", "auto", Ok("codex")),
-        (Office { missing: &["codex"], ..open() }, model, "Fix it", "auto", Ok("claude-code")),
-        // Only a person sends anything away from this machine, whatever the prompt says.
+        (FakeDelegator { missing: &["codex"], ..open() }, model, "Fix it", "auto", Ok("claude-code")),
+        // Only a person sends work off this machine, regardless of the prompt.
         (all(), model, "Fix it", "auto", Err("The person did not allow it")),
         (all(), model, "Hand the tests to Codex", "codex", Err("The person did not allow it")),
         (says("codex"), model, "Fix it", "codex", Ok("codex")),
         (says("custom:gem"), model, "Fix it", "auto", Ok("custom:gem")),
         (open(), model, "Fix it", "claude-code", Ok("claude-code")),
-        (open(), model, "what is Codex?", "codex", Err("This is talk, not a task")),
+        (open(), model, "what is Codex?", "codex", Err("This is small talk, not a task")),
     ];
-    for (office, caller, prompt, provider, expected) in rows {
+    for (delegator, caller, prompt, provider, expected) in rows {
         let arguments = json!({"user_prompt": "Fix it", "provider": provider});
-        let told = delegate(office, caller, prompt, arguments);
+        let told = delegate(delegator, caller, prompt, arguments);
         let case = format!("{caller:?} {prompt:?} {provider}: {}", told.story);
         match expected {
             Ok(id) => assert_eq!(told.provider.as_deref(), Some(id), "{case}"),
@@ -207,33 +215,33 @@ fn who_does_it() {
 }
 
 #[test]
-fn a_model_that_hands_over_makes_a_person_choose() {
-    let office = Arc::new(Office { allows: Some("claude-code"), ..Office::default() });
+fn a_delegation_by_a_model_needs_a_persons_choice() {
+    let delegator = Arc::new(FakeDelegator { allows: Some("claude-code"), ..FakeDelegator::default() });
     let arguments = json!({"user_prompt": "Fix it", "provider": "claude-code"});
-    let told = run(&Delegate::new(office.clone()), &office, Some("gptoss_20b"), "Fix it", arguments);
+    let told = run(&Delegate::new(delegator.clone()), &delegator, Some("gptoss_20b"), "Fix it", arguments);
     assert_eq!(told.provider.as_deref(), Some("claude-code"));
-    let asked = office.asked.lock().unwrap();
+    let asked = delegator.asked.lock().unwrap();
     assert_eq!(asked[0].1, ["claude-code", "codex", "custom:gem"]);
     assert!(asked[0].0.starts_with("Fix it"), "{}", asked[0].0);
 }
 
 #[test]
 fn a_task_is_handed_over_with_the_places_that_were_found_for_it() {
-    let office = Arc::new(Office::default());
+    let delegator = Arc::new(FakeDelegator::default());
     let bench = Bench::with(&[("src/retry.rs", "pub fn retry_request() {}\n")]);
     let arguments = json!({"user_prompt": "Fix the retry of a request", "provider": "codex"});
-    run_in(&bench, &Delegate::new(office.clone()), &office, None, "", arguments);
-    let text = office.orders.lock().unwrap()[0].text.clone();
+    run_in(&bench, &Delegate::new(delegator.clone()), &delegator, None, "", arguments);
+    let text = delegator.orders.lock().unwrap()[0].text.clone();
     assert!(text.contains("Fix the retry of a request") && text.contains("- src/retry.rs:1"), "{text}");
 }
 
 #[test]
-fn a_task_is_not_handed_back_to_the_one_who_hands_it_over() {
+fn a_task_is_not_delegated_back_to_its_caller() {
     for provider in ["gptoss", "gptoss_20b"] {
         let arguments = json!({"user_prompt": "Fix it", "provider": provider});
-        let told = delegate(Office::default(), Some("gptoss_20b"), "Fix it", arguments);
+        let told = delegate(FakeDelegator::default(), Some("gptoss_20b"), "Fix it", arguments);
         assert_eq!(told.provider, None, "{}", told.story);
-        assert!(told.story.contains("GPTOSS 20B is at work on this already"), "{}", told.story);
+        assert!(told.story.contains("GPTOSS 20B is already working on this"), "{}", told.story);
     }
 }
 
@@ -242,7 +250,7 @@ fn what_is_wrong_with_the_arguments_ends_the_row() {
     for arguments in
         [json!({}), json!({"user_prompt": ""}), json!("x"), json!({"user_prompt": "x", "max_files": -1})]
     {
-        let told = delegate(Office::default(), None, "", arguments.clone());
+        let told = delegate(FakeDelegator::default(), None, "", arguments.clone());
         assert!(told.story.contains("error #1 Invalid parameters: "), "{arguments}: {}", told.story);
         assert!(matches!(told.result, Err(ToolError::InvalidParameters(_))), "{arguments}");
     }
@@ -250,14 +258,19 @@ fn what_is_wrong_with_the_arguments_ends_the_row() {
 
 #[test]
 fn a_cancel_ends_the_row() {
-    let told = delegate(Office { cancels: true, ..Office::default() }, None, "", json!({"user_prompt": "x"}));
+    let told = delegate(
+        FakeDelegator { cancels: true, ..FakeDelegator::default() },
+        None,
+        "",
+        json!({"user_prompt": "x"}),
+    );
     assert!(told.story.ends_with("error #1 Cancelled"), "{}", told.story);
     assert_eq!(told.result, Err(ToolError::Cancelled));
 }
 
 #[test]
 fn it_is_offered_to_models_that_can_call_tools() {
-    let tool = Delegate::new(Arc::new(Office::default()));
+    let tool = Delegate::new(Arc::new(FakeDelegator::default()));
     assert!(tool.is_offered_to(&Scripted::default()));
     let asked = Scripted {
         no_tools_once_asked: true,

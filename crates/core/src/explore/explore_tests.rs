@@ -53,7 +53,7 @@ fn read(path: &str) -> OpKind {
     OpKind::ReadSpan { path: path.into(), start_line: 1, end_line: 5, context: None }
 }
 
-/// One line an update; ids by order of appearance.
+/// One line per update; ids are numbered in order of appearance.
 fn story(updates: &[SessionUpdate]) -> String {
     let mut ids: HashMap<String, usize> = HashMap::new();
     let mut id = |text: &str| {
@@ -123,7 +123,7 @@ fn a_run_of_which_every_step_failed_is_a_failed_run() {
     insta::assert_snapshot!(story(&updates));
 }
 
-/// Somebody cancels right after the n-th update, for every n: the run always ends in order.
+/// Cancels right after the n-th update, for every n: the run always ends in order.
 #[test]
 fn a_cancel_at_any_point_leaves_one_cancelled_message_and_nothing_running() {
     let bench = Bench::with(&[("README.md", "# App\n\nApp is an app.\n"), ("a", "x\n")]);
@@ -141,7 +141,7 @@ fn a_cancel_at_any_point_leaves_one_cancelled_message_and_nothing_running() {
         let outcome = explorer.explore(&request(bench.root()), &cancel, &emit);
         let updates = updates.into_inner().unwrap();
         if outcome.state == RunState::Complete {
-            // The last thing before the summary had been sent already.
+            // The last update before the summary had been sent already.
             assert!(after >= whole - 2, "cancelled after update {after} but the run went on");
             continue;
         }
@@ -201,7 +201,7 @@ fn a_planner_that_panics_is_a_failed_run_with_its_one_message() {
     assert_eq!(story(&updates), "message \"❌ plan stopped unexpectedly\"");
 }
 
-/// The planner waits for a release that only comes after the run has ended.
+/// The planner waits for a release that comes only after the end of the run.
 #[test]
 fn a_planner_that_hangs_does_not_hold_a_cancel_up() {
     static RELEASE: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
@@ -253,7 +253,7 @@ fn a_tool_that_panics_costs_its_step_and_not_the_run() {
     assert!(story(&updates).contains("Execution failed: content.get_span stopped unexpectedly"));
 }
 
-/// The tool waits for a release that only comes after the run has ended: the run must not wait for the tool.
+/// The tool waits for a release that comes only after the end of the run, so the run must not wait for the tool.
 #[test]
 fn a_tool_that_hangs_does_not_hold_a_cancel_up() {
     static RELEASE: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
@@ -319,7 +319,7 @@ impl LanguageModel for Thinker {
     }
 }
 
-/// M16: a follow-up was offered whose answer was nothing.
+/// M16: a follow-up without findings was offered.
 #[test]
 fn every_follow_up_that_is_offered_has_a_finding() {
     let bench = Bench::with(&[
@@ -453,7 +453,7 @@ fn a_model_that_never_ends_is_stopped_by_a_cancel_and_told_so() {
     assert_eq!((outcome.state, outcome.message.as_str()), (RunState::Cancelled, CANCELLED));
 }
 
-/// Counts how often the history is listed: each listing loads what is remembered once for each agent.
+/// Counts history listings: each one loads the index once per agent.
 #[derive(Debug, Default)]
 struct Counted(MemoryIndex, AtomicUsize);
 

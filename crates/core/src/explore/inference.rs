@@ -1,5 +1,5 @@
-//! What a model says in one sentence: the answer to the goals, from what was found for them; without goals, what the person
-//! was doing, from what the repository says.
+//! Infers one sentence with a model: the answer to the goals from the findings, or, without goals, the person's intent
+//! from the repository.
 
 use super::intent::Intent;
 use crate::{
@@ -12,17 +12,17 @@ use crate::{
 };
 
 const INSTRUCTIONS: &str = "You are shown the beginning of files of a project. Say in one plain sentence of at most \
-    thirty words what the project is for and what somebody who works on it is trying to do. No list, no heading, no \
+    thirty words what the project is for and what a person who works on it is trying to do. No list, no heading, no \
     introduction.";
 
 const ANSWER: &str = "You are shown places of a project that were found for a question. Answer it in one plain sentence \
     of at most forty words, and name the place that says so as path:line. Use nothing that is not shown. No list, no \
     heading, no introduction.";
 
-/// Bytes of all excerpts that the model is shown.
+/// Bytes of all excerpts in the request.
 const EXCERPTS: usize = 8_000;
 
-/// Asks `model` for the answer to `goals`. `None` where its sentence cites no line that it was shown. Blocks.
+/// Asks `model` to answer `goals`. `None` if its sentence does not cite a given line. Blocks.
 pub(super) fn answer(
     model: &dyn LanguageModel,
     survey: &Survey,
@@ -46,7 +46,7 @@ pub(super) fn answer(
     (!evidence.is_empty()).then(|| Intent { sentence: Some(sentence), source: source(model), evidence })
 }
 
-/// Returns whether a sentence cites a line of what was found.
+/// Returns whether a sentence cites a line of a finding.
 fn cites(sentence: &str, finding: &Finding) -> bool {
     let Some(path) = finding.path() else { return false };
     sentence.match_indices(path).any(|(at, path)| {
@@ -65,12 +65,12 @@ fn as_evidence(finding: &Finding) -> Option<Evidence> {
     })
 }
 
-/// The protocol has these two words for the models of this computer, whichever file answered.
+/// The protocol knows only these two values for local models.
 fn source(model: &dyn LanguageModel) -> IntentSource {
     if model.id() == LOCAL_FM { IntentSource::Fm } else { IntentSource::Gptoss }
 }
 
-/// Asks `model` what this is about. `None` where there is nothing to show to it, or where it says nothing that can be shown. Blocks.
+/// Asks `model` for the intent. `None` without input or without a usable answer. Blocks.
 pub(super) fn infer(
     model: &dyn LanguageModel,
     survey: &Survey,
@@ -86,7 +86,7 @@ pub(super) fn infer(
         prompt.push_str(&format!("File {path}:\n{text}\n\n"));
         evidence.push(Evidence::File { path: path.clone(), line, text: words });
     }
-    // A claim needs evidence.
+    // An intent needs evidence.
     if evidence.is_empty() {
         return None;
     }

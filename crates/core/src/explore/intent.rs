@@ -1,4 +1,4 @@
-//! What the person was doing, in one sentence: from their sessions, else from what the repository says.
+//! The person's intent in one sentence: from their sessions, otherwise from the repository.
 
 use super::Done;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     update::{Evidence, IntentSource},
 };
 
-/// A sentence and what it rests on.
+/// A sentence and its evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Intent {
     pub(super) sentence: Option<String>,
@@ -15,7 +15,7 @@ pub(super) struct Intent {
     pub(super) evidence: Vec<Evidence>,
 }
 
-/// `inferred` is what a model said, if one was asked: the answer to the goals before anything else.
+/// `inferred` is a model's answer to the goals, if any; it takes precedence.
 pub(super) fn find(survey: &Survey, done: &[Done], inferred: Option<Intent>) -> Intent {
     inferred.or_else(|| from_sessions(done)).or_else(|| from_repository(survey)).unwrap_or_default()
 }
@@ -42,7 +42,7 @@ fn from_repository(survey: &Survey) -> Option<Intent> {
     })
 }
 
-/// `ripgrep is a search tool` stands by itself; `A fast find` needs to be told what it is about.
+/// Turns a description into a sentence: `ripgrep is a search tool` is one already; `A fast find` gets a subject.
 fn as_sentence(name: &str, said: &str) -> String {
     let full_stop = if said.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     let first = |text: &str| {

@@ -1,8 +1,8 @@
 //! The exploration pipeline: goals and a workspace become a plan, results, an intent and a summary.
 //!
-//! The order of the updates is part of the product: the plan with all entries pending; for each op the plan with
-//! that entry in progress, the call, its progress, its end; the plan as it stands at the end; `fm.analysis`; and
-//! exactly one final message. The end of one entry and the start of the next share one plan update.
+//! The order of the updates is part of the product: the plan with all entries pending; for each op the plan with that
+//! entry in progress, the call, its progress, its end; the final plan; `fm.analysis`; and exactly one final message.
+//! The end of one entry and the start of the next share one plan update.
 
 mod inference;
 mod intent;
@@ -21,61 +21,61 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, sync::Arc};
 
-/// What an exploration needs from its surroundings; shared by all runs of a process.
+/// Dependencies of explorations; shared by all runs of a process.
 #[derive(Debug, Clone)]
 pub struct Explorer {
-    /// The tools that ops run, and what they look at.
+    /// Tools and the data that they access.
     pub tools: Toolbox,
-    /// Makes the plans.
+    /// The default planner.
     pub planner: Arc<dyn Planner>,
-    /// Plan and infer instead, where a request asks for it: the best first.
+    /// Models for planning and inference on request, best first.
     pub models: Vec<Arc<dyn LanguageModel>>,
 }
 
-/// One run.
+/// A request for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExploreRequest {
     /// The workspace; need not exist.
     pub root: PathBuf,
-    /// What the person wants to know; may be empty.
+    /// The person's goals; may be empty.
     pub goals: Vec<String>,
-    /// UUID of the plan, chosen by the caller so that it can be told before the run begins.
+    /// UUID of the plan, chosen by the caller to be known before the run starts.
     pub plan_id: String,
-    /// Said in the repository line beside the name; set when a door had to choose another root than was asked for.
+    /// Note after the name in the repository line; set if a client's root had to be replaced.
     pub repository_note: Option<String>,
-    /// Who plans.
+    /// The planner.
     pub planner: PlannerChoice,
-    /// A person typed the goal as a prompt: every client is told what was found, not only those that explore.
+    /// The goal was typed as a prompt, so findings are sent to every client, not only those that explore.
     pub answers_prompt: bool,
 }
 
-/// Who plans an exploration, and infers the intent where history has none.
+/// The planner of an exploration, which also infers the intent if history has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlannerChoice {
-    /// The model where it is in memory already, else the rules.
+    /// The model if it is in memory, otherwise the rules.
     Auto,
-    /// The rules, in no time.
+    /// The rules; immediate.
     #[default]
     Heuristic,
-    /// The model; it is loaded if need be. Where it cannot plan, the run fails and says why.
+    /// The model, loaded if needed. If it cannot plan, the run fails with its reason.
     Model,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExploreOutcome {
     /// `Complete`, `Failed` or `Cancelled`.
     pub state: RunState,
-    /// What was found out.
+    /// The summary.
     pub summary: Summary,
-    /// How many ops ran, well or badly.
+    /// Number of ops that ran, including failed ones.
     pub ops: usize,
-    /// The final message as it was emitted.
+    /// The final message as emitted.
     pub message: String,
 }
 
-/// A step that ran.
+/// A completed step.
 #[derive(Debug, Clone)]
 struct Done {
     kind: OpKind,
@@ -86,7 +86,7 @@ struct Done {
 pub const CANCELLED: &str = "Exploration cancelled.";
 
 impl Explorer {
-    /// Returns an explorer that needs no model.
+    /// Returns an explorer without models.
     pub fn heuristic(history: Arc<History>) -> Self {
         Self {
             tools: builtin::toolbox(history),
@@ -95,7 +95,7 @@ impl Explorer {
         }
     }
 
-    /// Returns the model that a request wants, if one is to be asked.
+    /// Returns the model for a request, if one is to be used.
     fn model_for(&self, choice: PlannerChoice) -> Option<&Arc<dyn LanguageModel>> {
         let ready = |model: &&Arc<dyn LanguageModel>| model.availability() == Availability::Ready;
         match choice {
@@ -103,13 +103,12 @@ impl Explorer {
                 self.models.iter().find(|model| model.capabilities().loaded && ready(model))
             }
             PlannerChoice::Heuristic => None,
-            // Where none is ready, the last says why.
+            // If none is ready, the last one gives the reason.
             PlannerChoice::Model => self.models.iter().find(ready).or(self.models.last()),
         }
     }
 
-    /// Runs to the end on this thread and tells `emit` of every step. Always emits exactly one final message,
-    /// within 100 ms of a cancel.
+    /// Runs on this thread and emits every step. Always emits exactly one final message, within 100 ms of a cancel.
     pub fn explore(
         &self,
         request: &ExploreRequest,

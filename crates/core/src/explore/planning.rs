@@ -1,4 +1,4 @@
-//! Who plans a run and infers its intent: the rules, or a model where a request asks for it.
+//! Plans a run and infers its intent, with rules or a model.
 
 use super::{
     Done, PlannerChoice, inference,
@@ -25,7 +25,7 @@ impl Run<'_> {
                 let planner = Arc::new(ModelPlanner { model: model.clone() });
                 match self.ask_planner(planner, isolated::MODEL, survey) {
                     Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
-                        tracing::warn!(reason, "the model made no plan; the rules do");
+                        tracing::warn!(reason, "the model made no plan; falling back to the rules");
                         self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey)?
                     }
                     other => other?,
@@ -43,7 +43,7 @@ impl Run<'_> {
         survey: &Arc<Survey>,
     ) -> Result<Plan, Stop> {
         let cancel = self.cancel.child_token();
-        // A planner that is given up stops as well.
+        // An abandoned planner stops as well.
         let _stops_it = cancel.clone().drop_guard();
         let work = {
             let (limits, survey) = (self.explorer.tools.limits.clone(), Arc::clone(survey));
@@ -55,7 +55,7 @@ impl Run<'_> {
             }
         };
         let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
-        // A planner that hears of a cancel may be faster than whoever waits for it.
+        // The planner may observe a cancel before the waiting thread.
         let failed = |error: PlanError| match self.cancel.is_cancelled() {
             true => Stop::Cancelled,
             false => Stop::Failed(error.to_string()),
@@ -63,8 +63,8 @@ impl Run<'_> {
         planned.map_err(failed)
     }
 
-    /// Asks a model for the answer to the goals, where one is in memory, or for what this is about, where history does not
-    /// say and a model was asked for. Failing costs nothing: history and the repository say something too.
+    /// Asks a model to answer the goals if one is in memory, or for the intent if history has none and a model was
+    /// requested. Failures are ignored: history and the repository also provide an intent.
     pub(super) fn infer(&self, survey: &Arc<Survey>, done: &[Done]) -> Option<Intent> {
         let answers = !survey.findings.findings.is_empty();
         let choice = match self.request.planner {

@@ -1,4 +1,4 @@
-//! One run from the plan to the final message.
+//! One run, from the plan to the final message.
 
 use super::{CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, intent, summary};
 use crate::{
@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Progress is told at most so often.
+/// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 pub(super) struct Run<'a> {
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
         self.sum_up(&survey, done)
     }
 
-    /// Looks at the workspace once, and finds what answers the goals.
+    /// Inspects the workspace once and finds what answers the goals.
     fn survey(&self, workspace: Arc<Workspace>) -> Result<Arc<Survey>, Stop> {
         let mut survey = Survey::new(workspace, &self.explorer.tools.history);
         let goals = self.request.goals.clone();
@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
         ExploreOutcome { state: RunState::Failed, summary, ops, message }
     }
 
-    /// No plan may stay "running": what did not run says so.
+    /// Closes the plan: steps that did not run are marked.
     fn close_plan(&mut self, state: RunState) {
         self.plan.state = state;
         for entry in &mut self.plan.entries {
@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Tells what answers the goals; without goals there is nothing to tell.
+    /// Emits the findings for the goals; nothing without goals.
     fn send_findings(&self, findings: &Findings) {
         if self.request.goals.is_empty() {
             return;
@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Why a run ends before its steps.
+/// Why a run ends early.
 pub(super) enum Stop {
     Cancelled,
     Failed(String),
@@ -272,7 +272,7 @@ impl From<Lost> for Stop {
     }
 }
 
-/// For stages that have no news.
+/// Callback for stages that emit no events.
 pub(super) fn silence((): ()) {}
 
 fn takes_long(kind: &OpKind) -> bool {

@@ -1,4 +1,4 @@
-//! What surrounds the sentence: recent work, most touched files, what to ask next, and the final message.
+//! Recent work, most touched files, follow-ups, and the final message.
 
 use super::{Done, intent::Intent};
 use crate::{
@@ -20,7 +20,7 @@ const RECENT_WORK: usize = 5;
 const TOP_FILES: usize = 5;
 const FOLLOWUPS: usize = 3;
 
-/// The list was read a moment ago by a step of the plan: this only looks it up again.
+/// Time limit; a step of the plan has just listed the sessions, so this is served from the cache.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
 pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &CancellationToken) -> Summary {
@@ -39,7 +39,7 @@ pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &Ca
     }
 }
 
-/// Returns the final message: repository line, heading, sentence, nothing else.
+/// Returns the final message: repository line, heading and sentence.
 pub(super) fn message(summary: &Summary, note: Option<&str>) -> String {
     let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
     let mut text = format!("**Repository:** {}{note}", summary.repository);
@@ -70,7 +70,7 @@ fn recent_work(survey: &Survey, done: &[Done], cancel: &CancellationToken) -> Ve
     named.collect()
 }
 
-/// Files that past sessions edited most; those they read, where they edited none.
+/// Returns the files edited most in past sessions, or those read most if none were edited.
 fn top_files(workspace: &Workspace, done: &[Done]) -> Vec<String> {
     let outputs = done.iter().filter_map(|step| step.result.as_ref().ok());
     let analyses = outputs.filter_map(|output| output.result::<SessionAnalyzeOutput>());
@@ -88,7 +88,7 @@ fn top_files(workspace: &Workspace, done: &[Done]) -> Vec<String> {
     ranked.into_iter().take(TOP_FILES).map(|(path, _)| path).collect()
 }
 
-/// Questions that lead on from what was found; each is about something that is there to be found.
+/// Returns follow-up questions; each has an answer in the workspace.
 fn followups(survey: &Survey, done: &[Done]) -> Vec<String> {
     let definition = survey.findings.findings.iter().find(|finding| finding.kind == FindingKind::Definition);
     let used = definition.and_then(|finding| finding.symbol.as_ref());
@@ -97,7 +97,7 @@ fn followups(survey: &Survey, done: &[Done]) -> Vec<String> {
     used.into_iter().chain(open_end).take(FOLLOWUPS).collect()
 }
 
-/// Returns the file with the most open ends, where the plan looked for them.
+/// Returns the file with the most TODOs, if the plan searched for them.
 fn open_ends(done: &[Done]) -> Option<String> {
     let looked =
         done.iter().filter(|step| matches!(&step.kind, OpKind::Grep { pattern, .. } if pattern == OPEN_ENDS));

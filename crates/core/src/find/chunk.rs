@@ -1,20 +1,20 @@
-//! A file in pieces that can be shown: definitions with the comments above them, and what lies between.
+//! Splits a file into chunks: definitions with their comments, and the text between them.
 
 use super::definition;
 
-/// Lines of a chunk; a longer definition is cut into even parts.
+/// Maximum number of lines in a chunk; longer definitions are split evenly.
 const LINES: usize = 60;
 
-/// Loose lines and short definitions are joined up to here, when they belong together.
+/// Loose lines and short definitions that belong together are joined up to this many lines.
 const JOINED: usize = 25;
 
-/// Lines of a definition that are looked at; longer ones are generated.
+/// Maximum number of lines examined of a definition; longer ones are generated.
 const DEFINITION: usize = 2000;
 
-/// Lines of comments and attributes that go with the definition below them.
+/// Maximum number of comment and attribute lines joined to the definition below.
 const ABOVE: usize = 30;
 
-/// Columns of a tab, to compare indentations.
+/// Width of a tab when comparing indentation.
 const TAB: usize = 4;
 
 /// A run of lines.
@@ -24,7 +24,7 @@ pub(super) struct Chunk<'a> {
     pub(super) start: usize,
     /// Last line, inclusive.
     pub(super) end: usize,
-    /// The innermost definition that holds the lines; empty outside of any.
+    /// The innermost definition around the lines; empty if there is none.
     pub(super) symbol: &'a str,
     /// The definition around that one.
     pub(super) parent: &'a str,
@@ -36,10 +36,10 @@ struct Definition<'a> {
     name: &'a str,
 }
 
-/// Cuts a text into chunks that cover it. `is_code` is false for prose and data, which have no definitions.
+/// Splits a text into chunks that cover it. `is_code` is false for prose and data, which have no definitions.
 pub(super) fn chunks<'a>(lines: &[&'a str], extension: &str, is_code: bool) -> Vec<Chunk<'a>> {
     let definitions = if is_code { definitions(lines, extension) } else { Vec::new() };
-    // Definitions come in the order of their first lines: the last that holds a line is the innermost.
+    // Definitions are ordered by first line, so the last one that contains a line is the innermost.
     let mut owners: Vec<Option<usize>> = vec![None; lines.len()];
     for (at, definition) in definitions.iter().enumerate() {
         owners[definition.start..=definition.end].fill(Some(at));
@@ -60,7 +60,7 @@ pub(super) fn chunks<'a>(lines: &[&'a str], extension: &str, is_code: bool) -> V
     chunks
 }
 
-/// Returns the name of a definition and of the one around it.
+/// Returns the names of a definition and its parent.
 fn names<'a>(definitions: &[Definition<'a>], at: usize) -> (&'a str, &'a str) {
     let inner = &definitions[at];
     let around = definitions[..at].iter().rev();
@@ -68,7 +68,7 @@ fn names<'a>(definitions: &[Definition<'a>], at: usize) -> (&'a str, &'a str) {
     (inner.name, around.map_or("", |outer| outer.name))
 }
 
-/// Adds a chunk, or joins it to the one before: parts of one definition, or a few loose lines and what follows them.
+/// Adds a chunk, or joins it with the previous one: parts of one definition, or a few loose lines and their successor.
 fn add<'a>(chunks: &mut Vec<Chunk<'a>>, chunk: Chunk<'a>) {
     if let Some(last) = chunks.last_mut() {
         let few = last.end - last.start < 4;
@@ -100,7 +100,7 @@ fn definitions<'a>(lines: &[&'a str], extension: &str) -> Vec<Definition<'a>> {
     found
 }
 
-/// Returns the last line of the block that begins at `at`, by indentation: lines further in, and closing brackets.
+/// Returns the last line of the block that starts at `at`: deeper indentation and closing brackets.
 fn last_line(lines: &[&str], at: usize, c_like: bool) -> usize {
     let column = indentation(lines[at]);
     let (mut end, mut has_body) = (at, false);
@@ -116,7 +116,7 @@ fn last_line(lines: &[&str], at: usize, c_like: bool) -> usize {
         }
         let closes = trimmed.starts_with(['{', '}', ')', ']']);
         let heads_on = !has_body && trimmed.starts_with("where");
-        // The arguments of a C function may go on in the next line.
+        // The arguments of a C function may continue on the next line.
         let c_arguments = c_like && !has_body && line < at + 3 && !trimmed.ends_with(';');
         if here < column || !(closes || heads_on || c_arguments) {
             break;
@@ -129,7 +129,7 @@ fn last_line(lines: &[&str], at: usize, c_like: bool) -> usize {
     end
 }
 
-/// Returns the first of the comments and attributes above a definition; in C, also its return type.
+/// Returns the first line of the comments and attributes above a definition; in C also of its return type.
 fn first_line(lines: &[&str], at: usize, c_like: bool) -> usize {
     let above = |from: usize| {
         let belongs = |line: &&str| {

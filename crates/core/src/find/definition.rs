@@ -1,10 +1,10 @@
-//! Where definitions begin, by the look of a line. One set of patterns serves all languages that name what they define
-//! with a keyword; two more rules read C functions and methods. A line that is missed costs a good boundary, no finding.
+//! Detects lines that start a definition. One set of patterns covers all languages that define names with a keyword;
+//! two more rules cover C functions and methods. A missed line only costs a chunk boundary.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// A longer line is generated or data.
+/// Longest examined line in bytes; longer ones are generated or data.
 const LINE: usize = 300;
 
 /// Modifiers, a keyword, a name; `impl X for Y`; `const f = (…)`; `exports.f =`; `X.prototype.f =`; `const LIMIT`.
@@ -17,25 +17,25 @@ static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&pattern).ok()
 });
 
-/// Statements that look like the head of a function.
+/// Statements that look like a function's signature.
 const STATEMENTS: [&str; 9] =
     ["if", "for", "while", "switch", "catch", "return", "function", "define", "defined"];
 
-/// Languages whose functions stand in the first column as `type name(…)`.
+/// Languages with functions in the first column as `type name(…)`.
 const C_LIKE: [&str; 9] = ["c", "h", "cc", "cpp", "cxx", "hpp", "m", "mm", "y"];
 
-/// Languages whose methods are written `name(…) {` without a keyword.
+/// Languages with methods written as `name(…) {` without a keyword.
 const BARE_METHODS: [&str; 15] = [
     "js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "java", "cs", "kt", "php", "scala", "dart", "vue",
     "svelte",
 ];
 
-/// Returns whether an extension is one of the C family, where a declaration may begin a line above its name.
+/// Returns whether an extension is of the C family, where a declaration may start a line above its name.
 pub(super) fn is_c_like(extension: &str) -> bool {
     C_LIKE.contains(&extension)
 }
 
-/// Returns the name that a line defines.
+/// Returns the name defined by a line.
 pub(super) fn name<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
     let text = line.trim_start();
     if text.len() > LINE || text.starts_with(['*', '#']) || text.starts_with("//") {
@@ -56,7 +56,7 @@ pub(super) fn name<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
     None
 }
 
-/// Returns what stands before the first parenthesis, and the last name in it.
+/// Returns the text before the first parenthesis, and the last name in it.
 fn called(text: &str) -> Option<(&str, &str)> {
     let (head, _) = text.split_once('(')?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');

@@ -1,19 +1,19 @@
-//! Files that were edited since the last commit or checkout: people ask about what they are working on.
+//! Boosts files edited since the last commit or checkout: people ask about their current work.
 //!
-//! Git is not asked: it runs programs that a repository names (filters, a file system monitor). The times of the files
-//! say nearly the same; what was edited before that commit and left out of it is missed.
+//! Git is not run, because it executes programs configured by a repository (filters, a file system monitor). File times
+//! are nearly equivalent; edits made before the last commit but not committed are missed.
 
 use super::scan::Scan;
 use crate::update::Finding;
 use std::collections::HashSet;
 
-/// How much more such a file counts; not tuned, the measure's projects have no repository around them.
+/// Boost of an edited file; not tuned, because the benchmark projects are not repositories.
 const MORE: f32 = 0.1;
 
-/// More files than a person edits between two commits: a program wrote them.
+/// Maximum number of edited files; more were written by a program.
 const BY_HAND: usize = 100;
 
-/// The edited files among those that hold a word of the question.
+/// The edited files that contain a word of the question.
 #[derive(Debug, Default)]
 pub(super) struct Edited(HashSet<String>);
 
@@ -26,12 +26,12 @@ impl Edited {
         Self(edited.map(|file| file.path.clone()).collect())
     }
 
-    /// Returns the factor of a file's score.
+    /// Returns the factor for a file's score.
     pub(super) fn boost(&self, path: &str) -> f32 {
         if self.0.contains(path) { 1.0 + MORE } else { 1.0 }
     }
 
-    /// Says in the reason that the file was edited.
+    /// Adds the edit to a finding's reason.
     pub(super) fn explain(&self, finding: &mut Finding) {
         if finding.path().is_some_and(|path| self.0.contains(path)) {
             finding.why.push_str("; written since the last commit or checkout");

@@ -1,23 +1,23 @@
-//! Finds the words of a query in a text, in one pass for all of them.
+//! Finds all words of a query in a text in one pass.
 
 use super::query::{Origin, Query};
 use crate::terms::Language;
 use aho_corasick::AhoCorasick;
 use std::collections::HashMap;
 
-/// Hits of one file; a file with more is a table or a log, and its beginning says as much as all of it.
+/// Maximum number of hits per file; a file with more is a table or a log, and its beginning is representative.
 const HITS: usize = 20_000;
 
-/// Bytes of a word of code; longer runs are data.
+/// Longest word of code in bytes; longer runs are data.
 const WORD: usize = 40;
 
-/// Bytes of the shortest pattern that counts at the beginning or inside of a longer word.
+/// Shortest pattern in bytes that may match at the start of or inside a longer word.
 const PART: usize = 4;
 
-/// Different words whose stems are remembered in one pass.
+/// Maximum number of words whose stems are cached per pass.
 const STEMS: usize = 50_000;
 
-/// Where a word of the query stands.
+/// An occurrence of a query word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hit {
     /// Byte offset.
@@ -27,28 +27,28 @@ pub(super) struct Hit {
     pub(super) fit: Fit,
 }
 
-/// How well a word of the code fits.
+/// Quality of a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// The same word, inflections aside.
+    /// The same word, apart from inflection.
     Word,
-    /// The beginning of a longer word: `mail` in `mailer`.
+    /// A prefix of a longer word: `mail` in `mailer`.
     Beginning,
     /// A part of a longer word: `mail` in `sendmail`.
     Inside,
 }
 
-/// A query made ready for searching.
+/// A compiled query.
 #[derive(Debug)]
 pub(super) struct Matcher {
     automaton: AhoCorasick,
-    /// The alternative of each pattern.
+    /// Index of the alternative, by pattern.
     owners: Vec<u16>,
     stems: Vec<String>,
     are_phrases: Vec<bool>,
 }
 
-/// The stems of the words of code that one thread has seen.
+/// Cached stems of one thread.
 pub(super) type Stems = HashMap<Box<[u8]>, Box<str>>;
 
 impl Matcher {
@@ -69,7 +69,7 @@ impl Matcher {
         })
     }
 
-    /// Returns the hits in a text, in order of their ends.
+    /// Returns the hits in a text, ordered by their ends.
     pub(super) fn hits(&self, text: &[u8], stems: &mut Stems) -> Vec<Hit> {
         let mut hits = Vec::new();
         for found in self.automaton.find_overlapping_iter(text) {
@@ -119,11 +119,11 @@ fn stem_of<'a>(word: &[u8], stems: &'a mut Stems) -> &'a str {
     stems.entry(word.into()).or_insert_with(|| Language::English.stem(&String::from_utf8_lossy(word)).into())
 }
 
-/// Returns whether a word, or a word of an identifier, begins at `at`.
+/// Returns whether a word or a word of an identifier starts at `at`.
 fn begins_word(text: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|before| text[before]) else { return true };
     let (here, after) = (text[at], text.get(at + 1));
-    // Letters beyond ASCII have no case that is looked at; what is written without spaces begins everywhere.
+    // Letters beyond ASCII are treated as caseless; in scripts without spaces a word may start anywhere.
     !here.is_ascii()
         || !(before.is_ascii_alphanumeric() || before >= 0x80)
         || before.is_ascii_lowercase() && here.is_ascii_uppercase()
@@ -133,10 +133,10 @@ fn begins_word(text: &[u8], at: usize) -> bool {
             && after.is_some_and(u8::is_ascii_lowercase)
 }
 
-/// Returns where the word ends that begins with `found`.
+/// Returns the end of the word that starts with `found`.
 fn word_end(text: &[u8], found: &std::ops::Range<usize>) -> usize {
     let is_upper = |at: usize| text.get(at).is_some_and(u8::is_ascii_uppercase);
-    // `HTTPServer`: a word in capitals ends before the small letter's capital; any other at the next capital.
+    // `HTTPServer`: an all-caps word ends before the capital of the next word; other words end at the next capital.
     let in_capitals = is_upper(found.start) && is_upper(found.start + 1);
     let mut end = found.end;
     while let Some(letter) = text.get(end).filter(|letter| letter.is_ascii_alphabetic()) {

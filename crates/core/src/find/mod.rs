@@ -1,10 +1,10 @@
-//! Finding the places in a workspace that answer a question. No model, no network, no index: every question reads the
-//! workspace once, as a search with ripgrep would, and ranks what it read.
+//! Finds the places in a workspace that answer a question. Without a model, network access or an index: every question
+//! reads the workspace once, like ripgrep, and ranks the result.
 //!
 //! `question → Query → scan (all files) → rank (the best files, in chunks) → select → findings`
 
-mod asking;
 mod chunk;
+mod circumstance;
 mod definition;
 mod edited;
 mod matcher;
@@ -38,49 +38,49 @@ use std::{
     time::Duration,
 };
 
-/// Time for one question; a workspace that takes longer is answered from what was read by then.
+/// Time limit of a question; the files read by then are ranked.
 pub const TIME: Duration = Duration::from_millis(3000);
 
-/// Time for the past sessions; the newest are read first.
+/// Time limit for past sessions; the newest are read first.
 const HISTORY: Duration = Duration::from_millis(700);
 
-/// Questions that are answered at once.
+/// Maximum number of questions in one search.
 const QUESTIONS: usize = 3;
 
-/// What to try where a question has no word that code could hold.
+/// Hint for a question without a searchable word.
 const NOTHING_TO_SEARCH: &str = "a word that stands in the code, or the name of a file";
 
-/// What to try where only past sessions could answer, and there are none.
+/// Hint for a question about past sessions if there are none.
 const NO_SESSIONS: &str = "a question about the code: no agent has left a session in this folder yet";
 
-/// The same where there are some.
+/// Hint for a question about past sessions if none matches.
 const NO_SUCH_SESSION: &str = "other words: no past session in this folder matches";
 
-/// Where a question is answered from.
+/// The sources of answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
     /// The code.
     pub workspace: &'a Workspace,
-    /// The logs of agents on this machine, of which only sessions of this workspace count; `None` for the code alone.
+    /// Logs of agents on this machine, limited to sessions of this workspace; `None` for code only.
     pub history: Option<&'a History>,
 }
 
-/// Why a question could not be answered.
+/// Why a search failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// The folder cannot be opened.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// It was cancelled.
+    /// The search was cancelled.
     #[error("Cancelled")]
     Cancelled,
-    /// The search itself broke.
+    /// The search itself failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Opens a folder and finds the places that answer a question, on a thread of its own: a file system that hangs does
-/// not hold up the caller, who hears of a cancel within 100 ms.
+/// Opens a folder and finds the places that answer a question, on a separate thread: a file system that hangs does not
+/// block the caller. Returns within 100 ms of a cancel.
 pub fn find_in(
     root: &Path,
     history: Option<Arc<History>>,
@@ -103,7 +103,7 @@ pub fn find_in(
 
 /// Finds the places that answer a question, best first, at most ten. Blocks.
 ///
-/// Bounded by `budget`; what was read by then is ranked, and [`Findings::truncated`] says so.
+/// Bounded by `budget`; a partial result is marked by [`Findings::truncated`].
 pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings {
     if overview::is_asked_for(question) {
         let findings = overview::overview(sources.workspace);
@@ -149,7 +149,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
     })
 }
 
-/// Answers several questions at once: the best of each first.
+/// Answers several questions; their best findings come first.
 pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) -> Findings {
     let answers: Vec<Findings> =
         questions.iter().take(QUESTIONS).map(|question| find(sources, question, budget)).collect();
@@ -170,7 +170,7 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
     all
 }
 
-/// Says what to try where nothing was found; `has_sessions` is [`Recall::has_sessions`].
+/// Returns a hint for an empty result; `has_sessions` is [`Recall::has_sessions`].
 fn hint(query: &Query, has_sessions: Option<bool>) -> String {
     match has_sessions {
         Some(false) => return NO_SESSIONS.to_owned(),
@@ -181,5 +181,5 @@ fn hint(query: &Query, has_sessions: Option<bool>) -> String {
         return NOTHING_TO_SEARCH.to_owned();
     }
     let words: Vec<_> = query.words().take(4).map(|word| format!("“{word}”")).collect();
-    format!("other words than {}, or a name out of the code", words.join(", "))
+    format!("other words than {}, or a name from the code", words.join(", "))
 }

@@ -1,4 +1,4 @@
-//! "What does this project do?" holds no word to search for: what the repository says about itself answers it.
+//! Answers "What does this project do?", which has no searchable word, from the repository's description.
 
 use crate::{
     repository::{self, Repository},
@@ -8,8 +8,8 @@ use crate::{
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// The question, in six languages. Whole sentences: "What did we do in this project?" asks for past sessions, "Where is
-/// the project saved?" for code.
+/// The question in six languages. Only whole sentences match: "What did we do in this project?" asks for past sessions,
+/// "Where is the project saved?" for code.
 const QUESTIONS: &[&str] = &[
     r"what(?:'s|’s| is| does| do) (?:this|the|our|my) (?:project|repo|repository|codebase)(?: do| about| all about| for)?",
     r"what(?:'s|’s| is| does) this(?: app| application| crate| library| package| program| tool)?(?: do| about| all about| for)?",
@@ -28,15 +28,15 @@ static IS_ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         .ok()
 });
 
-/// Lines of a README that are shown, from its first sentence.
+/// Maximum number of README lines, from its first sentence.
 const LINES: u64 = 20;
 
-/// Returns whether a question is about the workspace as a whole and nothing in it.
+/// Returns whether a question is about the workspace as a whole.
 pub(super) fn is_asked_for(question: &str) -> bool {
     IS_ASKED.as_ref().is_some_and(|questions| questions.is_match(question))
 }
 
-/// Returns what the repository says about itself: its sentence, then the beginning of a README that has another.
+/// Returns the repository's description, then the beginning of the README if that is another text.
 pub(super) fn overview(workspace: &Workspace) -> Vec<Finding> {
     let Repository { description, readme, manifest, .. } = Repository::read(workspace);
     let readme = readme.filter(|path| description.as_ref().is_none_or(|said| said.path != *path));

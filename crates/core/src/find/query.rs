@@ -1,19 +1,19 @@
-//! A question as the search reads it: concepts, each with the words that code may use for it.
+//! Parses a question into concepts, each with the words that code may use for it.
 
-use super::asking;
+use super::circumstance;
 use crate::terms::{self, Language};
 use std::collections::HashSet;
 
-/// Concepts of one question; a pasted log has more, and its first lines say what is asked.
+/// Maximum number of concepts; only a pasted log has more, and its first lines hold the question.
 pub(super) const CONCEPTS: usize = 48;
 
-/// Words of the longest quotation that is searched as a phrase.
+/// Maximum number of words in a quotation searched as a phrase.
 const QUOTED: usize = 5;
 
-/// Bytes of the shortest two words that are also searched as one: `event loop` is often `eventloop`.
+/// Shortest two words that are also searched joined, in bytes: `event loop` is often `eventloop`.
 const JOINED: usize = 6;
 
-/// Concepts, best known first.
+/// Concepts, most significant first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Query {
     pub(super) concepts: Vec<Concept>,
@@ -21,39 +21,39 @@ pub(crate) struct Query {
     pub(super) wants: Wants,
 }
 
-/// One thing that a question is about.
+/// A concept of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Concept {
-    /// As it was asked.
+    /// As typed.
     pub(super) word: String,
-    /// Names out of code and quotations count more than words.
+    /// Names from code and quotations weigh more than words.
     pub(super) weight: f32,
 }
 
-/// One way to say a concept in code.
+/// A word for a concept in code.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Alternative {
     /// Index of the concept.
     pub(super) concept: usize,
-    /// What a word of the code is compared with.
+    /// The stem compared with words of the code.
     pub(super) stem: String,
-    /// What the text is searched for: the part that all inflections share.
+    /// The search patterns: the common part of all inflections.
     pub(super) patterns: Vec<String>,
     pub(super) origin: Origin,
 }
 
-/// Where an alternative comes from.
+/// Origin of an alternative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The question's own word, or its translation.
+    /// The question's word or its translation.
     Asked,
-    /// Another word for it.
+    /// A synonym.
     Synonym,
-    /// Words that follow each other, as one name.
+    /// Consecutive words joined to one name.
     Phrase,
 }
 
-/// What a question asks for that usually stands back.
+/// Kinds of files that the question asks for and that otherwise rank lower.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Wants {
     pub(super) tests: bool,
@@ -62,7 +62,7 @@ pub(super) struct Wants {
 }
 
 impl Query {
-    /// Reads a question in any of the six languages.
+    /// Parses a question in any of the six languages.
     pub(crate) fn read(question: &str) -> Self {
         let language = Language::of(question);
         let mut query = Self { wants: Wants::read(question), ..Self::default() };
@@ -76,12 +76,12 @@ impl Query {
         query
     }
 
-    /// Returns the words that are searched for, as they were asked.
+    /// Returns the searched words as typed.
     pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
         self.spoken().map(|(_, word)| word)
     }
 
-    /// Returns the concepts that are words and not phrases, by index.
+    /// Returns the concepts that are words and not phrases, with their indices.
     pub(super) fn spoken(&self) -> impl Iterator<Item = (usize, &str)> {
         let is_word = |at: usize| {
             let mut own = self.alternatives.iter().filter(|other| other.concept == at);
@@ -95,12 +95,12 @@ impl Query {
         let words = words(question);
         let (asked, aside): (Vec<&Word>, Vec<&Word>) =
             words.iter().filter(|word| !word.is_stop).partition(|word| word.is_asked);
-        // What asks comes first: a word that stands in both parts has its full weight.
+        // The asking part comes first: a word in both parts gets full weight.
         for word in asked.into_iter().chain(aside) {
             let weight = if word.is_asked { 1.0 } else { ASIDE };
             self.add_word(&word.text, if word.is_identifier { IDENTIFIER } else { weight });
         }
-        // Phrases last: they must not keep a word from its place.
+        // Phrases come last, so that they do not displace words.
         for pair in words.windows(2).filter(|pair| pair.iter().all(|word| !word.is_stop)) {
             self.add_phrase(&[pair[0].text.clone(), pair[1].text.clone()], 1.0);
         }
@@ -146,7 +146,7 @@ impl Query {
         for (word, english) in terms::translations_within(question, language) {
             self.add_translation(&word, english);
         }
-        // Comments in the same language.
+        // Matches comments in the same language.
         let letters: Vec<char> = question.chars().collect();
         for pair in letters
             .windows(2)
@@ -157,14 +157,14 @@ impl Query {
         }
     }
 
-    /// Adds an English word and its synonyms.
+    /// Adds an English word with its synonyms.
     fn add_word(&mut self, word: &str, weight: f32) {
         let others = terms::synonyms(&Language::English.stem(word)).iter();
         let others = others.map(|other| ((*other).to_owned(), Origin::Synonym));
         self.add(word, weight, std::iter::once((word.to_owned(), Origin::Asked)).chain(others).collect());
     }
 
-    /// Adds a word by its English ones, of which the first is the most usual.
+    /// Adds a word by its English translations, most common first.
     fn add_translation(&mut self, word: &str, english: &[&str]) {
         let known = english
             .iter()
@@ -175,7 +175,7 @@ impl Query {
         self.add(word, 1.0, known.chain(more).collect());
     }
 
-    /// Adds a word that is in no table: many are the same in English but for their end.
+    /// Adds a word without a translation: many differ from English only in their ending.
     fn add_cognate(&mut self, word: &str) {
         let plain = terms::without_accents(word);
         if !plain.is_ascii() || plain.len() < 4 {
@@ -201,7 +201,7 @@ impl Query {
         }
     }
 
-    /// Adds a concept, unless its own word is there already.
+    /// Adds a concept, unless its word is already there.
     fn add(&mut self, word: &str, weight: f32, ways: Vec<(String, Origin)>) {
         if self.concepts.len() == CONCEPTS {
             return;
@@ -225,28 +225,28 @@ impl Query {
     }
 }
 
-/// Weight of a name out of code.
+/// Weight of a name from code.
 const IDENTIFIER: f32 = 1.3;
 /// Weight of a quotation.
 const QUOTATION: f32 = 2.0;
-/// Weight of a word outside of the part of a question that asks; tuned like the numbers in `weights`.
+/// Weight of a word outside of the asking part; tuned like the numbers in `weights`.
 const ASIDE: f32 = 0.4;
-/// Weight of a word that may or may not be the same in English.
+/// Weight of a possible cognate.
 const COGNATE: f32 = 0.8;
-/// Weight of two letters of a word that is in no table.
+/// Weight of a character pair of an unknown word.
 const BIGRAM: f32 = 0.5;
 
 struct Word {
     text: String,
     is_stop: bool,
     is_identifier: bool,
-    /// It stands in the part of the question that asks.
+    /// It is in the asking part of the question.
     is_asked: bool,
 }
 
-/// Returns the words of an English question in order; an identifier comes whole, then in parts.
+/// Returns the words of an English question in order; an identifier is followed by its parts.
 fn words(question: &str) -> Vec<Word> {
-    let asking = asking::part(question);
+    let asking = circumstance::part(question);
     let parts = [(0..asking.start, false), (asking.clone(), true), (asking.end..question.len(), false)];
     parts.into_iter().flat_map(|(range, is_asked)| words_of(&question[range], is_asked)).collect()
 }
@@ -269,7 +269,7 @@ fn words_of(text: &str, is_asked: bool) -> Vec<Word> {
     words
 }
 
-/// Returns what stands between quotation marks or back-ticks.
+/// Returns the texts in quotation marks or back-ticks.
 fn quotations(question: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (open, close) in [('"', '"'), ('`', '`'), ('\'', '\''), ('“', '”'), ('„', '“'), ('«', '»')]
@@ -277,7 +277,7 @@ fn quotations(question: &str) -> Vec<&str> {
         let mut rest = question;
         while let Some(at) = rest.find(open) {
             let after = &rest[at + open.len_utf8()..];
-            // The apostrophe of "doesn't" opens nothing.
+            // The apostrophe in "doesn't" is not a quotation mark.
             let opens = !rest[..at].ends_with(char::is_alphanumeric);
             match after.find(close).filter(|_| opens) {
                 Some(end) => {
@@ -291,7 +291,7 @@ fn quotations(question: &str) -> Vec<&str> {
     found
 }
 
-/// Returns what a word and its stem begin with: every inflection has it.
+/// Returns the common prefix of a word and its stem, which all inflections share.
 fn shared(word: &str, stem: &str) -> String {
     let common = word.char_indices().zip(stem.chars()).take_while(|((_, a), b)| a == b);
     let end = common.last().map_or(0, |((at, letter), _)| at + letter.len_utf8());

@@ -1,7 +1,7 @@
-//! What part a file plays in a project, by its path and its first lines. Tests, examples, manuals, generated and
-//! vendored files hold the words of a question more often than the code that does the work.
+//! Classifies a file by its path and first lines. Tests, examples, manuals, generated and vendored files contain the
+//! words of a question more often than the relevant code.
 
-/// What a file is for.
+/// The role of a file in a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     Code,
@@ -12,7 +12,7 @@ pub(super) enum Role {
     Example,
     /// Manuals, READMEs, change logs.
     Documentation,
-    /// Made by a tool or copied from elsewhere: lock files, minified files, vendored folders.
+    /// Generated or copied: lock files, minified files, vendored folders.
     Generated,
     /// Configuration and data.
     Other,
@@ -82,7 +82,7 @@ const CODE_EXTENSIONS: &str = " rs py pyi js mjs cjs jsx ts tsx mts cts go c h c
     rb y l cs scala vue svelte lua ex exs erl hs ml mli clj dart zig sh bash zsh fish pl pm r jl sql proto graphql jq nim cr \
     fs fsx groovy gradle cu asm s vim el ";
 
-/// Bytes at the head of a file in which a generator leaves its mark.
+/// Bytes at the start of a file that are searched for a generator's mark.
 pub(super) const HEAD: usize = 300;
 
 impl Role {
@@ -120,13 +120,13 @@ impl Role {
         }
     }
 
-    /// Returns whether files of this role have definitions.
+    /// Returns whether files of this role contain definitions.
     pub(super) fn is_code(self, extension: &str) -> bool {
         !matches!(self, Self::Documentation | Self::Other) || is_code_extension(extension)
     }
 }
 
-/// Returns what stands behind the last dot of a file's name.
+/// Returns the text after the last dot of a file name.
 pub(super) fn extension(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

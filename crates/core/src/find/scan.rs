@@ -1,4 +1,4 @@
-//! The first pass: which files hold which words. One read of every file of the workspace, on all cores.
+//! The first pass: reads every file of the workspace once, on all cores, and counts the query words.
 
 use super::{
     matcher::{Hit, Matcher, Stems},
@@ -19,44 +19,44 @@ use std::{
     time::SystemTime,
 };
 
-/// Bytes that are read of a file.
+/// Maximum number of bytes read per file.
 pub(super) const FILE_BYTES: u64 = 1 << 20;
 
-/// How much of a file is looked at for a NUL.
+/// Bytes checked for a NUL.
 const BINARY_PROBE: usize = 8 << 10;
 
-/// What one pass over a workspace found.
+/// Result of one pass over a workspace.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// Files that hold a word of the query, in their text or their path.
+    /// Files with a query word in their text or path.
     pub(super) files: Vec<ScannedFile>,
-    /// Text files in all.
+    /// Number of text files.
     pub(super) total: usize,
-    /// Bytes of the text files.
+    /// Total size of the text files in bytes.
     pub(super) bytes: u64,
-    /// Text files that were written after the time that the scan was given.
+    /// Number of text files written after the given time.
     pub(super) written_since: usize,
-    /// The pass ended before the last file, or files could not be read whole.
+    /// The pass ended early, or files were not read completely.
     pub(super) truncated: bool,
 }
 
-/// A file that holds a word of the query.
+/// A file with a query word.
 #[derive(Debug)]
 pub(super) struct ScannedFile {
     /// Relative to the workspace, with `/`.
     pub(super) path: String,
     pub(super) role: Role,
     pub(super) bytes: usize,
-    /// After the time that the scan was given.
+    /// Written after the given time.
     pub(super) is_written_since: bool,
-    /// Weighted occurrences by alternative; those that have none are left out.
+    /// Weighted occurrences by alternative; only those with some.
     pub(super) counts: Vec<(u16, f32)>,
-    /// The weight of the best fit, by alternative.
+    /// Weight of the best fit by alternative.
     pub(super) fits: Vec<(u16, f32)>,
     pub(super) in_path: InPath,
 }
 
-/// The alternatives that a path holds.
+/// Alternatives that occur in a path.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InPath {
     pub(super) name: Vec<u16>,
@@ -92,7 +92,7 @@ pub(super) fn scan(
     scanned
 }
 
-/// Reads the beginning of a text file, and when it was last written; `None` where it cannot be read or is binary.
+/// Reads the beginning of a text file and its modification time; `None` if it is unreadable or binary.
 pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<(Vec<u8>, Option<SystemTime>)> {
     let opened = workspace.open_file(path).ok()?;
     let mut text = Vec::with_capacity(opened.size.min(FILE_BYTES) as usize + 1);
@@ -148,7 +148,7 @@ impl InPath {
     }
 }
 
-/// Returns the alternatives that a name holds as whole words, or as the beginning of one.
+/// Returns the alternatives that a name contains as a word or as the prefix of one.
 pub(super) fn named(name: &str, query: &Query) -> Vec<u16> {
     let words = terms::subwords(name);
     if words.is_empty() {

@@ -1,7 +1,7 @@
-//! The second pass: the best files are read once more, cut into chunks, and ranked by what their chunks hold.
+//! The second pass: reads the best files again, splits them into chunks and ranks these.
 //!
 //! The function is BM25F (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009): occurrences in names,
-//! paths and text are weighted and added before they are saturated. A concept counts by the best of its alternatives.
+//! paths and text are weighted and added before saturation. A concept scores as its best alternative.
 
 use super::{
     chunk::{self, Chunk},
@@ -21,15 +21,15 @@ use std::{
     },
 };
 
-/// Files that are read a second time.
+/// Number of files read a second time.
 const CANDIDATES: usize = 300;
 
-/// Chunks of a file that are kept.
+/// Maximum number of chunks kept per file.
 const CHUNKS: usize = 6;
 
 const THREADS: usize = 4;
 
-/// Letters of the shortest word that is said to be missing.
+/// Shortest word reported as missing, in characters.
 const MISSING: usize = 4;
 
 /// A file with its best chunks.
@@ -39,7 +39,7 @@ pub(super) struct RankedFile {
     pub(super) score: f32,
     /// Best first.
     pub(super) chunks: Vec<RankedChunk>,
-    /// All its lines.
+    /// The complete text.
     pub(super) text: Vec<u8>,
     /// First and last line of every chunk, from 0, in order.
     pub(super) bounds: Vec<(usize, usize)>,
@@ -54,30 +54,30 @@ pub(super) struct RankedChunk {
     pub(super) symbol: String,
     /// The query names the symbol.
     pub(super) is_named: bool,
-    /// It is almost all comment.
+    /// It consists almost only of comments.
     pub(super) is_comment: bool,
-    /// What it holds, by alternative, the most telling first.
+    /// Matched alternatives, most significant first.
     pub(super) matched: Vec<u16>,
-    /// Byte offsets of hits, for showing the words themselves.
+    /// Hits with their byte offsets, for quoting the words.
     pub(super) hits: Vec<Hit>,
 }
 
-/// How rare the words of a query are here.
+/// Rarity of the query words in this workspace.
 struct Rarity<'a> {
     query: &'a Query,
     /// By alternative: rarity times trust times the concept's weight.
     ways: Vec<f32>,
-    /// By concept: the most that it can count.
+    /// By concept: the maximum contribution.
     concepts: Vec<f32>,
     all: f32,
 }
 
-/// Returns the words of a question that no file holds in any form, where they are the larger part of it.
+/// Returns the words of a question that no file contains in any form, if they are more than half of it.
 pub(super) fn missing(scan: &Scan, query: &Query) -> Vec<String> {
     let rarity = Rarity::of(scan, query);
     let spoken: Vec<(usize, &str)> = query.spoken().filter(|(_, word)| word.is_ascii()).collect();
     let is_missing = |at: usize| rarity.concepts[at] == 0.0;
-    // A word that is nowhere is as rare as can be.
+    // An absent word has maximum rarity.
     let rarest = (2.0 * scan.total.max(1) as f32).ln().powf(weights::RARITY);
     let weight =
         |at: usize| if is_missing(at) { rarest * query.concepts[at].weight } else { rarity.concepts[at] };
@@ -132,7 +132,7 @@ pub(super) fn rank(
     ranked
 }
 
-/// A file as the second pass reads it.
+/// A file in the second pass.
 struct ReadFile {
     text: Vec<u8>,
     chunks: Vec<ReadChunk>,
@@ -147,10 +147,10 @@ struct ReadChunk {
     /// Bytes without indentation.
     bytes: f32,
     is_comment: bool,
-    /// A test beside the code that it tests.
+    /// A test next to the code that it tests.
     is_test: bool,
     hits: Vec<Hit>,
-    /// The concepts of each line that has some, as bits.
+    /// Bit set of concepts by line, for lines with any.
     lines: Vec<u64>,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Rarity<'a> {
         Self { query, ways, concepts, all }
     }
 
-    /// Returns the score of weighted occurrences in a text `length` times as long as the mean, and the share of the
+    /// Returns the score of weighted occurrences in a text of `length` times the mean length, and the share of the
     /// question that they cover.
     fn score(&self, counts: &[f32], bm25: Bm25, length: f32) -> (f32, f32) {
         let (mut score, mut covered) = (0.0, 0.0);
@@ -345,7 +345,7 @@ impl<'a> Rarity<'a> {
         RankedFile { path: file.path.clone(), score, chunks, text: read.text, bounds }
     }
 
-    /// Returns the weight of the concepts that one line has together; nothing for one alone.
+    /// Returns the weight of concepts that share a line; 0 for a single one.
     fn together(&self, concepts: u64) -> f32 {
         if concepts.count_ones() < 2 {
             return 0.0;
@@ -354,7 +354,7 @@ impl<'a> Rarity<'a> {
         (0..self.concepts.len()).filter(has).map(|at| self.concepts[at]).sum()
     }
 
-    /// Returns the alternatives of a chunk, one a concept, the most telling first.
+    /// Returns the alternatives in a chunk, one per concept, most significant first.
     fn telling(&self, hits: &[Hit], in_symbol: &[u16]) -> Vec<u16> {
         let mut best: BTreeMap<usize, u16> = BTreeMap::new();
         for at in hits.iter().map(|hit| hit.alternative).chain(in_symbol.iter().copied()) {
@@ -377,7 +377,7 @@ fn is_test(symbol: &str) -> bool {
     })
 }
 
-/// Returns the weighted occurrences that a file's path stands for, by alternative.
+/// Returns the weighted occurrences for a file's path, by alternative.
 fn in_path(file: &ScannedFile, alternatives: usize) -> Vec<f32> {
     let mut counts = vec![0.0; alternatives];
     for at in &file.in_path.name {

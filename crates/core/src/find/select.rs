@@ -1,4 +1,4 @@
-//! Which places of the ranked files become findings, and how much of each is shown.
+//! Selects the findings among the ranked files and their extent.
 
 use super::{
     query::Query,
@@ -8,16 +8,16 @@ use super::{
 };
 use crate::update::{Finding, FindingKind, Place};
 
-/// Findings of one question.
+/// Maximum number of findings per question.
 pub(super) const FINDINGS: usize = 10;
 
-/// Findings in one file: one question is rarely answered by one file alone.
+/// Maximum number of findings per file: one file rarely answers a question alone.
 const IN_ONE_FILE: usize = 2;
 
-/// Lines of a finding; a short definition is shown with its neighbours.
+/// Maximum number of lines in a finding; a short definition is extended by its neighbours.
 const LINES: usize = 60;
 
-/// Files below this share of the best one's score are noise.
+/// Minimum share of the best file's score.
 const NOISE: f32 = 0.05;
 
 struct Candidate<'a> {
@@ -54,7 +54,7 @@ pub(super) fn select(files: &[RankedFile], query: &Query) -> Vec<Finding> {
     findings
 }
 
-/// Returns the lines to show, from 0: the chunk with its neighbours, the better ones first, as far as they fit.
+/// Returns the lines to show, from 0: the chunk and as many neighbours as fit, better ones first.
 fn grown(file: &RankedFile, at: usize) -> (usize, usize) {
     let score = |at: usize| file.chunks.iter().find(|chunk| chunk.at == at).map_or(0.0, |chunk| chunk.score);
     let (mut first, mut last) = (at, at);
@@ -102,7 +102,7 @@ fn finding(
     }
 }
 
-/// Leaves out blank lines at both ends.
+/// Trims blank lines at both ends.
 fn trimmed(text: &str, start: usize, end: usize) -> (usize, usize) {
     let lines: Vec<&str> = text.lines().skip(start).take(end + 1 - start).collect();
     let is_text = |line: &&str| !line.trim().is_empty();

@@ -1,24 +1,24 @@
-//! What past sessions add to the code: the files they touched count more, and they are findings themselves.
+//! Combines past sessions with code: touched files are boosted, and sessions are findings themselves.
 
 use super::select::FINDINGS;
 use crate::{recall::Recall, update::Finding};
 use std::collections::HashMap;
 
-/// How much more a file counts that the best matching session edited.
+/// Boost of a file edited by the best matching session.
 const EDITED: f32 = 0.25;
-/// The same for one that it only read.
+/// Boost of a file that it only read.
 const READ: f32 = 0.1;
 
-/// A session above this score is what the question is about; below it, the question may be about code.
+/// Score above which the question is about a session; below it may be about code.
 const ABOUT_HISTORY: f32 = 0.6;
 
-/// Sessions beside code, where the question may be about either.
+/// Maximum number of sessions next to code, if the question may be about either.
 const BESIDE_CODE: usize = 3;
 
-/// Characters of a title in a reason.
+/// Maximum length of a title in a reason, in characters.
 const TITLE: usize = 60;
 
-/// The files that matching sessions touched.
+/// The files touched by matching sessions.
 #[derive(Debug)]
 pub(super) struct Touched<'a>(HashMap<&'a str, (f32, Option<&'a str>)>);
 
@@ -33,12 +33,12 @@ impl<'a> Touched<'a> {
         )
     }
 
-    /// Returns the factor of a file's score.
+    /// Returns the factor for a file's score.
     pub(super) fn boost(&self, path: &str) -> f32 {
         1.0 + self.0.get(path).map_or(0.0, |(more, _)| *more)
     }
 
-    /// Says in the reason that a session touched the file.
+    /// Adds the session to a finding's reason.
     pub(super) fn explain(&self, finding: &mut Finding) {
         let known = finding.path().and_then(|path| self.0.get(path));
         if let Some((_, Some(title))) = known {
@@ -48,7 +48,7 @@ impl<'a> Touched<'a> {
     }
 }
 
-/// Puts code and sessions into one list, best first, with scores relative to the best.
+/// Merges code and sessions, best first, with scores relative to the best.
 pub(super) fn merge(code: Vec<Finding>, sessions: Vec<Finding>) -> Vec<Finding> {
     let best = sessions.first().map_or(0.0, |finding| finding.score);
     let (first, then) = if best > ABOUT_HISTORY {

@@ -1,4 +1,4 @@
-//! The reason for a finding, in words that a person reads.
+//! Words the reason for a finding.
 
 use super::{
     matcher::Fit,
@@ -6,13 +6,13 @@ use super::{
     score::{RankedChunk, RankedFile},
 };
 
-/// Names that one reason quotes.
+/// Maximum number of names quoted in a reason.
 const NAMES: usize = 4;
 
-/// Bytes of a quoted name; longer runs are data.
+/// Longest quoted name in bytes; longer runs are data.
 const NAME: usize = 48;
 
-/// Returns one line: the names that matched, for which words of the question, and what is defined.
+/// Returns one line: the matched names, the words of the question that they match, and the definition.
 pub(super) fn why(file: &RankedFile, chunk: &RankedChunk, query: &Query) -> String {
     let mut names: Vec<(String, Option<&str>)> = Vec::new();
     for at in &chunk.matched {
@@ -25,7 +25,7 @@ pub(super) fn why(file: &RankedFile, chunk: &RankedChunk, query: &Query) -> Stri
             continue;
         }
         let asked = &query.concepts[alternative.concept].word;
-        // A name that holds the word explains itself.
+        // A name that contains the word needs no explanation.
         let is_plain = alternative.origin == Origin::Phrase
             || name.to_lowercase().contains(&alternative.stem) && asked.starts_with(&alternative.stem);
         names.push((name.to_owned(), (!is_plain).then_some(asked.as_str())));
@@ -54,7 +54,7 @@ pub(super) fn why(file: &RankedFile, chunk: &RankedChunk, query: &Query) -> Stri
     parts.join("; ")
 }
 
-/// Returns the identifier around a byte of a text.
+/// Returns the identifier around a byte offset.
 fn name_at(text: &[u8], at: usize) -> &str {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
     let start = text[..at].iter().rposition(|byte| !is_part(byte)).map_or(0, |before| before + 1);

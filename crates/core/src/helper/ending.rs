@@ -1,8 +1,8 @@
-//! Why a helper program ended, in words.
+//! Exit reasons of helper programs.
 
 use std::{collections::VecDeque, process::ExitStatus};
 
-/// Lines of the helper's log that are kept for the message of a crash.
+/// Number of log lines kept for a crash message.
 const KEPT_LINES: usize = 40;
 
 /// The last lines of a helper's log.
@@ -10,7 +10,7 @@ const KEPT_LINES: usize = 40;
 pub struct Log(VecDeque<String>);
 
 impl Log {
-    /// Adds a line; of many only the last are kept.
+    /// Adds a line; only the last lines are kept.
     pub fn push(&mut self, line: &str) {
         if self.0.len() == KEPT_LINES {
             self.0.pop_front();
@@ -18,12 +18,12 @@ impl Log {
         self.0.push_back(line.to_owned());
     }
 
-    /// Forgets all lines.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Returns the line that tells most: the last error, assertion or panic, else the last line.
+    /// Returns the most significant line: the last error, assertion or panic, otherwise the last line.
     fn telling(&self) -> Option<&str> {
         let tells =
             |line: &&String| ["ERROR", "ASSERT", "panicked", "error:"].iter().any(|word| line.contains(word));
@@ -31,7 +31,7 @@ impl Log {
     }
 }
 
-/// Says how a process ended and what it said last: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
+/// Describes how a process ended and its last message: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
 pub fn describe(status: Option<ExitStatus>, log: &Log) -> String {
     let how = match status {
         None => "it did not answer and was ended".to_owned(),
@@ -47,7 +47,7 @@ fn exit(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return match name(signal) {
-            // It was not us: a system that has no memory left chooses the largest process.
+            // Not sent by us: out of memory, the system kills the largest process.
             Some(name) if signal == libc::SIGKILL => {
                 format!("signal {signal} ({name}), perhaps because memory ran out")
             }

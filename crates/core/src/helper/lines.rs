@@ -1,20 +1,20 @@
-//! Lines of JSON with a limit to their length.
+//! Lines of JSON with a length limit.
 
 use serde::Serialize;
 use std::io::{self, BufRead, Write};
 
-/// What was read.
+/// Result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     /// A line, without its end.
     Read,
     /// A line longer than the limit; it was skipped.
     TooLong,
-    /// The other side has closed.
+    /// End of input.
     End,
 }
 
-/// Reads one line of at most `limit` bytes into `line`, which it empties first.
+/// Reads one line of at most `limit` bytes into `line`, which is cleared first.
 pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
     line.clear();
     let (mut too_long, mut any) = (false, false);
@@ -42,7 +42,7 @@ pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) ->
     }
 }
 
-/// Writes `message` and the end of its line.
+/// Writes `message` as one line.
 pub fn write_line(writer: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *writer, message)?;
     writer.write_all(b"\n")

@@ -1,5 +1,5 @@
-//! Helper programs: what has to run in a process of its own talks to us in lines of JSON. Here is what they share: where
-//! such a program is, the lines, and words for how it ended.
+//! Helper programs: separate processes that exchange lines of JSON with us. Shared code to find them, to read and write
+//! lines, and to describe their exit.
 
 mod ending;
 mod lines;

@@ -1,9 +1,9 @@
-//! Where the helper program is.
+//! Finds the helper program.
 
 use std::path::{Path, PathBuf};
 
-/// Returns the program `name`: the one that the environment variable names, else the one beside this program, or one
-/// folder up, where the programs that cargo builds are as a test sees it. An error is a sentence for people.
+/// Returns the path of program `name`: from the environment variable, otherwise next to this program or one folder up
+/// (the layout of cargo's tests). Errors are sentences for people.
 pub fn find(name: &str, variable: &str) -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(variable).filter(|named| !named.is_empty()) {
         return Ok(PathBuf::from(named));
@@ -18,7 +18,7 @@ pub fn find(name: &str, variable: &str) -> Result<PathBuf, String> {
 
 fn beside(this: &Path, name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    // A link to this program lies where the helper does not.
+    // If this program is a link, the helper is not next to the link.
     let real = std::fs::canonicalize(this).unwrap_or_else(|_| this.to_owned());
     let folders = [this, &real].map(|this| this.ancestors().skip(1).take(2));
     folders.into_iter().flatten().map(|folder| folder.join(&name)).find(|program| program.is_file())

@@ -1,32 +1,31 @@
-//! The part of an event that can be counted on without reading its words: the command it runs, how that ended, and
-//! the task list it changes.
+//! The structured part of an event: its command, how that ended, and changes of the task list.
 
 use super::json::Node;
 
 /// Tools of both agents that run a shell command.
 const SHELLS: [&str; 7] =
     ["shell", "shell_command", "exec_command", "local_shell", "container.exec", "Bash", "bash"];
-/// Lines of a result in which an exit code is looked for; output comes after them.
+/// Lines at the start of a result that may hold an exit code; output follows them.
 const HEAD_LINES: usize = 6;
-/// Bytes kept of a command.
+/// Maximum length of a command in bytes.
 const COMMAND_BYTES: usize = 1 << 10;
-/// Tasks kept of one list.
+/// Maximum number of tasks in a list.
 const TASKS: usize = 50;
 
-/// What a tool call does, or how it ended.
+/// The action of a tool call, or its result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Action {
-    /// Shared by a call and its result.
+    /// Id shared by a call and its result.
     pub call: Option<String>,
-    /// The shell command, without the shell around it.
+    /// The shell command, without the wrapping shell.
     pub command: Option<String>,
-    /// How the call ended, where that is known.
+    /// The outcome of the call, if known.
     pub outcome: Option<Outcome>,
     /// A change of the session's task list.
     pub tasks: Option<TaskChange>,
 }
 
-/// How a command ended.
+/// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// With this exit code.
@@ -40,7 +39,7 @@ pub enum Outcome {
 pub enum TaskChange {
     /// The whole list.
     All(Vec<Task>),
-    /// One more task; they are numbered from 1.
+    /// One more task; tasks are numbered from 1.
     Added(String),
     /// A task's status.
     Marked {
@@ -54,7 +53,7 @@ pub enum TaskChange {
 /// One task of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// What is to be done.
+    /// Description of the task.
     pub text: String,
     /// Completed.
     pub done: bool,
@@ -63,7 +62,7 @@ pub struct Task {
 /// Reads the arguments of a call of `tool`.
 pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) -> Action {
     let action = Action { call: call.map(str::to_owned), ..Action::default() };
-    // Codex keeps arguments as JSON in a text.
+    // Codex stores arguments as JSON in a string.
     let parsed = input.and_then(Node::as_str).and_then(|text| Node::parse(text.as_bytes()));
     let Some(input) = parsed.as_ref().or(input) else { return action };
     match tool {
@@ -80,12 +79,12 @@ pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) 
     }
 }
 
-/// Returns the command that a person would type for an argument vector or a text; `None` for a patch.
+/// Returns the command of an argument vector or a string, as a person would type it; `None` for a patch.
 pub(super) fn command(node: Option<&Node<'_>>) -> Option<String> {
     let words: Vec<&str> = node?.items().iter().filter_map(Node::as_str).collect();
     let mut text = match (node?.as_str(), words.as_slice()) {
         (Some(text), _) => text.to_owned(),
-        // `bash -lc 'cargo build'` is the agent's way to run `cargo build`.
+        // `bash -lc 'cargo build'` is the agent's form of `cargo build`.
         (None, [shell, flag, script]) if flag.starts_with('-') && shell.ends_with("sh") => {
             (*script).to_owned()
         }
@@ -97,7 +96,7 @@ pub(super) fn command(node: Option<&Node<'_>>) -> Option<String> {
         .then(|| text.to_owned())
 }
 
-/// Finds the exit code in the words of a result: the head that both agents write, or Codex's metadata.
+/// Finds the exit code in a result: in the head that both agents write, or in Codex's metadata.
 pub(super) fn exit_code(text: &str) -> Option<i32> {
     let number = |rest: &str| {
         let rest = rest.trim_start_matches([':', ' ', '"']);
@@ -105,7 +104,7 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
         rest[..end].parse().ok()
     };
     if text.starts_with('{') {
-        // Behind the output, which may hold anything.
+        // After the output, which may contain anything.
         let at = text.rfind("\"exit_code\"")?;
         return number(&text[at + "\"exit_code\"".len()..]);
     }

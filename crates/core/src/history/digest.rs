@@ -1,4 +1,4 @@
-//! Boils one transcript down to what an analysis needs.
+//! Reduces a transcript to the data for an analysis.
 
 use super::{
     Event, EventKind, Facts, History, Transcript,
@@ -14,41 +14,41 @@ use std::{
     ops::ControlFlow,
 };
 
-/// Read of each transcript: the first prompt is at its start, the titles and the latest work at its end; in bytes.
+/// Bytes read at the start, for the first prompt, and at the end, for titles and recent work.
 const HEAD_BYTES: u64 = 2 << 20;
 const TAIL_BYTES: u64 = 1 << 20;
-/// More of the tail is looked through than is read, so that no line is missed where the two parts of a log meet; in bytes.
+/// Overlap of the searched tail and the read one in bytes, so that no line is missed between the parts.
 const LINE_OVERLAP: u64 = 1 << 20;
-/// Kept of a prompt; a sentence is far shorter.
+/// Maximum length of a prompt in bytes.
 const PROMPT_BYTES: usize = 4 << 10;
-/// Prompts kept of one transcript, the first and the latest; more would never be shown.
+/// Maximum number of prompts per transcript: the first and the latest ones.
 const PROMPTS: usize = 200;
 
-/// What an analysis keeps of one transcript.
+/// The data of one transcript for an analysis.
 #[derive(Debug)]
 pub(crate) struct Digest {
-    /// The title that the agent or a person gave, as lists show it.
+    /// Title given by the agent or a person.
     pub(crate) title: Option<String>,
-    /// What a person typed, in order: the first, which says what it is about, and the latest.
+    /// Prompts of the person in order: the first one, and the latest ones.
     pub(crate) prompts: Vec<Prompt>,
-    /// Each tool call: the line it came from and its name.
+    /// Tool calls: origin hash of the line, and tool name.
     pub(crate) calls: Vec<(Option<u64>, String)>,
-    /// Files by path as recorded, and whether they were changed.
+    /// Touched files by logged path, and whether they were changed.
     pub(crate) files: BTreeMap<String, bool>,
-    /// The same files, commands, messages and tasks, each with its line.
+    /// The facts of the transcript with their lines.
     pub(crate) facts: Facts,
-    /// All events.
+    /// Number of events.
     pub(crate) events: u64,
-    /// Lines that could not be read.
+    /// Number of unreadable lines.
     pub(crate) omitted: u64,
-    /// Not all of it was read.
+    /// The log was not read completely.
     pub(crate) partial: bool,
 }
 
 /// One prompt.
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    /// From 1; 0 when it is not known.
+    /// From 1; 0 if unknown.
     pub(crate) line: u64,
     /// Milliseconds since the epoch.
     pub(crate) at: Option<i64>,
@@ -59,14 +59,14 @@ pub(crate) struct Prompt {
 }
 
 impl History {
-    /// Boils a transcript down, its given title included, which is a second look at the log.
+    /// Reduces a transcript, including its title, which needs a second pass over the log.
     pub(crate) fn digest(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
         let mut digest = self.digest_untitled(transcript, budget)?;
         digest.title = self.given_title(transcript, budget);
         Ok(digest)
     }
 
-    /// Boils a transcript down without looking for its title.
+    /// Reduces a transcript without its title.
     pub(crate) fn digest_untitled(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
         let mut digest = Digest {
             title: None,
@@ -88,10 +88,9 @@ impl History {
         Ok(digest)
     }
 
-    /// Returns false only when no raw line that a digest of this transcript reads can match. This takes a tenth of the
-    /// time of a digest.
+    /// Returns false only if no raw line in the digested parts can match. Takes a tenth of the time of a digest.
     pub(crate) fn may_hold(&self, transcript: &Transcript, pattern: &Regex) -> bool {
-        // What is compressed costs more to unpack than to look through.
+        // Decompressing a log costs more than searching it.
         let Ok(OpenLog::Plain(mut log)) = lines::open(&transcript.file_path) else { return true };
         let mut bytes = Vec::new();
         let mut matches = |from: SeekFrom, most: u64| {
@@ -103,7 +102,7 @@ impl History {
         match matches(SeekFrom::Start(0), HEAD_BYTES) {
             Ok((false, read)) if read < HEAD_BYTES => false,
             Ok((false, _)) => {
-                // A line may begin in the one part and end in the other.
+                // A line may span both parts.
                 let tail = i64::try_from(TAIL_BYTES + LINE_OVERLAP).unwrap_or(i64::MAX);
                 matches(SeekFrom::End(-tail), u64::MAX).map_or(true, |(found, _)| found)
             }
@@ -122,7 +121,7 @@ impl Digest {
             *self.files.entry(file.path).or_default() |= file.edited;
         }
         match event.kind {
-            // Which of them is the title is for the list to say: see `given_title`.
+            // The list's rules choose the title: see `given_title`.
             EventKind::Title(_) | EventKind::CommandEnd => return,
             EventKind::Prompt if event.text == title::IMAGE_ONLY => {}
             EventKind::Prompt if of_subagent || !event.sidechain => {

@@ -1,70 +1,70 @@
-//! What happened in a transcript, one thing at a time.
+//! Events of a transcript.
 
 use super::Action;
 
-/// Something that a line of a transcript says.
+/// An event on a line of a transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// The line that says so, from 1.
+    /// Line number, from 1.
     pub line: u64,
     /// Milliseconds since the epoch.
     pub timestamp: Option<i64>,
-    /// What it is.
+    /// Its kind.
     pub kind: EventKind,
-    /// Its words; arguments as JSON for a tool call.
+    /// Its text; arguments as JSON for a tool call.
     pub text: String,
-    /// Paths as recorded, absolute or relative to the session's directory.
+    /// Paths as logged, absolute or relative to the session's directory.
     pub files: Vec<TouchedFile>,
-    /// The command, its end, or the task list; empty for anything but tools.
+    /// The command, its outcome, or the task list; empty for events other than tools.
     pub action: Action,
-    /// A sub-agent did it.
+    /// Caused by a sub-agent.
     pub sidechain: bool,
-    /// The line was copied from the session that this one continues.
+    /// The line was copied from the continued session.
     pub copied: bool,
-    /// Hash of the line's own id, where lines have ids: copies in other files share it.
+    /// Hash of the line's id, if lines have ids; copies in other files share it.
     pub origin: Option<u64>,
 }
 
-/// A file that a tool looked at or changed.
+/// A file read or changed by a tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TouchedFile {
-    /// As recorded.
+    /// As logged.
     pub path: String,
-    /// It was changed, not only read.
+    /// Changed, not only read.
     pub edited: bool,
 }
 
 /// The kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
-    /// A person's prompt, without what the agent added to it.
+    /// A person's prompt, without text added by the agent.
     Prompt,
-    /// The agent's answer, or a part of it.
+    /// The agent's answer or a part of it.
     Assistant,
     /// The agent's visible reasoning.
     Thinking,
-    /// A tool was called.
+    /// A tool call.
     ToolCall {
-        /// Its name, as the agent knows it.
+        /// The agent's name of the tool.
         name: String,
     },
-    /// What a tool gave back.
+    /// A tool's result.
     ToolResult,
-    /// Files changed; the call that did it is another event.
+    /// Changed files; the call is a separate event.
     FileChange,
-    /// A command ended: see [`Event::action`]. It has no text; its call and its output are other events.
+    /// The end of a command: see [`Event::action`]. Has no text; its call and output are separate events.
     CommandEnd,
-    /// A title that the agent or a person gave the session.
+    /// A title given by the agent or a person.
     Title(TitleRank),
 }
 
 impl EventKind {
-    /// Returns whether it is part of the conversation. Titles and ends of commands are notes beside it.
+    /// Returns whether it is part of the conversation, unlike titles and ends of commands.
     pub fn is_conversation(&self) -> bool {
         !matches!(self, Self::Title(_) | Self::CommandEnd)
     }
 
-    /// Returns the word for this kind in results of `session.read`.
+    /// Returns the name of this kind in results of `session.read`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Prompt => "user",
@@ -79,7 +79,7 @@ impl EventKind {
     }
 }
 
-/// Which of several titles wins: the greatest, then the last.
+/// Precedence of titles: the greatest wins, then the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TitleRank {
     /// A summary of the conversation.
@@ -90,11 +90,11 @@ pub enum TitleRank {
     Person,
 }
 
-/// Whether a line could be read.
+/// Result of decoding a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decoded {
-    /// It is a line of a log, of a known type or not.
+    /// A line of a log, of a known type or not.
     Good,
-    /// It is not.
+    /// Not a line of a log.
     Bad,
 }

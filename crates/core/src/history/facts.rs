@@ -1,57 +1,57 @@
-//! The facts of one transcript: files touched, commands run, what the agent said and left undone, each with its line.
+//! Facts of a transcript with their lines: touched files, commands, messages and open tasks.
 
 use super::{Event, EventKind, Outcome, Task, TaskChange};
 
-/// Kept of what an agent said, in bytes; the reason for something stands near the beginning.
+/// Maximum length of a message in bytes; reasons are near the beginning.
 const MESSAGE_BYTES: usize = 2 << 10;
-/// Messages kept of one transcript, the latest.
+/// Maximum number of messages per transcript, the latest ones.
 const MESSAGES: usize = 100;
-/// Touched files and commands kept of one transcript, each.
+/// Maximum number of touched files and of commands per transcript.
 const ACTIONS: usize = 2000;
-/// Commands back from the end of one in which its call is looked for, where neither has an id of the other.
+/// Number of recent commands searched for the call of an ended one, if ids are missing.
 const NEAR: usize = 8;
 
-/// Facts of one transcript, each in the order of its lines.
+/// Facts of one transcript, each list in line order.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// Files that tools looked at or changed.
+    /// Files read or changed by tools.
     pub(crate) touched: Vec<Fact<Touched>>,
     /// Commands that ran.
     pub(crate) commands: Vec<Fact<Ran>>,
-    /// What the agent said.
+    /// Messages of the agent.
     pub(crate) messages: Vec<Fact<String>>,
-    /// The task list as the agent left it.
+    /// The last task list of the agent.
     pub(crate) tasks: Option<Fact<Vec<Task>>>,
-    /// More happened than is kept.
+    /// More facts exist than are kept.
     pub(crate) cut: bool,
 }
 
-/// Something that a line of a log says.
+/// A fact with its line.
 #[derive(Debug, Clone)]
 pub(crate) struct Fact<T> {
-    /// From 1; 0 when it is not known.
+    /// From 1; 0 if unknown.
     pub(crate) line: u64,
     /// Milliseconds since the epoch.
     pub(crate) at: Option<i64>,
     /// See [`Event::origin`].
     pub(crate) origin: Option<u64>,
-    /// What it says.
+    /// The content.
     pub(crate) what: T,
 }
 
 impl<T> Fact<T> {
-    /// Returns what the same line says in other words.
+    /// Returns another fact of the same line.
     pub(crate) fn of<U>(&self, what: U) -> Fact<U> {
         Fact { line: self.line, at: self.at, origin: self.origin, what }
     }
 }
 
-/// A file that a tool looked at or changed.
+/// A file read or changed by a tool.
 #[derive(Debug, Clone)]
 pub(crate) struct Touched {
-    /// As recorded.
+    /// As logged.
     pub(crate) path: String,
-    /// It was changed, not only read.
+    /// Changed, not only read.
     pub(crate) edited: bool,
     call: Option<String>,
 }
@@ -59,15 +59,15 @@ pub(crate) struct Touched {
 /// A command that ran.
 #[derive(Debug, Clone)]
 pub(crate) struct Ran {
-    /// Without the shell around it.
+    /// Without the wrapping shell.
     pub(crate) command: String,
-    /// Absent when the log does not tell.
+    /// Absent if the log does not contain it.
     pub(crate) exit_code: Option<i32>,
     call: Option<String>,
 }
 
 impl Facts {
-    /// Adds what one event says beyond its prompt or title.
+    /// Adds the facts of an event except its prompt or title.
     pub(crate) fn add(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Assistant if !event.sidechain => self.message(event),
@@ -107,7 +107,7 @@ impl Facts {
     fn touched(&mut self, event: &Event) {
         for file in &event.files {
             let call = event.action.call.clone();
-            // The result of an edit names its file once more.
+            // The result of an edit repeats its file.
             let same = |known: &Fact<Touched>| {
                 known.what.path == file.path
                     && known.what.edited == file.edited
@@ -141,7 +141,7 @@ impl Facts {
         self.commands.push(fact(event, ran));
     }
 
-    /// Notes how a call ended; what was refused did not happen.
+    /// Records how a call ended; a refused call is dropped.
     fn end(&mut self, call: &str, outcome: Outcome) {
         let is_call = |other: &Option<String>| other.as_deref() == Some(call);
         match self.commands.iter().rposition(|ran| is_call(&ran.what.call)) {
@@ -158,7 +158,7 @@ impl Facts {
         }
     }
 
-    /// Notes the end of a command whose call was recorded elsewhere, or only as a script that ran it.
+    /// Records the end of a command whose call is elsewhere, or only inside a script.
     fn late_command(&mut self, event: &Event) {
         let action = &event.action;
         let is_it = |ran: &Fact<Ran>| {

@@ -1,5 +1,5 @@
-//! The one way in which history opens a file. What lies in the folders of other agents, and what `.git` points at, is
-//! nobody's promise: a FIFO, a device or a huge file there must not hold anything up.
+//! Opens files of the history. Other agents' folders and the target of `.git` are untrusted: a FIFO, a device or a huge
+//! file must not block or exhaust anything.
 
 use std::{
     fs::File,
@@ -7,14 +7,14 @@ use std::{
     path::Path,
 };
 
-/// Opens a regular file for reading; never waits for a writer at the other end of a FIFO.
+/// Opens a regular file for reading; never blocks on a FIFO.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
     let file = options.open(path)?;
-    // Asked of the handle: what the path means may change between two looks at it.
+    // Checked on the handle: the path may have been replaced.
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
@@ -22,7 +22,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a file of at most `most` bytes; `None` when it is larger, gone or no regular file.
+/// Reads a file of at most `most` bytes; `None` if it is larger, missing or not a regular file.
 pub(super) fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path).ok()?.take(most.saturating_add(1)).read_to_end(&mut bytes).ok()?;

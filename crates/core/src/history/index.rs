@@ -1,4 +1,4 @@
-//! Remembers what was parsed, so that listing never re-parses.
+//! Caches parsed transcripts, so that listing never parses twice.
 
 use super::Transcript;
 use std::{
@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// A file as it was when it was parsed. A row is good for as long as its stamp is.
+/// State of a file when it was parsed. A row is valid as long as its stamp matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     /// Bytes.
@@ -16,16 +16,16 @@ pub struct FileStamp {
     pub mtime_ns: i64,
 }
 
-/// A memory of parsed transcripts keyed by (path, size, mtime).
+/// A cache of parsed transcripts keyed by (path, size, mtime).
 pub trait TranscriptIndex: Send + Sync + std::fmt::Debug {
-    /// Returns everything that is remembered of files beneath `root`, in one go.
+    /// Returns all cached transcripts of files below `root`.
     fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)>;
 
-    /// Remembers rows; a failure costs speed, nothing else.
+    /// Caches rows; failures are not reported, because they only cost speed.
     fn save(&self, rows: Vec<(FileStamp, Transcript)>);
 }
 
-/// An index that lives as long as the process.
+/// An index in memory.
 #[derive(Debug, Default)]
 pub struct MemoryIndex(Mutex<HashMap<PathBuf, (FileStamp, Transcript)>>);
 

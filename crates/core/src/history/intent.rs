@@ -1,19 +1,19 @@
-//! What a person wanted, in one sentence, out of what they typed. Pure rules: text in, text out.
+//! Derives the person's intent in one sentence from their prompts. Pure functions on text.
 
 use super::title;
 use crate::text::cut_at_word;
 use std::collections::BTreeSet;
 
-/// Characters of a sentence.
+/// Maximum length of a sentence in characters.
 const SENTENCE_CHARS: usize = 200;
-/// Items of a list that a sentence names.
+/// Maximum number of list items in a sentence.
 const ITEMS: usize = 4;
-/// Two sentences share a theme when so much of the shorter one's words are in both.
+/// Share of the shorter sentence's words that two sentences of one theme have in common.
 const THEME_OVERLAP: f64 = 0.5;
-/// One word in common is chance.
+/// Minimum number of common words; a single one may be coincidence.
 const THEME_WORDS: usize = 2;
 
-/// How people begin a wish; `User intends to please fix it` is no English.
+/// Polite beginnings, removed because `User intends to please fix it` is not English.
 const POLITE: &[&str] = &[
     "please ",
     "can you ",
@@ -30,7 +30,7 @@ const POLITE: &[&str] = &[
     "help me ",
 ];
 
-/// Words that say nothing of what a session is about.
+/// Words without information about a session's subject.
 const STOP_WORDS: &[&str] = &[
     "about",
     "after",
@@ -151,10 +151,10 @@ const STOP_WORDS: &[&str] = &[
     "your",
 ];
 
-/// Turns a path as a person or an agent wrote it into one relative to the workspace; `None` where it is none.
+/// Returns a path from a prompt or a log relative to the workspace; `None` if it is outside.
 pub(crate) type Relative<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Makes one sentence of what a person typed.
+/// Turns a prompt into one sentence.
 pub(crate) fn sentence(text: &str, relative: Relative<'_>) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let list_at = lines.iter().position(|line| bullet(line).is_some());
@@ -185,7 +185,7 @@ fn from_list(heading: Option<&str>, items: &[String]) -> String {
     }
 }
 
-/// Returns an item without its bullet or number.
+/// Returns a list item without its bullet or number.
 fn bullet(line: &str) -> Option<&str> {
     let after_sign = line.strip_prefix(['-', '*', '•']).filter(|rest| rest.starts_with([' ', '\t']));
     let item = after_sign.or_else(|| {
@@ -198,7 +198,7 @@ fn bullet(line: &str) -> Option<&str> {
     (!item.is_empty()).then_some(item)
 }
 
-/// Joins as one does in a sentence: `a`, `a and b`, `a, b, and c`.
+/// Joins items: `a`, `a and b`, `a, b, and c`.
 fn enumerated(items: &[String]) -> String {
     let bare: Vec<&str> = items.iter().map(|item| item.trim_end_matches(['.', ',', ';'])).collect();
     match bare.as_slice() {
@@ -209,7 +209,7 @@ fn enumerated(items: &[String]) -> String {
     }
 }
 
-/// Makes `Please fix the API` into `fix the API`.
+/// Turns `Please fix the API` into `fix the API`.
 fn wish(text: &str) -> String {
     let text = text.trim();
     let lower = text.to_lowercase();
@@ -239,7 +239,7 @@ fn with_relative_paths(line: &str, relative: Relative<'_>) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the words that say what a sentence is about, in their simplest form.
+/// Returns the significant words of a sentence as stems.
 pub(crate) fn theme(sentence: &str) -> BTreeSet<String> {
     let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '_'));
     words
@@ -249,7 +249,7 @@ pub(crate) fn theme(sentence: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Takes the commonest endings off, so that `fixing tests` and `fix the test` meet.
+/// Strips common endings, so that `fixing tests` and `fix the test` match.
 fn stem(word: &str) -> &str {
     for ending in ["ing", "ed", "es", "s"] {
         if let Some(stem) = word.strip_suffix(ending)
@@ -262,9 +262,9 @@ fn stem(word: &str) -> &str {
     word
 }
 
-/// Chooses among the sentences of recent sessions, newest first: the newest, or, where others share its theme, the most
-/// specific of those. A sentence without a theme (`continue`) is chosen only when there is no other. Returns the choice
-/// and all that share its theme.
+/// Chooses among the sentences of recent sessions, newest first: the newest one, or the most specific of those that
+/// share its theme. A sentence without a theme (`continue`) is chosen only if there is no other. Returns the index of
+/// the choice and of all sentences that share its theme.
 pub(crate) fn choose(sentences: &[&str]) -> Option<(usize, Vec<usize>)> {
     let themes: Vec<BTreeSet<String>> = sentences.iter().map(|sentence| theme(sentence)).collect();
     let newest = themes.iter().position(|theme| !theme.is_empty());
@@ -289,7 +289,7 @@ fn share_theme(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
     common >= THEME_WORDS && common as f64 >= THEME_OVERLAP * shorter as f64
 }
 
-/// A word counts once, a name out of the code or a path twice.
+/// Each word counts once, a name from code or a path twice.
 fn specificity(sentence: &str, theme: &BTreeSet<String>) -> usize {
     let is_name = |word: &&str| {
         let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
@@ -300,7 +300,7 @@ fn specificity(sentence: &str, theme: &BTreeSet<String>) -> usize {
     theme.len() + sentence.split_whitespace().filter(is_name).count()
 }
 
-/// Cleans a title that an agent or a person gave.
+/// Cleans a title given by an agent or a person.
 pub(crate) fn of_title(given: &str, relative: Relative<'_>) -> String {
     sentence(&title::one_line(given), relative)
 }

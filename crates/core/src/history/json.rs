@@ -1,11 +1,11 @@
-//! A JSON value that borrows from its line. Foreign lines change shape every month, so nothing here is typed: a field
-//! of the wrong type reads as absent. Secrets and pictures are dropped while parsing and so can never be shown.
+//! A JSON value that borrows from its line. Foreign formats change often, so nothing is typed: a field of the wrong
+//! type reads as absent. Secrets and images are dropped while parsing.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::{borrow::Cow, fmt};
 
-/// Keys whose values are never kept: ciphertext, signatures, and copies of text that other lines hold already
-/// (the vendors' own prompts, compaction's replacement history, whole files before an edit).
+/// Keys whose values are dropped: ciphertext, signatures, and duplicated text (the vendors' own prompts, compaction's
+/// replacement history, whole files before an edit).
 const DROPPED: [&str; 8] = [
     "encrypted_content",
     "signature",
@@ -17,13 +17,13 @@ const DROPPED: [&str; 8] = [
     "dynamic_tools",
 ];
 
-/// A longer run of nothing but base64 letters is data, not text, in bytes.
+/// A longer run of base64 characters is data, not text; in bytes.
 const BLOB_BYTES: usize = 512;
 
 /// One JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node<'a> {
-    /// `null`, and whatever was dropped.
+    /// `null` or a dropped value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -33,12 +33,12 @@ pub(crate) enum Node<'a> {
     Text(Cow<'a, str>),
     /// A list.
     List(Vec<Node<'a>>),
-    /// An object in the order of the line.
+    /// An object in source order.
     Object(Vec<(Cow<'a, str>, Node<'a>)>),
 }
 
 impl<'a> Node<'a> {
-    /// Parses one line; `None` when it is not JSON. Bytes that are no UTF-8 are replaced.
+    /// Parses one line; `None` if it is not JSON. Invalid UTF-8 is replaced.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         match std::str::from_utf8(line) {
             Ok(text) => serde_json::from_str(text).ok(),
@@ -49,7 +49,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Parses one line that has to be an object, as every line of every known log is.
+    /// Parses one line that must be an object, as in every known log.
     pub(crate) fn parse_object(line: &'a [u8]) -> Option<Self> {
         Self::parse(line).filter(|node| matches!(node, Self::Object(_)))
     }
@@ -85,16 +85,16 @@ impl<'a> Node<'a> {
         matches!(self.get(key), Some(Self::Bool(true)))
     }
 
-    /// Returns a field that is a whole number.
+    /// Returns an integer field.
     pub(crate) fn count(&self, key: &str) -> Option<u64> {
         match self.get(key) {
-            // Exact up to 2^53, which is more tokens than anyone has used.
+            // Exact up to 2^53, more tokens than any session has.
             Some(Self::Number(value)) if *value >= 0.0 => Some(*value as u64),
             _ => None,
         }
     }
 
-    /// Returns the text of a text.
+    /// Returns the string of a text node.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -102,7 +102,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the items of a list; nothing else has any.
+    /// Returns the items of a list; empty for other nodes.
     pub(crate) fn items(&self) -> &[Node<'a>] {
         match self {
             Self::List(items) => items,
@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the fields of an object; nothing else has any.
+    /// Returns the fields of an object; empty for other nodes.
     pub(crate) fn fields(&self) -> &[(Cow<'a, str>, Node<'a>)] {
         match self {
             Self::Object(fields) => fields,
@@ -118,7 +118,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Visits every text inside, depth first.
+    /// Visits every nested text, depth first.
     pub(crate) fn for_each_text(&self, visit: &mut dyn FnMut(&str)) {
         match self {
             Self::Text(text) => visit(text),
@@ -129,7 +129,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Returns whether a text is a picture or a key rather than words.
+/// Returns whether a text is binary data such as an image or a key.
 pub(crate) fn is_blob(text: &str) -> bool {
     if text.starts_with("data:") && text.as_bytes().iter().take(128).any(|byte| *byte == b',') {
         return text.contains(";base64,");
@@ -205,7 +205,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 }
 
-/// A key that borrows where it can; `Cow` itself always copies.
+/// A key that borrows if possible; `Cow` itself always copies.
 struct Key<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {

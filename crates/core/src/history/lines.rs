@@ -1,4 +1,4 @@
-//! Reads a log line by line in bounded memory, plain or zstd, and stops when the budget is spent.
+//! Reads a log line by line in bounded memory, plain or zstd; stops when the budget is spent.
 
 use super::file;
 use crate::budget::Budget;
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes asked of the operating system at a time; the budget is checked as often.
+/// Bytes per read; the budget is checked before each.
 const CHUNK: usize = 64 << 10;
 
 /// One line without its end (`\n` or `\r\n`).
@@ -16,22 +16,22 @@ const CHUNK: usize = 64 << 10;
 pub(crate) struct Line<'a> {
     /// From 1, blank lines included.
     pub(crate) number: u64,
-    /// Bytes from the start of what is read to the start of the line.
+    /// Byte offset of the line from the start of the input.
     pub(crate) offset: u64,
     /// The line.
     pub(crate) bytes: &'a [u8],
-    /// False for a last line without an end: its writer may be at work.
+    /// False for a last line without an end, which may still be written.
     pub(crate) complete: bool,
 }
 
-/// How a reading ended.
+/// Extent of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Bytes read.
     pub(crate) bytes: u64,
-    /// Lines passed over because they are longer than the cap.
+    /// Skipped lines longer than the cap.
     pub(crate) long_lines: u64,
-    /// The byte cap came before the end of the file.
+    /// The byte cap was reached before the end of the file.
     pub(crate) capped: bool,
     /// The budget was spent before the end of the file.
     pub(crate) stopped: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads at most `max_bytes` in all and passes over lines longer than `max_line`, both in bytes.
+    /// Reads at most `max_bytes` bytes and skips lines longer than `max_line` bytes.
     pub(crate) fn new(reader: R, max_line: usize, max_bytes: u64) -> Self {
         Self {
             reader,
@@ -70,27 +70,27 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Returns how much was read and what was left out, so far.
+    /// Returns the extent read so far.
     pub(crate) fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Returns the offset of the line that comes next, in bytes.
+    /// Returns the byte offset of the next line.
     pub(crate) fn position(&self) -> u64 {
         self.offset
     }
 
-    /// Returns how many lines were passed so far.
+    /// Returns the number of lines read so far.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Gives the reader back; what was buffered is lost.
+    /// Returns the reader; buffered bytes are lost.
     pub(crate) fn into_reader(self) -> R {
         self.reader
     }
 
-    /// Returns the next line that is not blank; `None` at the end, at the cap, or when the budget is spent.
+    /// Returns the next non-blank line; `None` at the end, at the cap, or when the budget is spent.
     pub(crate) fn next(&mut self, budget: &Budget) -> io::Result<Option<Line<'_>>> {
         loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
@@ -113,7 +113,7 @@ impl<R: Read> Lines<R> {
             }
             self.scanned = self.buffer.len();
             if self.scanned - self.start > self.max_line {
-                // Only the length of a line that is too long is remembered, never its bytes.
+                // Only the length of a too long line is kept.
                 self.offset += (self.scanned - self.start) as u64;
                 self.in_long_line = true;
                 self.start = self.scanned;
@@ -137,7 +137,7 @@ impl<R: Read> Lines<R> {
         let wanted = CHUNK.min(usize::try_from(room).unwrap_or(CHUNK));
         let filled = self.buffer.len();
         if wanted == 0 {
-            // One more byte tells the cap from the end of the file.
+            // One more byte distinguishes the cap from the end of the file.
             self.extent.capped = self.reader.read(&mut [0])? > 0;
             self.ended = true;
             return Ok(());
@@ -189,9 +189,9 @@ fn trimmed(buffer: &[u8], mut from: usize, mut to: usize) -> (usize, usize) {
     (from, to)
 }
 
-/// A log that is open.
+/// An open log.
 pub(crate) enum OpenLog {
-    /// Bytes as they are; can be read from anywhere.
+    /// Uncompressed; seekable.
     Plain(File),
     /// Compressed; can only be read from the start.
     Zstd(zstd::stream::read::Decoder<'static, io::BufReader<File>>),
@@ -206,8 +206,8 @@ impl Read for OpenLog {
     }
 }
 
-/// Opens a log. Codex compresses cold logs and takes them out again while others look on, so a log that is gone is
-/// looked for once more under its other name.
+/// Opens a log. Codex compresses and decompresses cold logs at any time, so a missing log is looked up again under its
+/// other name.
 pub(crate) fn open(path: &Path) -> io::Result<OpenLog> {
     match open_as_named(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match other_name(path) {
@@ -227,7 +227,7 @@ fn open_as_named(path: &Path) -> io::Result<OpenLog> {
     }
 }
 
-/// Returns whether a log's name says that it is compressed.
+/// Returns whether a log's name has the suffix of a compressed one.
 pub(crate) fn is_zstd(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }

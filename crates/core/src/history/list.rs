@@ -1,11 +1,11 @@
-//! Lists transcripts: finds the logs, takes what the index remembers, reads the rest, newest first.
+//! Lists transcripts: finds the logs, uses cached ones, reads the others, newest first.
 
 use super::{
     History, Listing, Provider, Query, Transcript,
     claude::Claude,
     codex::Codex,
     source::{LogFile, Source},
-    worktree::Territory,
+    worktree::WorktreeScope,
 };
 use crate::{CancellationToken, budget::Budget};
 use std::{
@@ -19,16 +19,16 @@ use std::{
     time::Duration,
 };
 
-/// More threads do not make a disk faster.
+/// More threads do not speed up a disk.
 const MAX_THREADS: usize = 4;
-/// An id is looked for no longer than that.
+/// Time limit for finding an id.
 const FIND_TIME: Duration = Duration::from_secs(1);
-/// A shorter beginning of an id is too likely to fit by chance.
+/// Minimum length of an id prefix; shorter ones match by chance.
 const MIN_ID_PREFIX: usize = 8;
 
 impl History {
-    /// Lists transcripts, newest first. When the budget is spent, what is left is only counted; where hidden ones are
-    /// wanted too it is listed without titles, except where a workspace is asked for.
+    /// Lists transcripts, newest first. Logs left when the budget is spent are only counted; if hidden ones are
+    /// requested without a workspace, they are listed without titles.
     pub fn list(&self, query: &Query, budget: &Budget) -> Listing {
         let Rows { mut rows, unread, cut_short: timed_out } = self.rows(query, budget);
         if !query.all {
@@ -45,8 +45,8 @@ impl History {
         Listing { rows, total, truncated, timed_out, unread }
     }
 
-    /// Returns the sessions of the agent that is asked for, changed since the time that is asked for: newest first, each
-    /// once.
+    /// Returns the sessions of the requested agent changed since the requested time, newest first and without
+    /// duplicates.
     fn rows(&self, query: &Query, budget: &Budget) -> Rows {
         if let Some(listed) = self.listed.as_ref().and_then(OnceLock::get) {
             let wanted = |row: &&Transcript| {
@@ -60,7 +60,7 @@ impl History {
         let is_complete =
             query.provider.is_none() && query.since.is_none() && found.unread == 0 && !found.cut_short;
         if let Some(listed) = self.listed.as_ref().filter(|_| is_complete && !budget.spent()) {
-            // Another thread may have been faster; its rows are as good.
+            // Another thread may have been faster; its rows are equivalent.
             let _ = listed.set(found.rows.clone());
         }
         found
@@ -79,13 +79,13 @@ impl History {
             all.rows.append(&mut found.rows);
         }
         newest_first(&mut all.rows);
-        // A resumed or restored log may be there twice; the newest is the session.
+        // A resumed or restored log may exist twice; the newest is the session.
         let mut seen = HashSet::new();
         all.rows.retain(|row| seen.insert((row.provider, row.id.clone())));
         all
     }
 
-    /// Finds one session by its id, or by a beginning of it that fits no other; hidden ones too.
+    /// Finds a session by its id or a unique prefix, including hidden ones.
     pub fn find(&self, id: &str, provider: Option<Provider>) -> Option<Transcript> {
         let budget = Budget::within(FIND_TIME, &CancellationToken::new());
         self.find_within(id, provider, &budget)
@@ -100,8 +100,7 @@ impl History {
         self.find_each(&[id], provider, budget).pop()
     }
 
-    /// Finds several sessions as [`History::find`] finds one, at the cost of one look at the folders; each of them
-    /// once, in no order.
+    /// Finds several sessions like [`History::find`] with a single scan of the folders; without duplicates, unordered.
     pub(crate) fn find_each(
         &self,
         ids: &[&str],
@@ -125,7 +124,7 @@ impl History {
                 rows.append(&mut self.read_all(source.as_ref(), files, wanted, true, budget).rows);
             }
         }
-        // An id that no file's name holds: of a log that was named by hand.
+        // The id is not in a file name: the log was renamed by hand.
         if !without_file.is_empty() {
             let query = Query { provider, all: true, ..Query::default() };
             let mut named = self.list(&query, budget).rows;
@@ -135,7 +134,7 @@ impl History {
         rows
     }
 
-    /// Returns the readers of the agents that are asked for.
+    /// Returns the sources of the requested agents.
     pub(super) fn sources(&self, provider: Option<Provider>) -> Vec<Box<dyn Source>> {
         let wanted = |candidate| provider.is_none_or(|provider| provider == candidate);
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
@@ -148,7 +147,7 @@ impl History {
         sources
     }
 
-    /// Takes what the index remembers of the `wanted` logs and reads the rest; `files` are all there are.
+    /// Uses the index for the `wanted` logs and reads the others; `files` are all logs.
     fn read_all(
         &self,
         source: &dyn Source,
@@ -181,7 +180,7 @@ impl History {
         if !to_save.is_empty() {
             self.index.save(to_save);
         }
-        // Names live outside of the logs, so a name may change while its log does not.
+        // Names are stored outside of the logs and may change independently.
         let names = source.names();
         for row in &mut rows {
             if let Some(name) = names.get(&row.id) {
@@ -195,15 +194,15 @@ impl History {
     }
 }
 
-/// Drops the sessions that did not run in `workspace`, or whose directory is unknown.
+/// Drops sessions that ran outside of `workspace`, or in an unknown directory.
 fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
-    let mut territory = Territory::of(workspace);
-    rows.retain(|row| row.cwd.as_deref().is_some_and(|cwd| territory.holds(cwd)));
+    let mut scope = WorktreeScope::of(workspace);
+    rows.retain(|row| row.cwd.as_deref().is_some_and(|cwd| scope.holds(cwd)));
 }
 
 struct Rows {
     rows: Vec<Transcript>,
-    /// Logs that nobody got to read.
+    /// Number of logs not read.
     unread: usize,
     cut_short: bool,
 }
@@ -214,8 +213,8 @@ struct Found {
     files: Vec<LogFile>,
 }
 
-/// Returns the log whose name holds `id`, the newest if there are several, else the one that it is a beginning of
-/// while there is no other; and its place in `sources`.
+/// Returns the newest log whose name contains `id`, otherwise the only one with that id prefix; and the index of its
+/// source.
 fn fitting<'a>(id: &str, sources: &'a [Found]) -> Option<(usize, &'a LogFile)> {
     let each = || {
         let places = sources.iter().enumerate();
@@ -231,8 +230,8 @@ fn fitting<'a>(id: &str, sources: &'a [Found]) -> Option<(usize, &'a LogFile)> {
     beginning().all(|(_, file)| file.id == newest.1.id).then_some(newest)
 }
 
-/// Reads the logs that the index does not know on a few threads, newest first, until the budget is spent. Returns the
-/// rows and the places of their logs in `unknown`.
+/// Reads uncached logs on a few threads, newest first, until the budget is spent. Returns the rows and the indices of
+/// their logs in `unknown`.
 fn read_unknown(
     source: &dyn Source,
     all: &[LogFile],
@@ -255,7 +254,7 @@ fn read_unknown(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = unknown.get(at) else { break };
             let row = source.summarise(file, &locate, budget);
-            // A log that the deadline cut is not known well enough to be remembered.
+            // A log cut by the deadline must not be cached.
             if budget.spent() {
                 break;
             }

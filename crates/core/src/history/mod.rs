@@ -1,7 +1,7 @@
-//! The logs that other agents left on this machine, read-only.
+//! The logs of other agents on this machine, read-only.
 //!
-//! One foreign format is one folder behind `source::Source`. Readers never fail on a bad line: they skip it,
-//! count it and say so. Nothing is ever written into these folders.
+//! Each foreign format is a folder that implements `source::Source`. Readers never fail on a bad line: they skip and
+//! count it. Nothing is ever written to these folders.
 
 mod action;
 mod claude;
@@ -38,15 +38,14 @@ pub use workspaces::RecentWorkspace;
 pub(crate) use digest::{Digest, Prompt};
 pub(crate) use facts::{Fact, Facts};
 pub(crate) use intent::{choose, of_title, sentence};
-pub(crate) use worktree::{Territory, last_commit_or_checkout, real};
+pub(crate) use worktree::{WorktreeScope, last_commit_or_checkout, real};
 
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, OnceLock, atomic::AtomicUsize},
 };
 
-/// Changes whenever the same log is summed up differently; an index that outlives the process keeps it and forgets
-/// its rows when it differs.
+/// Version of the summary format. A persistent index stores it and drops its rows when it changes.
 pub const READER_VERSION: u32 = 2;
 
 /// All history on this machine.
@@ -54,27 +53,27 @@ pub const READER_VERSION: u32 = 2;
 pub struct History {
     roots: HistoryRoots,
     index: Arc<dyn TranscriptIndex>,
-    /// Only sessions of this directory exist.
+    /// Limits the history to sessions of this directory.
     workspace: Option<PathBuf>,
-    /// Logs read so far that the index did not know.
+    /// Number of logs parsed because the index did not have them.
     parsed: Arc<AtomicUsize>,
-    /// In a snapshot: every session, from the first listing that was complete.
+    /// In a snapshot: all sessions of the first complete listing.
     listed: Option<OnceLock<Vec<Transcript>>>,
 }
 
 impl History {
-    /// Looks at `roots`; `index` remembers what was parsed.
+    /// Reads `roots`; `index` caches parsed logs.
     pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
         Self { roots, index, workspace: None, parsed: Arc::default(), listed: None }
     }
 
-    /// A history without a single session.
+    /// Returns a history without sessions.
     pub fn empty() -> Self {
         Self::new(HistoryRoots::default(), Arc::new(MemoryIndex::default()))
     }
 
-    /// Returns the same history as it looks during one run: the first complete listing serves all later ones, so that
-    /// they cost no look at the folders and agree with each other.
+    /// Returns the history for one run: the first complete listing is reused, so that later ones are cheap and
+    /// consistent.
     pub fn snapshot(&self) -> Self {
         Self {
             roots: self.roots.clone(),
@@ -85,9 +84,8 @@ impl History {
         }
     }
 
-    /// Returns the same history with the sessions of one workspace alone: those that ran in `workspace` or in another
-    /// worktree of its repository. No other session is listed, found by its id or searched. A session whose directory
-    /// is unknown is left out.
+    /// Returns the history limited to one workspace: sessions that ran in `workspace` or in another worktree of its
+    /// repository. Other sessions are not listed, found by id or searched; neither are those with an unknown directory.
     pub fn of_workspace(&self, workspace: &Path) -> Self {
         Self {
             roots: self.roots.clone(),
@@ -98,7 +96,7 @@ impl History {
         }
     }
 
-    /// Returns how many logs had to be read because the index did not know them as they are now.
+    /// Returns the number of logs parsed because the index did not have their current state.
     pub fn parsed(&self) -> usize {
         self.parsed.load(std::sync::atomic::Ordering::Relaxed)
     }

@@ -1,9 +1,9 @@
-//! What agents put into a person's turn that the person did not type: two tables for all agents.
+//! Strips text that agents add to a person's turn, with two tables for all agents.
 //!
-//! The rows are those of Codex (`codex-rs`, contextual user fragments) and of Claude Code (the first-prompt rule of its
-//! session list) up to November 2026; unknown tags are left alone, because a person may well write about `<div>`.
+//! The rows are from Codex (`codex-rs`, contextual user fragments) and Claude Code (the first-prompt rule of its
+//! session list) up to November 2026. Unknown tags are kept, because a person may write about `<div>`.
 
-/// How the name of an opening tag is compared.
+/// Matcher for the name of an opening tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tag {
     /// `<name>`, or `<name …>`.
@@ -12,7 +12,7 @@ enum Tag {
     Family(&'static str),
 }
 
-/// Tags around text that no person typed. What follows the close tag counts again.
+/// Tags around generated text. Text after the closing tag is kept.
 const ENVELOPES: &[Tag] = &[
     // Codex
     Tag::Named("INSTRUCTIONS"),
@@ -57,7 +57,7 @@ const ENVELOPES: &[Tag] = &[
     Tag::Named("new-diagnostics"),
 ];
 
-/// Beginnings of messages that are no prompt as a whole.
+/// Beginnings of messages that are entirely generated.
 const DROPPED_BEGINNINGS: &[&str] = &[
     "[Request interrupted by user",
     "Caveat:",
@@ -67,14 +67,14 @@ const DROPPED_BEGINNINGS: &[&str] = &[
     "# Context from my IDE setup:",
 ];
 
-/// Prompts that Claude Code sends itself, to warm its cache.
+/// Prompts that Claude Code sends itself to warm its cache.
 const DROPPED_WHOLE: &[&str] = &["Warmup", "No response requested."];
 
-/// A heading in front of the instructions of a folder; they end with their close tag.
+/// Heading before a folder's instructions, which end with their closing tag.
 const AGENTS_HEADING: &str = "# AGENTS.md instructions";
 const AGENTS_END: &str = "</INSTRUCTIONS>";
 
-/// Returns what is left of a text when everything is gone that no person typed; maybe nothing.
+/// Returns the text without generated parts; may be empty.
 pub(super) fn strip(text: &str) -> &str {
     let mut rest = text.trim();
     loop {
@@ -92,8 +92,8 @@ pub(super) fn strip(text: &str) -> &str {
     if dropped { "" } else { rest }
 }
 
-/// Returns the name of the envelope that a text begins with. A stray close tag counts as one: pictures come as an
-/// opening tag, the picture and a close tag in three blocks.
+/// Returns the envelope tag at the start of a text. A stray closing tag counts as one: images come as an opening tag,
+/// the image and a closing tag in three blocks.
 fn opening_tag(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('<')?;
     let inside = inside.strip_prefix('/').unwrap_or(inside);
@@ -113,7 +113,7 @@ fn past_envelope<'a>(text: &'a str, tag: &str) -> &'a str {
     let close = format!("</{tag}>");
     match text.find(&close) {
         Some(at) => &text[at + close.len()..],
-        // A picture's tag stands alone; any other envelope that never ends takes all with it.
+        // An image tag stands alone; any other unclosed envelope extends to the end.
         None if tag == "image" => after(text, ">"),
         None => "",
     }

@@ -1,15 +1,15 @@
-//! A pattern as `session.search` takes it, and a quick test of raw lines with it.
+//! The pattern of `session.search`, with a fast pre-check of raw lines.
 
 use regex::{Regex, RegexBuilder, bytes};
 
-/// A compiled pattern is refused beyond this size, in bytes: a hostile one would eat the memory.
+/// Maximum size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 4 << 20;
 
 /// A regular expression, case-insensitive.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     text: Regex,
-    /// The same over a raw line, where it finds everything that the other finds in the decoded text.
+    /// The same pattern for raw lines, if it matches whenever the other matches the decoded text.
     raw: Option<bytes::Regex>,
 }
 
@@ -28,27 +28,27 @@ impl Pattern {
         Ok(Self { text, raw: raw.flatten() })
     }
 
-    /// Returns false only when no text in this line of a log can match.
+    /// Returns false only if no text in this line of a log can match.
     pub(crate) fn may_match(&self, line: &[u8]) -> bool {
         self.raw.as_ref().is_none_or(|raw| raw.is_match(line))
     }
 
-    /// Returns where a line of text matches first, in bytes.
+    /// Returns the byte offset of the first match in a line of text.
     pub(crate) fn find(&self, text: &str) -> Option<usize> {
         self.text.find(text).map(|found| found.start())
     }
 }
 
-/// Returns whether a pattern that matches a text is sure to match its JSON form too: there, quotes, backslashes and
-/// line ends are two characters, and anything but ASCII may be six.
+/// Returns whether a pattern that matches a text also matches its JSON form, in which quotes, backslashes and line
+/// breaks are two characters, and non-ASCII ones may be six.
 fn reads_raw(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let next = bytes.get(at + 1).copied();
         match bytes[at] {
-            // An escaped sign stands for itself; `\b`, `\w`, `\n` and the like do not.
-            // `\<` and `\>` are the ends of a word, and a word may begin behind the `n` of `\n`.
+            // An escaped punctuation character stands for itself; `\b`, `\w`, `\n` and the like do not. `\<` and `\>`
+            // are word boundaries, and a word may start after the `n` of `\n`.
             b'\\'
                 if next.is_some_and(|next| {
                     next.is_ascii_punctuation() && !matches!(next, b'\\' | b'"' | b'/' | b'<' | b'>')
@@ -61,9 +61,9 @@ fn reads_raw(pattern: &str) -> bool {
                 Some(length) => at += length,
                 None => return false,
             },
-            // Any one character may be two; any number of them may be any number.
+            // A single character may become two; any number of them stays any number.
             b'.' if !matches!(next, Some(b'*' | b'+')) => return false,
-            // Flags change what the signs mean; `/` may be written `\/`.
+            // Flags change the syntax; `/` may be written `\/`.
             b'(' if next == Some(b'?') && bytes.get(at + 2) != Some(&b':') => return false,
             b'/' => return false,
             byte if byte >= 0x80 || byte.is_ascii_control() => return false,
@@ -74,8 +74,8 @@ fn reads_raw(pattern: &str) -> bool {
     true
 }
 
-/// Returns the length of a class behind its `[`, its `]` included, if it holds letters, digits and ranges of them only:
-/// any other range may hold a quote or a backslash.
+/// Returns the length of a class after its `[`, including its `]`, if it contains only letters, digits and ranges of
+/// them: other ranges may contain a quote or a backslash.
 fn plain_class(class: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -98,7 +98,7 @@ fn plain_class(class: &[u8]) -> Option<usize> {
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => "the pattern is too large".to_owned(),
-        // The parser draws the place over several lines; the last one says what is wrong.
+        // The parser draws the error over several lines; the last one is the message.
         error => {
             let text = error.to_string();
             let last = text.lines().next_back().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Streams what happened in one transcript.
+//! Streams the events of a transcript.
 
 use super::{
     Event, History, Transcript,
@@ -15,23 +15,23 @@ use std::{
     sync::OnceLock,
 };
 
-/// Between the start and the end of a log, lines are counted up to so many bytes.
+/// Maximum number of bytes between the head and the tail of a log for counting lines.
 const COUNTED_BYTES: u64 = 64 << 20;
 const COUNT_CHUNK: usize = 256 << 10;
 
-/// Which part of a transcript is wanted.
+/// The requested part of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The first line, from 1.
     pub from_line: u64,
     /// The last line.
     pub to_line: u64,
-    /// Bytes read from the first line on.
+    /// Maximum number of bytes read from the first line on.
     pub bytes: u64,
-    /// Bytes read of the end where `bytes` is not enough. The lines in between are counted, not read; beyond
-    /// 64 MiB not even that, and the lines of the end are numbered 0.
+    /// Bytes read at the end if `bytes` is not enough. Lines in between are only counted; if they exceed 64 MiB, lines
+    /// of the tail are numbered 0.
     pub tail_bytes: u64,
-    /// Longer lines are passed over; in bytes.
+    /// Maximum length of a line in bytes; longer ones are skipped.
     pub line_bytes: usize,
 }
 
@@ -41,21 +41,21 @@ impl Default for Span {
     }
 }
 
-/// How a reading ended.
+/// Statistics of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadEnd {
-    /// Lines that are none of this format.
+    /// Lines that are not of this format.
     pub bad_lines: u64,
-    /// Lines passed over because they are too long.
+    /// Skipped lines that are too long.
     pub long_lines: u64,
-    /// The span's cap came before its last line.
+    /// The cap was reached before the last line.
     pub capped: bool,
-    /// The budget was spent before the span's last line.
+    /// The budget was spent before the last line.
     pub stopped: bool,
 }
 
 impl History {
-    /// Tells `visit` of every event in a part of a transcript, in the order of the file.
+    /// Passes the events of a part of a transcript to `visit`, in file order.
     pub fn read(
         &self,
         transcript: &Transcript,
@@ -118,7 +118,7 @@ impl History {
         Ok(source.decoder(&transcript.file_path, &locate, budget))
     }
 
-    /// Returns the title that the agent or a person gave a session, by the rules of its list; no prompt is one.
+    /// Returns the title given by the agent or a person, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
         let source = self.sources(Some(transcript.provider)).into_iter().next()?;
         let name = source.names().remove(&transcript.id);
@@ -136,7 +136,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn line(&mut self, bytes: &[u8], number: u64, complete: bool) -> ControlFlow<()> {
         if self.decoder.line(bytes, number, &mut self.events) == Decoded::Bad {
-            // A last line without an end may still be growing.
+            // A last line without an end may still be written.
             self.end.bad_lines += u64::from(complete);
         }
         for event in self.events.drain(..) {
@@ -145,7 +145,7 @@ impl Reading<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Reads the end of a log, in front of which there are `before` lines.
+    /// Reads the end of a log after `before` lines.
     fn tail(
         &mut self,
         log: impl Read,
@@ -173,7 +173,7 @@ impl Reading<'_> {
     }
 }
 
-/// Counts the line ends in the next `bytes` of a log; `None` where that would take too long.
+/// Counts the line ends in the next `bytes` of a log; `None` if that takes too long.
 fn line_ends(log: &mut impl Read, bytes: u64, budget: &Budget) -> io::Result<Option<u64>> {
     if bytes > COUNTED_BYTES {
         return Ok(None);

@@ -1,8 +1,8 @@
-//! Where the agents keep their logs.
+//! Log folders of the agents.
 
 use std::{ffi::OsString, path::PathBuf};
 
-/// Where the agents keep their logs.
+/// Log folders of the agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryRoots {
     /// `$CODEX_HOME`, else `~/.codex`.
@@ -17,7 +17,7 @@ impl HistoryRoots {
         Self::from_lookup(&|name| std::env::var_os(name))
     }
 
-    /// Reads an environment: `CODEX_HOME`, `CLAUDE_CONFIG_DIR`, `HOME`. An empty value counts as none.
+    /// Reads an environment: `CODEX_HOME`, `CLAUDE_CONFIG_DIR`, `HOME`. Empty values count as unset.
     pub fn from_lookup(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let folder = |name: &str| lookup(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let home = folder("HOME");

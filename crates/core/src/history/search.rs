@@ -1,9 +1,8 @@
-//! Searches what was said and done in transcripts. Text is searched as a person would read it: no JSON, no keys, no
-//! ciphertext, no pictures.
+//! Searches the text of transcripts as a person would read it: without JSON, keys, ciphertext and images.
 
 use super::{
     Event, EventKind, History, Listing, Provider, Query, Transcript, lines::Lines, pattern::Pattern,
-    source::Decoder, worktree::Territory,
+    source::Decoder, worktree::WorktreeScope,
 };
 use crate::budget::{Budget, Progress};
 use std::{
@@ -17,79 +16,79 @@ use std::{
     thread,
 };
 
-/// More threads would slow down the agents that work beside us.
+/// More threads would slow down running agents.
 const THREADS: usize = 2;
-/// A longer line is passed over, in bytes: it is a picture or a dump.
+/// Maximum length of a line in bytes; longer ones are images or dumps.
 const MAX_LINE: usize = 256 << 10;
-/// Lines longer than this give no context, in bytes; copying them all would cost more than the search.
+/// Maximum length of a context line in bytes; copying longer ones would cost more than the search.
 const CONTEXT_LINE: usize = 16 << 10;
-/// Lines of a log that are kept for the context before a match; not each of them says something.
+/// Lines of a log kept as context before a match; some have no text.
 const CONTEXT_WINDOW: usize = 8;
-/// What a compressed log is reckoned to grow by.
+/// Assumed compression ratio of a log.
 const ZSTD_RATIO: u64 = 8;
 
-/// What to search for, and where.
+/// Parameters of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
     /// A regular expression, case-insensitive.
     pub pattern: String,
     /// Only sessions of this agent.
     pub provider: Option<Provider>,
-    /// Only these sessions, hidden or not; all that are not hidden when empty.
+    /// Only these sessions, hidden or not; if empty, all that are not hidden.
     pub sessions: Vec<String>,
     /// Sessions of this directory come first.
     pub workspace: Option<PathBuf>,
     /// Only sessions of [`SearchQuery::workspace`].
     pub workspace_only: bool,
-    /// Hidden sessions too.
+    /// Includes hidden sessions.
     pub all: bool,
-    /// Matches kept.
+    /// Maximum number of matches.
     pub max_matches: usize,
-    /// Lines kept on each side of a match.
+    /// Number of context lines on each side of a match.
     pub context: usize,
-    /// Characters kept of a line.
+    /// Maximum length of a line in characters.
     pub line_chars: usize,
-    /// Bytes read of one log.
+    /// Maximum number of bytes read per log.
     pub file_bytes: u64,
-    /// Bytes read in all.
+    /// Maximum number of bytes read in total.
     pub total_bytes: u64,
 }
 
-/// A line of a session that matches.
+/// A matching line of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchMatch {
     /// Id of the session.
     pub session_id: String,
-    /// The agent that wrote it.
+    /// The agent that wrote the log.
     pub provider: Provider,
     /// Line of the log, from 1.
     pub line_number: u64,
-    /// The text, shortened around the match.
+    /// The text, truncated around the match.
     pub line: String,
-    /// What was said before, oldest first.
+    /// Preceding lines, oldest first.
     pub before: Vec<String>,
-    /// What was said next.
+    /// Following lines.
     pub after: Vec<String>,
 }
 
 /// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchResult {
-    /// Sessions of the workspace first, then the newest; within a session by line.
+    /// Matches of the workspace's sessions first, then newest first; within a session by line.
     pub matches: Vec<SearchMatch>,
-    /// Matches seen, kept or not.
+    /// Number of all matches seen.
     pub total: usize,
-    /// A cap on matches or bytes cut something.
+    /// A cap on matches or bytes cut the result.
     pub truncated: bool,
-    /// The deadline cut something; only then is the result not the same every time.
+    /// The deadline cut the result; only then is it not reproducible.
     pub timed_out: bool,
-    /// Lines and logs passed over.
+    /// Skipped lines and logs.
     pub omitted: u64,
 }
 
 impl History {
-    /// Searches transcripts; fails on a bad pattern only, with one sentence. `list_budget` bounds the finding of the
-    /// sessions, `budget` everything.
+    /// Searches transcripts; fails only on a bad pattern, with one sentence. `list_budget` bounds finding the sessions,
+    /// `budget` the whole search.
     pub fn search(
         &self,
         query: &SearchQuery,
@@ -132,18 +131,18 @@ impl History {
             budget,
         );
         if query.all || !query.sessions.is_empty() {
-            // They are rows, and searched like any other.
+            // Unread logs are rows too, and are searched.
             listing.unread = 0;
         }
         if !query.sessions.is_empty() {
             listing.rows.retain(|row| query.sessions.contains(&row.id));
         }
         if let Some(workspace) = &query.workspace {
-            let mut territory = Territory::of(workspace);
+            let mut scope = WorktreeScope::of(workspace);
             let (mut here, elsewhere): (Vec<_>, Vec<_>) = listing
                 .rows
                 .into_iter()
-                .partition(|row| row.cwd.as_deref().is_some_and(|cwd| territory.holds(cwd)));
+                .partition(|row| row.cwd.as_deref().is_some_and(|cwd| scope.holds(cwd)));
             here.extend(elsewhere);
             listing.rows = here;
         }
@@ -168,13 +167,13 @@ impl History {
                 let mut found = Found::default();
                 match self.search_one(transcript, pattern, query, &full, budget, &mut found) {
                     Ok(()) => found.finished = !budget.spent(),
-                    // Gone, or not ours to read: nothing to find.
+                    // Missing or unreadable: no matches.
                     Err(_) => (found.omitted, found.finished) = (found.omitted + 1, true),
                 }
                 let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
                 board.put(at, found);
                 full.store(board.is_full(), Ordering::Relaxed);
-                // Within the lock, so that nobody hears 3 after 4.
+                // Under the lock, so that progress is reported in order.
                 progress.report(board.done, jobs.len() as u64);
             }
         };
@@ -204,7 +203,7 @@ impl History {
         let mut decoder: Option<Box<dyn Decoder>> = None;
         let mut before: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         let mut events = Vec::new();
-        // The last match still wants lines of what comes after it.
+        // The last match still needs context lines after it.
         let mut wants_after = false;
         while let Some(line) = lines.next(budget)? {
             let candidate = pattern.may_match(line.bytes);
@@ -252,7 +251,7 @@ impl History {
     }
 }
 
-/// What was found in one transcript.
+/// Matches in one transcript.
 #[derive(Debug, Clone, Default)]
 struct Found {
     matches: Vec<SearchMatch>,
@@ -267,7 +266,7 @@ struct Board {
     found: Vec<Found>,
     done: u64,
     room: usize,
-    /// Jobs before this one are all done, and have so many matches together.
+    /// Number of completed jobs at the start, and their matches.
     prefix: usize,
     prefix_total: usize,
 }
@@ -286,13 +285,13 @@ impl Board {
         }
     }
 
-    /// Returns whether no later job can add to the matches that are kept: then counting is enough.
+    /// Returns whether later jobs cannot add to the kept matches, so that counting is enough.
     fn is_full(&self) -> bool {
         self.prefix_total >= self.room
     }
 }
 
-/// A match whose surroundings within its own line of the log are known.
+/// A match with its context inside the same line of the log.
 struct Hit {
     line: String,
     before: Vec<String>,
@@ -312,13 +311,13 @@ impl Hit {
     }
 }
 
-/// Where a match is.
+/// The position of a match.
 #[derive(Clone, Copy)]
 struct Place {
     event: usize,
-    /// Start of the matching line in the event's text, in bytes.
+    /// Byte offset of the matching line in the event's text.
     start: usize,
-    /// Start of the match in that line, in bytes; `None` when a tool's name matched.
+    /// Byte offset of the match in that line; `None` if the tool's name matched.
     at: Option<usize>,
 }
 
@@ -350,7 +349,7 @@ fn hit(events: &[Event], place: Place, query: &SearchQuery) -> Hit {
     }
 }
 
-/// Returns where the matching line of an event's text starts, and where in it the match is, in bytes.
+/// Returns the byte offset of the matching line in an event's text, and of the match in that line.
 fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> {
     let mut start = 0;
     for line in event.text.split('\n') {
@@ -367,7 +366,7 @@ fn position(event: &Event, pattern: &Pattern) -> Option<(usize, Option<usize>)> 
     }
 }
 
-/// Returns an event's text line by line, its tool's name in front; titles are no part of the conversation.
+/// Returns an event's text by line, with its tool's name first; titles are not included.
 fn said(event: &Event) -> impl Iterator<Item = String> + '_ {
     let text = if matches!(event.kind, EventKind::Title(_)) { "" } else { event.text.as_str() };
     let name = match &event.kind {
@@ -402,7 +401,7 @@ fn fill_after(hit: &mut SearchMatch, events: &[Event], query: &SearchQuery) {
     hit.after.extend(lines.map(|line| shortened(&line, 0, query.line_chars)));
 }
 
-/// Cuts a line to `chars` characters such that the one at byte `at` is among them.
+/// Truncates a line to `chars` characters that include the one at byte `at`.
 fn shortened(line: &str, at: usize, chars: usize) -> String {
     if line.len() <= chars || line.chars().count() <= chars {
         return line.trim().to_owned();
@@ -419,7 +418,7 @@ fn shortened(line: &str, at: usize, chars: usize) -> String {
     text
 }
 
-/// Keeps the first sessions whose logs fit into `total` bytes together, whatever the disk or the clock do.
+/// Keeps the first sessions whose logs fit into `total` bytes, independent of disk and clock.
 fn within_bytes(mut rows: Vec<Transcript>, file: u64, total: u64) -> (Vec<Transcript>, bool) {
     let mut left = total;
     let mut kept = 0;

@@ -1,5 +1,5 @@
-//! The trait behind which every foreign format stands. Finding files, summing one up and reading one to the end are
-//! three separate things; what is common to all formats (caching, filters, order) is in [`super::list`].
+//! The trait of foreign formats: finding files, summarising one and decoding one. Shared logic (caching, filters,
+//! order) is in [`super::list`].
 
 use super::{Event, FileStamp, Provider, Transcript, event::Decoded};
 use crate::budget::Budget;
@@ -10,26 +10,26 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-/// Entries of a folder between two looks at the clock: one look costs as much as a few entries.
+/// Directory entries read between two checks of the clock.
 pub(super) const ENTRIES_BETWEEN_LOOKS: usize = 256;
 
 /// A log that was found but not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {
-    /// Where it is.
+    /// Path of the log.
     pub(crate) path: PathBuf,
-    /// How it was then.
+    /// State of the file when it was found.
     pub(crate) stamp: FileStamp,
     /// Id of the session, from the file's name.
     pub(crate) id: String,
-    /// It is where sub-agents write.
+    /// In a folder of sub-agents.
     pub(crate) subagent: bool,
-    /// It is where archived sessions are kept.
+    /// In a folder of archived sessions.
     pub(crate) archived: bool,
 }
 
 impl LogFile {
-    /// Looks at the log of a row again; `None` when it is gone.
+    /// Stats the log of a row again; `None` if it is missing.
     pub(crate) fn of(row: &Transcript) -> Option<Self> {
         let path = row.file_path.clone();
         let stamp = stamp(&path)?;
@@ -41,7 +41,7 @@ impl LogFile {
         self.stamp.mtime_ns.div_euclid(1_000_000)
     }
 
-    /// Returns the row of a log that nobody has opened yet.
+    /// Returns the row of an unread log.
     pub(crate) fn unread(&self, provider: Provider) -> Transcript {
         Transcript {
             id: self.id.clone(),
@@ -65,37 +65,37 @@ impl LogFile {
 /// Finds the log of another session by its id.
 pub(crate) type Locate<'a> = &'a (dyn Fn(&str) -> Option<PathBuf> + Sync);
 
-/// Reads the logs of one agent.
+/// The logs of one agent.
 pub(crate) trait Source: fmt::Debug + Send + Sync {
-    /// Returns whose logs these are.
+    /// Returns the agent of these logs.
     fn provider(&self) -> Provider;
 
-    /// Returns the folder that holds all of them.
+    /// Returns the root folder.
     fn root(&self) -> &Path;
 
-    /// Finds every log, or those that the budget leaves time for; opens none.
+    /// Finds all logs, or as many as the budget allows; opens none.
     fn discover(&self, budget: &Budget) -> Vec<LogFile>;
 
-    /// Returns titles that are kept outside of the logs, by session id.
+    /// Returns titles stored outside of the logs, by session id.
     fn names(&self) -> HashMap<String, String>;
 
-    /// Sums one log up from its head and tail.
+    /// Summarises a log from its head and tail.
     fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Transcript;
 
-    /// Returns the title in a log that the agent or a person gave it, as [`Source::summarise`] finds it.
+    /// Returns the title in a log given by the agent or a person, as in [`Source::summarise`].
     fn given_title(&self, file: &LogFile, budget: &Budget) -> Option<String>;
 
-    /// Returns what reads this log line by line.
+    /// Returns a line decoder for this log.
     fn decoder(&self, path: &Path, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
 }
 
-/// Turns lines into events. A decoder may remember earlier lines.
+/// Turns lines into events. May keep state between lines.
 pub(crate) trait Decoder {
-    /// Reads one line and adds what it says.
+    /// Decodes one line and adds its events.
     fn line(&mut self, bytes: &[u8], number: u64, events: &mut Vec<Event>) -> Decoded;
 }
 
-/// Looks at a file; `None` when it is gone or no regular file.
+/// Stats a file; `None` if it is missing or not a regular file.
 pub(crate) fn stamp(path: &Path) -> Option<FileStamp> {
     let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     let mtime_ns = match metadata.modified().ok()?.duration_since(UNIX_EPOCH) {
@@ -105,7 +105,7 @@ pub(crate) fn stamp(path: &Path) -> Option<FileStamp> {
     Some(FileStamp { size: metadata.len(), mtime_ns })
 }
 
-/// Returns whether a text has the form of a UUID, the form of the ids of both agents.
+/// Returns whether a text is a UUID, the format of both agents' ids.
 pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -114,13 +114,13 @@ pub(crate) fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// Reads an RFC 3339 time, or a number of milliseconds or seconds, as milliseconds since the epoch.
+/// Parses an RFC 3339 time, or a number of milliseconds or seconds, as milliseconds since the epoch.
 pub(crate) fn millis(node: Option<&super::json::Node<'_>>) -> Option<i64> {
     match node? {
         super::json::Node::Text(text) => {
             text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
         }
-        // Seconds until the year 5138, milliseconds from 1973 on.
+        // Seconds up to the year 5138, milliseconds from 1973 on.
         super::json::Node::Number(number) if *number > 1e11 => Some(*number as i64),
         super::json::Node::Number(number) if *number > 0.0 => Some((*number * 1000.0) as i64),
         _ => None,

@@ -1,34 +1,34 @@
-//! Turns what an agent recorded as a person's turn into what the person wanted, and that into a title. One set of
-//! rules for all agents; the noise tables are in [`super::noise`].
+//! Extracts a person's prompt from a logged turn, and a title from the prompt. One set of rules for all agents; the
+//! noise tables are in [`super::noise`].
 
 use super::noise;
 use std::borrow::Cow;
 
-/// Characters of a title; the cap of Claude Code's own list.
+/// Maximum length of a title in characters, as in Claude Code's own list.
 pub(crate) const TITLE_CHARS: usize = 200;
 
-/// Stands for a prompt that holds nothing but pictures; Codex's own word.
+/// Placeholder for a prompt of images only, as in Codex.
 pub(crate) const IMAGE_ONLY: &str = "[Image]";
 
-/// In front of it an IDE describes open files; behind it is what the person typed (Codex's own rule).
+/// Follows an IDE's description of open files and precedes the person's text (Codex's own rule).
 const REQUEST_MARKER: &str = "## My request for Codex:";
-/// Expansions of prompt templates hold the person's words in a fence beneath this heading.
+/// Heading of the fenced user text in expanded prompt templates.
 const USER_INPUT_HEADING: &str = "## User Input";
-/// In front of a whole plan; its heading says what it is about.
+/// Precedes a whole plan, whose heading is the subject.
 const PLAN_MARKER: &str = "Implement the following plan:";
 
-/// One text block of a person's turn.
+/// A text block of a person's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
-    /// Words that a person typed.
+    /// Text typed by a person.
     Prompt(Cow<'a, str>),
-    /// A slash command such as `/init`; a title of last resort.
+    /// A slash command such as `/init`; used as a title only if nothing else is available.
     Command(&'a str),
-    /// Nothing of it is the person's.
+    /// Entirely generated text.
     Nothing,
 }
 
-/// Finds what a person typed in a block that an agent recorded.
+/// Extracts the typed text of a logged block.
 pub(crate) fn said(block: &str) -> Said<'_> {
     let block = block.trim();
     if let Some(name) = between(block, "<command-name>", "</command-name>") {
@@ -49,7 +49,7 @@ pub(crate) fn said(block: &str) -> Said<'_> {
     }
 }
 
-/// Joins what a person typed in the blocks of one turn; `None` when they typed nothing.
+/// Joins the typed texts of a turn's blocks; `None` if there are none.
 pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut joined = String::new();
     for block in blocks {
@@ -63,7 +63,7 @@ pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<St
     (!joined.is_empty()).then_some(joined)
 }
 
-/// Makes a title out of a text: one line, at most [`TITLE_CHARS`] characters and `…`.
+/// Turns a text into a title: one line, at most [`TITLE_CHARS`] characters and `…`.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::new();
     let mut count = 0;
@@ -85,7 +85,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// Returns a title that an agent or a person gave, if there is anything in it.
+/// Returns a title given by an agent or a person, if not empty.
 pub(crate) fn given(title: Option<&str>) -> Option<String> {
     title.map(one_line).filter(|title| !title.is_empty())
 }

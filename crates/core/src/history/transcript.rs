@@ -1,4 +1,4 @@
-//! One past session, whatever agent wrote it.
+//! A past session of any agent.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Provider {
         }
     }
 
-    /// Reads a provider's name; `claude_code`, `claude` and any case are fine.
+    /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.
     pub fn parse(name: &str) -> Option<Self> {
         match name.trim().to_ascii_lowercase().replace(['_', ' '], "-").as_str() {
             "codex" => Some(Self::Codex),
@@ -43,16 +43,16 @@ impl Provider {
     }
 }
 
-/// What a list says of one past session.
+/// List entry of a past session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// Id in its own agent.
+    /// Id given by its agent.
     pub id: String,
-    /// The agent that wrote it.
+    /// The agent that wrote the log.
     pub provider: Provider,
-    /// By the rules of the agent itself; absent when there is nothing to show.
+    /// Title by the rules of the agent; absent if there is none.
     pub title: Option<String>,
-    /// The directory that it ran in, as recorded.
+    /// Working directory, as logged.
     #[serde(default, serialize_with = "shown_if_any")]
     pub cwd: Option<PathBuf>,
     /// The git branch.
@@ -63,22 +63,22 @@ pub struct Transcript {
     pub created_at: Option<i64>,
     /// Last change of the file, in milliseconds since the epoch.
     pub updated_at: i64,
-    /// The log itself.
+    /// Path of the log.
     #[serde(serialize_with = "shown")]
     pub file_path: PathBuf,
-    /// Prompts of a person, when the whole file was read.
+    /// Number of prompts, if the whole file was read.
     pub user_turns: Option<u64>,
-    /// Tokens used, when the log says so.
+    /// Tokens used, if logged.
     pub tokens: Option<u64>,
-    /// The agent's own list would not show it.
+    /// Hidden in the agent's own list.
     pub hidden: bool,
-    /// It was started by another session.
+    /// Started by another session.
     pub subagent: bool,
-    /// Lines that could not be read.
+    /// Number of unreadable lines.
     pub bad_lines: u64,
 }
 
-/// Writes a path as a person sees it: a folder whose name is no UTF-8 must not cost a whole list.
+/// Serializes a path lossily: a name that is not UTF-8 must not fail a whole list.
 fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -90,18 +90,18 @@ fn shown_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
     }
 }
 
-/// Which transcripts are wanted.
+/// Filter for transcripts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
     /// Only of this agent.
     pub provider: Option<Provider>,
-    /// Only those that ran in this directory, or in another worktree of its repository.
+    /// Only sessions that ran in this directory or in another worktree of its repository.
     pub workspace: Option<PathBuf>,
-    /// Only those changed since then, in milliseconds since the epoch.
+    /// Only sessions changed since this time, in milliseconds since the epoch.
     pub since: Option<i64>,
-    /// Hidden ones and sub-agents too.
+    /// Includes hidden sessions and sub-agents.
     pub all: bool,
-    /// At most so many rows; 0 = no cap.
+    /// Maximum number of rows; 0 for no limit.
     pub limit: usize,
 }
 
@@ -110,13 +110,13 @@ pub struct Query {
 pub struct Listing {
     /// The rows.
     pub rows: Vec<Transcript>,
-    /// How many fit the query before the cap.
+    /// Number of matching rows before the cap.
     pub total: usize,
-    /// The cap cut some.
+    /// The cap cut rows.
     pub truncated: bool,
-    /// The deadline came first; titles may be missing, and logs may not have been found at all.
+    /// The deadline was reached; titles may be missing, and logs may not have been found.
     pub timed_out: bool,
-    /// Logs that were found but not read. Nobody knows whether they are hidden, so they are left out of `rows` and
-    /// `total` unless hidden ones are wanted too; then they are rows without titles.
+    /// Number of logs found but not read. They may be hidden, so they are left out of `rows` and `total`, unless hidden
+    /// ones are requested; then they are rows without titles.
     pub unread: usize,
 }

@@ -1,4 +1,4 @@
-//! The directories that agents worked in, for a person to pick from.
+//! The directories that agents worked in, for a person to choose from.
 
 use super::{History, Query, worktree};
 use crate::budget::Budget;
@@ -10,19 +10,19 @@ use std::{
 /// A directory that agents worked in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentWorkspace {
-    /// The top folder of the repository around it, else the directory itself; exists.
+    /// The root of the enclosing repository, otherwise the directory itself; exists.
     pub path: PathBuf,
     /// The last component of the path.
     pub name: String,
     /// Last change of a session there, in milliseconds since the epoch.
     pub last_active_ms: i64,
-    /// Sessions that a person can see in their agent's own list.
+    /// Number of sessions that the agent's own list shows.
     pub sessions: usize,
 }
 
 impl History {
-    /// Lists the directories that still exist, the most recently used first; at most `limit`, 0 = no cap. Neither
-    /// `/` nor the home folder is a workspace.
+    /// Lists existing directories, most recently used first; at most `limit`, 0 for no limit. Excludes `/` and the home
+    /// folder.
     pub fn workspaces(&self, limit: usize, budget: &Budget) -> Vec<RecentWorkspace> {
         let listing = self.list(&Query::default(), budget);
         let home = std::env::home_dir().map(|home| worktree::real(&home));
@@ -56,6 +56,6 @@ fn workspace_of(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
     }
     let real = worktree::real(cwd);
     let usable = |path: &PathBuf| path.parent().is_some() && home != Some(path.as_path());
-    // A home folder under version control is no project; what lies beneath it may be.
+    // A home folder under version control is not a project, but folders below it may be.
     worktree::top_of(&real).filter(usable).or(Some(real)).filter(usable)
 }

@@ -1,5 +1,5 @@
-//! Which directories belong to one workspace: the workspace itself, and the same place in other worktrees of its git
-//! repository. Reads git's own files (gitrepository-layout(5)); no git process is run.
+//! The directories of one workspace: the workspace itself and the corresponding folders in other worktrees of its git
+//! repository. Reads git's files (gitrepository-layout(5)) without running git.
 
 use super::file;
 use std::{
@@ -9,22 +9,22 @@ use std::{
     time::SystemTime,
 };
 
-/// A `.git` file is one short line, in bytes.
+/// Maximum size of a `.git` file in bytes.
 const MAX_GIT_FILE: u64 = 16 << 10;
 
-/// The directories of one workspace, and what was already asked of them.
+/// The directories of one workspace, with cached lookups.
 #[derive(Debug)]
-pub(crate) struct Territory {
-    /// As given and canonical, of this and of every other worktree.
+pub(crate) struct WorktreeScope {
+    /// As given and canonical, for this and every other worktree.
     folders: Vec<PathBuf>,
-    /// The git folder that all worktrees share.
+    /// The git folder shared by all worktrees.
     common: Option<PathBuf>,
-    /// The workspace relative to the top of its worktree.
+    /// The workspace relative to the root of its worktree.
     inside: PathBuf,
     known: HashMap<PathBuf, bool>,
 }
 
-impl Territory {
+impl WorktreeScope {
     pub(crate) fn of(workspace: &Path) -> Self {
         let root = real(workspace);
         let mut folders = vec![root.clone()];
@@ -55,24 +55,24 @@ impl Territory {
         if self.folders.iter().any(|folder| path.starts_with(folder)) {
             return true;
         }
-        // A worktree that was moved by hand: the repository has lost it, but it has not lost the repository.
+        // A worktree moved by hand: the repository does not list it, but it still refers to the repository.
         let Some(common) = &self.common else { return false };
         Worktree::around(&path)
             .is_some_and(|tree| tree.common == *common && path.starts_with(tree.top.join(&self.inside)))
     }
 
-    /// Returns the directories, the workspace's own among them.
+    /// Returns the directories, including the workspace itself.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 }
 
-/// The worktree around a directory.
+/// The worktree of a directory.
 struct Worktree {
     top: PathBuf,
-    /// The git folder of this worktree alone.
+    /// The git folder of this worktree.
     own: PathBuf,
-    /// The git folder that all worktrees share.
+    /// The git folder shared by all worktrees.
     common: PathBuf,
 }
 
@@ -85,7 +85,7 @@ impl Worktree {
         }
         let text = read_small(&git)?;
         let folder = top.join(text.strip_prefix("gitdir:")?.trim());
-        // Only a worktree's folder has `commondir`; a submodule is a repository of its own.
+        // Only a worktree's folder has `commondir`; a submodule is a separate repository.
         let common = match read_small(&folder.join("commondir")) {
             Some(common) => real(&folder.join(common.trim())),
             None => real(&folder),
@@ -93,7 +93,7 @@ impl Worktree {
         Some(Self { top, own: folder, common })
     }
 
-    /// Returns the tops of all worktrees of the repository.
+    /// Returns the roots of all worktrees of the repository.
     fn siblings(&self) -> Vec<PathBuf> {
         let mut tops = Vec::new();
         if self.common.file_name().is_some_and(|name| name == ".git") {
@@ -102,7 +102,7 @@ impl Worktree {
         for entry in fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten() {
             let folder = entry.path();
             let Some(git_file) = read_small(&folder.join("gitdir")) else { continue };
-            // Relative since git 2.48 when `worktree.useRelativePaths` is set.
+            // Relative since git 2.48 if `worktree.useRelativePaths` is set.
             let git_file = folder.join(git_file.trim());
             tops.extend(git_file.parent().map(real));
         }
@@ -110,9 +110,9 @@ impl Worktree {
     }
 }
 
-/// Returns when the last commit, checkout or merge was made in the repository around a directory.
+/// Returns the time of the last commit, checkout or merge in the repository of a directory.
 ///
-/// `None` where only one is known: after a clone every file is newer than it.
+/// `None` if there is only one entry: after a clone every file is newer than it.
 pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     let log = Worktree::around(&real(path))?.own.join("logs/HEAD");
     let metadata = fs::metadata(&log).ok()?;
@@ -121,8 +121,7 @@ pub(crate) fn last_commit_or_checkout(path: &Path) -> Option<SystemTime> {
     (metadata.len() > MAX_GIT_FILE || has_more()).then(|| metadata.modified().ok()).flatten()
 }
 
-/// Returns the top folder of the repository around a directory. An empty `.git`, which Codex's sandbox leaves behind,
-/// makes no repository.
+/// Returns the root of the repository around a directory. Ignores an empty `.git`, which Codex's sandbox leaves behind.
 pub(crate) fn top_of(path: &Path) -> Option<PathBuf> {
     let is_top = |folder: &&Path| {
         let git = folder.join(".git");
@@ -131,7 +130,7 @@ pub(crate) fn top_of(path: &Path) -> Option<PathBuf> {
     path.ancestors().find(is_top).map(Path::to_owned)
 }
 
-/// Returns the canonical form of as much of a path as exists, and the rest without `.` and `..`.
+/// Returns the canonical form of the existing part of a path, followed by the rest without `.` and `..`.
 pub(crate) fn real(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(mut found) = ancestor.canonicalize() {
@@ -207,9 +206,9 @@ mod tests {
             ("gone", "main", false),
         ];
         for (workspace, cwd, expected) in rows {
-            let mut territory = Territory::of(&base.join(workspace));
-            assert_eq!(territory.holds(&base.join(cwd)), expected, "{cwd} in {workspace}");
-            assert_eq!(territory.holds(&base.join(cwd)), expected, "asked again");
+            let mut scope = WorktreeScope::of(&base.join(workspace));
+            assert_eq!(scope.holds(&base.join(cwd)), expected, "{cwd} in {workspace}");
+            assert_eq!(scope.holds(&base.join(cwd)), expected, "asked again");
         }
     }
 
@@ -220,7 +219,7 @@ mod tests {
         let base = folder.path();
         fs::create_dir_all(base.join("real/src")).unwrap();
         std::os::unix::fs::symlink(base.join("real"), base.join("link")).unwrap();
-        assert!(Territory::of(&base.join("real")).holds(&base.join("link/src")));
-        assert!(Territory::of(&base.join("link")).holds(&base.join("real/gone")));
+        assert!(WorktreeScope::of(&base.join("real")).holds(&base.join("link/src")));
+        assert!(WorktreeScope::of(&base.join("link")).holds(&base.join("real/gone")));
     }
 }

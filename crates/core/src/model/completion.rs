@@ -1,18 +1,18 @@
-//! One question, one text: for stages that need no stream.
+//! A single request with a text as result, for stages that need no stream.
 
 use super::{LanguageModel, Message, ModelError, ModelEvent, ModelOptions, ModelRequest, ReasoningEffort};
 use crate::CancellationToken;
 
-/// Tokens of such a text, the thinking included.
+/// Token limit, including reasoning.
 const TOKENS: u32 = 1024;
 
-/// Bytes of such a text; what comes after them is not waited for.
+/// Maximum length of the text in bytes; later output is discarded.
 const BYTES: usize = 16 << 10;
 
-/// Sampled closely: two runs on the same folder should not differ for no reason.
+/// Low, so that two runs on the same folder rarely differ.
 const TEMPERATURE: f32 = 0.2;
 
-/// Asks without tools and returns what the model said. Blocks.
+/// Sends a request without tools and returns the text. Blocks.
 pub(crate) fn complete(
     model: &dyn LanguageModel,
     instructions: &str,

@@ -1,26 +1,26 @@
-//! What a model says while it answers.
+//! Events of a model's answer.
 
 use super::CallRequest;
 use serde::{Deserialize, Serialize};
 
-/// One thing that a model says or does.
+/// An event of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// What it is doing now; replaces the one before and is never stored.
+    /// Current activity; replaces the previous one and is never stored.
     Activity(Activity),
     /// A piece of the answer.
     Text(String),
-    /// A piece of what it says before it calls a tool.
+    /// A piece of the text before a tool call.
     Preamble(String),
-    /// A piece of its chain of thought; for the next request of the same turn and for nobody else.
+    /// A piece of the chain of thought; used only in the next request of the same turn.
     Reasoning(Reasoning),
-    /// It asks for a tool. Comes whole.
+    /// A tool call, complete.
     ToolCall(CallRequest),
     /// Figures of the whole answer; the last event.
     Usage(Usage),
 }
 
-/// A chain of thought. It goes back to the model and nowhere else: it has no `Display`, and `Debug` shows its length.
+/// A chain of thought. It is sent only to the model: it has no `Display`, and `Debug` shows only its length.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Reasoning(String);
@@ -36,7 +36,7 @@ impl Reasoning {
         self.0.push_str(&piece.0);
     }
 
-    /// Returns whether there is none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -53,27 +53,27 @@ impl std::fmt::Debug for Reasoning {
     }
 }
 
-/// What a model is doing. Shown live, never stored.
+/// Activity of a model. Shown live, never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Activity {
-    /// It waits for another request to end.
+    /// Waiting for another request to end.
     Waiting,
-    /// Its file is read into memory.
+    /// Loading the model file into memory.
     Loading {
         /// 0.0 to 1.0.
         progress: f32,
     },
-    /// It reads what it was sent.
+    /// Processing the prompt.
     ReadingPrompt {
-        /// 0.0 to 1.0; tokens that it remembers from the turn before count as read.
+        /// 0.0 to 1.0; cached tokens count as processed.
         progress: f32,
     },
-    /// It says something, visible or not.
+    /// Generating tokens, visible or not.
     Generating {
-        /// Tokens so far.
+        /// Number of tokens so far.
         tokens: u32,
-        /// Over the whole answer.
+        /// Mean over the whole answer.
         tokens_per_second: f32,
     },
 }
@@ -82,17 +82,17 @@ pub enum Activity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt_tokens: u32,
-    /// Of these, tokens that were remembered from the turn before.
+    /// Number of prompt tokens that were cached.
     pub cached_tokens: u32,
-    /// Tokens generated.
+    /// Number of generated tokens.
     pub tokens: u32,
-    /// Generation alone, without the reading of the prompt.
+    /// Generation rate, without prompt processing.
     pub tokens_per_second: f32,
-    /// From the request to the first token, loading included.
+    /// Time from the request to the first token, including loading.
     pub first_token_ms: u32,
-    /// Resident memory of the process that runs the model, in bytes.
+    /// Resident memory of the model's process in bytes.
     pub memory_bytes: u64,
 }
 
@@ -100,10 +100,10 @@ pub struct Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had said everything.
+    /// The answer is complete.
     EndTurn,
-    /// It waits for the tools it asked for.
+    /// The model waits for tool results.
     ToolCalls,
-    /// The limit of tokens, or the end of the context.
+    /// The token limit or the end of the context was reached.
     MaxTokens,
 }

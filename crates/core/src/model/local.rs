@@ -1,4 +1,4 @@
-//! The models on this machine as a person manages them: what a card shows, and what can be done.
+//! Local models and the commands to manage them.
 
 use super::{LanguageModel, ModelSettings, SettingsChange, Usage};
 use serde::Serialize;
@@ -6,190 +6,191 @@ use std::{path::PathBuf, sync::Arc};
 
 /// Manages the model files of this machine and the one that is in use.
 pub trait LocalModels: Send + Sync + std::fmt::Debug {
-    /// Returns the model in use as a provider; the same object whatever model that is.
+    /// Returns the provider of the model in use; always the same object.
     fn model(&self) -> Arc<dyn LanguageModel>;
 
-    /// Looks at the files and the machine again, for the next snapshot. Reads files.
+    /// Checks files and hardware again for the next snapshot. Reads files.
     fn refresh(&self) {}
 
-    /// Returns how everything stands. Cheap: reads no files.
+    /// Returns the current state. Cheap: reads no files.
     fn snapshot(&self) -> ModelsSnapshot;
 
-    /// Calls `on_change` whenever a snapshot would differ, from any thread, until the process ends. It must not block.
+    /// Calls `on_change` when the snapshot changes, from any thread, until the process ends. The callback must not
+    /// block.
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>);
 
-    /// Does what a person asked for. What takes long (a download, a load, a verification) goes on after the return and
-    /// tells its progress and its end in the snapshot.
+    /// Runs a command. Long operations (downloads, loads, verifications) continue in the background and report their
+    /// progress and result in the snapshot.
     fn command(&self, command: ModelCommand) -> Result<(), LocalModelsError>;
 
-    /// Ends downloads and the model's process. What was downloaded stays and can be resumed. Blocks for 2 s at most.
+    /// Stops downloads and the model's process. Partial downloads can be resumed. Blocks for at most 2 s.
     fn shut_down(&self);
 }
 
-/// What a person can ask for. `id` is [`ModelCard::id`].
+/// A command from a person. `id` is [`ModelCard::id`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelCommand {
-    /// Begin or resume a download. `accept_licence` says that the licence was shown and accepted.
+    /// Start or resume a download. `accept_licence`: the licence was shown and accepted.
     Download {
         /// The model.
         id: String,
-        /// The person has seen the licence and accepts it.
+        /// The person accepts the licence.
         accept_licence: bool,
     },
-    /// Stop a download for now; what is there stays.
+    /// Pause a download and keep the partial file.
     Pause {
         /// The model.
         id: String,
     },
-    /// Stop a download and delete what is there.
+    /// Stop a download and delete the partial file.
     CancelDownload {
         /// The model.
         id: String,
     },
-    /// Compare a file with its manifest.
+    /// Verify a file against its manifest.
     Verify {
         /// The model.
         id: String,
     },
-    /// Download again what is missing or damaged.
+    /// Download missing or damaged parts again.
     Repair {
         /// The model.
         id: String,
     },
-    /// Delete a model's files. One that was added from elsewhere is only forgotten.
+    /// Delete a model's files. A model added from elsewhere is only removed from the list.
     Remove {
         /// The model.
         id: String,
     },
-    /// Make a GGUF file known, where it lies.
+    /// Add a GGUF file without moving it.
     Add {
         /// The file.
         path: PathBuf,
     },
-    /// Answer with this model from now on.
+    /// Use this model from now on.
     Use {
         /// The model.
         id: String,
     },
     /// Load the model in use now.
     Load,
-    /// Give its memory back now.
+    /// Unload it now.
     Unload,
     /// Change some settings.
     Configure(SettingsChange),
 }
 
-/// How the models stand.
+/// State of the models.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelsSnapshot {
     /// gpt-oss-20b first, then the others by name.
     pub models: Vec<ModelCard>,
-    /// What a person chose.
+    /// The settings.
     pub settings: ModelSettings,
-    /// The machine in figures.
+    /// Hardware of this machine.
     pub machine: MachineCard,
-    /// Where downloads go.
+    /// Download folder.
     pub folder: PathBuf,
 }
 
-/// The machine in figures, as far as models care.
+/// Hardware data relevant to models.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineCard {
-    /// Bytes of memory in all.
+    /// Total memory in bytes.
     pub memory_bytes: u64,
-    /// Bytes of memory that could be had now, reclaimable pages included.
+    /// Available memory in bytes, including reclaimable pages.
     pub free_memory_bytes: u64,
-    /// Bytes free on the disk of the models folder.
+    /// Free disk space of the models folder in bytes.
     pub free_disk_bytes: u64,
 }
 
-/// One model.
+/// State of one model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelCard {
-    /// `gpt-oss-20b`, or a name made of the file's.
+    /// `gpt-oss-20b`, or derived from the file name.
     pub id: String,
-    /// `GPTOSS 20B`, or what the file says about itself.
+    /// `GPTOSS 20B`, or the name in the file.
     pub name: String,
-    /// The file, where there is one.
+    /// Path of the file, if it exists.
     pub path: Option<PathBuf>,
-    /// Bytes of the file, or of what would be downloaded.
+    /// Size of the file or of the download in bytes.
     pub size_bytes: Option<u64>,
-    /// What it is doing.
+    /// Current status.
     pub status: ModelStatus,
-    /// It answers when a prompt goes to the local model.
+    /// Used when a prompt goes to the local model.
     pub in_use: bool,
-    /// Why it cannot run here, or will run badly: one sentence each, worst first.
+    /// Reasons why it cannot run here or will run badly; one sentence each, worst first.
     pub warnings: Vec<String>,
-    /// Resident memory of its process, while it is loaded.
+    /// Resident memory of its process in bytes, while loaded.
     pub memory_bytes: Option<u64>,
-    /// Tokens that its context holds, while it is loaded.
+    /// Context size in tokens, while loaded.
     pub context_tokens: Option<u32>,
     /// Milliseconds since the epoch.
     pub last_used: Option<i64>,
     /// Figures of the last answer.
     pub usage: Option<Usage>,
-    /// Whether its hash was compared and found right; `None` for a file without a manifest.
+    /// Result of the last hash check; `None` without a manifest.
     pub verified: Option<bool>,
-    /// How to get it, for a model of the catalog.
+    /// Download offer of a catalog model.
     pub offer: Option<DownloadOffer>,
 }
 
-/// What a person is told before a download.
+/// Information shown before a download.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DownloadOffer {
-    /// The page of the model.
+    /// Page of the model.
     pub source: String,
     /// `Apache-2.0`.
     pub licence: String,
-    /// The text of the licence, on the web.
+    /// URL of the licence text.
     pub licence_url: String,
-    /// Whether it was accepted.
+    /// The licence was accepted.
     pub licence_accepted: bool,
 }
 
-/// What a model is doing.
+/// Status of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ModelStatus {
-    /// There is no file.
+    /// The file does not exist.
     NotDownloaded,
-    /// Bytes come in.
+    /// Downloading.
     Downloading {
-        /// Bytes that are there.
+        /// Bytes downloaded.
         done: u64,
-        /// Bytes in all; 0 until the server has said it.
+        /// Total bytes; 0 until known.
         total: u64,
-        /// Of the last seconds.
+        /// Rate over the last seconds.
         bytes_per_second: u64,
     },
-    /// A download waits for a person.
+    /// A download is paused.
     Paused {
-        /// Bytes that are there.
+        /// Bytes downloaded.
         done: u64,
-        /// Bytes in all.
+        /// Total bytes.
         total: u64,
     },
-    /// The file is compared with its manifest.
+    /// Verifying the file against its manifest.
     Verifying {
         /// 0.0 to 1.0.
         progress: f32,
     },
-    /// The file is there; the model is not in memory.
+    /// The file exists; the model is not in memory.
     NotLoaded,
-    /// The file is read into memory.
+    /// Loading the file into memory.
     Loading {
         /// 0.0 to 1.0.
         progress: f32,
     },
-    /// It is in memory and has nothing to do.
+    /// In memory and idle.
     Ready,
-    /// It answers.
+    /// Answering a request.
     Generating,
-    /// Something went wrong; the next attempt may go better.
+    /// The last operation failed; a retry may succeed.
     Error {
         /// What happened and what to do.
         reason: String,
@@ -199,20 +200,20 @@ pub enum ModelStatus {
 /// Why a command was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocalModelsError {
-    /// There is no such model.
+    /// No model has this id.
     #[error("there is no model {0}; `openagents models list` shows those there are")]
     Unknown(String),
-    /// The licence comes first.
+    /// The licence must be accepted first.
     #[error("{model} is licensed under {licence} ({url}); accept the licence to download it")]
     Licence {
         /// The model.
         model: String,
         /// Its licence.
         licence: String,
-        /// Where it can be read.
+        /// URL of the licence text.
         url: String,
     },
-    /// It cannot be done now, or not with this file: one sentence.
+    /// Not possible now or with this file: one sentence.
     #[error("{0}")]
     Refused(String),
 }

@@ -25,29 +25,29 @@ pub use settings::{
 use crate::CancellationToken;
 use serde::{Deserialize, Serialize};
 
-/// Something that completes messages and may ask for tools.
+/// Completes messages and may call tools.
 pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// Returns the id of the provider: `gptoss_20b`.
     fn id(&self) -> &str;
 
-    /// Returns the name that people read: `GPTOSS 20B`.
+    /// Returns the display name: `GPTOSS 20B`.
     fn name(&self) -> String;
 
-    /// Returns what it can do.
+    /// Returns its capabilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns how many tokens its context holds, where that is known: after a load.
+    /// Returns the context size in tokens, if known: after a load.
     fn context_tokens(&self) -> Option<u32> {
         None
     }
 
-    /// Returns whether a request would be answered now; looks at the disk and the memory, loads nothing.
+    /// Returns whether a request would succeed now; checks disk and memory without loading.
     fn availability(&self) -> Availability;
 
-    /// Answers on this thread and tells `on_event` as it goes; a slow `on_event` slows the model down.
+    /// Answers on this thread and emits `on_event`, which applies backpressure.
     ///
-    /// Loads the model when it has to. Ends with [`ModelError::Cancelled`] within 100 ms of a cancel. One request runs
-    /// at a time; another waits for its turn.
+    /// Loads the model if needed. Returns [`ModelError::Cancelled`] within 100 ms of a cancel. Requests run one at a
+    /// time; others wait.
     fn respond(
         &self,
         request: &ModelRequest,
@@ -56,56 +56,56 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     ) -> Result<StopReason, ModelError>;
 }
 
-/// What a model can do.
+/// Capabilities of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It may ask for tools. One that cannot is given none.
+    /// It can call tools. Otherwise it is offered none.
     pub tools: bool,
-    /// It runs on this machine: nothing leaves it.
+    /// It runs on this machine.
     pub local: bool,
-    /// It is in memory: the first token is near.
+    /// It is in memory.
     pub loaded: bool,
 }
 
-/// Whether something would answer, and what to do when it would not.
+/// Availability, with a remedy if unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// It would.
+    /// Available.
     Ready,
-    /// It would not, for a reason that a person can act on: one sentence without a full stop.
+    /// Unavailable for a reason that a person can act on: one sentence without a full stop.
     Unavailable(String),
 }
 
-/// Why a model did not answer. One sentence each that names the operand and the remedy.
+/// Why a model did not answer. One sentence each, with the operand and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelError {
-    /// Somebody cancelled.
+    /// Cancelled.
     #[error("Cancelled")]
     Cancelled,
-    /// It cannot run here and now.
+    /// It cannot run at the moment.
     #[error("{0}")]
     Unavailable(String),
     /// The file cannot be loaded.
     #[error("{0}")]
     Load(String),
-    /// The messages do not fit.
+    /// The messages do not fit into the context.
     #[error(
         "the conversation has {needed} tokens and the model was loaded for {context}; start a new session or shorten the prompt"
     )]
     ContextOverflow {
-        /// Tokens of the prompt.
+        /// Number of prompt tokens.
         needed: u32,
-        /// Tokens that the context holds.
+        /// Context size in tokens.
         context: u32,
     },
-    /// The process that ran it is gone; the next request starts another one.
+    /// The model's process exited; the next request starts a new one.
     #[error("the local model stopped unexpectedly ({0}); try again")]
     Crashed(String),
-    /// What it said makes no sense even after asking again.
+    /// The answer is malformed even after a retry.
     #[error("the model's answer could not be understood; try again or rephrase the prompt")]
     Malformed,
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,37 +1,37 @@
-//! What a model is asked.
+//! Requests to a model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Everything that a model sees. Its chat template makes the prompt; nobody else does.
+/// The complete input of a model. Only the model's chat template turns it into a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
-    /// What the model should do in general: the developer message of Harmony, the system message elsewhere.
+    /// General instructions: the developer message of Harmony, the system message elsewhere.
     pub instructions: String,
-    /// The conversation, oldest first; the last one is a person's message or a tool's result.
+    /// The conversation, oldest first; ends with a person's message or a tool result.
     pub messages: Vec<Message>,
-    /// What the model may ask for.
+    /// Tools that the model may call.
     #[serde(default)]
     pub tools: Vec<ToolSpec>,
-    /// How it answers.
+    /// Sampling options.
     #[serde(default)]
     pub options: ModelOptions,
 }
 
-/// One turn of a conversation.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// A person's.
+    /// A person's message.
     User {
-        /// As it was typed.
+        /// Text as typed.
         text: String,
     },
-    /// The model's.
+    /// The model's message.
     Assistant(AssistantMessage),
-    /// What a tool gave back.
+    /// A tool result.
     Tool {
-        /// The call that asked for it.
+        /// Id of the call.
         call_id: String,
         /// Name of the tool.
         name: String,
@@ -40,38 +40,38 @@ pub enum Message {
     },
 }
 
-/// One answer of a model, as far as it came: reasoning, preambles, text, and the tools it asked for.
+/// An answer of a model, possibly incomplete: reasoning, preambles, text and tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AssistantMessage {
-    /// Kept for the model alone, and only within a turn that is still calling tools.
+    /// Sent only to the model, and only within a turn that is still calling tools.
     #[serde(default)]
     pub reasoning: super::Reasoning,
-    /// What it said before a call.
+    /// Text before a call.
     #[serde(default)]
     pub preamble: String,
     /// The answer.
     #[serde(default)]
     pub text: String,
-    /// The tools it asked for.
+    /// Tool calls.
     #[serde(default)]
     pub calls: Vec<CallRequest>,
 }
 
-/// A tool that a model asks for.
+/// A tool call of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// Unique for ever.
+    /// Globally unique.
     pub id: String,
-    /// Name of the tool in our words: `fs.list_dir`.
+    /// Our name of the tool: `fs.list_dir`.
     pub name: String,
     /// Always an object.
     pub arguments: Value,
 }
 
-/// A tool that a model may ask for.
+/// A tool offered to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Name in our words: `fs.list_dir`. A template that needs another form maps it both ways.
+    /// Our name: `fs.list_dir`. A template that needs another form maps it both ways.
     pub name: String,
     /// One sentence or more.
     pub description: String,
@@ -79,30 +79,30 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
-/// How a model answers.
+/// Sampling options of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ModelOptions {
-    /// 0.0 (always the likeliest token) to 2.0.
+    /// 0.0 (always the most likely token) to 2.0.
     pub temperature: f32,
-    /// 0.0 to 1.0: the share of probability that is sampled from.
+    /// 0.0 to 1.0: the probability mass to sample from.
     pub top_p: f32,
-    /// Tokens of the answer, reasoning included; `None` up to the end of the context.
+    /// Maximum number of tokens including reasoning; `None` for the rest of the context.
     pub max_tokens: Option<u32>,
-    /// How much it thinks before it answers.
+    /// Reasoning effort.
     pub effort: ReasoningEffort,
-    /// Makes sampling repeatable.
+    /// Makes sampling reproducible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u32>,
 }
 
 impl Default for ModelOptions {
-    /// The product's defaults: 0.7, 0.9, no limit, medium.
+    /// Defaults: 0.7, 0.9, no limit, medium.
     fn default() -> Self {
         Self { temperature: 0.7, top_p: 0.9, max_tokens: None, effort: ReasoningEffort::Medium, seed: None }
     }
 }
 
-/// How much a model thinks before it answers.
+/// Reasoning effort of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasoningEffort {
@@ -116,7 +116,7 @@ pub enum ReasoningEffort {
 }
 
 impl ReasoningEffort {
-    /// Returns the word in templates and settings.
+    /// Returns the name in templates and settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",

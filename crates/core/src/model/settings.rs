@@ -1,4 +1,4 @@
-//! What a person chose for the local model. Kept in the store, the same for every client.
+//! Settings of the local model. Stored in the database and shared by all clients.
 
 use super::{ModelOptions, ReasoningEffort};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,25 +7,25 @@ use serde_json::Value;
 /// The key of [`ModelSettings`] among the settings.
 pub const MODEL_SETTINGS: &str = "local_model";
 
-/// The idle times that can be chosen, in minutes; 0 is never.
+/// Selectable idle times in minutes; 0 for never.
 pub const IDLE_MINUTES: [u32; 5] = [0, 5, 10, 30, 60];
 
-/// Keeps settings: one JSON value for each key. Blocks.
+/// Stores settings: one JSON value per key. Blocks.
 pub trait SettingsStore: Send + Sync + std::fmt::Debug {
     /// Returns a setting, if it was ever set.
     fn get(&self, key: &str) -> Result<Option<Value>, SettingsError>;
 
-    /// Sets a setting and returns once it is on disk.
+    /// Stores a setting; returns once it is on disk.
     fn set(&self, key: &str, value: Value) -> Result<(), SettingsError>;
 }
 
-/// The settings cannot be read or written.
+/// Reading or writing the settings failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the settings cannot be kept: {0}")]
 pub struct SettingsError(pub String);
 
-/// See the module. Unknown fields are ignored and missing ones have their defaults, so that versions can follow each
-/// other.
+/// Settings of the local model. Unknown fields are ignored and missing ones have defaults, for compatibility between
+/// versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ModelSettings {
@@ -35,20 +35,20 @@ pub struct ModelSettings {
     pub top_p: f32,
     /// `None` for no limit.
     pub max_tokens: Option<u32>,
-    /// How much it thinks.
+    /// Reasoning effort.
     pub effort: ReasoningEffort,
-    /// Minutes without a request after which it is unloaded; one of [`IDLE_MINUTES`], 0 for never.
+    /// Minutes without a request before unloading; one of [`IDLE_MINUTES`], 0 for never.
     pub idle_minutes: u32,
-    /// Load it when the program starts.
+    /// Load on program start.
     pub preload: bool,
     /// Id of the model in use: see [`ModelCard::id`](super::ModelCard::id). `None` for gpt-oss-20b.
     pub model: Option<String>,
-    /// The licences that a person has accepted, by model id.
+    /// Accepted licences by model id.
     pub accepted_licences: Vec<String>,
 }
 
-/// A change of some settings; what is absent stays as it is. So two clients that change different things at the same
-/// time do not undo each other's change. The model in use and the licences have commands of their own.
+/// A change of some settings; absent fields stay unchanged, so that concurrent clients do not overwrite each other. The
+/// model in use and the licences have separate commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SettingsChange {
@@ -58,7 +58,7 @@ pub struct SettingsChange {
     /// See [`ModelSettings::top_p`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
-    /// See [`ModelSettings::max_tokens`]; `Some(None)`, `null` in JSON, takes the limit away.
+    /// See [`ModelSettings::max_tokens`]; `Some(None)`, `null` in JSON, removes the limit.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<Option<u32>>,
     /// See [`ModelSettings::effort`].
@@ -72,7 +72,7 @@ pub struct SettingsChange {
     pub preload: Option<bool>,
 }
 
-/// A field that is there, be it `null`.
+/// Deserializes a present field, even if it is `null`.
 fn given<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<u32>>, D::Error> {
     Deserialize::deserialize(value).map(Some)
 }
@@ -94,7 +94,7 @@ impl Default for ModelSettings {
 }
 
 impl ModelSettings {
-    /// Returns how the model answers.
+    /// Returns the sampling options.
     pub fn options(&self) -> ModelOptions {
         ModelOptions {
             temperature: self.temperature,
@@ -105,7 +105,7 @@ impl ModelSettings {
         }
     }
 
-    /// Makes a change, or fails as [`ModelSettings::check`] does and changes nothing.
+    /// Applies a change. Fails like [`ModelSettings::check`] without changing anything.
     pub fn change(&mut self, change: &SettingsChange) -> Result<(), String> {
         let changed = Self {
             temperature: change.temperature.unwrap_or(self.temperature),
@@ -121,7 +121,7 @@ impl ModelSettings {
         Ok(())
     }
 
-    /// Fails with one sentence that names the field when a value is out of range.
+    /// Fails with one sentence that names the field if a value is out of range.
     pub fn check(&self) -> Result<(), String> {
         if !(0.0..=2.0).contains(&self.temperature) {
             return Err(format!("temperature is {}; it goes from 0 to 2", self.temperature));

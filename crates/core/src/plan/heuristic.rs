@@ -1,5 +1,4 @@
-//! The planner that needs no model: it looks at the goals, at what the repository says of itself and at the
-//! titles of past sessions.
+//! The planner without a model: uses the goals, the repository's description and titles of past sessions.
 
 use super::{OpKind, PlanError, PlanRequest, Planner};
 use crate::{budget::Budget, history::Query, repository::SPAN_LINES, update::Finding};
@@ -9,19 +8,19 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeuristicPlanner;
 
-/// The plan is the first thing that a person sees: titles that take longer are done without.
+/// Time limit for titles; the plan is the first thing that a person sees.
 const LOOK_AT_HISTORY: Duration = Duration::from_millis(25);
 
-/// Titles of past sessions that a model is shown.
+/// Maximum number of titles in a model's prompt.
 const TITLES: usize = 5;
 
-/// Places that are read.
+/// Maximum number of places to read.
 const PLACES: usize = 3;
 
-/// Names that are searched for.
+/// Maximum number of names to search for.
 const NAMES: usize = 3;
 
-/// What is left to do stands in the code under these words.
+/// Pattern of open work in code.
 pub(crate) const OPEN_ENDS: &str = "TODO|FIXME";
 
 impl Planner for HeuristicPlanner {
@@ -36,7 +35,7 @@ impl Planner for HeuristicPlanner {
     }
 }
 
-/// Shows the way to what was found: the names that matched, in sessions and code, and the best places.
+/// Plans steps that show the findings: search the matched names in sessions and code, read the best places.
 fn answering(names: &str, findings: &[Finding], has_history: bool) -> Vec<OpKind> {
     let mut ops = Vec::new();
     if has_history {
@@ -53,7 +52,7 @@ fn answering(names: &str, findings: &[Finding], has_history: bool) -> Vec<OpKind
     ops
 }
 
-/// What the folder is about, and what is left to do in it.
+/// Plans steps that show the folder's purpose and its open work.
 fn looking_around(request: &PlanRequest<'_>, has_history: bool) -> Vec<OpKind> {
     let repository = request.survey.repository();
     let mut ops = vec![if has_history {
@@ -66,7 +65,7 @@ fn looking_around(request: &PlanRequest<'_>, has_history: bool) -> Vec<OpKind> {
     ops
 }
 
-/// Returns a pattern of the most telling names of the best findings.
+/// Returns a pattern of the most significant names in the best findings.
 fn names(findings: &[Finding]) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for name in findings.iter().flat_map(Finding::names) {
@@ -78,7 +77,7 @@ fn names(findings: &[Finding]) -> Option<String> {
     (!names.is_empty()).then(|| names.join("|"))
 }
 
-/// Returns titles, newest first; `None` where no agent ever worked.
+/// Returns titles, newest first; `None` if there are no sessions.
 pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
     let budget = Budget::new(Instant::now() + LOOK_AT_HISTORY, request.cancel.clone());
     let query = Query {

@@ -1,19 +1,19 @@
-//! Reads the plan that a model wrote: JSON objects with an `op`, in a list or one after the other.
+//! Parses the plan of a model: JSON objects with an `op`, in a list or in sequence.
 
 use super::OpKind;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a model's plan gave.
+/// A parsed plan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonPlan {
-    /// The steps, neither de-duplicated nor cut.
+    /// The steps, neither de-duplicated nor truncated.
     pub ops: Vec<OpKind>,
-    /// Objects that are not a step.
+    /// Number of objects that are not a step.
     pub dropped: usize,
 }
 
-/// Reads every JSON object of a text. What stands around them does not matter; never fails.
+/// Parses every JSON object in a text and ignores the rest; never fails.
 pub fn parse_json_plan(text: &str) -> JsonPlan {
     let mut plan = JsonPlan::default();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What an exploration is going to do: ops, who plans them, and how a plan is put in order.
+//! Plans of an exploration: ops, planners and normalisation.
 
 mod heuristic;
 mod json;
@@ -16,35 +16,35 @@ pub(crate) use heuristic::OPEN_ENDS;
 
 use crate::{CancellationToken, survey::Survey, tool::Limits};
 
-/// Makes a plan. Better planners need a model; the heuristic one needs nothing.
+/// Makes a plan, with rules or a model.
 pub trait Planner: Send + Sync + std::fmt::Debug {
     /// Returns the steps in the order of execution; [`normalise`] puts them within bounds.
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError>;
 }
 
-/// What a planner may look at.
+/// Input of a planner.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRequest<'a> {
-    /// What the person wants to know.
+    /// The person's goals.
     pub goals: &'a [String],
     /// The workspace and its history.
     pub survey: &'a Survey,
     /// The caps.
     pub limits: &'a Limits,
-    /// Cancelled when nobody wants the plan any more.
+    /// Cancelled when the plan is no longer needed.
     pub cancel: &'a CancellationToken,
 }
 
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A model answered, but no line of it was a step.
+    /// A model's answer contains no valid step.
     #[error("the plan has no step that can be run ({dropped} objects are not steps)")]
     Empty {
-        /// Lines that were dropped.
+        /// Number of dropped lines.
         dropped: usize,
     },
-    /// The planner itself cannot work now.
+    /// The planner is unavailable.
     #[error("no plan: {0}")]
     Unavailable(String),
 }

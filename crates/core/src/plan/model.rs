@@ -1,4 +1,4 @@
-//! The planner that asks a model.
+//! The planner that uses a model.
 
 use super::{OpKind, PlanError, PlanRequest, Planner, heuristic::recent_titles, parse_json_plan};
 use crate::{
@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// Plans by asking a model for a JSON array of steps.
 #[derive(Debug, Clone)]
 pub struct ModelPlanner {
-    /// Is asked.
+    /// The model.
     pub model: Arc<dyn LanguageModel>,
 }
 
-/// Names of files that the model is shown.
+/// Maximum number of file names in the prompt.
 const NAMES: usize = 60;
 
-/// Characters of a goal, a name or a title that the model is shown.
+/// Maximum length of a goal, a name or a title in the prompt, in characters.
 const LINE: usize = 200;
 
 const INSTRUCTIONS: &str = r#"You plan how to look at a folder of source code. Reply with a JSON array of three to five

@@ -1,20 +1,20 @@
-//! Puts the steps that somebody planned within bounds.
+//! Bounds and cleans up planned steps.
 
 use super::{Op, OpKind};
 use crate::workspace::Workspace;
 
-/// Steps at the most; an analysis of the sessions may come on top.
+/// Maximum number of steps; an analysis of the sessions may be added.
 pub const MAX_OPS: usize = 5;
 
 /// The steps of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// In the order of execution, each different from all others.
+    /// In order of execution, without duplicates.
     pub ops: Vec<Op>,
 }
 
-/// Normalises paths, drops duplicates, keeps the first [`MAX_OPS`] and appends an analysis where sessions are
-/// looked at. A path that leads out stays as it was written: its step then fails by name.
+/// Normalises paths, drops duplicates, keeps the first [`MAX_OPS`] steps and appends an analysis if sessions are used.
+/// A path outside of the workspace is kept, so that its step fails with an error that names it.
 pub fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Plan {
     let mut kept: Vec<OpKind> = Vec::new();
     for kind in kinds.into_iter().map(|kind| with_relative_path(kind, workspace)) {
@@ -29,7 +29,7 @@ pub fn normalise(kinds: Vec<OpKind>, workspace: &Workspace) -> Plan {
     Plan { ops: told_apart(kept.into_iter().map(Op::new).collect()) }
 }
 
-/// Clients tell steps apart by their text: two that would read the same get a number.
+/// Clients identify steps by their text, so equal texts are numbered.
 fn told_apart(mut ops: Vec<Op>) -> Vec<Op> {
     for index in 1..ops.len() {
         let (before, rest) = ops.split_at_mut(index);

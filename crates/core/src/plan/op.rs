@@ -5,19 +5,19 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh32::xxh32;
 
-/// A step with an identity.
+/// A step with an id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Op {
-    /// UUID; also the call id of the tool call, unique for ever.
+    /// UUID; also the globally unique id of the tool call.
     pub id: String,
-    /// What the step does.
+    /// The action.
     pub kind: OpKind,
-    /// The same in a person's words; no two steps of a plan share theirs.
+    /// Description for a person; unique within a plan.
     pub text: String,
 }
 
 impl Op {
-    /// Gives a step its identity.
+    /// Creates a step with a new id.
     pub fn new(kind: OpKind) -> Self {
         let text = kind.entry_text();
         Self { id: uuid::Uuid::new_v4().to_string(), kind, text }
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_hash_is_the_same_in_every_process_and_differs_with_the_parameters() {
-        // What Python's xxhash says of {"arguments":{"caseInsensitive":false,"pattern":"x"},"tool":"search.grep"}.
+        // Result of Python's xxhash for {"arguments":{"caseInsensitive":false,"pattern":"x"},"tool":"search.grep"}.
         assert_eq!(OpKind::grep("x").hash(), 2_911_707_074);
         assert_ne!(OpKind::grep("x").hash(), OpKind::grep("y").hash());
     }

@@ -1,9 +1,9 @@
-//! Words that say which facts of the history a question is after, in six languages. Data for [`super::question`].
+//! Words that tell which facts of the history a question asks for, in six languages. Data for [`super::question`].
 //!
-//! A cue never refuses a question; it only ranks facts. Entries are lower case, `*` stands for any ending, and those of
+//! A cue only ranks facts; it never rejects a question. Entries are lower case, `*` matches any ending, and entries in
 //! scripts without spaces match anywhere.
 
-/// What a question asks of the history.
+/// A kind of fact that a question asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Cue {
     /// Files that were changed.
@@ -12,17 +12,17 @@ pub(super) enum Cue {
     Ran,
     /// Commands that failed.
     Failed,
-    /// What was left undone.
+    /// Unfinished work.
     Open,
     /// The reason for something.
     Why,
-    /// The newest time that something happened.
+    /// The latest time of an event.
     When,
     /// The newest session.
     Last,
-    /// The past, without saying what of it.
+    /// The past in general.
     Past,
-    /// A session, which every answer is.
+    /// A session; every answer is one.
     Session,
     /// Building.
     Build,
@@ -30,14 +30,14 @@ pub(super) enum Cue {
     Test,
 }
 
-/// Only history can answer it.
+/// Only history can answer.
 pub(super) const CERTAIN: u8 = 2;
-/// More likely history than code.
+/// History is more likely than code.
 pub(super) const LIKELY: u8 = 1;
-/// Code may be meant as well.
+/// Code is possible as well.
 pub(super) const OPEN: u8 = 0;
 
-/// Cues, how far each points at history, and its forms, separated by `|`.
+/// Cues, their certainty, and their forms separated by `|`.
 #[rustfmt::skip]
 pub(super) const CUES: &[(Cue, u8, &str)] = &[
     (Cue::Past, CERTAIN, "\
@@ -101,26 +101,26 @@ pub(super) const CUES: &[(Cue, u8, &str)] = &[
     (Cue::Test, OPEN, "test|tests|test suite|prueba|pruebas|テスト|测试"),
 ];
 
-/// Names of agents in questions, beside those that [`crate::history::Provider::parse`] knows.
+/// Names of agents in questions, in addition to those of [`crate::history::Provider::parse`].
 pub(super) const AGENTS: &[(crate::history::Provider, &[&str])] = &[
     (crate::history::Provider::ClaudeCode, &["claude code", "claude-code", "claude", "クロード"]),
     (crate::history::Provider::Codex, &["codex", "コーデックス"]),
 ];
 
-/// Beginnings of commands that build, separated by `|`.
+/// Prefixes of build commands, separated by `|`.
 pub(super) const BUILDS: &str = "\
     cargo build|cargo check|cargo clippy|cargo run|make|cmake|ninja|npm run build|pnpm build|\
     pnpm run build|yarn build|yarn run build|bun run build|vite build|tsc|npx tsc|go build|gradle|\
     ./gradlew|mvn|xcodebuild|swift build|dotnet build|bazel build|docker build";
 
-/// Beginnings of commands that test, separated by `|`.
+/// Prefixes of test commands, separated by `|`.
 pub(super) const TESTS: &str = "\
     cargo test|cargo nextest|make test|make check|npm test|npm run test|npx vitest|npx jest|\
     pnpm test|pnpm run test|yarn test|bun test|vitest|jest|pytest|python -m pytest|tox|go test|\
     ./gradlew test|gradle test|mvn test|swift test|dotnet test|bazel test|ctest|rspec|\
     bundle exec rspec|phpunit|npx playwright";
 
-/// Words with which people and agents give a reason, separated by `|`.
+/// Words that introduce a reason, separated by `|`.
 pub(super) const REASONS: &str = "\
     because|since |so that|instead of|no longer|not needed|the reason|in order to|overkill|too slow|\
     too much|too many|weil |damit | statt |anstatt|deshalb|nicht mehr|der grund|porque|ya que|\

@@ -1,4 +1,4 @@
-//! Reads the sessions of a workspace and keeps of each what a question may be about.
+//! Reads the sessions of a workspace and keeps the facts relevant to a question.
 
 use super::{
     cues::{BUILDS, Cue, REASONS, TESTS},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     budget::Budget,
-    history::{Digest, Fact, History, Query, Territory, Transcript},
+    history::{Digest, Fact, History, Query, Transcript, WorktreeScope},
     text::cut_at_word,
 };
 use std::{
@@ -20,39 +20,39 @@ use std::{
     thread,
 };
 
-/// More threads would slow down the agents that work beside us.
+/// More threads would slow down running agents.
 const THREADS: usize = 2;
-/// Sessions read for one question, the newest.
+/// Maximum number of sessions read per question, newest first.
 const SESSIONS: usize = 400;
-/// Sessions read where nothing tells them apart but their time.
+/// Maximum number of sessions if only their time distinguishes them.
 const ALIKE: usize = 40;
-/// Bytes of their logs, all together.
+/// Maximum total size of their logs in bytes.
 const BYTES: u64 = 512 << 20;
-/// Characters kept of a prompt, an answer or a command.
+/// Maximum length of a prompt, an answer or a command in characters.
 const TEXT_CHARS: usize = 200;
 
-/// The sessions of a workspace that a question may be about.
+/// The sessions of a workspace that may be relevant to a question.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    /// Newest first; of those that hold nothing of what is asked for, only the number is kept.
+    /// Newest first; sessions without relevant facts are only counted.
     pub(super) sessions: Vec<Session>,
-    /// How many were looked at.
+    /// Number of sessions examined.
     pub(super) looked_at: usize,
-    /// A bound cut the search before its end.
+    /// A bound ended the search early.
     pub(super) truncated: bool,
 }
 
-/// What is kept of one session.
+/// The relevant data of one session.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) row: Transcript,
-    /// Words of the question in its title or branch.
+    /// Words of the question in the title or branch.
     pub(super) title_hits: Hits,
-    /// In the order of the log; those of the question's time only.
+    /// In log order; only facts of the question's time window.
     pub(super) facts: Vec<Seen>,
 }
 
-/// One fact.
+/// A fact.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) kind: Kind,
@@ -62,28 +62,28 @@ pub(super) struct Seen {
     pub(super) at: Option<i64>,
     /// Shared by copies of the line in other logs.
     pub(super) origin: Option<u64>,
-    /// A path of the workspace, a command, or words on one line, shortened around the first match.
+    /// A path in the workspace, a command, or text on one line, truncated around the first match.
     pub(super) text: String,
-    /// Words of the question that it holds.
+    /// Words of the question in the text.
     pub(super) hits: Hits,
-    /// It is about a file that the question means.
+    /// It concerns a file named by the question.
     pub(super) in_scope: bool,
 }
 
-/// What kind of fact it is.
+/// Kind of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// A person's words; `reason` says that they hold one.
+    /// A person's prompt; `reason` if it contains one.
     Prompt { reason: bool },
-    /// The agent's words.
+    /// The agent's answer.
     Answer { reason: bool, last: bool },
     /// A file was changed.
     Edited,
-    /// A file was looked at.
+    /// A file was read.
     Read,
     /// A command ran.
     Ran { exit_code: Option<i32>, subject: Option<Cue> },
-    /// The agent left so many tasks of its list undone.
+    /// Number of unfinished tasks in the agent's list.
     OpenTasks(usize),
 }
 
@@ -102,7 +102,7 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
     }
     let found = rows.len();
     let mut bytes = 0;
-    // Of sessions that are all alike the newest are enough, except that few of them failed.
+    // If sessions are indistinguishable, the newest suffice, unless failed ones are requested, which are rare.
     let alike = question.is_general() && question.window.is_none() && !question.asks(Cue::Failed);
     let enough = alike && rows.len() > ALIKE;
     rows.truncate(if enough { ALIKE } else { SESSIONS });
@@ -112,18 +112,18 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
         bytes <= BYTES
     });
     let cut = rows.len() < found || listing.timed_out || listing.unread > 0;
-    let territory = Territory::of(workspace);
-    let sessions = read_all(question, rows, &territory, history, budget);
+    let scope = WorktreeScope::of(workspace);
+    let sessions = read_all(question, rows, &scope, history, budget);
     let looked_at = sessions.iter().filter(|session| session.is_some()).count();
     let truncated = cut || budget.spent();
     Gathered { sessions: sessions.into_iter().flatten().flatten().collect(), looked_at, truncated }
 }
 
-/// Returns for each row nothing where the budget was spent, and an empty session where there is nothing in it.
+/// Returns one entry per row: `None` if the budget was spent, an empty session if nothing is relevant.
 fn read_all(
     question: &Question,
     rows: Vec<Transcript>,
-    territory: &Territory,
+    scope: &WorktreeScope,
     history: &History,
     budget: &Budget,
 ) -> Vec<Option<Option<Session>>> {
@@ -131,13 +131,13 @@ fn read_all(
     let pattern = question.pattern();
     let done: Mutex<Vec<Option<Option<Session>>>> = Mutex::new(rows.iter().map(|_| None).collect());
     let work = || {
-        let mut places = Places::new(territory);
+        let mut places = Places::new(scope);
         while !budget.spent() {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(row) = rows.get(at) else { return };
             let worth = !title_hits(question, row).is_empty()
                 || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
-            // A log that is gone says nothing.
+            // A missing log has no facts.
             let digest = if worth { history.digest_untitled(row, budget).ok() } else { None };
             if budget.spent() {
                 return;
@@ -202,7 +202,7 @@ fn title_hits(question: &Question, row: &Transcript) -> Hits {
     titled.fold(Hits::default(), |hits, text| hits.or(Hits::of(&question.words, &text.to_lowercase()).0))
 }
 
-/// Looks at the facts of one session.
+/// Examines the facts of one session.
 struct Look<'a> {
     question: &'a Question,
     row: &'a Transcript,
@@ -214,7 +214,7 @@ impl Look<'_> {
         let lower = fact.what.to_lowercase();
         let (hits, first) = Hits::of(&self.question.words, &lower);
         let in_scope = self.question.scopes.iter().any(|scope| scope.is_named_in(&lower));
-        // Lower case may be longer or shorter, but hardly ever is.
+        // Changing the case may change the length, but hardly ever does.
         self.add(kind, fact, shortened(fact.what, first.unwrap_or(0)), hits, in_scope);
     }
 
@@ -227,7 +227,7 @@ impl Look<'_> {
     fn add<T>(&mut self, kind: Kind, fact: &Fact<T>, text: String, hits: Hits, in_scope: bool) {
         let at = fact.at.unwrap_or(self.row.updated_at);
         let in_time = self.question.window.as_ref().is_none_or(|window| window.holds(at));
-        // Without a line number a fact cannot be cited.
+        // A fact without a line number cannot be cited.
         if in_time && fact.line > 0 {
             let Fact { line, at, origin, .. } = *fact;
             self.facts.push(Seen { kind, line, at, origin, text, hits, in_scope });
@@ -240,7 +240,7 @@ fn has_reason(text: &str) -> bool {
     REASONS.split('|').any(|reason| lower.contains(reason))
 }
 
-/// Returns what a command does: it may change the folder or set variables first.
+/// Returns the kind of a command, which may start with `cd` or variable assignments.
 fn subject(command: &str) -> Option<Cue> {
     let begins = |part: &str, with: &str| {
         part.strip_prefix(with)
@@ -259,7 +259,7 @@ fn subject(command: &str) -> Option<Cue> {
     })
 }
 
-/// Returns one line of a text, from shortly before a place in it.
+/// Returns one line of a text, starting shortly before a byte offset.
 fn shortened(text: &str, place: usize) -> String {
     let place = text.floor_char_boundary(place);
     let before = text[..place].chars().rev().take(TEXT_CHARS / 3).map(char::len_utf8).sum::<usize>();

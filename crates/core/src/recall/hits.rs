@@ -1,23 +1,23 @@
-//! Which words of a question a text holds.
+//! Words of a question that a text contains.
 
 use super::words::Word;
 
-/// Words of a question that are looked for; one bit each.
+/// Maximum number of words; one bit each.
 pub(super) const WORDS: usize = u64::BITS as usize;
-/// What a translation counts: the word that was meant may be another.
+/// Weight of a translation, which may be wrong.
 const TRANSLATED: f32 = 0.5;
 
-/// Words of one question that a text holds, a bit each.
+/// Bit sets of the words that a text contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Hits {
     /// In any language.
     any: u64,
-    /// As the question has them.
+    /// In the question's own language.
     own: u64,
 }
 
 impl Hits {
-    /// Looks through a lower-case text; also returns where the first of the words is, in bytes.
+    /// Searches a lower-case text; also returns the byte offset of the first match.
     pub(super) fn of(words: &[Word], lower: &str) -> (Self, Option<usize>) {
         let mut hits = Self::default();
         let mut first: Option<usize> = None;
@@ -34,12 +34,12 @@ impl Hits {
         self.any == 0
     }
 
-    /// Returns whether a word is held.
+    /// Returns whether a word is contained.
     pub(super) fn holds(self, word: usize) -> bool {
         self.any >> word & 1 == 1
     }
 
-    /// Returns how surely a word is held, from 0 to 1.
+    /// Returns the confidence for a word, from 0 to 1.
     pub(super) fn strength(self, word: usize) -> f32 {
         if self.own >> word & 1 == 1 {
             1.0
@@ -50,12 +50,12 @@ impl Hits {
         }
     }
 
-    /// Returns what either holds.
+    /// Returns the union.
     pub(super) fn or(self, other: Self) -> Self {
         Self { any: self.any | other.any, own: self.own | other.own }
     }
 
-    /// Returns what the other does not hold.
+    /// Returns the difference.
     pub(super) fn without(self, other: Self) -> Self {
         Self { any: self.any & !other.any, own: self.own & !other.any }
     }

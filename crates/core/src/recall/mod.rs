@@ -1,14 +1,14 @@
-//! Answers questions about past sessions from the facts of their logs: what was changed, run, broken, left open, and
-//! why. No model and no network; every line names its session and the line of its log.
+//! Answers questions about past sessions from the facts of their logs: changes, commands, failures, unfinished work and
+//! reasons. Uses no model and no network; every line cites its session and the line in its log.
 
 mod cues;
+mod describe;
 mod gather;
 mod hits;
 mod periods;
 mod question;
 mod rank;
 mod scope;
-mod tell;
 mod when;
 mod words;
 
@@ -17,32 +17,32 @@ use gather::Kind;
 use jiff::Zoned;
 use std::{collections::HashMap, path::Path};
 
-/// Sessions in an answer.
+/// Maximum number of sessions in an answer.
 const FINDINGS: usize = 10;
-/// Files of those sessions.
+/// Maximum number of files of those sessions.
 const FILES: usize = 200;
 
-/// What the history has to say about a question.
+/// Result of a question about the history.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recall {
-    /// Sessions, best first, at most ten. Unlike those of a whole answer their scores are not relative: 1 is a session
-    /// that has all that was asked for, and a question that may be about code gives at most 0.6.
+    /// Sessions, best first, at most ten. Their scores are absolute: 1 is a session that matches everything, and a
+    /// question that may be about code scores at most 0.6.
     pub findings: Vec<Finding>,
     /// Files of those sessions, best first.
     pub files: Vec<SessionFile>,
-    /// A bound cut the search before its end.
+    /// A bound ended the search early.
     pub truncated: bool,
-    /// Whether there are sessions at all, for a question that only they can answer; `None` for another one, and where
-    /// not all were looked at.
+    /// Whether any sessions exist, for a question that only they can answer; `None` for other questions, and if not all
+    /// sessions were examined.
     pub has_sessions: Option<bool>,
 }
 
 /// A file that a session of [`Recall::findings`] touched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionFile {
-    /// Relative to the workspace, with `/`; also where another worktree was worked in.
+    /// Relative to the workspace, with `/`; also for other worktrees.
     pub path: String,
-    /// It was changed, not only read.
+    /// Changed, not only read.
     pub edited: bool,
     /// Title of the session.
     pub session: Option<String>,
@@ -50,9 +50,9 @@ pub struct SessionFile {
     pub score: f32,
 }
 
-/// Finds the past sessions of `workspace` that answer `question`. Hidden ones and those of sub-agents are left out.
+/// Finds the past sessions of `workspace` that answer `question`. Excludes hidden ones and those of sub-agents.
 ///
-/// `now` gives the time zone and what `yesterday` is. A question that no session matches gives nothing.
+/// `now` supplies the time zone and the meaning of `yesterday`. Returns nothing if no session matches.
 pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, budget: &Budget) -> Recall {
     let question = question::Question::new(question, now);
     if question.certainty == cues::OPEN && question.is_general() {
@@ -63,7 +63,7 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
     let mut ranked = rank::rank(&question, &gathered);
     ranked.truncate(FINDINGS);
     Recall {
-        findings: ranked.iter().filter_map(|session| tell::finding(&question, session, now)).collect(),
+        findings: ranked.iter().filter_map(|session| describe::finding(&question, session, now)).collect(),
         files: files(&ranked),
         truncated: gathered.truncated,
         has_sessions: (question.certainty == cues::CERTAIN && looks_at_all).then_some(gathered.looked_at > 0),

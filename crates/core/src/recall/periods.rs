@@ -1,8 +1,8 @@
-//! How people name a time, in six languages. Data for [`super::when`]; phrases are lower case.
+//! Names of times in six languages. Data for [`super::when`]; phrases are lower case.
 
 use super::when::Period::{self, Day, Month, Part, Week, Year};
 
-/// Phrases and what they mean. The longest phrase in a question wins.
+/// Phrases and their meaning. The longest phrase in a question wins.
 pub(super) const PHRASES: &[(Period, &[&str])] = &[
     (Day(0), &["today", "heute", "hoy", "aujourd'hui", "今日", "本日", "今天"]),
     (Day(1), &["yesterday", "gestern", "ayer", "hier", "昨日", "きのう", "昨天"]),
@@ -147,7 +147,7 @@ pub(super) const PHRASES: &[(Period, &[&str])] = &[
     (Year(1), &["last year", "letztes jahr", "letztem jahr", "año pasado", "année dernière", "昨年", "去年"]),
 ];
 
-/// The days of the week from Monday on.
+/// Days of the week from Monday on.
 pub(super) const WEEKDAYS: [&[&str]; 7] = [
     &["monday", "montag", "lunes", "lundi", "月曜日", "月曜", "周一", "星期一"],
     &["tuesday", "dienstag", "martes", "mardi", "火曜日", "火曜", "周二", "星期二"],
@@ -158,12 +158,11 @@ pub(super) const WEEKDAYS: [&[&str]; 7] = [
     &["sunday", "sonntag", "domingo", "dimanche", "日曜日", "日曜", "周日", "星期日", "星期天"],
 ];
 
-/// A count of units back from now, in which `N` stands for the count and `U` for the unit: one day or week that long
-/// ago.
+/// Patterns for one day or week some units ago; `N` stands for the count and `U` for the unit.
 pub(super) const AGO: &[&str] =
     &[r"\bN U ago\b", r"\bvor N U\b", r"\bhace N U\b", r"\bil y a N U\b", r"N ?U前", r"N ?U之?前"];
 
-/// The same, but everything since then.
+/// The same for everything since then.
 pub(super) const WITHIN: &[&str] = &[
     r"\b(?:last|past) N U\b",
     r"\bletzten N U\b",
@@ -177,7 +176,7 @@ pub(super) const WITHIN: &[&str] = &[
 pub(super) const WITHIN_ONE: &[&str] =
     &[r"\b(?:last|past) U\b", r"\bletzten U\b", r"\búltim[oa] U\b", r"\bdernière U\b"];
 
-/// Counts in words.
+/// Numerals.
 pub(super) const NUMBERS: &[(i64, &[&str])] = &[
     (1, &["a", "an", "one", "einem", "einer", "ein", "eine", "un", "una", "uno", "une", "一"]),
     (2, &["two", "zwei", "dos", "deux", "二", "两"]),
@@ -199,7 +198,7 @@ pub(super) enum Unit {
     Month,
 }
 
-/// Their names.
+/// Names of the units.
 pub(super) const UNITS: &[(Unit, &[&str])] = &[
     (Unit::Hour, &["hours", "hour", "stunden", "stunde", "horas", "hora", "heures", "heure", "時間", "小时"]),
     (
@@ -225,15 +224,15 @@ pub(super) const UNITS: &[(Unit, &[&str])] = &[
     (Unit::Month, &["months", "month", "monaten", "monat", "meses", "mes", "mois", "か月", "ヶ月", "个月"]),
 ];
 
-/// In front of a time, it means from then until now.
+/// Words before a time that extend it until now.
 pub(super) const SINCE_BEFORE: &[&str] = &["since", "seit", "desde", "depuis", "自", "从", "自从"];
-/// Words that may stand between.
+/// Words allowed in between.
 pub(super) const ARTICLES: &[&str] =
     &["the", "last", "dem", "der", "letztem", "letzter", "el", "la", "le", "l'", "pasado"];
-/// The same behind a time.
+/// The same after a time.
 pub(super) const SINCE_BEHIND: &[&str] = &["から", "以降", "以来", "以后", "之后", "起"];
 
-/// Words that make a question French, where `hier` is a time; in German it is a place.
+/// Words that identify a French question, where `hier` is a time; in German it is a place.
 pub(super) const FRENCH: &[&str] = &[
     "que",
     "qu'est-ce",

@@ -1,4 +1,4 @@
-//! What a question asks of the history: whose sessions, when, which files, which facts, and about what.
+//! Parses a question about the history: agent, time, files, facts and words.
 
 use super::{
     cues::{self, AGENTS, CUES, Cue},
@@ -11,28 +11,27 @@ use jiff::Zoned;
 use regex::{Regex, bytes};
 use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 
-/// A question, taken apart. Nothing in it refuses: what is not understood is a word to look for.
+/// A parsed question. Parsing never fails: text that is not understood becomes a search word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Question {
     /// Only sessions of this agent.
     pub(super) agent: Option<Provider>,
-    /// Only what happened then.
+    /// Only facts in this window.
     pub(super) window: Option<Window>,
-    /// Files that are meant.
+    /// Files named by the question.
     pub(super) scopes: Vec<Scope>,
-    /// Which facts come first.
+    /// Kinds of facts to rank first.
     pub(super) cues: BTreeSet<Cue>,
-    /// How far it points at history: 0 code may be meant, 1 likely, 2 certain.
+    /// Whether it asks for history: 0 code is possible, 1 likely, 2 certain.
     pub(super) certainty: u8,
-    /// What a session should hold.
+    /// Words that a session should contain.
     pub(super) words: Vec<Word>,
-    /// Those of the words that are written like names, a bit each: a session without any of them is about another
-    /// thing.
+    /// Bit set of the words written like names: a session without any of them is irrelevant.
     pub(super) names: u64,
 }
 
 impl Question {
-    /// Takes a question apart; `now` gives the time zone as well.
+    /// Parses a question; `now` includes the time zone.
     pub(super) fn new(text: &str, now: &Zoned) -> Self {
         let mut scopes = Vec::new();
         let mut left = text.to_owned();
@@ -65,7 +64,7 @@ impl Question {
             }
             let acts = cues.contains(&Cue::Failed) || cues.contains(&Cue::Ran);
             for (cue, _, range) in &found {
-                // What a command builds or tests is found by the command; else it is a word like any other.
+                // The target of a build or test is found through its command; otherwise it is a regular word.
                 if acts || !matches!(cue, Cue::Build | Cue::Test) {
                     blank(&mut left, range);
                 }
@@ -74,13 +73,13 @@ impl Question {
                 cues.retain(|cue| !matches!(cue, Cue::Build | Cue::Test));
             }
         } else {
-            // The reason for code may be in a session, and nothing else that is asked of code.
+            // Only the reason for code can be in a session; other questions about code cannot be answered from history.
             cues.retain(|cue| *cue == Cue::Why);
         }
         let words = words::of(&left, Language::of(text));
         let agent = agent.map(|(agent, _)| agent);
         Self {
-            // An agent that code is asked about is a word like any other.
+            // The name of an agent in a question about code is a regular word.
             agent: agent.filter(|_| historical),
             window,
             scopes,
@@ -91,16 +90,16 @@ impl Question {
         }
     }
 
-    /// Returns whether a question asks for these facts.
+    /// Returns whether the question asks for facts of this kind.
     pub(super) fn asks(&self, cue: Cue) -> bool {
         self.cues.contains(&cue)
     }
 
-    /// Returns what a raw log must match to be worth reading; `None` where any may be.
+    /// Returns the pattern that a relevant raw log must match; `None` if any log may be relevant.
     pub(super) fn pattern(&self) -> Option<bytes::Regex> {
         let scopes: Option<Vec<&str>> = self.scopes.iter().map(Scope::literal).collect();
         let literals = self.words.iter().flat_map(Word::stems).chain(scopes?);
-        // JSON may hold what is not ASCII in its escaped form.
+        // JSON may contain non-ASCII characters in escaped form.
         let forms = literals.flat_map(|literal| [regex::escape(literal), regex::escape(&escaped(literal))]);
         let forms: Vec<String> = forms.collect();
         if forms.is_empty() {
@@ -109,13 +108,13 @@ impl Question {
         bytes::RegexBuilder::new(&forms.join("|")).case_insensitive(true).build().ok()
     }
 
-    /// Returns whether it names neither words nor files.
+    /// Returns whether it contains neither words nor files.
     pub(super) fn is_general(&self) -> bool {
         self.words.is_empty() && self.scopes.is_empty()
     }
 }
 
-/// Finds cues; of those that overlap the longest counts, so that `did we last` is not also `last`.
+/// Finds cues; the longest of overlapping ones wins, so that `did we last` is not also `last`.
 fn cues(text: &str) -> Vec<(Cue, u8, Range<usize>)> {
     let mut found: Vec<(Cue, u8, Range<usize>)> = CUES
         .iter()
@@ -134,7 +133,7 @@ fn cues(text: &str) -> Vec<(Cue, u8, Range<usize>)> {
     kept
 }
 
-/// Finds the words that a question writes with a capital inside a sentence, or as code.
+/// Finds words with a capital letter inside a sentence, or formatted as code.
 fn names(text: &str, words: &[Word]) -> u64 {
     let written = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     let named = written.enumerate().filter(|(at, word)| {
@@ -157,7 +156,7 @@ fn matched(text: &str, form: &str) -> Option<Range<usize>> {
     })
 }
 
-/// Returns a text in lower case that ends in a question mark: the last word of a Japanese question says whether it is
+/// Returns a text in lower case with a final question mark: the last word of a Japanese question tells whether it is
 /// about the past, and many questions lack the mark.
 fn normal(text: &str) -> String {
     let end = |c: char| c.is_whitespace() || matches!(c, '?' | '？' | '.' | '。' | '!' | '！');
@@ -185,7 +184,7 @@ fn blank(text: &mut String, range: &Range<usize>) {
     text.replace_range(range.clone(), &" ".repeat(range.len()));
 }
 
-/// Finds what looks like a path, a glob or the name of a file.
+/// Finds paths, globs and file names.
 fn path_like(text: &str) -> Vec<Range<usize>> {
     static PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(

@@ -1,4 +1,4 @@
-//! Ranks sessions and, inside each, the facts that answer a question.
+//! Ranks sessions and their facts for a question.
 
 use super::{
     cues::{CERTAIN, Cue, OPEN},
@@ -8,19 +8,19 @@ use super::{
 };
 use std::collections::HashSet;
 
-/// A word that no session holds says less than a rare one: it may be a verb of another language.
+/// Weight of a word that no session contains: it may be a verb of another language.
 const ABSENT: f32 = 0.4;
-/// Less of what a question is about is chance: when history is asked for, and when code may be.
+/// Minimum share of the topic that a session must contain, for questions about history and about code.
 const TOPIC: f32 = 0.25;
 const TOPIC_OF_CODE: f32 = 0.5;
-/// The best score of a session when code may be meant.
+/// Maximum score of a session if the question may be about code.
 const CODE: f32 = 0.6;
-/// The best score where history is only likely to be meant.
+/// Maximum score if the question is likely about history.
 const LIKELY: f32 = 0.85;
-/// Kept of a score for each newer session: where the newest is asked for, and else.
+/// Factor per newer session, if the newest is requested and otherwise.
 const NEWEST: f32 = 0.85;
 const NEWER: f32 = 0.97;
-/// A lower score is noise.
+/// Minimum score.
 const LEAST: f32 = 0.1;
 
 /// A session that answers a question.
@@ -29,7 +29,7 @@ pub(super) struct Ranked<'a> {
     pub(super) session: &'a Session,
     /// From 0 to 1.
     pub(super) score: f32,
-    /// Its facts and how well each answers, best first; never empty.
+    /// Its facts with their scores, best first; never empty.
     pub(super) facts: Vec<(&'a Seen, f32)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn rank<'a>(question: &Question, gathered: &'a Gathered) -> Vec<Ranke
         let Some(topic) = ranking.topic(session, own) else { continue };
         let mut facts: Vec<(&Seen, f32)> = own.iter().map(|fact| (*fact, ranking.fact(fact))).collect();
         facts.retain(|(_, weight)| *weight > 0.0);
-        // Of facts that answer alike the newest, or the first of what was done.
+        // Among equal facts the newest wins, or the first of the actions.
         let newest = question.asks(Cue::When) || question.asks(Cue::Open);
         facts.sort_by(|(a, weight), (b, other)| {
             let order = if newest { b.line.cmp(&a.line) } else { a.line.cmp(&b.line) };
@@ -76,7 +76,7 @@ pub(super) fn rank<'a>(question: &Question, gathered: &'a Gathered) -> Vec<Ranke
     ranked
 }
 
-/// Returns the facts of each session that it did not copy from an older one.
+/// Returns the facts of each session, without those copied from an older one.
 fn own_facts(sessions: &[Session]) -> Vec<Vec<&Seen>> {
     let mut seen = HashSet::new();
     let oldest_first = sessions.iter().rev().map(|session| {
@@ -90,7 +90,7 @@ fn own_facts(sessions: &[Session]) -> Vec<Vec<&Seen>> {
     own
 }
 
-/// Returns how much each word of a question says: the rarer, the more.
+/// Returns the weight of each word of a question: rarer words weigh more.
 fn weights(question: &Question, gathered: &Gathered, own: &[Vec<&Seen>]) -> Vec<f32> {
     let sessions = &gathered.sessions;
     let hits: Vec<Hits> = sessions
@@ -117,7 +117,7 @@ impl Ranking<'_> {
         [Cue::When, Cue::Last, Cue::Open].iter().any(|cue| self.question.asks(*cue))
     }
 
-    /// Returns how much of what a question is about a session holds, from 0 to 1; `None` when it is too little.
+    /// Returns the share of the topic that a session contains, from 0 to 1; `None` if it is too small.
     fn topic(&self, session: &Session, facts: &[&Seen]) -> Option<f32> {
         let question = self.question;
         let historical = question.certainty > OPEN;
@@ -142,16 +142,16 @@ impl Ranking<'_> {
         let holds_name = self.question.names == 0 || words_held & self.question.names != 0;
         let enough = holds_name
             && match scope {
-                // A file that is named says where to look; the words say for what.
+                // A named file limits where to search; the words tell what for.
                 Some(_) => historical || coverage > 0.0 || self.weights.len() == 1,
                 None if historical => coverage >= TOPIC,
-                // One common word of several is chance.
+                // A single common word among several is coincidence.
                 None => coverage >= TOPIC_OF_CODE && (words_held.count_ones() > 1 || self.weights.len() == 1),
             };
         enough.then(|| scope.map_or(coverage, |scope| 0.6 * scope + 0.4 * coverage))
     }
 
-    /// Returns how well a fact answers, from 0 to 1.
+    /// Returns the score of a fact, from 0 to 1.
     fn fact(&self, fact: &Seen) -> f32 {
         let question = self.question;
         let all: f32 = self.weights.iter().sum();
@@ -166,7 +166,7 @@ impl Ranking<'_> {
         let aspects = [Cue::Changed, Cue::Ran, Cue::Failed, Cue::Open, Cue::Why, Cue::When];
         let asked = aspects.into_iter().filter(|cue| question.asks(*cue));
         let best = asked.map(|cue| self.answers(cue, fact, share)).fold(f32::NAN, f32::max);
-        // A session is shown by what was wanted in it, unless something else is asked for.
+        // A session is represented by its prompt unless the question asks for something else.
         let best = if best.is_nan() { general(fact.kind) * (0.2 + 0.8 * share) } else { best };
         best * scope
     }
@@ -205,7 +205,7 @@ impl Ranking<'_> {
         }
     }
 
-    /// A session that went on until the build passed did not break it.
+    /// Returns the factor for a failure: a session that continued until the build passed did not break it.
     fn left_broken(&self, best: &Seen, facts: &[&Seen]) -> f32 {
         let Kind::Ran { subject: Some(broken), .. } = best.kind else { return 1.0 };
         let last = facts.iter().rev().find_map(|fact| match fact.kind {
@@ -216,7 +216,7 @@ impl Ranking<'_> {
     }
 }
 
-/// Returns what a word counts where it stands.
+/// Returns the weight of a word in a kind of fact.
 fn of_word(kind: Kind) -> f32 {
     match kind {
         Kind::Prompt { .. } => 1.0,

@@ -1,6 +1,6 @@
-//! Files that a question means, and the paths of logs as paths of the workspace.
+//! Files named by a question, and paths of logs relative to the workspace.
 
-use crate::history::{Territory, real};
+use crate::history::{WorktreeScope, real};
 use globset::{GlobBuilder, GlobMatcher};
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use std::{
 /// A path, a glob or the name of a file in a question.
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
-    /// As it was written, without `./` and a last `/`.
+    /// As written, without `./` and a trailing `/`.
     pub(super) text: String,
     lower: String,
     glob: Option<GlobMatcher>,
@@ -23,7 +23,7 @@ impl PartialEq for Scope {
 }
 
 impl Scope {
-    /// Reads what looks like a path; `None` for `and/or` and the like, which name nothing by themselves.
+    /// Parses a path; `None` for texts such as `and/or` that are not one.
     pub(super) fn new(written: &str) -> Option<Self> {
         let text = written.trim_start_matches("./").trim_matches(',').trim_end_matches('/');
         if text.is_empty() || ["and/or", "he/she", "n/a", "e.g", "i.e", "z.b", "u.a"].contains(&text) {
@@ -37,12 +37,12 @@ impl Scope {
         Some(Self { text: text.to_owned(), lower: text.to_lowercase(), glob: glob.flatten() })
     }
 
-    /// Returns what a log must hold where the file is meant; `None` for a glob.
+    /// Returns a literal that a log mentioning the file must contain; `None` for a glob.
     pub(super) fn literal(&self) -> Option<&str> {
         if self.glob.is_some() { None } else { self.text.rsplit('/').next() }
     }
 
-    /// Returns whether a path relative to the workspace is meant.
+    /// Returns whether it matches a path relative to the workspace.
     pub(super) fn holds(&self, path: &str) -> bool {
         if let Some(glob) = &self.glob {
             return glob.is_match(path);
@@ -55,29 +55,29 @@ impl Scope {
         })
     }
 
-    /// Returns whether a lower-case text names it.
+    /// Returns whether a lower-case text mentions it.
     pub(super) fn is_named_in(&self, lower: &str) -> bool {
         lower.contains(&self.lower)
     }
 }
 
-/// Turns recorded paths into paths of the workspace, its other worktrees included.
+/// Converts logged paths to paths relative to the workspace, including its other worktrees.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// The longest first: a worktree may lie inside the workspace.
+    /// Longest first: a worktree may be inside the workspace.
     folders: Vec<PathBuf>,
-    /// What a recorded folder really is; one look at the disk for each.
+    /// Cached canonical folders.
     known: HashMap<PathBuf, PathBuf>,
 }
 
 impl Places {
-    pub(super) fn new(territory: &Territory) -> Self {
-        let mut folders = territory.folders().to_vec();
+    pub(super) fn new(scope: &WorktreeScope) -> Self {
+        let mut folders = scope.folders().to_vec();
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.as_os_str().len()));
         Self { folders, known: HashMap::new() }
     }
 
-    /// Returns the path with `/` between its parts; `None` when it lies outside.
+    /// Returns the path with `/` between its components; `None` if it is outside.
     pub(super) fn relative(&mut self, recorded: &str, cwd: Option<&Path>) -> Option<String> {
         let plain = Path::new(recorded.strip_prefix("file://").unwrap_or(recorded));
         let cwd = cwd?;
@@ -85,7 +85,7 @@ impl Places {
         let absolute = clean(&match plain.strip_prefix(cwd) {
             Ok(inside) => real_cwd.join(inside),
             Err(_) if plain.is_relative() => real_cwd.join(plain),
-            // The folder may be recorded through a link that both share.
+            // The folder may have been logged through a link.
             Err(_) => through_link(plain, cwd, real_cwd).unwrap_or_else(|| plain.to_owned()),
         });
         let inside = self.folders.iter().find_map(|folder| absolute.strip_prefix(folder).ok())?;
@@ -94,7 +94,7 @@ impl Places {
     }
 }
 
-/// Applies to `path` what turns `cwd` into `real_cwd`, where that changes their common beginning.
+/// Replaces the prefix of `path` in the same way as `cwd` became `real_cwd`.
 fn through_link(path: &Path, cwd: &Path, real_cwd: &Path) -> Option<PathBuf> {
     let (mut link, mut target) = (cwd, real_cwd);
     while let (Some(a), Some(b)) = (link.file_name(), target.file_name()) {
@@ -106,7 +106,7 @@ fn through_link(path: &Path, cwd: &Path, real_cwd: &Path) -> Option<PathBuf> {
     Some(target.join(path.strip_prefix(link).ok()?))
 }
 
-/// Removes `.` and `..` by their text.
+/// Removes `.` and `..` lexically.
 fn clean(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
@@ -150,7 +150,7 @@ mod tests {
         let base = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(base.join("real/sub")).unwrap();
         std::os::unix::fs::symlink(base.join("real"), base.join("link")).unwrap();
-        let mut places = Places::new(&Territory::of(&base.join("real")));
+        let mut places = Places::new(&WorktreeScope::of(&base.join("real")));
         let link = base.join("link");
         let recorded = |path: &str| link.join(path).to_string_lossy().into_owned();
         for (path, cwd, expected) in [

@@ -1,4 +1,4 @@
-//! The time that a question is about, computed from a given now.
+//! Resolves the time in a question relative to now.
 
 use super::periods::{
     AGO, ARTICLES, FRENCH, NUMBERS, PHRASES, SINCE_BEFORE, SINCE_BEHIND, UNITS, Unit, WEEKDAYS, WITHIN,
@@ -11,37 +11,37 @@ use std::{ops::Range, sync::LazyLock};
 /// A time relative to now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Period {
-    /// So many days ago.
+    /// This many days ago.
     Day(i64),
-    /// So many days ago, between two hours; 30 is six in the morning after.
+    /// This many days ago, between two hours; 30 is six o'clock the next morning.
     Part(i64, i64, i64),
-    /// So many calendar weeks ago, from Monday on.
+    /// This many calendar weeks ago, starting on Monday.
     Week(i64),
-    /// So many calendar months ago.
+    /// This many calendar months ago.
     Month(i64),
-    /// So many calendar years ago.
+    /// This many calendar years ago.
     Year(i64),
 }
 
-/// A time with a beginning and an end.
+/// A time window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
     /// Milliseconds since the epoch.
     pub(super) from: i64,
     /// Milliseconds since the epoch, exclusive.
     pub(super) to: i64,
-    /// Where the question names it, in bytes.
+    /// Byte range in the question.
     pub(super) named: Range<usize>,
 }
 
 impl Window {
-    /// Returns whether a time lies in it.
+    /// Returns whether a time is inside.
     pub(super) fn holds(&self, at: i64) -> bool {
         (self.from..self.to).contains(&at)
     }
 }
 
-/// Finds the time that a question names; `text` is lower case.
+/// Finds the time in a question; `text` is lower case.
 pub(super) fn find(text: &str, now: &Zoned) -> Option<Window> {
     let named = dated(text, now)
         .or_else(|| counted(text, now))
@@ -78,7 +78,7 @@ fn phrase(text: &str, now: &Zoned) -> Option<Window> {
     Some(Window { from, to, named })
 }
 
-/// A day of the week is the last one before today.
+/// Finds a day of the week: the last one before today.
 fn weekday(text: &str, now: &Zoned) -> Option<Window> {
     let found =
         WEEKDAYS.iter().enumerate().flat_map(|(day, names)| names.iter().map(move |name| (day, *name)));
@@ -94,7 +94,7 @@ fn weekday(text: &str, now: &Zoned) -> Option<Window> {
     Some(Window { from, to, named })
 }
 
-/// A date in figures: `2026-11-03`, `11月3日`.
+/// Finds a date in digits: `2026-11-03`, `11月3日`.
 fn dated(text: &str, now: &Zoned) -> Option<Window> {
     static ISO: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b(\d{4})-(\d{2})-(\d{2})\b").ok());
     static CJK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(\d{1,2})月(\d{1,2})[日号]").ok());
@@ -115,7 +115,7 @@ fn dated(text: &str, now: &Zoned) -> Option<Window> {
     Some(Window { from, to, named })
 }
 
-/// `two days ago`, `in the last 3 hours`.
+/// Finds a counted time: `two days ago`, `in the last 3 hours`.
 fn counted(text: &str, now: &Zoned) -> Option<Window> {
     static PATTERNS: LazyLock<Vec<(Regex, bool)>> = LazyLock::new(|| {
         let numbers: Vec<&str> = NUMBERS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
@@ -132,7 +132,7 @@ fn counted(text: &str, now: &Zoned) -> Option<Window> {
         let count = found.name("n").map_or(Some(1), |number| count(number.as_str()))?;
         let unit = found.name("u")?.as_str();
         let unit = UNITS.iter().find(|(_, names)| names.contains(&unit)).map(|(unit, _)| *unit)?;
-        // A week that is named alone is the calendar's, and has a phrase of its own.
+        // A single week is a calendar week, which has its own phrase.
         if found.name("n").is_none() && unit != Unit::Hour {
             return None;
         }
@@ -157,7 +157,7 @@ fn within_last(count: i64, unit: Unit, now: &Zoned) -> Option<(i64, i64)> {
     Some((millis(&from), millis(now) + 1))
 }
 
-/// An hour more on each side of hours, three days of weeks, and a week of months: people round.
+/// Widens hours by one hour on each side, weeks by three days and months by a week, because people round.
 fn ago(count: i64, unit: Unit, now: &Zoned) -> Option<(i64, i64)> {
     let today = now.date();
     match unit {
@@ -189,7 +189,7 @@ fn days(from: Date, length: Span, now: &Zoned) -> Option<(i64, i64)> {
     Some((start(from)?, start(from.checked_add(length).ok()?)?))
 }
 
-/// Returns the range of a time together with the word that makes it a beginning.
+/// Returns the range of a time including a preceding word for "since".
 fn since(text: &str, named: &Range<usize>) -> Option<Range<usize>> {
     let behind = &text[named.end..];
     if let Some(word) = SINCE_BEHIND.iter().find(|word| behind.starts_with(**word)) {
@@ -207,12 +207,12 @@ fn ends_with_word(text: &str, word: &str) -> bool {
     text.strip_suffix(word).is_some_and(|rest| !word.is_ascii() || !rest.ends_with(char::is_alphanumeric))
 }
 
-/// Finds a phrase that no letters adjoin; scripts without spaces adjoin everywhere. Accents may be left out.
+/// Finds a phrase at word boundaries; scripts without spaces have none. Accents may be missing.
 pub(super) fn whole(text: &str, phrase: &str) -> Option<Range<usize>> {
     exact(text, phrase).or_else(|| exact(text, &plain(phrase)?))
 }
 
-/// Returns a phrase without accents; `None` when it has none.
+/// Returns a phrase without accents; `None` if it has none.
 fn plain(phrase: &str) -> Option<String> {
     let fold = |c| match c {
         'á' | 'à' | 'â' => 'a',

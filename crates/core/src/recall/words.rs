@@ -1,24 +1,24 @@
-//! Words of a question, and whether a text holds them. Texts are looked through as they are: to stem every word of
-//! every prompt would take longer than to read it.
+//! Words of a question and their occurrences in texts. Texts are searched unstemmed: stemming every prompt would take
+//! longer than reading it.
 
 use crate::terms::{Language, is_han, is_kana, translations, translations_within, without_accents};
 
-/// A word that a session should hold.
+/// A word that a session should contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    /// As it is shown.
+    /// As shown.
     pub(super) text: String,
-    /// Any of them will do: the beginning that its forms share, and the same of its translations; lower case.
+    /// Prefixes shared by the forms of the word and of its translations, lower case; any of them matches.
     stems: Vec<String>,
-    /// So many of them are no translations.
+    /// Number of stems that are not translations.
     own: usize,
 }
 
-/// Words that say nothing of what a session is about, beside those of every question.
+/// Words without information about a session's subject, in addition to general stop words.
 const STOP: &str = "actually anything arbeit archivo archivos datei dateien eigentlich files fichier fichiers gemacht hice \
     hicimos hizo la left projekt proyecto projet thing tell trabajo travail work zeig zeige";
 
-/// Syllables and characters of Japanese and Chinese that say nothing, the longest first.
+/// Japanese and Chinese syllables and characters without information, longest first.
 const STOP_CJK: &str = "プロジェクト|について|ファイル|ましたか|でしたか|していた|ところ|ですか|ますか|どこ|どれ|どの|どう|なに|\
     それ|これ|ここ|こと|もの|した|する|して|いる|作業|工作|我们|我們|什么|哪个|哪些|怎么|那个|这个|文件|项目|誰|何|\
     的|了|在|是|把|被|和|吗|呢|过|里|上|中";
@@ -29,18 +29,18 @@ const ENDINGS: &[&str] = &[
     "able", "ment", "ation", "ations", "n", "en", "ern", "ung", "ungen", "t", "te", "o", "a", "os", "as",
     "ar", "ado", "ción", "ciones",
 ];
-/// A stem keeps so many characters, and a word that is shorter has no forms.
+/// Minimum length of a stem in characters; shorter words have no other forms.
 const STEM: usize = 4;
-/// A stem so long may be followed by any letters, but not many, and stand inside of an identifier.
+/// Stems of this length may be followed by a few arbitrary letters, and match inside identifiers.
 const LONG: usize = 6;
 const BEHIND: usize = 5;
 
-/// Returns whether a character belongs to a script that is written without spaces.
+/// Returns whether a character belongs to a script without spaces.
 pub(super) fn is_cjk(c: char) -> bool {
     is_kana(c) || is_han(c)
 }
 
-/// Returns the words of a lower-case text that say what it is about, each once.
+/// Returns the distinct significant words of a lower-case text.
 pub(super) fn of(text: &str, language: Language) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut add = |word: Word| {
@@ -71,7 +71,7 @@ pub(super) fn of(text: &str, language: Language) -> Vec<Word> {
         }
         let characters: Vec<char> = run.chars().collect();
         let literal = |text: String| Word { stems: vec![text.clone()], text, own: 1 };
-        // Katakana spells one foreign word; ideographs come in words of two.
+        // Katakana spell one foreign word; ideographs form words of two.
         if is_katakana(first) && characters.len() > 1 {
             add(literal(run.to_owned()));
         } else if is_han(first) {
@@ -100,13 +100,13 @@ impl Word {
         Self { text: word.to_owned(), stems, own }
     }
 
-    /// Returns what a text must hold one of, lower case.
+    /// Returns the stems of which a matching text contains at least one, lower case.
     pub(super) fn stems(&self) -> impl Iterator<Item = &str> {
         self.stems.iter().map(String::as_str)
     }
 
-    /// Returns where a lower-case text holds the word first, in bytes, and whether it is the word itself, not a
-    /// translation.
+    /// Returns the byte offset of the first occurrence in a lower-case text, and whether it is the word itself and not
+    /// a translation.
     pub(super) fn find(&self, lower: &str) -> Option<(usize, bool)> {
         let mut stems = self.stems.iter().enumerate();
         stems.find_map(|(at, stem)| Some((find(stem, lower)?, at < self.own)))
@@ -138,7 +138,7 @@ fn is_katakana(c: char) -> bool {
     matches!(c, '\u{30a0}'..='\u{30ff}')
 }
 
-/// Splits a text where the script or the word ends.
+/// Splits a text at the ends of words and at changes of script.
 fn runs(text: &str) -> Vec<&str> {
     let class = |c: char| match c {
         c if is_katakana(c) => 1,
@@ -161,7 +161,7 @@ fn runs(text: &str) -> Vec<&str> {
     runs
 }
 
-/// Returns the beginning that a word shares with its stem, so that its forms can be found as they are written.
+/// Returns the common prefix of a word and its stem, to match its forms unstemmed.
 fn stem(word: &str, language: Language) -> String {
     let stem = language.stem(word);
     let shared = word.chars().zip(stem.chars()).take_while(|(a, b)| a == b).count();

@@ -1,9 +1,9 @@
-//! Reads the name and the description out of a manifest, one arm a language.
+//! Reads the name and the description from a manifest.
 
 use super::{Said, readme::first_sentence};
 use serde_json::Value;
 
-/// Manifests by preference.
+/// Manifests in order of preference.
 pub(super) const NAMES: [&str; 12] = [
     "Cargo.toml",
     "package.json",
@@ -72,7 +72,7 @@ fn json_fields(text: &str) -> Option<Fields> {
     Some((field("name"), field("description")))
 }
 
-/// The rest of the first line that begins with `key`.
+/// Returns the rest of the first line that starts with `key`.
 fn after(text: &str, key: &str) -> Option<String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
     Some(rest.trim().trim_matches(['"', '\'']).to_owned())
@@ -83,7 +83,7 @@ fn between(text: &str, open: &str, close: &str) -> Option<String> {
     Some(rest.split_once(close)?.0.to_owned())
 }
 
-/// The line, from 1, on which the first words of a description stand.
+/// Returns the line, from 1, with the first words of a description.
 fn line_of(text: &str, said: &str) -> u64 {
     let head: String = said.lines().next().unwrap_or_default().chars().take(40).collect();
     let at = text.lines().position(|line| line.contains(&head));

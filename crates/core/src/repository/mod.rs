@@ -1,4 +1,4 @@
-//! What a repository says about itself: its manifest's description and the first words of its README.
+//! A repository's description of itself: its manifest's description and the first sentence of its README.
 
 mod manifest;
 mod readme;
@@ -9,22 +9,22 @@ use crate::{
 };
 use std::{io::Read, path::Path};
 
-/// Lines of a README or manifest that a plan reads.
+/// Number of README or manifest lines that a plan reads.
 pub(crate) const SPAN_LINES: u64 = 50;
 
-/// A manifest or README is read up to here.
+/// Maximum number of bytes read of a manifest or README.
 const FILE_BYTES: u64 = 64 * 1024;
 
-/// The README's names by preference; compared without case.
+/// README names in order of preference; compared case-insensitively.
 const README_NAMES: [&str; 7] =
     ["readme.md", "readme.markdown", "readme", "readme.rst", "readme.txt", "readme.adoc", "readme.org"];
 
-/// A repository's own words.
+/// A repository's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Repository {
-    /// The name that the README's heading or the manifest gives.
+    /// Name from the README's heading or the manifest.
     pub name: Option<String>,
-    /// One sentence, with the place where it stands.
+    /// One sentence with its location.
     pub description: Option<Said>,
     /// Path of the README.
     pub readme: Option<String>,
@@ -32,7 +32,7 @@ pub struct Repository {
     pub manifest: Option<String>,
 }
 
-/// A sentence and its place.
+/// A sentence with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// Plain text.
@@ -44,14 +44,14 @@ pub struct Said {
 }
 
 impl Said {
-    /// Returns the place as evidence.
+    /// Returns the location as evidence.
     pub fn evidence(&self) -> Evidence {
         Evidence::File { path: self.path.clone(), line: self.line, text: self.text.clone() }
     }
 }
 
 impl Repository {
-    /// Looks at the top folder of a workspace. What cannot be read is as good as absent.
+    /// Reads the top folder of a workspace. Unreadable files count as absent.
     pub fn read(workspace: &Workspace) -> Self {
         let names = top_names(workspace);
         let find = |wanted: &str| names.iter().find(|name| name.eq_ignore_ascii_case(wanted)).cloned();
@@ -66,7 +66,7 @@ impl Repository {
             .unwrap_or_default();
         Self {
             name: said.heading.or(declared.name),
-            // A README's introduction is written for people; a manifest's line says more than a slogan or an aside.
+            // A README's introduction is written for people; a manifest's description is better than a slogan.
             description: if said.introduces {
                 said.sentence.or(declared.description)
             } else {
@@ -96,7 +96,7 @@ pub(crate) fn introduction(workspace: &Workspace, path: &str) -> u64 {
     readme::read(&text_of(workspace, path), path).sentence.map_or(1, |said| said.line)
 }
 
-/// Returns at most `most` lines of a file, from the line `first` (from 1) to the next heading.
+/// Returns at most `most` lines of a file, from line `first` (from 1) to the next heading.
 pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) -> String {
     let text = text_of(workspace, path);
     let lines: Vec<&str> = text.lines().skip(first.saturating_sub(1) as usize).take(most as usize).collect();
@@ -109,10 +109,10 @@ pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) 
     lines[..end].join("\n").trim_end().to_owned()
 }
 
-/// Bytes of a file that a model is shown.
+/// Bytes of a file in a model's prompt.
 const EXCERPT: usize = 3_000;
 
-/// Returns the beginning of a file for a model, and its first line with words in it for a person.
+/// Returns the beginning of a file for a model, and its first line with text as evidence.
 pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, String)>) {
     let mut text = text_of(workspace, path);
     text.truncate(text.floor_char_boundary(EXCERPT));
@@ -122,19 +122,19 @@ pub(crate) fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64
     (text, first)
 }
 
-/// Returns the first sentence of prose in a Markdown text, without markup and without anything that steers a terminal.
+/// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.
 pub(crate) fn first_prose(markdown: &str) -> Option<String> {
     let said = readme::read(markdown, "").sentence?.text;
     Some(without_controls(&said)).filter(|clean| !clean.is_empty())
 }
 
-/// Returns foreign words for a line of Markdown: without markup and without anything that steers a terminal.
+/// Returns foreign text as one line without markup and terminal control characters.
 pub(crate) fn plain(text: &str) -> String {
     without_controls(text).chars().filter(|c| !"`*[]<>".contains(*c)).collect()
 }
 
 fn without_controls(text: &str) -> String {
-    // Letters that turn the direction of what follows are no words either.
+    // Direction marks are removed as well.
     let turns =
         |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let clean: String =
@@ -145,7 +145,7 @@ fn without_controls(text: &str) -> String {
 fn text_of(workspace: &Workspace, path: &str) -> String {
     let mut bytes = Vec::new();
     if let Ok(opened) = workspace.open_file(Path::new(path)) {
-        // Half a file still says what it is about.
+        // A truncated file still has a usable beginning.
         let _ = opened.file.take(FILE_BYTES).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

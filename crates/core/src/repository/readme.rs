@@ -1,23 +1,23 @@
-//! Finds the heading and the first sentence of a README among badges, logos and tables of contents.
+//! Finds the heading and the first sentence of a README between badges, logos and tables of contents.
 
 use super::Said;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Characters of a sentence at the most.
+/// Maximum length of a sentence in characters.
 const SENTENCE_CHARS: usize = 200;
 
-/// A longer heading is a slogan, not a name; nor is a question one.
+/// Maximum length of a heading in characters; longer ones are slogans. A question is not a name either.
 const HEADING_CHARS: usize = 60;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readme {
     pub(super) heading: Option<String>,
     pub(super) sentence: Option<Said>,
-    /// The sentence stands before any code and is a whole one: it introduces the project.
+    /// The sentence is complete and precedes any code, so it introduces the project.
     pub(super) introduces: bool,
 }
 
-/// Reads Markdown; reStructuredText and plain text are near enough for a heading and a paragraph.
+/// Reads Markdown; good enough for headings and paragraphs of reStructuredText and plain text.
 pub(super) fn read(text: &str, path: &str) -> Readme {
     let mut readme = Readme::default();
     let (mut block, mut code_seen) = (Block::default(), false);
@@ -64,13 +64,13 @@ pub(super) fn read(text: &str, path: &str) -> Readme {
     readme
 }
 
-/// A heading or a paragraph as it is gathered.
+/// A heading or a paragraph being collected.
 #[derive(Debug, Default)]
 struct Block {
     start: usize,
     words: String,
     linked: usize,
-    /// Depth of lists, tables and front matter around.
+    /// Depth of enclosing lists, tables and front matter.
     nested: usize,
     images: usize,
     links: usize,
@@ -96,7 +96,7 @@ impl Block {
         self.words.split_whitespace().chain(html.split_whitespace()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Words of its own: not a row of links, a list, or a directive of reStructuredText.
+    /// Returns whether it is prose: not a row of links, a list, or a directive of reStructuredText.
     fn is_prose(&self) -> bool {
         let text = self.text();
         let directive = text.starts_with("..") || text.starts_with(':') || text.contains("]:");
@@ -122,7 +122,7 @@ fn without_tags(html: &str) -> String {
     text
 }
 
-/// Cuts behind the first full stop that ends a sentence.
+/// Cuts after the first full stop that ends a sentence.
 pub(super) fn first_sentence(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let abbreviation = |head: &str| {

@@ -1,4 +1,4 @@
-//! Routing against prompts as people write them.
+//! Tests routing with realistic prompts.
 
 use super::*;
 use crate::{
@@ -28,8 +28,8 @@ fn corpus() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// Everybody is there, and nothing may leave this machine unless somebody is named.
-fn everybody() -> Situation {
+/// All agents are ready, and none off this machine may start unless it is named.
+fn all_ready() -> Situation {
     let names = [(LOCAL_MODEL, "GPTOSS 20B"), (CODEX, "Codex"), (CLAUDE_CODE, "Claude Code")];
     let candidate = |(id, name): (&str, &str)| Candidate {
         id: id.to_owned(),
@@ -44,7 +44,7 @@ fn everybody() -> Situation {
     }
 }
 
-/// Returns every sentence that a router fails, and its figures.
+/// Returns every failed expectation of a router, and its figures.
 fn faults(decide: impl Fn(&str) -> Decision) -> (Vec<String>, String) {
     let (mut faults, mut figures, mut wrong) = (Vec::new(), String::new(), Vec::new());
     let rows = corpus();
@@ -53,7 +53,7 @@ fn faults(decide: impl Fn(&str) -> Decision) -> (Vec<String>, String) {
         let right = of.iter().filter(|row| {
             let decision = decide(row.prompt);
             let is_right = decision.target == row.expected;
-            // The held-out half is a measure: nobody should tune the rules on its failures.
+            // The held-out half is a benchmark: the rules must not be tuned on its failures.
             if !is_right && split != "held_out" {
                 wrong.push(format!("{}: {decision:?}", row.prompt));
             }
@@ -67,7 +67,7 @@ fn faults(decide: impl Fn(&str) -> Decision) -> (Vec<String>, String) {
         }
     }
     for row in rows.iter().filter(|row| row.inline == Some("answer")) {
-        // An exploration calls tools as well.
+        // An exploration also calls tools.
         if decide(row.prompt).inline != Some(Inline::Answer) {
             let prompt = if row.split == "held_out" { "a held-out prompt" } else { row.prompt };
             faults.push(format!("tools are called for {prompt}"));
@@ -78,12 +78,12 @@ fn faults(decide: impl Fn(&str) -> Decision) -> (Vec<String>, String) {
 
 #[test]
 fn the_router_is_right_about_almost_every_prompt() {
-    let (faults, figures) = faults(|prompt| route(prompt, &everybody()).decision);
+    let (faults, figures) = faults(|prompt| route(prompt, &all_ready()).decision);
     println!("{figures}");
     assert!(faults.is_empty(), "{figures}{faults:#?}");
 }
 
-/// A measure that such a router passes measures nothing.
+/// The corpus must reject a trivial router.
 #[test]
 fn a_router_that_always_gives_the_commonest_answer_fails() {
     let commonest = corpus().into_iter().map(|row| row.expected).fold(
@@ -107,10 +107,10 @@ fn the_corpus_is_what_it_says() {
 }
 
 proptest::proptest! {
-    /// Whatever a person pastes, nothing is started off this machine; a mention at the beginning is a choice.
+    /// Any pasted text stays on this machine; a mention at the beginning is a choice.
     #[test]
     fn any_text_is_routed_and_stays_here(prompt in "(?s)[^@].{0,300}") {
-        let decision = route(&prompt, &everybody()).decision;
+        let decision = route(&prompt, &all_ready()).decision;
         proptest::prop_assert!(stays(&decision), "{decision:?}");
     }
 }
@@ -120,7 +120,7 @@ fn stays(decision: &Decision) -> bool {
     decision.inline.is_some() || matches!(decision.target, Target::Inline | Target::Gptoss)
 }
 
-/// `language, kind, prompt`: 300 prompts in six languages as people type them, written without sight of the phrases.
+/// `language, kind, prompt`: 300 realistic prompts in six languages, written independently of the phrases.
 const PROMPTS: &str = include_str!("prompts.tsv");
 
 fn prompts() -> Vec<(&'static str, String)> {
@@ -128,9 +128,9 @@ fn prompts() -> Vec<(&'static str, String)> {
     rows.map(|row| (row[1], row[2].replace("\\n", "\n"))).collect()
 }
 
-/// Without a model, with agents elsewhere only.
+/// Without a model, with only agents off this machine.
 fn only_elsewhere() -> Situation {
-    let mut situation = everybody();
+    let mut situation = all_ready();
     situation.candidates.retain(|candidate| !candidate.local);
     for (id, name) in [("gemini", "Gemini"), ("copilot", "Copilot")] {
         let known = situation.candidates[0].clone();
@@ -144,7 +144,7 @@ fn no_prompt_starts_an_agent_off_this_machine_and_each_gets_findings_an_answer_o
     let prompts = prompts();
     assert_eq!(prompts.len(), 300);
     for (_, prompt) in prompts.iter().filter(|(_, prompt)| !prompt.starts_with('@')) {
-        for situation in [everybody(), only_elsewhere()] {
+        for situation in [all_ready(), only_elsewhere()] {
             let decision = route(prompt, &situation).decision;
             assert!(stays(&decision), "{prompt}: {decision:?}");
             assert_ne!(decision.inline, Some(Inline::Guidance), "{prompt}: {decision:?}");
@@ -152,7 +152,7 @@ fn no_prompt_starts_an_agent_off_this_machine_and_each_gets_findings_an_answer_o
     }
 }
 
-/// A prompt that is taken for the other costs a click, nothing else.
+/// A misclassified prompt only costs a click.
 #[test]
 fn work_gets_the_card_and_questions_get_findings() {
     let share = |wanted: &str, inline: Inline, least: f64| {

@@ -1,8 +1,8 @@
-//! Who answers a prompt when a person leaves the choice to OpenAgents.
+//! Routes a prompt when a person leaves the choice to OpenAgents.
 //!
-//! Small talk is answered in words; a question by what is found; work by a model on this machine. **Architecture
-//! invariant:** no sentence starts an agent off this machine. `@agent`, the agent of the workspace and
-//! [`Situation::allows_external`] do; everything else is [`Inline::Card`], and a person decides.
+//! Small talk gets a fixed answer, a question gets findings, and work goes to a model on this machine. **Architecture
+//! invariant:** text alone never starts an agent off this machine. Only `@agent`, the workspace's agent and
+//! [`Situation::allows_external`] do; everything else is [`Inline::Card`], where a person decides.
 
 #[cfg(test)]
 mod corpus_tests;
@@ -26,18 +26,18 @@ use std::sync::LazyLock;
 static WORK: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("work"));
 static KNOWS: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("knows"));
 
-/// Who answers, and what they are told.
+/// A routed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route<'p> {
-    /// Who, and why.
+    /// The target and the reason.
     pub decision: Decision,
-    /// What is answered in words: set with [`Inline::Answer`].
+    /// Topic of a fixed answer: set with [`Inline::Answer`].
     pub topic: Option<Topic>,
-    /// The prompt without the `@agent` that chose.
+    /// The prompt without a leading `@agent`.
     pub prompt: &'p str,
 }
 
-/// Chooses who answers a prompt, by its words alone. Takes no time.
+/// Routes a prompt by its words alone; fast.
 pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
     let names = Names::of(situation);
     if let Some((target, rest)) = names.mention(prompt) {
@@ -63,7 +63,7 @@ pub(crate) fn is_talk(prompt: &str, situation: &Situation) -> bool {
     talk::topic(&Prompt::read(prompt), &Names::of(situation)).is_some()
 }
 
-/// Returns the agent that work is proposed for, or `Some(None)` where it names none; `None` for a question.
+/// Returns the agent proposed for work, or `Some(None)` if none is named; `None` for a question.
 fn work(prompt: &Prompt, names: &Names) -> Option<Option<Target>> {
     let mut requests =
         prompt.sentences.iter().filter(|sentence| KNOWS.strip_start(&sentence.request).is_none());
@@ -73,7 +73,7 @@ fn work(prompt: &Prompt, names: &Names) -> Option<Option<Target>> {
 
 fn is_work(sentence: &Sentence) -> bool {
     let request = sentence.request.as_str();
-    // One word alone says nothing about what to do.
+    // A single word does not describe work.
     let says_what = request.split_whitespace().nth(1).is_some() || !request.is_ascii();
     says_what && KNOWS.strip_start(request).is_none() && WORK.are_in(request)
 }

@@ -1,11 +1,11 @@
-//! Agents by name. `@codex` at the beginning chooses; "use Codex" proposes, and a person decides.
+//! Agents by name. A leading `@codex` chooses the agent; "use Codex" only proposes it.
 
 use super::{Situation, phrases::Phrases, prompt::Sentence};
 use crate::update::Target;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// What people call the agents that are always known.
+/// Names of the built-in agents.
 const NAMES: [(&str, Target); 12] = [
     ("claude code", Target::Claude),
     ("claude-code", Target::Claude),
@@ -25,7 +25,7 @@ static ASKS: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("asks"));
 static ASKED: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("asked"));
 static NOT: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("not"));
 
-/// The names that people use for the agents of a situation.
+/// The names of a situation's agents.
 pub(super) struct Names {
     names: Vec<(String, Target)>,
     regex: Option<Regex>,
@@ -43,15 +43,15 @@ impl Names {
             names.push((candidate.name.to_lowercase(), target));
         }
         names.retain(|(name, _)| name.chars().nth(1).is_some());
-        // The longest first: "claude code" is not "claude".
+        // Longest first: "claude code" is not "claude".
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         let any = names.iter().map(|(name, _)| regex::escape(name)).collect::<Vec<_>>().join("|");
-        // No `\b`: Chinese and Japanese put no space around a name.
+        // No `\b`: Chinese and Japanese have no spaces around a name.
         let regex = Regex::new(&format!("(?:{any})")).ok();
         Self { names, regex }
     }
 
-    /// Returns the agent that `@name` at the beginning of a prompt chooses, and the prompt without it.
+    /// Returns the agent chosen by a leading `@name`, and the rest of the prompt.
     pub(super) fn mention<'t>(&self, prompt: &'t str) -> Option<(Target, &'t str)> {
         let rest = prompt.trim_start().strip_prefix('@')?;
         let named = |name: &str| rest.get(..name.len()).is_some_and(|head| head.to_lowercase() == name);
@@ -66,7 +66,7 @@ impl Names {
         self.all(text).next().map(|(target, ..)| target)
     }
 
-    /// Returns whether a text is a name and nothing else.
+    /// Returns whether a text is only a name.
     pub(super) fn is_one(&self, text: &str) -> bool {
         self.names.iter().any(|(name, _)| name == text)
     }
@@ -83,8 +83,8 @@ impl Names {
         named.find(|(_, before, after)| asks((before, after))).map(|(target, ..)| target)
     }
 
-    /// Returns all in the order of the text, with what stands before and after the name. A name inside a word, a path or
-    /// quotation marks is not one.
+    /// Returns all names in text order, with the text before and after each. Names inside a word, a path or quotation
+    /// marks are ignored.
     fn all<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (Target, &'t str, &'t str)> {
         let found = self.regex.iter().flat_map(move |regex| regex.find_iter(text));
         found.filter_map(move |found| {

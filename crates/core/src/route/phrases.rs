@@ -1,7 +1,7 @@
-//! `phrases.tsv`: how requests and small talk begin, end and sound in six languages. Data, so that a language is added
-//! without a rule.
+//! `phrases.tsv`: phrases of requests and small talk in six languages. Kept as data, so that a language can be added
+//! without code.
 
-/// `use`, then the phrases, separated by `|`. A phrase stands at the beginning of a request; `…x` at its end, `…x…`
+/// `use`, then the phrases, separated by `|`. A phrase matches at the beginning of a request; `…x` at its end, `…x…`
 /// anywhere.
 const TABLE: &str = include_str!("phrases.tsv");
 
@@ -30,13 +30,13 @@ impl Phrases {
         phrases
     }
 
-    /// Returns what follows a phrase at the beginning, the longest first.
+    /// Returns the text after the longest phrase at the beginning.
     pub(super) fn strip_start<'t>(&self, text: &'t str) -> Option<&'t str> {
         let rests = self.starts.iter().filter_map(|phrase| text.strip_prefix(phrase));
         rests.filter(|rest| ends_word(text, rest)).min_by_key(|rest| rest.len())
     }
 
-    /// Returns whether a text begins or ends with one of them, or has one that may stand anywhere.
+    /// Returns whether a text starts or ends with a phrase, or contains one that may be anywhere.
     pub(super) fn are_in(&self, text: &str) -> bool {
         self.strip_start(text).is_some()
             || self.parts.iter().any(|part| text.contains(part))
@@ -48,13 +48,13 @@ impl Phrases {
             })
     }
 
-    /// Returns whether a text is one of them and nothing else.
+    /// Returns whether a text is exactly one of the phrases.
     pub(super) fn is(&self, text: &str) -> bool {
         self.starts.contains(&text)
     }
 }
 
-/// Chinese and Japanese are written without spaces.
+/// Returns whether a character belongs to a script without spaces, such as Chinese and Japanese.
 fn is_wide(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}')
 }

@@ -1,12 +1,12 @@
-//! The sentences of a prompt: lower case, without politeness, and without code and quotations that were pasted into it.
+//! The sentences of a prompt: lower case, without politeness, pasted code and quotations.
 
 use super::phrases::Phrases;
 use std::sync::LazyLock;
 
-/// Characters of a prompt that are read; what a person wants stands at the beginning.
+/// Characters of a prompt that are read; the request is at the beginning.
 const READ: usize = 4_000;
 
-/// Sentences that are read.
+/// Maximum number of sentences.
 const SENTENCES: usize = 8;
 
 pub(super) struct Prompt {
@@ -15,14 +15,14 @@ pub(super) struct Prompt {
 }
 
 pub(super) struct Sentence {
-    /// As it was written, in lower case, without the marks at its ends.
+    /// As written, in lower case, without punctuation at its ends.
     pub(super) whole: String,
-    /// The same without "could you please" and the like.
+    /// Without "could you please" and the like.
     pub(super) request: String,
     pub(super) asks: bool,
 }
 
-/// `please`, `could you`, `bitte`: what may stand before a request and says nothing about it.
+/// Polite words before a request: `please`, `could you`, `bitte`.
 static POLITE: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("polite"));
 
 impl Prompt {
@@ -42,7 +42,7 @@ impl Sentence {
         let mut request = whole.as_str();
         let strip =
             |request| POLITE.strip_start(request).map(|rest| rest.trim_start_matches([' ', ',', ':', '，']));
-        // Each round takes at least one word away.
+        // Each round removes at least one word.
         while let Some(rest) = strip(request).filter(|rest| !rest.is_empty()) {
             request = rest;
         }
@@ -50,7 +50,7 @@ impl Sentence {
     }
 }
 
-/// Leaves out code between fences and quoted lines.
+/// Removes fenced code and quoted lines.
 fn without_quotations(text: &str) -> String {
     let (mut kept, mut inside) = (String::new(), false);
     for line in text.lines() {
@@ -64,7 +64,7 @@ fn without_quotations(text: &str) -> String {
     kept
 }
 
-/// Cuts a line after a full stop, question or exclamation mark where a word ends, and at ` - ` and `;`.
+/// Splits a line after a full stop, question or exclamation mark at the end of a word, and at ` - ` and `;`.
 fn split(line: &str) -> Vec<String> {
     let mut sentences = vec![String::new()];
     let mut characters = line.trim().chars().peekable();

@@ -1,39 +1,39 @@
-//! Who could answer at this moment.
+//! The available agents and models.
 
 use crate::{model::Availability, update::Target};
 
-/// An agent or model that can be chosen to answer.
+/// An agent or model that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The provider's id: `codex`, `claude-code`, `gptoss_20b`, `local_fm`, `custom:<id>`.
     pub id: String,
-    /// The name that people read and write: `Claude Code`.
+    /// Display name: `Claude Code`.
     pub name: String,
-    /// Nothing that it is told leaves this machine.
+    /// Prompts do not leave this machine.
     pub local: bool,
-    /// Whether it would answer now.
+    /// Current availability.
     pub availability: Availability,
 }
 
-/// Who could answer, and what the person allowed.
+/// The agents that can be chosen, and the person's permissions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Situation {
-    /// All that can be chosen, available or not.
+    /// All candidates, available or not.
     pub candidates: Vec<Candidate>,
-    /// Agents off this machine may be started without asking.
+    /// Agents off this machine may start without approval.
     pub allows_external: bool,
-    /// The agent that the person chose for all work in this workspace.
+    /// The agent chosen for all work in this workspace.
     pub workspace_agent: Option<Target>,
 }
 
 impl Situation {
-    /// Finds who stands behind a target.
+    /// Returns the candidate of a target.
     pub fn find(&self, target: &Target) -> Option<&Candidate> {
         let id = target.mode()?;
         self.candidates.iter().find(|candidate| candidate.id == id)
     }
 
-    /// Returns why a target would not answer; `None` when it would.
+    /// Returns why a target is unavailable; `None` if it is ready.
     pub fn obstacle(&self, target: &Target) -> Option<String> {
         match self.find(target).map(|candidate| &candidate.availability) {
             Some(Availability::Ready) => None,
@@ -42,7 +42,7 @@ impl Situation {
         }
     }
 
-    /// Returns the name that people read.
+    /// Returns the display name of a target.
     pub fn name(&self, target: &Target) -> String {
         if let Some(candidate) = self.find(target) {
             return candidate.name.clone();
@@ -56,13 +56,12 @@ impl Situation {
         }
     }
 
-    /// Returns whether a target would answer now.
+    /// Returns whether a target is ready.
     pub fn is_ready(&self, target: &Target) -> bool {
         self.obstacle(target).is_none()
     }
 
-    /// Lists the agents that can do work now, as a person is offered them: the proposed one first, then those on this
-    /// machine.
+    /// Returns the ready agents to offer for work: the proposed one first, then those on this machine.
     pub fn offered(&self, proposed: Option<&Target>) -> Vec<Candidate> {
         let agents = self.ready().filter_map(|candidate| Some((Target::of_mode(&candidate.id)?, candidate)));
         let mut agents: Vec<_> = agents.collect();
@@ -70,7 +69,7 @@ impl Situation {
         agents.into_iter().map(|(_, candidate)| candidate.clone()).collect()
     }
 
-    /// Lists who would answer now.
+    /// Returns the ready candidates.
     pub fn ready(&self) -> impl Iterator<Item = &Candidate> {
         self.candidates.iter().filter(|candidate| candidate.availability == Availability::Ready)
     }

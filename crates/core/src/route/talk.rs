@@ -1,4 +1,4 @@
-//! Talk: with us, about us, about the agents. It is answered in words, and nothing is run for it.
+//! Small talk, and questions about us or the agents, which get a fixed answer without running anything.
 
 use super::{
     is_work,
@@ -9,7 +9,7 @@ use super::{
 use crate::update::Target;
 use std::sync::LazyLock;
 
-/// What a person wants to hear.
+/// Topic of a fixed answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Topic {
     /// "Hi."
@@ -18,7 +18,7 @@ pub enum Topic {
     Thanks,
     /// Who we are.
     Identity,
-    /// What we can do, and where prompts go.
+    /// What we can do, and how prompts are routed.
     Capabilities,
     /// Which agents we can hand work to.
     Delegates,
@@ -28,10 +28,10 @@ pub enum Topic {
     Title,
 }
 
-/// Longer than this, in words, a prompt is more than talk.
+/// Maximum number of words in a prompt that is only talk.
 const WORDS: usize = 30;
 
-/// Words of a question about an agent; a longer one is about what it did.
+/// Maximum number of words in a question about an agent; longer ones are about its work.
 const ABOUT: usize = 14;
 
 static GREETING: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("greeting"));
@@ -49,7 +49,7 @@ static PHRASES: LazyLock<[(Topic, Phrases); 4]> = LazyLock::new(|| {
 });
 
 impl Topic {
-    /// Returns why it is answered here.
+    /// Returns the reason shown for the route.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Greeting | Self::Thanks => "Small talk is answered by OpenAgents.",
@@ -98,7 +98,7 @@ fn of(sentence: &Sentence, names: &Names) -> Option<Topic> {
     (is_about || names.is_one(&sentence.request)).then_some(Topic::Agent(named))
 }
 
-/// Names no file and no code.
+/// Returns whether a text names no file and no code.
 fn is_general(text: &str) -> bool {
     let is_code = |word: &str| {
         let inner = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`');
@@ -109,7 +109,7 @@ fn is_general(text: &str) -> bool {
     !text.split_whitespace().any(is_code)
 }
 
-/// Returns whether a text is made of some phrases and fillers, and begins with one of the phrases.
+/// Returns whether a text consists of phrases and fillers, and starts with a phrase.
 fn is_only(text: &str, phrases: &Phrases) -> bool {
     let trim = |text: &'_ str| text.trim_start_matches(|c: char| !c.is_alphanumeric()).len();
     let mut rest = match phrases.strip_start(text) {

@@ -1,20 +1,20 @@
-//! Who does a piece of work: the agent that was chosen before, the model on this machine, or the one that a person picks.
+//! Chooses the agent for work: the configured one, the local model, or the one that a person picks.
 
 use super::{Situation, decision, inline};
 use crate::update::{Decision, Inline, Target};
 
-/// Who does a piece of work.
+/// The choice of an agent for work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Worker {
-    /// Starts without asking.
+    /// Starts without approval.
     Starts(Target),
-    /// A person is asked which agent may do it; this one is offered first.
+    /// A person chooses; this agent is offered first.
     Asks(Option<Target>),
     /// No agent is available.
-    Nobody,
+    Unavailable,
 }
 
-/// Returns who does a piece of work that a prompt or a model proposes an agent for.
+/// Returns the choice for work; `proposed` is named by a prompt or a model.
 pub(crate) fn worker(proposed: Option<&Target>, situation: &Situation) -> Worker {
     let is_local = |target: &Target| situation.find(target).is_some_and(|candidate| candidate.local);
     let chosen = situation.workspace_agent.as_ref().filter(|chosen| situation.is_ready(chosen));
@@ -22,7 +22,7 @@ pub(crate) fn worker(proposed: Option<&Target>, situation: &Situation) -> Worker
         let starts = is_local(proposed) || situation.allows_external || chosen == Some(proposed);
         return if starts { Worker::Starts(proposed.clone()) } else { Worker::Asks(Some(proposed.clone())) };
     }
-    // Another agent never takes the place of the one that was named.
+    // A named agent is never replaced by another one.
     if proposed.is_none() {
         let mut local = situation
             .ready()
@@ -40,11 +40,11 @@ pub(crate) fn worker(proposed: Option<&Target>, situation: &Situation) -> Worker
     }
     match situation.ready().any(|candidate| Target::of_mode(&candidate.id).is_some()) {
         true => Worker::Asks(None),
-        false => Worker::Nobody,
+        false => Worker::Unavailable,
     }
 }
 
-/// Decides who does the work of a prompt, and says why.
+/// Decides the route of a prompt that asks for work, with a reason.
 pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decision {
     let missing = proposed.filter(|proposed| !situation.is_ready(proposed));
     let obstacle = |target: &Target| {
@@ -76,7 +76,7 @@ pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decisi
             let target = target.unwrap_or(Target::Inline);
             Decision { inline: Some(Inline::Card), reason, instead_of: missing.cloned(), ..decision(target) }
         }
-        Worker::Nobody => {
+        Worker::Unavailable => {
             let wanted = proposed.cloned().unwrap_or(Target::Gptoss);
             Decision {
                 instead_of: Some(wanted.clone()),
@@ -131,7 +131,7 @@ mod tests {
             (code, situation(&["claude-code"], true), "claude"),
             (code, situation(&["custom:gem"], true), "inline card"),
             (code, situation(&["codex", "custom:ollama"], true), "custom:ollama"),
-            // Nothing leaves this machine unless a person chooses.
+            // No work leaves this machine without a person's choice.
             (code, situation(&["codex", "claude-code"], false), "inline card"),
             (code, Situation::default(), "inline guidance"),
             (named, situation(&["codex"], false), "codex card"),

@@ -1,11 +1,11 @@
-//! The languages that questions are understood in, and what each needs: stop words and a stemmer.
+//! Supported languages of questions, with stop words and a stemmer for each.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use std::{collections::HashSet, sync::LazyLock};
 use stop_words::LANGUAGE;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// A language of questions. Code is taken to be English.
+/// A language of questions. Code is assumed to be English.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Language {
     English,
@@ -16,7 +16,7 @@ pub(crate) enum Language {
     Chinese,
 }
 
-/// Words of asking that a list of function words lacks. They stand in any question about any project.
+/// Common words of questions that are missing in lists of function words.
 const ASKING: &str = "also case cases code codebase decide decided decides determine determined done even file find finds \
     get gets getting give given go goes going got handle handled happen happens happened implementation implemented \
     instead just kind kinds let like long look looks made make makes making many much need needs new old one ones \
@@ -34,8 +34,8 @@ fn listed(language: LANGUAGE) -> HashSet<&'static str> {
 }
 
 impl Language {
-    /// Returns the language that a question is written in; English where it is unsure. Function words decide, because
-    /// statistics over letters err on a handful of words that are half identifiers.
+    /// Returns the language of a question; English if unsure. Uses function words, because letter statistics fail on
+    /// few words that are partly identifiers.
     pub(crate) fn of(text: &str) -> Self {
         if text.chars().any(is_kana) {
             return Self::Japanese;
@@ -56,7 +56,7 @@ impl Language {
         best.1
     }
 
-    /// Returns whether a lower-case word says nothing about what is asked.
+    /// Returns whether a lower-case word is a stop word.
     pub(crate) fn is_stop_word(self, word: &str) -> bool {
         match self {
             Self::English => ENGLISH.contains(word),
@@ -67,10 +67,10 @@ impl Language {
         }
     }
 
-    /// Returns the stem of a lower-case word, without accents; the word itself where words are not inflected.
+    /// Returns the stem of a lower-case word without accents; the word itself in languages without inflection.
     pub(crate) fn stem(self, word: &str) -> String {
         let algorithm = match self {
-            // The usual case, and a common one: nothing to fold.
+            // Fast path: no accents.
             Self::English => return english_stem(word),
             Self::German => Algorithm::German,
             Self::Spanish => Algorithm::Spanish,
@@ -80,7 +80,7 @@ impl Language {
         without_accents(&Stemmer::create(algorithm).stem(word))
     }
 
-    /// Returns whether the language puts no spaces between its words.
+    /// Returns whether the language has no spaces between words.
     pub(crate) fn is_unspaced(self) -> bool {
         matches!(self, Self::Japanese | Self::Chinese)
     }
@@ -94,7 +94,7 @@ fn english_stem(word: &str) -> String {
     }
 }
 
-/// Returns a text without accents, as identifiers are written: `Größe` gives `Grosse`.
+/// Returns a text without accents, as in identifiers: `Größe` becomes `Grosse`.
 pub(crate) fn without_accents(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Words: of questions in six languages, and of code. The one place for stop words, stems, splitting and vocabulary.
+//! Words of questions in six languages, and of code: stop words, stems, splitting and vocabulary.
 
 mod language;
 mod split;

@@ -1,4 +1,4 @@
-//! Splitting text into words, and identifiers into the words that they are made of.
+//! Splits text into words, and identifiers into their parts.
 
 /// Returns the words of a text in lower case: `parseHTTPHeader_v2` gives `parse`, `http`, `header`, `v`, `2`.
 pub(crate) fn subwords(text: &str) -> Vec<String> {
@@ -22,16 +22,16 @@ pub(crate) fn subwords(text: &str) -> Vec<String> {
     words
 }
 
-/// Returns whether a word of an identifier begins at `letter`, which stands between `before` and `after`.
+/// Returns whether a word of an identifier starts at `letter`, between `before` and `after`.
 fn begins_word(before: char, letter: char, after: Option<char>) -> bool {
     let hump = before.is_lowercase() && letter.is_uppercase();
-    // The last capital of `HTTPServer` belongs to the word behind it.
+    // The last capital of `HTTPServer` belongs to the following word.
     let acronym_ends =
         before.is_uppercase() && letter.is_uppercase() && after.is_some_and(char::is_lowercase);
     hump || acronym_ends || before.is_ascii_digit() != letter.is_ascii_digit()
 }
 
-/// Returns whether a word looks like a name out of code: `snake_case`, `camelCase`, `a::b`, `x.y`.
+/// Returns whether a word looks like a name from code: `snake_case`, `camelCase`, `a::b`, `x.y`.
 pub(crate) fn is_identifier(word: &str) -> bool {
     let has_hump = word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
     word.contains('_') || word.contains("::") || has_hump

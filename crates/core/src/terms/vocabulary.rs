@@ -1,5 +1,5 @@
-//! What people say and what code says: words of five languages in the English of identifiers, and English words that mean
-//! the same in code. The tables are data; their heads name their source.
+//! Vocabulary: translations from five languages to the English of identifiers, and English synonyms in code. The tables
+//! are data with their source in the header.
 
 use super::language::Language;
 use std::{
@@ -10,10 +10,10 @@ use std::{
 const SYNONYMS: &str = include_str!("synonyms.tsv");
 const TRANSLATIONS: &str = include_str!("translations.tsv");
 
-/// Characters of the shortest word that is looked for inside a compound, or at the beginning of a longer word.
+/// Minimum length in characters of a word matched inside a compound or as a prefix.
 const PART: usize = 4;
 
-/// Characters by which an inflected word may differ from a listed one at its end.
+/// Maximum difference in characters between an inflected word and a listed one.
 const ENDING: usize = 3;
 
 static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| {
@@ -21,7 +21,7 @@ static ENGLISH: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| 
     for (word, others) in rows(SYNONYMS).filter_map(|row| row.split_once('\t')) {
         words.entry(Language::English.stem(word)).or_default().extend(others.split(',').map(str::trim));
     }
-    // What one foreign word stands for means about the same.
+    // Translations of one foreign word are approximate synonyms.
     for row in rows(TRANSLATIONS).skip(1) {
         let group: Vec<&str> = row.split('\t').next().unwrap_or_default().split('|').map(str::trim).collect();
         for word in &group {
@@ -42,19 +42,19 @@ static FRENCH: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language
 static JAPANESE: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Japanese, 4));
 static CHINESE: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::read(Language::Chinese, 5));
 
-/// The words of one language, by stem, with their English ones.
+/// The words of one language by stem, with their English translations.
 struct Dictionary {
     words: HashMap<String, &'static [&'static str]>,
-    /// The longest first: what is found inside a text is the longest that fits.
+    /// Longest first, so that the longest match wins.
     longest_first: Vec<String>,
-    /// Characters of the longest word.
+    /// Length of the longest word in characters.
     longest: usize,
 }
 
 impl Dictionary {
     fn read(language: Language, column: usize) -> Self {
         let mut words: HashMap<String, &'static [&'static str]> = HashMap::new();
-        // The first row names the columns.
+        // The first row is the header.
         for row in rows(TRANSLATIONS).skip(1) {
             let cells: Vec<&str> = row.split('\t').collect();
             let (Some(english), Some(own)) = (cells.first(), cells.get(column)) else { continue };
@@ -87,13 +87,13 @@ fn dictionary(language: Language) -> Option<&'static Dictionary> {
     }
 }
 
-/// Returns the words that code uses for an English one, by its stem; the most usual first.
+/// Returns the synonyms of an English stem in code, most common first.
 pub(crate) fn synonyms(stem: &str) -> &'static [&'static str] {
     ENGLISH.get(stem).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the English words for one of another language, given in lower case; a compound gives those of its parts. Each
-/// part comes with what was found of it.
+/// Returns the English translations of a lower-case word; for a compound those of its parts. Each comes with the
+/// matched part.
 pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
     let Some(dictionary) = dictionary(language) else { return Vec::new() };
     let stem = language.stem(word);
@@ -124,15 +124,14 @@ pub(crate) fn translations(word: &str, language: Language) -> Vec<(String, &'sta
     found
 }
 
-/// Returns the listed words of a text without spaces between its words, the longest at each place, with their English
-/// ones.
+/// Returns the listed words of a text without spaces, the longest at each position, with their English translations.
 pub(crate) fn translations_within(text: &str, language: Language) -> Vec<(String, &'static [&'static str])> {
     let Some(dictionary) = dictionary(language) else { return Vec::new() };
     let letters: Vec<char> = text.chars().collect();
     let (mut at, mut found, mut seen) = (0, Vec::new(), HashSet::new());
     while at < letters.len() {
         let most = dictionary.longest.min(letters.len() - at);
-        // One character alone is too often a part of another word.
+        // A single character is too often part of another word.
         let known = (2..=most).rev().find_map(|length| {
             let word: String = letters[at..at + length].iter().collect();
             dictionary.words.get(&word).map(|english| (length, word, *english))

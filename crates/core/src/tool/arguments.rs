@@ -1,4 +1,4 @@
-//! The arguments of a call: checked against the schema of the type that they become, then read into it.
+//! Validates the arguments of a call against the schema of their type and deserializes them.
 
 use super::ToolError;
 use jsonschema::{
@@ -9,14 +9,14 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Faults of one call that are told; the rest shows when these are put right.
+/// Maximum number of reported faults per call.
 const FAULTS: usize = 3;
 
-/// Characters of one fault: it may quote what was given.
+/// Maximum length of a fault in characters: it may quote the input.
 const FAULT: usize = 300;
 
-/// Reads the arguments of a tool. Absent arguments count as none, and names may be written in camel case or snake case.
-/// What does not fit is the caller's mistake: the error names each field with its fault.
+/// Parses the arguments of a tool. Missing arguments count as empty, and names may be in camel case or snake case. The
+/// error lists the faults by field.
 pub fn parse_arguments<T: DeserializeOwned + JsonSchema>(given: Value) -> Result<T, ToolError> {
     let schema = schemars::schema_for!(T).to_value();
     let arguments = Value::Object(with_our_names(members(given)?, &schema));
@@ -33,7 +33,7 @@ fn members(given: Value) -> Result<Map<String, Value>, ToolError> {
     }
 }
 
-/// A model may write `session_id` for `sessionId`: the words are the same.
+/// Maps names to the spelling of the schema: a model may write `session_id` for `sessionId`.
 fn with_our_names(given: Map<String, Value>, schema: &Value) -> Map<String, Value> {
     let plain = |name: &str| name.replace('_', "").to_lowercase();
     let known = schema.get("properties").and_then(Value::as_object);
@@ -51,7 +51,7 @@ fn check(arguments: &Value, schema: &Value) -> Result<(), ToolError> {
     let validator = match jsonschema::validator_for(schema) {
         Ok(validator) => validator,
         Err(error) => {
-            // Reading the arguments still finds what does not fit, one fault at a time.
+            // Deserialization still finds faults, one at a time.
             tracing::warn!(%error, "a tool's schema does not compile");
             return Ok(());
         }
@@ -72,7 +72,7 @@ fn broken(text: &str) -> ToolError {
     })
 }
 
-/// Says which field is wrong, and how.
+/// Describes a fault with its field.
 fn tell(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
     let what: String = match error.kind() {
@@ -84,7 +84,7 @@ fn tell(error: &ValidationError<'_>) -> String {
                 format!("{place}.{name} is missing")
             };
         }
-        // "May be left out, else one of these": the first half says nothing.
+        // The null branch of an optional field adds no information.
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             let told =
                 context.iter().flatten().map(tell_what).filter(|what| !what.ends_with(" is not a null"));
@@ -100,7 +100,7 @@ fn tell_what(error: &ValidationError<'_>) -> String {
     let ValidationErrorKind::Type { kind } = error.kind() else { return error.to_string() };
     let types = match kind {
         TypeKind::Single(single) => single.to_string(),
-        // A field that may be left out may be null; nobody means to say that.
+        // `null` is valid for optional fields but not worth suggesting.
         TypeKind::Multiple(several) => {
             let told = several.iter().map(|one| one.to_string()).filter(|one| one != "null");
             told.collect::<Vec<_>>().join(" or ")
@@ -177,7 +177,7 @@ mod tests {
         }
     }
 
-    /// The tools of an exploration, as models call them.
+    /// The tools of an exploration, as models see them.
     #[test]
     fn every_schema_of_ours_compiles() {
         for tool in crate::builtin::registry().iter() {

@@ -1,4 +1,4 @@
-//! What a running tool may touch, and how long it may take.
+//! Context of a running tool.
 
 use super::{Limits, Registry};
 use crate::{
@@ -9,22 +9,22 @@ use crate::{
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// What a tool is given beside its arguments.
+/// Context of a tool call.
 #[derive(Clone, Copy)]
 pub struct ToolContext<'a> {
-    /// The session that the call belongs to, if it belongs to one.
+    /// The session of the call, if any.
     pub session: Option<&'a str>,
-    /// The only directory that a workspace tool may touch.
+    /// The only directory that a workspace tool may access.
     pub workspace: &'a Workspace,
-    /// The logs that other agents left on this machine.
+    /// The logs of other agents on this machine.
     pub history: &'a History,
-    /// The tools, for those that call others.
+    /// All tools, for those that call others.
     pub registry: &'a Registry,
     /// The caps.
     pub limits: &'a Limits,
-    /// Cancelled when nobody wants the result any more.
+    /// Cancelled when the result is no longer needed.
     pub cancel: &'a CancellationToken,
-    /// Told how far a long call is.
+    /// Receives the progress of a long call.
     pub progress: &'a dyn Progress,
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for ToolContext<'_> {
 }
 
 impl ToolContext<'_> {
-    /// Starts the clock of a call.
+    /// Starts the time budget of a call.
     pub fn budget(&self, time: Duration) -> Budget {
         Budget::new(Instant::now() + time, self.cancel.clone())
     }

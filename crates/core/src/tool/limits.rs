@@ -1,23 +1,23 @@
-//! Every cap of every tool in one place.
+//! The limits of all tools.
 
 use std::time::Duration;
 
-/// The bounds of the tools. The defaults are those of the product's specification.
+/// The limits of the tools. The defaults are those of the product's specification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// `session.list`: wall time.
     pub list_time: Duration,
-    /// `session.list`: rows when the caller names no number.
+    /// `session.list`: default number of rows.
     pub list_rows: usize,
-    /// `session.list`: rows at the most.
+    /// `session.list`: maximum number of rows.
     pub list_rows_max: usize,
     /// `session.search`: wall time.
     pub search_time: Duration,
-    /// `session.search`: matches when the caller names no number.
+    /// `session.search`: default number of matches.
     pub search_matches: usize,
-    /// `session.search`: matches at the most.
+    /// `session.search`: maximum number of matches.
     pub search_matches_max: usize,
-    /// `session.search`: context lines at the most.
+    /// `session.search`: maximum number of context lines.
     pub search_context_max: usize,
     /// `session.search`: characters of a line.
     pub search_line_chars: usize,
@@ -29,11 +29,11 @@ pub struct Limits {
     pub read_time: Duration,
     /// `session.read`: bytes.
     pub read_bytes: u64,
-    /// `session.read`: events when the caller names no number.
+    /// `session.read`: default number of events.
     pub read_events: usize,
-    /// `session.read`: events at the most.
+    /// `session.read`: maximum number of events.
     pub read_events_max: usize,
-    /// `session.read`: a longer line is skipped and counted.
+    /// `session.read`: maximum line length in bytes; longer lines are skipped and counted.
     pub read_line_bytes: usize,
     /// `session.analyze`: wall time.
     pub analyze_time: Duration,
@@ -47,15 +47,15 @@ pub struct Limits {
     pub span_lines: u64,
     /// `content.get_span`: bytes of the lines.
     pub span_bytes: usize,
-    /// `content.get_span`: a larger file is refused.
+    /// `content.get_span`: maximum file size in bytes.
     pub span_file_bytes: u64,
-    /// `search.grep`: memory of a compiled pattern, and again of its automaton.
+    /// `search.grep`: memory of a compiled pattern, and of its automaton, in bytes.
     pub regex_bytes: usize,
     /// `search.grep`: wall time.
     pub grep_time: Duration,
     /// `search.grep`: matches.
     pub grep_matches: usize,
-    /// `search.grep`: context lines at the most.
+    /// `search.grep`: maximum number of context lines.
     pub grep_context_max: usize,
     /// `search.grep`: characters of a line.
     pub grep_line_chars: usize,

@@ -1,4 +1,4 @@
-//! A tool: a name, a JSON schema and a bounded execution. Plans, models and people call tools the same way.
+//! A tool: a name, a JSON schema and a bounded execution. Plans, models and people use the same interface.
 
 mod arguments;
 mod context;
@@ -18,52 +18,52 @@ pub use toolbox::Toolbox;
 use crate::{budget::Cancelled, workspace::PathError};
 use serde_json::Value;
 
-/// Something that can be called with JSON arguments and ends within its limits.
+/// Can be called with JSON arguments and ends within its limits.
 pub trait Tool: Send + Sync + std::fmt::Debug {
-    /// Returns the name on every wire: `search.grep`.
+    /// Returns the name on the wire: `search.grep`.
     fn name(&self) -> &'static str;
 
-    /// Returns one sentence for a model or a person.
+    /// Returns a one-sentence description.
     fn description(&self) -> &'static str;
 
     /// Returns the JSON schema of the arguments.
     fn schema(&self) -> schemars::Schema;
 
-    /// Returns whether it changes nothing, so that it may run beside others.
+    /// Returns whether it changes nothing, so that it may run concurrently.
     fn is_read_only(&self) -> bool {
         true
     }
 
-    /// Runs the tool. Nothing has checked the arguments: it reads them with [`parse_arguments`]. It blocks; it checks
-    /// [`Budget::spent`](crate::budget::Budget::spent) often enough to end within 50 ms of a cancel.
+    /// Runs the tool. Arguments are not validated; use [`parse_arguments`]. Blocks; must check
+    /// [`Budget::spent`](crate::budget::Budget::spent) often enough to return within 50 ms of a cancel.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
 }
 
-/// Why a tool could not answer. The words are part of the interface: clients show them as they are.
+/// Why a tool failed. The texts are part of the interface: clients show them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// The path leaves the workspace.
     #[error("Path outside workspace: {0}")]
     PathOutsideWorkspace(String),
-    /// There is no such file, directory or session.
+    /// The file, directory or session does not exist.
     #[error("File not found: {0}")]
     FileNotFound(String),
-    /// The operating system refuses.
+    /// The operating system denies access.
     #[error("Permission denied: {0}")]
     PermissionDenied(String),
-    /// The arguments do not fit the schema, or make no sense.
+    /// The arguments do not match the schema or are inconsistent.
     #[error("Invalid parameters: {0}")]
     InvalidParameters(String),
-    /// Anything else.
+    /// Any other error.
     #[error("Execution failed: {0}")]
     ExecutionFailed(String),
-    /// Somebody cancelled the call.
+    /// The call was cancelled.
     #[error("Cancelled")]
     Cancelled,
 }
 
 impl ToolError {
-    /// Names the operand of an I/O error.
+    /// Converts an I/O error; `operand` is named in the text.
     pub fn io(operand: &str, error: &std::io::Error) -> Self {
         PathError::io(operand, error).into()
     }

@@ -1,11 +1,11 @@
-//! The result of a tool: typed for callers in this process, JSON for everyone else.
+//! The result of a tool: typed inside this process, JSON elsewhere.
 
 use crate::update::Cut;
 use serde::Serialize;
 use serde_json::Value;
 use std::{any::Any, fmt::Debug, sync::Arc};
 
-/// A value that a tool may return: its serde form is what models, clients and the log get.
+/// A result type of a tool; models, clients and the log receive its serde form.
 pub trait ToolResult: Any + Debug + Send + Sync {
     /// Returns the serde form.
     fn to_json(&self) -> Value;
@@ -20,26 +20,26 @@ impl<T: Serialize + Any + Debug + Send + Sync> ToolResult for T {
     }
 }
 
-/// The result of a call, and what was cut from it.
+/// The result of a call and its cuts.
 #[derive(Debug, Clone)]
 pub struct ToolOutput {
     result: Arc<dyn ToolResult>,
-    /// What was cut.
+    /// Describes what was cut.
     pub cut: Cut,
 }
 
 impl ToolOutput {
-    /// Wraps a result that may have been cut.
+    /// Wraps a result that may be cut.
     pub fn new(result: impl ToolResult, cut: Cut) -> Self {
         Self { result: Arc::new(result), cut }
     }
 
-    /// Wraps a result that is complete.
+    /// Wraps a complete result.
     pub fn whole(result: impl ToolResult) -> Self {
         Self::new(result, Cut::default())
     }
 
-    /// Returns the result as the type that the tool returned; `None` for another type.
+    /// Returns the result if it has type `T`.
     pub fn result<T: ToolResult>(&self) -> Option<&T> {
         let result: &dyn Any = self.result.as_ref();
         result.downcast_ref()

@@ -4,33 +4,33 @@ use super::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Bytes of a tool's name that is shown.
+/// Maximum length of a shown tool name in bytes.
 const NAME: usize = 100;
 
-/// Returns as much of a name as people are shown: a model may make one up, of any length.
+/// Returns the shown part of a name: models may invent names of any length.
 pub(crate) fn shown_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME)]
 }
 
-/// The one place where a name becomes a tool.
+/// Maps names to tools.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     tools: BTreeMap<&'static str, Arc<dyn Tool>>,
 }
 
 impl Registry {
-    /// Adds a tool; one of the same name is replaced.
+    /// Adds a tool; replaces one of the same name.
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.insert(tool.name(), tool);
         self
     }
 
-    /// Finds a tool.
+    /// Returns a tool by name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name)
     }
 
-    /// Lists the tools by name.
+    /// Returns the tools, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values()
     }

@@ -1,11 +1,11 @@
-//! The tools with what they need, and a call of one on a thread of its own.
+//! The tools with their dependencies; runs each call on a separate thread.
 
 use super::{Limits, Registry, ToolContext, ToolError, ToolOutput};
 use crate::{
     CancellationToken,
     budget::Progress,
     history::History,
-    isolated::{self, Lost, Word},
+    isolated::{self, Lost, StageMessage},
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -13,22 +13,22 @@ use std::sync::{Arc, mpsc};
 
 type Called = Result<ToolOutput, ToolError>;
 
-/// What all runs of a process share.
+/// Data shared by all runs of a process.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
-    /// The session that the calls belong to, if they belong to one.
+    /// The session of the calls, if any.
     pub session: Option<Arc<str>>,
     /// The logs of other agents.
     pub history: Arc<History>,
-    /// The caps of the tools.
+    /// Limits of the tools.
     pub limits: Limits,
     /// The tools.
     pub registry: Registry,
 }
 
 impl Toolbox {
-    /// Runs a tool; `on_progress` hears (done, total) on this thread and never after the end. A tool that panics or
-    /// hangs costs this call alone, and a cancel waits for nobody.
+    /// Runs a tool; `on_progress` receives (done, total) on this thread, never after the end. A tool that panics or
+    /// hangs only fails this call, and a cancel returns without waiting for it.
     pub(crate) fn call(
         &self,
         name: &str,
@@ -40,7 +40,7 @@ impl Toolbox {
         let work = {
             let (toolbox, workspace, cancel) = (self.clone(), Arc::clone(workspace), cancel.child_token());
             let name = name.to_owned();
-            move |sender: &mpsc::Sender<Word<(u64, u64), Called>>| {
+            move |sender: &mpsc::Sender<StageMessage<(u64, u64), Called>>| {
                 let reporter = Reporter(sender.clone());
                 let context = ToolContext {
                     session: toolbox.session.as_deref(),
@@ -65,11 +65,11 @@ impl Toolbox {
     }
 }
 
-struct Reporter(mpsc::Sender<Word<(u64, u64), Called>>);
+struct Reporter(mpsc::Sender<StageMessage<(u64, u64), Called>>);
 
 impl Progress for Reporter {
     fn report(&self, done: u64, total: u64) {
-        // Nobody listens any more once the call is over.
-        let _ = self.0.send(Word::News((done, total)));
+        // The receiver is dropped once the call is over.
+        let _ = self.0.send(StageMessage::News((done, total)));
     }
 }

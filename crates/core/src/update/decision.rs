@@ -1,26 +1,26 @@
-//! Who answers a prompt, and why.
+//! The routing decision for a prompt.
 
 use crate::agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL};
 use serde::{Deserialize, Serialize};
 
-/// Who answers, and why.
+/// The target of a prompt, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// Who.
+    /// The target.
     pub target: Target,
-    /// How OpenAgents goes on; absent where the target answers at once.
+    /// Action of OpenAgents itself; absent if the target answers immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<Inline>,
     /// One sentence for people: `Code is written by the local model.`
     pub reason: String,
-    /// What was wanted first, when it could not be had.
+    /// The preferred target, if it was unavailable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<Target>,
 }
 
-/// Those who can answer. The text form is `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or the id of another agent
-/// that is known: `gemini`.
+/// Targets of prompts. The text form is `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or the id of another
+/// known agent: `gemini`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum Target {
@@ -32,29 +32,29 @@ pub enum Target {
     Codex,
     /// Claude Code.
     Claude,
-    /// Another agent that is known, by id: `gemini`.
+    /// Another known agent, by id: `gemini`.
     Known(String),
-    /// An agent that a person added, by id.
+    /// An agent added by a person, by id.
     Custom(String),
 }
 
-/// How OpenAgents goes on itself.
+/// Actions of OpenAgents itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inline {
-    /// In words: who we are, what we can do, a greeting.
+    /// Answer with a fixed text: identity, capabilities, a greeting.
     Answer,
-    /// By what is found in the workspace and its past sessions, and a model that is ready.
+    /// Answer with findings from the workspace and its past sessions, worded by a model if one is ready.
     #[serde(alias = "explore")]
     Find,
-    /// By asking a person which agent may do it; [`Decision::target`] is offered first.
+    /// Ask a person to choose the agent; [`Decision::target`] is offered first.
     Card,
-    /// By what is found, and what to install or switch on so that it can be done.
+    /// Answer with findings, and what to install or enable.
     Guidance,
 }
 
 impl Target {
-    /// Returns the mode that answers for this target; `None` for [`Target::Inline`].
+    /// Returns the mode of this target; `None` for [`Target::Inline`].
     pub fn mode(&self) -> Option<String> {
         Some(match self {
             Self::Inline => return None,
@@ -66,7 +66,7 @@ impl Target {
         })
     }
 
-    /// Returns the target that a provider id stands for; `None` for one that people do not call by name.
+    /// Returns the target of a provider id; `None` if it has none.
     pub fn of_mode(mode: &str) -> Option<Self> {
         match mode {
             LOCAL_MODEL => Some(Self::Gptoss),

@@ -3,34 +3,34 @@
 use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
-/// A place that answers a goal, with the reason why it is shown.
+/// A place that answers a goal, with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What kind of place it is.
+    /// Kind of the place.
     pub kind: FindingKind,
-    /// Where it is.
+    /// Location.
     #[serde(flatten)]
     pub place: Place,
     /// First line, from 1.
     pub start: u64,
     /// Last line, inclusive.
     pub end: u64,
-    /// The lines, cut to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES).
+    /// The lines, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES).
     pub excerpt: String,
-    /// The definition that holds the lines, or the title of the session.
+    /// Enclosing definition, or title of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
     /// Relative to the best finding of the same question, which has 1.
     pub score: f32,
-    /// One line for people: the matched terms and the signals that counted.
+    /// One line for people: matched terms and contributing signals.
     pub why: String,
 }
 
-/// The kinds of places.
+/// Kinds of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// A function, type or other named block whose name matches.
+    /// A function, type or other named block with a matching name.
     Definition,
     /// Code that uses the terms.
     Usage,
@@ -40,7 +40,7 @@ pub enum FindingKind {
     Session,
 }
 
-/// Where a finding is.
+/// Location of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Place {
@@ -49,39 +49,39 @@ pub enum Place {
         /// Relative to the workspace, with `/`.
         path: String,
     },
-    /// In a past session; the lines are those of its log.
+    /// In a past session; lines refer to its log.
     Session {
         /// `codex`, `claude-code`.
         provider: String,
-        /// Id of the session in its own agent.
+        /// Id given by its agent.
         session_id: String,
     },
 }
 
-/// What a question found.
+/// Findings for a question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     /// Best first; at most ten.
     pub findings: Vec<Finding>,
-    /// What to try next, one line; present when nothing was found.
+    /// Hint in one line; present if nothing was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// A bound of the search cut it before its end.
+    /// A bound ended the search early.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// Words of the question that no file holds, where they are most of it: what was found is only near it.
+    /// Words of the question that no file contains, if they are most of it; the findings are then only approximate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Part of an exploration: a client that shows one message of it leaves this one out.
+    /// Part of an exploration; omitted by clients that show only its final message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_exploration: bool,
 }
 
-/// Findings that the text of a message lists; the rest is in its data.
+/// Findings listed in a message; its data contains all of them.
 const LISTED: usize = 5;
 
 impl Findings {
-    /// Returns the message that tells of them, in Markdown: `**Found:**` and up to five lines, or what to try instead.
+    /// Returns the message in Markdown: `**Found:**` and up to five lines, or a hint.
     pub fn message(&self, question: &str) -> String {
         if self.findings.is_empty() {
             let hint = self.hint.as_deref().unwrap_or("other words");
@@ -108,15 +108,15 @@ impl Findings {
 }
 
 impl Finding {
-    /// Bytes of an excerpt.
+    /// Maximum length of an excerpt in bytes.
     pub const EXCERPT_BYTES: usize = 4096;
 
-    /// Returns the names out of the code that the reason quotes, the most telling first.
+    /// Returns the names from code quoted in the reason, most significant first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.why.split('`').skip(1).step_by(2)
     }
 
-    /// Returns the path of a place in the code.
+    /// Returns the path of a place in code.
     pub fn path(&self) -> Option<&str> {
         match &self.place {
             Place::File { path } => Some(path),

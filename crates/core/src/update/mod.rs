@@ -1,7 +1,7 @@
-//! What happens in a session, one update at a time.
+//! Updates of a session.
 //!
-//! A session is a numbered log of [`SessionUpdate`]s. The serde form is the one that the event store keeps on disk:
-//! fields may be added with `#[serde(default)]`, never renamed.
+//! A session is a numbered log of [`SessionUpdate`]s. Their serde form is stored on disk: fields may be added with
+//! `#[serde(default)]`, never renamed.
 
 mod decision;
 mod finding;
@@ -24,27 +24,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SessionUpdate {
-    /// What a person asked.
+    /// A person's prompt.
     UserMessage(UserMessage),
     /// A part of an answer.
     AgentMessage(AgentMessage),
     /// A part of an agent's visible reasoning.
     AgentThought(AgentThought),
-    /// The plan as it stands now; replaces the one before.
+    /// The current plan; replaces the previous one.
     Plan(PlanSnapshot),
-    /// A tool is about to run.
+    /// A tool call starts.
     ToolCall(ToolCall),
-    /// News of a tool call that was announced before.
+    /// An update of an announced tool call.
     ToolCallUpdate(ToolCallUpdate),
     /// The session's mode changed.
     Mode(ModeChange),
     /// The session has a new title.
     Title(Title),
-    /// Who answers the prompt before, and why.
+    /// The routing decision for the preceding prompt.
     Routed(Decision),
-    /// A permission that an agent asks for, or what became of it; replaces what was said of the same id before.
+    /// An approval or its new state; replaces an earlier one with the same id.
     Approval(Approval),
-    /// What happened in the session of a delegate, shown in the session that delegated.
+    /// An update of a delegate's session, shown in the delegating session.
     Delegated(Delegated),
 }
 
@@ -53,31 +53,31 @@ pub enum SessionUpdate {
 pub struct Delegated {
     /// The `delegate.run` call of this session.
     pub parent_call_id: String,
-    /// The session of the delegate, which has the same update in its own log.
+    /// The delegate's session, whose own log has the same update.
     pub child_session_id: String,
-    /// Never a delegated one itself: a delegate's delegates are shown in its own session.
+    /// Never a delegated update itself: nested delegates are shown in the delegate's session.
     pub update: Box<SessionUpdate>,
 }
 
 /// See [`SessionUpdate::UserMessage`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
-    /// Plain text as the person typed it.
+    /// Plain text as typed.
     pub text: String,
-    /// The connection that sent the prompt, so that it can recognise its own echo.
+    /// Id of the sending connection, so that it can recognise its own echo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
-    /// The name of the client that sent it, for the others.
+    /// Name of the sending client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// What the client itself calls the prompt.
+    /// The client's id of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// What we call it, as long as it waits and ever after.
+    /// Our id of the prompt, while queued and afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// Somebody took the prompt of this id back before its turn began: nobody answers it, and no model reads it. Told by
-    /// a message of its own, without text.
+    /// The prompt with this id was removed before its turn started, so it is not answered or sent to a model. Recorded
+    /// by a separate message without text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
 }
@@ -90,28 +90,28 @@ pub struct AgentMessage {
     /// Chunks with the same id belong to one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// Set on the final message of an exploration that ended with a summary.
+    /// Present on the final message of an exploration that ended with a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// Set on the message that lists what a question or an exploration found; its text says the same.
+    /// Present on the message that lists findings; its text has the same content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<Findings>,
-    /// Set on the last chunk of a model's answer, whose text may be empty.
+    /// Present on the last chunk of a model's answer, whose text may be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Set on the last message of a turn: nothing more of that turn comes after it.
+    /// Set on the last message of a turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// It came from an agent after its turn had been cancelled.
+    /// Sent by an agent after its turn was cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
 
-/// What turns said last that a person stopped, in logs that are older than [`AgentMessage::ended`].
+/// Final messages of cancelled turns in logs older than [`AgentMessage::ended`].
 const LAST_WORDS: [&str; 3] = ["Cancelled.", "Exploration cancelled.", "Cancelled before it began."];
 
 impl AgentMessage {
-    /// Returns whether a turn ends with this message. A later chunk with the same id says otherwise.
+    /// Returns whether a turn ends with this message, unless a later chunk has the same id.
     pub fn ends_turn(&self) -> bool {
         self.ended
             || self.usage.is_some()
@@ -128,7 +128,7 @@ pub struct AgentThought {
     /// Chunks with the same id belong to one thought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// It came from an agent after its turn had been cancelled.
+    /// Sent by an agent after its turn was cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
@@ -147,35 +147,35 @@ pub struct Title {
     pub title: String,
 }
 
-/// A plan and how far it has come.
+/// A plan and its progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanSnapshot {
-    /// UUID of the plan; the same in every snapshot of one run.
+    /// UUID of the plan; constant within a run.
     pub plan_id: String,
-    /// What the run was asked to find out.
+    /// The goals of the run.
     pub goals: Vec<String>,
-    /// The state of the whole run.
+    /// State of the run.
     pub state: RunState,
-    /// One entry for each op, in the order of execution.
+    /// One entry per op, in order of execution.
     pub entries: Vec<PlanEntry>,
 }
 
-/// The state of a run. "Plan Failed" is shown for [`RunState::Failed`].
+/// State of a run. [`RunState::Failed`] is shown as "Plan Failed".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Ops are still to come.
+    /// Ops are pending or running.
     Running,
-    /// It ended with a summary.
+    /// Ended with a summary.
     Complete,
-    /// It could not run, or every op failed.
+    /// Could not run, or every op failed.
     Failed,
-    /// A person stopped it.
+    /// Stopped by a person.
     Cancelled,
 }
 
 impl RunState {
-    /// Returns the word that every dialect uses for this state.
+    /// Returns the name of this state in all dialects.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -189,15 +189,15 @@ impl RunState {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanEntry {
-    /// What the step does, in a person's words: `Read README.md:1-50`.
+    /// Description for a person: `Read README.md:1-50`.
     pub content: String,
-    /// How far it is. A failed op is `Completed` and has an `error`.
+    /// Its status. A failed op is `Completed` and has an `error`.
     pub status: EntryStatus,
     /// UUID of the op; also the call id of its tool call.
     pub op_id: String,
     /// xxh32 of the op's canonical JSON.
     pub op_hash: u32,
-    /// Name of the tool that runs it.
+    /// Name of the tool.
     pub tool: String,
     /// Why the op failed, or `not run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,10 +208,10 @@ pub struct PlanEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Running now.
+    /// Running.
     InProgress,
-    /// Over, well or badly.
+    /// Ended, successfully or not.
     Completed,
 }

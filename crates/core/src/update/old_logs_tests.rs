@@ -1,8 +1,8 @@
-//! Logs that older versions wrote stay readable: what was added since has a default.
+//! Logs of older versions stay readable: new fields have defaults.
 
 use super::*;
 
-/// One line of each kind, as the first versions wrote them.
+/// One line of each kind, as written by the first versions.
 const LINES: [&str; 10] = [
     r#"{"kind":"user_message","text":"hi"}"#,
     r#"{"kind":"agent_message","text":"Hello","message_id":"m"}"#,

@@ -1,17 +1,17 @@
-//! What an exploration says at its end.
+//! The summary of an exploration.
 
 use super::Finding;
 use serde::{Deserialize, Serialize};
 
-/// What an exploration found out, with the evidence for it.
+/// The result of an exploration, with evidence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Name of the workspace.
     pub repository: String,
-    /// One sentence; absent when nothing could be said.
+    /// One sentence; absent if no intent was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
-    /// Where the sentence comes from.
+    /// Source of the sentence.
     pub source: IntentSource,
     /// Up to five sessions, newest first.
     #[serde(default)]
@@ -19,18 +19,18 @@ pub struct Summary {
     /// Up to five paths relative to the workspace, most touched first.
     #[serde(default)]
     pub top_files: Vec<String>,
-    /// Up to three prompts that a person may want to send next.
+    /// Up to three suggested prompts.
     #[serde(default)]
     pub followups: Vec<String>,
-    /// What the sentence rests on.
+    /// Evidence for the sentence.
     #[serde(default)]
     pub evidence: Vec<Evidence>,
-    /// What answers the goals, best first; empty without goals.
+    /// Findings for the goals, best first; empty without goals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
 
-/// Where an intent sentence comes from.
+/// Source of an intent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentSource {
@@ -40,15 +40,15 @@ pub enum IntentSource {
     Fm,
     /// gpt-oss.
     Gptoss,
-    /// What the repository says about itself.
+    /// The repository's description of itself.
     Readme,
-    /// Nothing could be said.
+    /// No intent was found.
     #[default]
     None,
 }
 
 impl IntentSource {
-    /// Returns the word that goes into `fm.analysis` results: `session.analyze`, `fm`, `gptoss`, `readme`, `none`.
+    /// Returns the name in `fm.analysis` results: `session.analyze`, `fm`, `gptoss`, `readme`, `none`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SessionAnalyze => "session.analyze",
@@ -71,20 +71,20 @@ impl IntentSource {
     }
 }
 
-/// A past session that counts as recent work.
+/// A past session listed as recent work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecentWork {
     /// Title of the session.
     pub title: String,
     /// `codex`, `claude-code`.
     pub provider: String,
-    /// Id of the session in its own agent.
+    /// Id given by its agent.
     pub session_id: String,
     /// Last change, in milliseconds since the epoch.
     pub updated_at: i64,
 }
 
-/// A place that a claim rests on.
+/// Evidence for a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
@@ -94,18 +94,18 @@ pub enum Evidence {
         path: String,
         /// From 1.
         line: u64,
-        /// The line, shortened.
+        /// The line, truncated.
         text: String,
     },
     /// A line of a past session.
     Session {
         /// `codex`, `claude-code`.
         provider: String,
-        /// Id of the session in its own agent.
+        /// Id given by its agent.
         session_id: String,
-        /// From 1; 0 when the claim rests on the session's title.
+        /// From 1; 0 if the evidence is the session's title.
         line: u64,
-        /// The line, shortened.
+        /// The line, truncated.
         text: String,
     },
 }

@@ -1,50 +1,50 @@
-//! Tool calls: what is about to run, how it is doing, and what it shows.
+//! Tool calls, their state and their content.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A tool is about to run.
+/// A tool call starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Unique for ever; the op id when the call comes from a plan.
+    /// Globally unique; the op id if the call belongs to a plan.
     pub call_id: String,
     /// Name of the tool: `search.grep`.
     pub name: String,
     /// The arguments, always an object.
     pub arguments: Map<String, Value>,
-    /// Hash of the op behind the call.
+    /// Hash of the op.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_hash: Option<u32>,
-    /// The stage of a run that the call stands for: `summary` on `fm.analysis`.
+    /// Stage of a run that the call represents: `summary` on `fm.analysis`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// What the call shows beside its name and arguments; agents of others say more than our tools.
+    /// Additional content; external agents send more than our tools.
     #[serde(default, skip_serializing_if = "ToolCallDetails::is_empty")]
     pub details: ToolCallDetails,
 }
 
-/// What a tool call shows. In an update, what is absent or empty stays as it was; what is there replaces it.
+/// Content of a tool call. In an update, absent or empty fields stay unchanged and others are replaced.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallDetails {
     /// One line for people: `Edit src/main.rs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What sort of work it is, where the name alone does not say it.
+    /// Kind of work, if the name does not imply it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
-    /// The arguments as they became known later.
+    /// The arguments, if they became known later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
-    /// The files that it is about.
+    /// Files concerned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// What it shows, in order.
+    /// Shown content, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<ToolContent>,
 }
 
 impl ToolCallDetails {
-    /// Returns whether there is nothing to show.
+    /// Returns whether it has no content.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -62,52 +62,52 @@ pub enum ToolKind {
     Delete,
     /// Moves or renames files.
     Move,
-    /// Looks for something.
+    /// Searches for something.
     Search,
     /// Runs a command.
     Execute,
     /// Thinks.
     Think,
-    /// Gets something from elsewhere.
+    /// Fetches something from elsewhere.
     Fetch,
-    /// Changes the mode of the agent.
+    /// Changes the agent's mode.
     SwitchMode,
     /// Anything else.
     Other,
 }
 
-/// A place in a file.
+/// A location in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// As the agent names it, mostly absolute.
+    /// As named by the agent, usually absolute.
     pub path: String,
     /// From 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
-/// One piece of what a tool call shows.
+/// A piece of a tool call's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
     /// Markdown.
     Text {
-        /// As the agent wrote it, cut to 64 KiB.
+        /// As written by the agent, truncated to 64 KiB.
         text: String,
     },
     /// A change of a file.
     Diff {
-        /// As the agent names it, mostly absolute.
+        /// As named by the agent, usually absolute.
         path: String,
-        /// `None` for a new file. Both texts are cut to 256 KiB.
+        /// `None` for a new file. Both texts are truncated to 256 KiB.
         old_text: Option<String>,
-        /// The file as it is, or would be, afterwards; or the part of it that changed.
+        /// The file after the change, or the changed part.
         new_text: String,
-        /// A text was cut: what is shown is not all of it.
+        /// A text was truncated.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         truncated: bool,
     },
-    /// A command and what it printed so far.
+    /// A command and its output so far.
     Terminal {
         /// Unique within the agent's session.
         terminal_id: String,
@@ -119,37 +119,37 @@ pub enum ToolContent {
         /// The beginning of the output was dropped.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         truncated: bool,
-        /// `None` while it runs, and when a signal ended it.
+        /// `None` while it runs, and if a signal ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
-        /// The signal that ended it: `SIGKILL`.
+        /// Signal that ended it: `SIGKILL`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },
 }
 
-/// News of a tool call.
+/// An update of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallUpdate {
-    /// The call that this is about.
+    /// Id of the call.
     pub call_id: String,
-    /// What happened.
+    /// New status.
     pub status: ToolCallStatus,
-    /// The turn that made the call had been cancelled already.
+    /// The turn of the call was already cancelled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
-    /// What it shows from now on.
+    /// New content.
     #[serde(default, skip_serializing_if = "ToolCallDetails::is_empty")]
     pub details: ToolCallDetails,
 }
 
-/// How a tool call is doing.
+/// Status of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ToolCallStatus {
-    /// As before; only what it shows has changed.
+    /// Only the content changed.
     Unchanged,
-    /// It runs.
+    /// Running.
     Started {
         /// 0.0 to 1.0.
         progress: f64,
@@ -157,31 +157,31 @@ pub enum ToolCallStatus {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// It ended well.
+    /// Succeeded.
     Completed {
-        /// The whole result; dialects prune it on its way to a client. `null` when what it shows is all there is.
+        /// The complete result, which dialects may shorten for a client. `null` if the content is the whole result.
         output: Value,
-        /// What was cut, if anything.
+        /// Cuts of the result.
         #[serde(default)]
         cut: Cut,
     },
-    /// It ended badly.
+    /// Failed.
     Error {
         /// One sentence that names the operand.
         message: String,
     },
 }
 
-/// Says which bound cut a result short.
+/// Bounds that cut a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
-    /// A cap on results or bytes was reached.
+    /// A limit on results or bytes was reached.
     #[serde(default)]
     pub truncated: bool,
-    /// The deadline came first.
+    /// The deadline was reached.
     #[serde(default)]
     pub timed_out: bool,
-    /// How many things were passed over (unreadable files, bad lines), where the tool counts them.
+    /// Number of skipped items (unreadable files, bad lines), if the tool counts them.
     #[serde(default)]
     pub omitted: u64,
 }

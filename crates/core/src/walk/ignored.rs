@@ -1,8 +1,8 @@
-//! Directories that hold what tools made or fetched, never what a person wrote.
+//! Directories of generated or downloaded files.
 
 use std::path::Path;
 
-/// Passed over even without a `.gitignore`.
+/// Skipped even without a `.gitignore`.
 const DIRECTORIES: [&str; 16] = [
     "node_modules",
     "target",

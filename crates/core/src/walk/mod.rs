@@ -1,5 +1,5 @@
-//! Walks the files of a workspace on all cores, as ripgrep would: `.gitignore`, `.ignore` and [`ignored`] directories
-//! apply, links are not followed, hidden files are passed over.
+//! Walks the files of a workspace on all cores like ripgrep: applies `.gitignore`, `.ignore` and [`ignored`]
+//! directories, does not follow links, skips hidden files.
 
 mod ignored;
 mod rules;
@@ -14,24 +14,24 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// More threads do not make a disk faster.
+/// More threads do not speed up a disk.
 const MAX_THREADS: usize = 8;
 
-/// How far a walk came.
+/// Result of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Walked {
     /// The budget was spent before the last file.
     pub(crate) unfinished: bool,
-    /// Files, directories and rule files that could not be read.
+    /// Number of unreadable files, directories and rule files.
     pub(crate) omitted: u64,
 }
 
-/// Calls a visitor for every regular file beneath `start`, a directory relative to the workspace, in no order. Each
-/// thread has a visitor of its own; it gets paths relative to the workspace, and a file that it fails on is counted as
+/// Calls a visitor for every regular file below `start`, a directory relative to the workspace, in no particular order.
+/// Each thread has its own visitor, which gets paths relative to the workspace; files for which it fails count as
 /// omitted.
 ///
-/// The rule files above `start` apply as well, so a walk of a part never visits what a walk of the whole passes over;
-/// only a hidden directory or an [`ignored`] one that no rule file names is walked when it is asked for by name.
+/// Rule files above `start` apply as well, so a partial walk never visits files that a full walk skips. The exception
+/// is a hidden or [`ignored`] `start` that no rule file names.
 pub(crate) fn files<V, E>(
     workspace: &Workspace,
     start: &Path,
@@ -57,7 +57,7 @@ where
     if start.ancestors().any(|directory| rules.rule_out(directory)) {
         return Walked { unfinished: false, omitted: omitted.into_inner() };
     }
-    // `Rules` reads and applies the rule files; the walker only walks.
+    // `Rules` reads and applies the rule files instead of the walker.
     let walker = WalkBuilder::new(root.join(start))
         .standard_filters(false)
         .follow_links(false)
@@ -95,7 +95,7 @@ where
     Walked { unfinished: unfinished.into_inner(), omitted: omitted.into_inner() }
 }
 
-/// Returns the directories that hold `start`, the workspace first; none for the workspace itself.
+/// Returns the ancestors of `start`, the workspace first; none for the workspace itself.
 fn above(start: &Path) -> impl Iterator<Item = &Path> {
     let mut directories: Vec<&Path> = start.ancestors().skip(1).collect();
     directories.reverse();

@@ -1,7 +1,7 @@
-//! Which files are passed over: `.gitignore`, `.ignore`, hidden names and [`ignored`] directories.
+//! Rules for skipped files: `.gitignore`, `.ignore`, hidden names and [`ignored`] directories.
 //!
-//! The matching is the `ignore` crate's. Reading is ours: it would follow links out of the workspace and wait for a
-//! pipe, so rule files are opened like every other file, and only up to a size.
+//! Matching uses the `ignore` crate, but its reader would follow links out of the workspace and block on a pipe. Rule
+//! files are therefore opened like other files, with a size limit.
 
 use super::ignored;
 use crate::workspace::Workspace;
@@ -16,24 +16,24 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-/// A larger rule file is passed over.
+/// Maximum size of a rule file in bytes.
 const RULE_FILE: u64 = 256 * 1024;
 
-/// The rules of one directory, and of those above it.
+/// The rules of one directory, with a link to those above it.
 #[derive(Debug)]
 struct Level {
     above: Option<Arc<Level>>,
     ignore: Gitignore,
     gitignore: Gitignore,
-    /// The `.gitignore` files above a repository are none of its business.
+    /// `.gitignore` files above a repository do not apply to it.
     is_repository: bool,
 }
 
-/// The rules of a walk, directory by directory as they are entered.
+/// The rules of a walk by directory, loaded on entry.
 #[derive(Debug, Default)]
 pub(super) struct Rules(RwLock<HashMap<PathBuf, Arc<Level>>>);
 
-/// The rules that hold in the directory asked about last: a walk asks for all files of a directory in a row.
+/// Caches the rules of the last directory: a walk visits all files of a directory in a row.
 #[derive(Debug, Default)]
 pub(super) struct Here {
     directory: PathBuf,
@@ -41,8 +41,8 @@ pub(super) struct Here {
 }
 
 impl Rules {
-    /// Reads the rules of a directory that is about to be walked. Returns whether one of its files was too large or
-    /// no regular file.
+    /// Loads the rules of a directory before it is walked. Returns whether a rule file was too large or not a regular
+    /// file.
     pub(super) fn enter(&self, workspace: &Workspace, directory: &Path) -> bool {
         let (ignore, ignore_refused) = read(workspace, directory, ".ignore");
         let (gitignore, gitignore_refused) = read(workspace, directory, ".gitignore");
@@ -55,7 +55,7 @@ impl Rules {
         ignore_refused || gitignore_refused
     }
 
-    /// Returns whether a file or directory is passed over. Its directory has been entered.
+    /// Returns whether a file or directory is skipped. Its directory must have been entered.
     pub(super) fn pass_over(&self, path: &Path, is_directory: bool, here: &mut Here) -> bool {
         if is_directory && ignored::is_ignored_directory(path) {
             return true;
@@ -71,7 +71,7 @@ impl Rules {
         }
     }
 
-    /// Returns whether a rule file of a directory above leaves `directory` out.
+    /// Returns whether a rule file above excludes `directory`.
     pub(super) fn rule_out(&self, directory: &Path) -> bool {
         let level = directory.parent().and_then(|parent| self.nearest(parent));
         level.is_some_and(|level| matches!(level.matched(directory, true), Match::Ignore(())))
@@ -87,7 +87,7 @@ impl Rules {
 }
 
 impl Level {
-    /// The innermost rule wins, and any `.ignore` beats any `.gitignore`.
+    /// Returns the innermost match; any `.ignore` takes precedence over any `.gitignore`.
     fn matched(&self, path: &Path, is_directory: bool) -> Match<()> {
         let mut by_gitignore = Match::None;
         let (mut level, mut inside) = (Some(self), true);
@@ -117,7 +117,7 @@ fn read(workspace: &Workspace, directory: &Path, name: &str) -> (Gitignore, bool
     }
     let mut builder = GitignoreBuilder::new(directory);
     for line in String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').lines() {
-        // A rule that makes no sense costs only itself.
+        // An invalid rule is ignored.
         let _ = builder.add_line(None, line);
     }
     (builder.build().unwrap_or_else(|_| Gitignore::empty()), false)

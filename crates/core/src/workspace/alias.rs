@@ -1,10 +1,9 @@
-//! What people and models write when they mean a path in the workspace.
+//! Aliases of the workspace in paths written by people and models.
 
 use super::Workspace;
 use std::path::{Path, PathBuf};
 
-/// Strips the aliases of the workspace. The result may still hold `..`; `None` when it is an absolute path
-/// elsewhere.
+/// Strips the aliases of the workspace. The result may contain `..`; `None` for an absolute path elsewhere.
 pub(super) fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
     let text = input.trim();
     if text.contains('\0') {
@@ -12,14 +11,14 @@ pub(super) fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
     }
     let expanded = expand(text, workspace);
     let path = Path::new(&expanded);
-    // The real path comes first: a root such as `/workspace/app` or `/path/to/app` is no alias of itself.
+    // The real path is checked first: a root such as `/workspace/app` or `/path/to/app` is not its own alias.
     if path.is_absolute()
         && let Some(rest) = beneath(path, workspace.root())
     {
         return Some(rest);
     }
     let bare = expanded.trim_matches('/');
-    // Bazel calls a file WORKSPACE: what is really there is meant.
+    // Existing names win: Bazel has a file named WORKSPACE.
     let means_all = bare.eq_ignore_ascii_case("workspace") && !workspace.is_file(Path::new(bare));
     if bare.is_empty() || bare == "." || means_all {
         return Some(PathBuf::from("."));
@@ -30,7 +29,7 @@ pub(super) fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
     let named = strip_directory(rest, workspace.name(), workspace);
     match named {
         Some(inside) => Some(dot_if_empty(inside)),
-        // An absolute path that no alias explains is somewhere else on this machine.
+        // Any other absolute path is outside of the workspace.
         None if was_absolute && rest.len() == bare.len() => None,
         None => Some(dot_if_empty(rest)),
     }
@@ -50,25 +49,25 @@ fn expand(text: &str, workspace: &Workspace) -> String {
     }
 }
 
-/// Returns the part of `path` beneath `root`, component by component, also when `path` goes through a symlink.
+/// Returns the part of `path` below `root`, also if `path` goes through a symlink.
 fn beneath(path: &Path, root: &Path) -> Option<PathBuf> {
     if let Ok(rest) = path.strip_prefix(root) {
         return Some(rest.to_path_buf());
     }
-    // `/tmp/x` is `/private/tmp/x` on macOS: compare what the longest existing part really is.
+    // `/tmp/x` is `/private/tmp/x` on macOS, so the canonical existing parts are compared.
     let existing = path.ancestors().find(|part| part.exists())?;
     let real = std::fs::canonicalize(existing).ok()?;
     let rest = path.strip_prefix(existing).ok()?;
     real.strip_prefix(root).ok().map(|inside| inside.join(rest))
 }
 
-/// `path/to/x`, as documentation writes it.
+/// Strips `path/to/`, a placeholder in documentation.
 fn strip_placeholder(bare: &str) -> Option<&str> {
     let rest = bare.strip_prefix("path/to")?;
     if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
 }
 
-/// Strips one leading directory `name`, unless the workspace really holds something of that name.
+/// Strips one leading directory `name`, unless it exists in the workspace.
 fn strip_directory<'a>(bare: &'a str, name: &str, workspace: &Workspace) -> Option<&'a str> {
     let rest = bare.strip_prefix(name)?;
     let rest = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };

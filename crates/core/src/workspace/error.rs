@@ -1,29 +1,29 @@
-//! Why a path of a workspace cannot be used.
+//! Errors for paths in a workspace.
 
 use std::io;
 
-/// Why a path cannot be used. The words are part of the interface: clients show them as they are.
+/// Why a path is unusable. The texts are part of the interface: clients show them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// The path leaves the workspace.
     #[error("Path outside workspace: {0}")]
     Outside(String),
-    /// There is no such file or directory.
+    /// The file or directory does not exist.
     #[error("File not found: {0}")]
     NotFound(String),
-    /// The operating system refuses.
+    /// The operating system denies access.
     #[error("Permission denied: {0}")]
     Denied(String),
-    /// Something else is there than was asked for: `src is a directory`.
+    /// Not of the requested kind: `src is a directory`.
     #[error("Invalid parameters: {0}")]
     WrongKind(String),
-    /// Any other error of the operating system.
+    /// Any other I/O error.
     #[error("Execution failed: {0}")]
     Io(String),
 }
 
 impl PathError {
-    /// Names the path of an I/O error.
+    /// Converts an I/O error with its path.
     pub fn io(path: &str, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound(path.to_owned()),
@@ -32,7 +32,7 @@ impl PathError {
         }
     }
 
-    /// Names the path of an error that came from beneath the workspace handle: it may lead out.
+    /// Converts an I/O error from below the workspace handle, where the path may lead out.
     pub(super) fn beneath(path: &str, error: &io::Error) -> Self {
         if escapes(error) { Self::Outside(path.to_owned()) } else { Self::io(path, error) }
     }

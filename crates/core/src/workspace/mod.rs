@@ -1,7 +1,7 @@
-//! One directory, canonicalised once; everything that a tool touches lies inside it.
+//! A directory, canonicalised once, that contains everything a tool may access.
 //!
-//! Names are only hints: every file is opened beneath the directory handle, so a symlink that is swapped after the
-//! check cannot win, and a FIFO or a device cannot hang a tool.
+//! Names are only hints: every file is opened below the directory handle, so replacing a path with a symlink after a
+//! check has no effect, and a FIFO or a device cannot block a tool.
 
 mod alias;
 mod error;
@@ -26,13 +26,13 @@ pub struct Workspace {
 /// Why a directory cannot be a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkspaceError {
-    /// The words are part of the interface.
+    /// The text is part of the interface.
     #[error("Invalid workspace: Path does not exist or is not a directory")]
     NotADirectory,
-    /// The operating system refuses to list it.
+    /// The operating system denies listing it.
     #[error("Permission denied: {0}")]
     Unreadable(String),
-    /// A whole disk or a whole home folder is never a workspace.
+    /// A whole disk or home folder cannot be a workspace.
     #[error("Invalid workspace: {0} is too wide; choose the folder of one project")]
     TooWide(String),
 }
@@ -54,7 +54,7 @@ impl Workspace {
             return Err(WorkspaceError::NotADirectory);
         }
         let home = home.and_then(|home| std::fs::canonicalize(home).ok());
-        // `/`, the home folder, and what holds everybody's: `/home`, `/Users`.
+        // Excludes `/`, the home folder and its parents: `/home`, `/Users`.
         if root.parent().is_none() || home.as_deref().is_some_and(|home| home.starts_with(&root)) {
             return Err(WorkspaceError::TooWide(root.display().to_string()));
         }
@@ -74,8 +74,8 @@ impl Workspace {
         &self.name
     }
 
-    /// Turns what a person or a model wrote into a path relative to the workspace; `.` is the workspace itself.
-    /// The path need not exist. Fails with [`PathError::Outside`] when it leads out.
+    /// Converts a path written by a person or a model to one relative to the workspace; `.` is the workspace itself.
+    /// The path need not exist. Fails with [`PathError::Outside`] if it leads out.
     pub fn resolve(&self, input: &str) -> Result<PathBuf, PathError> {
         let outside = || PathError::Outside(input.to_owned());
         let written = alias::relative(input, self).ok_or_else(outside)?;
@@ -83,26 +83,26 @@ impl Workspace {
         match self.dir.canonicalize(&path) {
             Ok(_) => Ok(path),
             Err(error) if error::escapes(&error) => self.through_absolute_link(&path).ok_or_else(outside),
-            // Missing, unreadable, or a loop: whoever opens it gets the true reason.
+            // Missing, unreadable, or a loop: opening it returns the actual error.
             Err(_) => Ok(path),
         }
     }
 
-    /// Returns a path for people and for the wire; `/` between components, `.` for the workspace itself.
+    /// Returns a path for display and for the wire; `/` between components, `.` for the workspace itself.
     pub fn shown(path: &Path) -> String {
         let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
         if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
     }
 
-    /// A symlink with an absolute target counts as leading out beneath a directory handle, even when its target
-    /// is inside; then the target's own path is used.
+    /// Returns the target's own path for a symlink with an absolute target inside the workspace. A directory handle
+    /// rejects such links as leading out.
     fn through_absolute_link(&self, path: &Path) -> Option<PathBuf> {
         let real = std::fs::canonicalize(self.root.join(path)).ok()?;
         collapse(real.strip_prefix(&self.root).ok()?)
     }
 }
 
-/// Removes `.` and `..` by their text; `None` when the path leads out or is absolute.
+/// Removes `.` and `..` lexically; `None` if the path leads out or is absolute.
 fn collapse(path: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::new();
     for part in path.components() {

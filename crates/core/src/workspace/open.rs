@@ -1,17 +1,17 @@
-//! Opening files and directories beneath the workspace handle.
+//! Opens files and directories below the workspace handle.
 
 use super::{PathError, Workspace};
 use cap_std::fs::{Dir, OpenOptions};
 use std::{fs::File, io, path::Path, time::SystemTime};
 
-/// A regular file that was opened beneath the workspace.
+/// A regular file opened below the workspace.
 #[derive(Debug)]
 pub struct BeneathFile {
     /// The open file.
     pub file: File,
-    /// Bytes, when it was opened.
+    /// Size in bytes at opening.
     pub size: u64,
-    /// When it was last written, where the file system says so.
+    /// Modification time, if the file system supports it.
     pub modified: Option<SystemTime>,
 }
 
@@ -30,18 +30,18 @@ impl Workspace {
         Ok(BeneathFile { file, size: metadata.len(), modified: metadata.modified().ok() })
     }
 
-    /// Opens a directory beneath the workspace.
+    /// Opens a directory below the workspace.
     pub(crate) fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
         let shown = Self::shown(path);
         self.dir.open_dir(path).map_err(|error| PathError::beneath(&shown, &error))
     }
 
-    /// Returns whether there is something at `path`, a broken link included.
+    /// Returns whether `path` exists, including broken links.
     pub(crate) fn exists(&self, path: &Path) -> bool {
         self.dir.symlink_metadata(path).is_ok()
     }
 
-    /// Returns whether `path` is a regular file. What cannot be looked at is none.
+    /// Returns whether `path` is a regular file; false if it cannot be checked.
     pub(crate) fn is_file(&self, path: &Path) -> bool {
         self.dir.metadata(path).is_ok_and(|metadata| metadata.is_file())
     }
@@ -50,7 +50,7 @@ impl Workspace {
     fn open_beneath(&self, path: &Path) -> io::Result<File> {
         use cap_std::fs::OpenOptionsExt;
         let mut options = OpenOptions::new();
-        // Non-blocking: opening a FIFO that nobody writes to must not wait.
+        // Non-blocking: opening a FIFO without a writer must not block.
         options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         self.dir.open_with(path, &options).map(cap_std::fs::File::into_std)
     }

@@ -170,8 +170,7 @@ mod links {
         assert_eq!(error.to_string(), "Invalid parameters: pipe is not a regular file");
     }
 
-    /// A link is flipped between a file inside and a file outside as fast as another thread can: whatever is
-    /// opened must be the file inside.
+    /// One thread swaps a link between a file inside and a file outside; every opened file must be the one inside.
     #[test]
     fn a_racing_symlink_never_wins() {
         use std::{
@@ -209,7 +208,7 @@ mod links {
     }
 
     proptest::proptest! {
-        /// Whatever is written, what opens lies inside: the only readable bytes outside the tree say OUTSIDE.
+        /// For any path, an opened file is inside: the only readable bytes outside of the tree are OUTSIDE.
         #[test]
         fn no_path_ever_leaves_the_workspace(
             parts in proptest::collection::vec(
@@ -238,7 +237,7 @@ mod links {
         }
     }
 
-    /// One tree for all cases: links up, out and around, a FIFO, a name that is not UTF-8.
+    /// One tree for all cases: links up, out and in a loop, a FIFO, a name that is not UTF-8.
     fn fixture() -> &'static tempfile::TempDir {
         use std::{ffi::OsStr, os::unix::ffi::OsStrExt, sync::OnceLock};
         static TREE: OnceLock<tempfile::TempDir> = OnceLock::new();

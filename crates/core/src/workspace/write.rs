@@ -1,4 +1,4 @@
-//! Writing files beneath the workspace handle.
+//! Writes files below the workspace handle.
 
 use super::{PathError, Workspace};
 use cap_std::fs::{Dir, OpenOptions};
@@ -8,8 +8,8 @@ use std::{
 };
 
 impl Workspace {
-    /// Replaces a file, or makes it with the folders that it needs; readers see the old text or the new one, nothing
-    /// between. Permissions stay. `path` comes from [`Workspace::resolve`]; only regular files are replaced.
+    /// Replaces a file atomically, or creates it with missing folders. Keeps permissions. `path` comes from
+    /// [`Workspace::resolve`]; only regular files are replaced.
     pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<(), PathError> {
         let shown = Self::shown(path);
         let refused = |why: &str| PathError::WrongKind(format!("{shown} {why}"));
@@ -30,13 +30,13 @@ impl Workspace {
         let temporary = format!(".openagents-{}", uuid::Uuid::new_v4());
         let written = replace(&folder, &temporary, name.as_ref(), old, bytes);
         if written.is_err() {
-            // It may not even be there; the reason that counts is the first one.
+            // The file may not exist; only the first error matters.
             let _ = folder.remove_file(&temporary);
         }
         written.map_err(failed)
     }
 
-    /// Follows links to the file that is meant, so that it is replaced and not the link.
+    /// Resolves links, so that the target is replaced and not the link.
     fn behind_links(&self, path: &Path) -> io::Result<PathBuf> {
         match self.dir.canonicalize(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.exists(path) => {

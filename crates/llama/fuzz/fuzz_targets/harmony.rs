@@ -1,4 +1,4 @@
-//! Any tokens through the parser of Harmony: it never panics.
+//! Feeds arbitrary tokens to the Harmony parser, which must not panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +6,7 @@ use openagents_core::model::{ModelRequest, ToolSpec};
 use openagents_llama::{chat::ChatFormat, harmony::Harmony};
 use serde_json::json;
 
-/// The ids of the special tokens begin here.
+/// The first id of a special token.
 const SPECIAL: i32 = 199_998;
 
 fuzz_target!(|data: &[u8]| {
@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let request = ModelRequest { tools: vec![tool], ..ModelRequest::default() };
     let mut parser = Harmony::new().parser(&request);
     let mut out = Vec::new();
-    // Bytes from 0xf0 on, which no text has, stand for the special tokens.
+    // Bytes from 0xf0 on, which never occur in valid text, stand for special tokens.
     for byte in data {
         match byte {
             0xf0.. => parser.push(SPECIAL + i32::from(byte - 0xf0), b"<|marker|>", &mut out),

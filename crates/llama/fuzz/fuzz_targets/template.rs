@@ -1,4 +1,4 @@
-//! Any template, and any answer in its format: neither panics nor runs for ever.
+//! Renders arbitrary templates and parses arbitrary answers: neither may panic or hang.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

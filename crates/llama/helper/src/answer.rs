@@ -1,4 +1,4 @@
-//! One answer: messages into tokens, tokens into events, and figures at the end.
+//! Generates one answer: messages into tokens, tokens into events, and usage at the end.
 
 use crate::{sampler::sampler, session::Session};
 use llama_cpp_2::token::LlamaToken;
@@ -12,34 +12,34 @@ use openagents_llama::{
 };
 use std::time::{Duration, Instant};
 
-/// How often a model is asked the same when its answer makes no sense.
+/// Attempts to get a well-formed answer.
 const ATTEMPTS: u32 = 2;
 
-/// Between two [`Activity::Generating`].
+/// Interval of [`Activity::Generating`].
 const TELL_SPEED: Duration = Duration::from_millis(250);
 
 /// A loaded model, ready to answer.
-pub(crate) struct Speaker<'m> {
+pub(crate) struct Generator<'m> {
     pub(crate) session: Session<'m>,
     pub(crate) format: Box<dyn ChatFormat>,
     pub(crate) vocabulary: Box<dyn Vocabulary + 'm>,
-    /// The token that every prompt begins with, where the vocabulary asks for one.
+    /// The token at the beginning of every prompt, if the vocabulary requires one.
     pub(crate) begin: Option<i32>,
 }
 
-/// Where events go. Fails when nobody wants them any more; waits when they are not taken.
+/// Receives events. Fails if the receiver is gone; blocks while its queue is full.
 pub(crate) type Emit<'a> = &'a mut dyn FnMut(ModelEvent) -> Result<(), ModelError>;
 
-/// What every attempt has to answer.
+/// The request shared by all attempts.
 struct Question<'a> {
     request: &'a ModelRequest,
     prompt: Vec<LlamaToken>,
-    /// When it came.
+    /// When the request arrived.
     asked: Instant,
     cancel: &'a CancellationToken,
 }
 
-/// How an attempt went.
+/// The result of an attempt.
 struct Attempt {
     stop: StopReason,
     malformed: bool,
@@ -47,8 +47,8 @@ struct Attempt {
     generating: Duration,
 }
 
-impl Speaker<'_> {
-    /// Answers. `asked` is when the request came.
+impl Generator<'_> {
+    /// Generates an answer. `asked` is when the request arrived.
     pub(crate) fn answer(
         &mut self,
         request: &ModelRequest,
@@ -61,7 +61,7 @@ impl Speaker<'_> {
         let mut generating = Duration::ZERO;
         let budget = request.options.max_tokens.unwrap_or(u32::MAX);
         for attempt in 0..ATTEMPTS {
-            // All attempts together stay within the limit.
+            // The limit applies to all attempts together.
             let limit = budget.saturating_sub(usage.tokens);
             if attempt > 0 && limit == 0 {
                 break;
@@ -81,7 +81,7 @@ impl Speaker<'_> {
                 emit(ModelEvent::Usage(usage))?;
                 return Ok(answered.stop);
             }
-            tracing::warn!(attempt, "the answer makes no sense");
+            tracing::warn!(attempt, "malformed answer");
         }
         Err(ModelError::Malformed)
     }
@@ -143,7 +143,7 @@ impl Speaker<'_> {
                 told = Instant::now();
                 emit_speed(said.emit, tokens, started.elapsed())?;
             }
-            // What follows the last token that may be said is not needed.
+            // The token after the last allowed one need not be computed.
             if tokens < limit {
                 self.session.append(token)?;
             }
@@ -173,11 +173,11 @@ impl Speaker<'_> {
     }
 }
 
-/// What an attempt says. Its thoughts and preambles wait for its first text or call: of an attempt that makes no sense
-/// nothing is told, and what was told cannot be taken back.
+/// The output of an attempt. Reasoning and preambles are held back until the first text or call, so that a malformed
+/// attempt emits nothing: emitted events can't be taken back.
 struct Said<'a> {
     emit: Emit<'a>,
-    /// No more than fits into the context.
+    /// Bounded by the context.
     waiting: Vec<ModelEvent>,
     accepted: bool,
     called: bool,
@@ -205,7 +205,7 @@ impl<'a> Said<'a> {
         Ok(())
     }
 
-    /// Tells what has waited, and from now on everything at once.
+    /// Emits the events held back; later ones are emitted at once.
     fn accept(&mut self) -> Result<(), ModelError> {
         self.accepted = true;
         self.waiting.drain(..).try_for_each(&mut *self.emit)
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use openagents_core::model::{CallRequest, Reasoning};
 
-    /// How many events these pieces are.
+    /// Counts the emitted events.
     fn told(pieces: Vec<Parsed>, accepted: bool) -> usize {
         let mut events = 0;
         let mut emit = |_| {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_without_sense_left_its_thoughts_and_preamble_behind() {
+    fn a_malformed_attempt_left_its_reasoning_and_preamble_behind() {
         let thought = || Parsed::Reasoning(Reasoning::new("Hm"));
         let preamble = || Parsed::Preamble("I look.".to_owned());
         let text = || Parsed::Text("Hi".to_owned());

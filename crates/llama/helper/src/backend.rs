@@ -1,4 +1,4 @@
-//! llama.cpp itself: one for each process, whatever is loaded.
+//! The llama.cpp backend, one per process.
 
 use llama_cpp_2::{
     LlamaBackendDevice, LlamaBackendDeviceType, LogOptions, list_llama_ggml_backend_devices,
@@ -8,7 +8,7 @@ use openagents_core::model::ModelError;
 use openagents_llama::engine::Device;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Returns the backend; the first call starts it and sends its log to `tracing`.
+/// Returns the backend; the first call initializes it and sends its log to `tracing`.
 pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
     static BACKEND: OnceLock<LlamaBackend> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
@@ -18,11 +18,11 @@ pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
     }
     send_logs_to_tracing(LogOptions::default());
     let backend = LlamaBackend::init()
-        .map_err(|error| ModelError::Unavailable(format!("llama.cpp does not start here: {error}")))?;
+        .map_err(|error| ModelError::Unavailable(format!("cannot start llama.cpp: {error}")))?;
     Ok(BACKEND.get_or_init(|| backend))
 }
 
-/// Returns what llama.cpp can compute on.
+/// Returns the compute devices of llama.cpp.
 pub(crate) fn devices() -> Vec<Device> {
     list_llama_ggml_backend_devices().into_iter().map(device).collect()
 }

@@ -1,4 +1,4 @@
-//! The engine in this process, for tests: what the helper program runs, without the program.
+//! The engine in this process, for tests: the code of the helper program without the program.
 
 use crate::{
     backend,
@@ -18,7 +18,7 @@ use std::{
     time::Instant,
 };
 
-/// See the module. Its thread ends when it is dropped.
+/// See the module documentation. Dropping it ends its thread.
 #[derive(Debug)]
 pub struct InProcess {
     jobs: mpsc::Sender<Job>,
@@ -41,7 +41,7 @@ impl InProcess {
     ) -> Result<Report, ModelError> {
         let gone = || ModelError::Crashed("its thread has ended".to_owned());
         let (sender, mut reports) = tokio::sync::mpsc::channel(WAITING_REPORTS);
-        // Dropping it stops what still runs when this function returns.
+        // Dropped on return, which cancels whatever still runs.
         let cancel = cancel.child_token();
         let _stop = cancel.clone().drop_guard();
         let job = Job { id: 0, work, cancel: cancel.clone(), reports: sender, asked: Instant::now() };
@@ -76,7 +76,7 @@ impl Engine for InProcess {
             }
         })?;
         let Report::Loaded { loaded, .. } = report else {
-            return Err(ModelError::Failed("the engine did not say what it loaded".to_owned()));
+            return Err(ModelError::Failed("the engine did not report the loaded model".to_owned()));
         };
         self.set_loaded(Some(loaded.clone()));
         Ok(loaded)
@@ -90,13 +90,13 @@ impl Engine for InProcess {
     ) -> Result<StopReason, ModelError> {
         match self.run(Work::Generate(Box::new(request.clone())), cancel, on_event)? {
             Report::Done { stop, .. } => Ok(stop),
-            _ => Err(ModelError::Failed("the engine did not say why it stopped".to_owned())),
+            _ => Err(ModelError::Failed("the engine did not report a stop reason".to_owned())),
         }
     }
 
     fn unload(&self) {
         self.set_loaded(None);
-        // It can only fail when the thread is gone, and the model with it.
+        // Fails only if the thread has ended, and the model with it.
         let _ = self.run(Work::Unload, &CancellationToken::new(), &mut |_| ());
     }
 

@@ -1,15 +1,15 @@
-//! What the helper program `openagents-llama` runs: llama.cpp.
+//! The library of the helper program `openagents-llama`, which runs llama.cpp.
 //!
-//! One thread owns the model and its context (`worker`). It takes jobs one at a time: `model` loads a file, `answer`
-//! renders the messages, and `session` computes, token by token, on top of what it remembers from the turn before
-//! (`prefix`). **Architecture invariant:** nothing that people start links this library; they start the program.
+//! One thread owns the model and its context (`worker`). It runs one job at a time: `model` loads a file, `answer`
+//! renders the messages, and `session` computes tokens, reusing the cache of the previous turn (`prefix`).
+//! **Architecture invariant:** only the helper program links this library.
 
 mod answer;
 mod backend;
 mod in_process;
 mod load_log;
 mod model;
-mod pace;
+mod prefill_chunk;
 mod prefix;
 mod sampler;
 mod serve;

@@ -1,4 +1,4 @@
-//! Why llama.cpp could not load a file. Its interface only says that it could not; the reason is in its log.
+//! The reason llama.cpp failed to load a file. Its API returns no reason, but its log has one.
 
 use std::{
     io,
@@ -6,8 +6,8 @@ use std::{
 };
 use tracing::Level;
 
-/// Runs `load` and returns the last error that it logged on this thread, if any. Everything that it logs is passed on
-/// to the log of the process afterwards.
+/// Runs `load` and returns the first error that it logged on this thread, if any. All its events are forwarded to the
+/// log of the process afterwards.
 pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
@@ -28,7 +28,7 @@ pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
         match line.strip_prefix("ERROR ") {
             Some(error) => {
                 tracing::warn!(target: "llama.cpp", "{error}");
-                // The last lines only say that it failed; the first error says why.
+                // Later errors only report the failure; the first one has the reason.
                 reason.get_or_insert_with(|| plain(error));
             }
             None => tracing::debug!(target: "llama.cpp", "{line}"),
@@ -37,7 +37,7 @@ pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
     (result, reason)
 }
 
-/// Takes off what only a programmer understands: `error loading model: ` before, ` module="llama.cpp::…"` behind.
+/// Removes prefixes such as `error loading model: ` and the suffix ` module="llama.cpp::…"`.
 fn plain(error: &str) -> String {
     let error = error.rsplit_once(" module=").map_or(error, |(error, _)| error);
     let words = ["llama_model_load: ", "error loading model: ", "error loading model hyperparameters: "];

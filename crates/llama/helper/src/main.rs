@@ -4,9 +4,9 @@ use cap::Cap;
 use std::alloc::System;
 use tracing_subscriber::EnvFilter;
 
-/// The most that our own code may take, in bytes; the models themselves, and all of llama.cpp, do not count. It needs
-/// about a tenth. A template out of a file is foreign code, and thirty doublings of a text are a gigabyte: this program
-/// ends before the computer has no memory left.
+/// Maximum bytes allocated by our own code, not counting models and llama.cpp. It needs about a tenth. A template from
+/// a file is untrusted code, and doubling a text thirty times takes a gigabyte: the program aborts before the machine
+/// runs out of memory.
 const MEMORY: usize = 1 << 30;
 
 #[global_allocator]

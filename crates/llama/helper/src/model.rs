@@ -1,6 +1,6 @@
 //! Loads a GGUF file: model, context, vocabulary and chat format.
 
-use crate::{answer::Speaker, backend::backend, load_log::with_log, session::Session, vocabulary};
+use crate::{answer::Generator, backend::backend, load_log::with_log, session::Session, vocabulary};
 use llama_cpp_2::{
     LlamaModelLoadError,
     context::params::LlamaContextParams,
@@ -16,25 +16,25 @@ use openagents_llama::{
 };
 use std::{num::NonZeroU32, path::Path};
 
-/// Layers that go to a graphics processor where there is one: all, whatever the model.
+/// Layers to offload to a graphics processor, if there is one: all of any model.
 const ALL_LAYERS: u32 = 999;
 
-/// Tokens that are computed at once. What llama.cpp itself takes; less is slower on a graphics processor.
+/// Tokens per batch. The default of llama.cpp; less is slower on a graphics processor.
 const BATCH: u32 = 512;
 
-/// Names the threads when [`LoadRequest::threads`] does not.
+/// Environment variable with the number of threads, used if [`LoadRequest::threads`] is `None`.
 const THREADS: &str = "OPENAGENTS_LLAMA_THREADS";
 
-/// What llama.cpp can have at the most (`GGML_MAX_N_THREADS`).
+/// The maximum of llama.cpp (`GGML_MAX_N_THREADS`).
 const MOST_THREADS: u32 = 512;
 
-/// Reads the file into memory. Ends soon after a cancel.
+/// Loads the file into memory. Returns soon after a cancel.
 pub(crate) fn load(
     load: &LoadRequest,
     cancel: &CancellationToken,
     mut on_progress: impl FnMut(f32) + 'static,
 ) -> Result<LlamaModel, ModelError> {
-    // llama.cpp would only say that it failed.
+    // The errors of llama.cpp are less specific.
     let header = Header::read(&load.path).map_err(|error| ModelError::Load(error.to_string()))?;
     speaks(&load.path, &header.architecture)?;
     let backend = backend()?;
@@ -53,7 +53,7 @@ pub(crate) fn load(
     }
 }
 
-/// Makes the context of a model.
+/// Creates the context of a model.
 pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Session<'m>, ModelError> {
     let backend = backend()?;
     let tokens = load.context_tokens.clamp(1, model.n_ctx_train().max(1));
@@ -66,7 +66,7 @@ pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Sess
         .with_n_ubatch(BATCH)
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
-        // A window that forgets would make going back to an earlier token wrong without any error.
+        // With a sliding window that forgets, truncating the cache gives wrong answers without an error.
         .with_swa_full(true)
         .with_no_perf(true);
     let (context, reason) = with_log(|| model.new_context(backend, params));
@@ -79,11 +79,11 @@ pub(crate) fn open<'m>(model: &'m LlamaModel, load: &LoadRequest) -> Result<Sess
     Ok(Session::new(context))
 }
 
-/// Makes a model ready to answer, and returns what its file says about itself.
-pub(crate) fn speaker<'m>(
+/// Makes a model ready to answer, and returns its description.
+pub(crate) fn generator<'m>(
     model: &'m LlamaModel,
     load: &LoadRequest,
-) -> Result<(Loaded, Speaker<'m>), ModelError> {
+) -> Result<(Loaded, Generator<'m>), ModelError> {
     let session = open(model, load)?;
     let architecture = model.meta_val_str("general.architecture").unwrap_or_default();
     let vocabulary: Box<dyn Vocabulary + 'm>;
@@ -106,7 +106,7 @@ pub(crate) fn speaker<'m>(
     };
     let vocab = model.vocab();
     let begin = vocab.should_add_bos().then(|| vocab.bos().0).filter(|token| *token >= 0);
-    Ok((loaded, Speaker { session, format, vocabulary, begin }))
+    Ok((loaded, Generator { session, format, vocabulary, begin }))
 }
 
 fn template(model: &LlamaModel) -> Result<Box<dyn ChatFormat>, ModelError> {
@@ -119,7 +119,7 @@ fn template(model: &LlamaModel) -> Result<Box<dyn ChatFormat>, ModelError> {
     Ok(Box::new(format.map_err(not_loaded)?))
 }
 
-/// Returns the text of a special token; empty when the vocabulary has none.
+/// Returns the text of a special token; empty if the vocabulary has none.
 fn marker(vocab: &LlamaVocab<'_>, token: llama_cpp_2::token::LlamaToken) -> String {
     if token.0 < 0 {
         return String::new();
@@ -131,7 +131,7 @@ fn not_loaded(error: chat::ChatError) -> ModelError {
     ModelError::Load(error.to_string())
 }
 
-/// Refuses models that are loaded but say nothing: to ask them for a token is an assertion in C++.
+/// Refuses models that can't generate text: sampling from them is an assertion in C++.
 fn speaks(path: &Path, architecture: &str) -> Result<(), ModelError> {
     let silent = architecture.contains("bert") || ["t5", "t5encoder", "clip"].contains(&architecture);
     if silent {
@@ -143,7 +143,7 @@ fn speaks(path: &Path, architecture: &str) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Makes one sentence of what llama.cpp says about a file that it cannot load.
+/// Converts an error of llama.cpp into one sentence.
 fn refused(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> ModelError {
     let name = path.display();
     let reason = reason.unwrap_or_else(|| error.to_string());
@@ -152,7 +152,7 @@ fn refused(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> 
     ModelError::Load(match architecture {
         Some(architecture) => {
             format!(
-                "{name} has the architecture {architecture}, which cannot be run here; choose another model"
+                "{name} has the architecture {architecture}, which is not supported; choose another model"
             )
         }
         None if reason.contains("not within the file bounds") || reason.contains("failed to read") => {
@@ -167,7 +167,7 @@ fn refused(path: &Path, error: &LlamaModelLoadError, reason: Option<String>) -> 
     })
 }
 
-/// Returns how many threads compute: what was asked for, else what [`THREADS`] says, else one for each core.
+/// Returns the number of compute threads: `asked`, or else the value of [`THREADS`], or else the number of cores.
 fn threads(asked: Option<u32>, named: Option<&str>, cores: Option<usize>) -> i32 {
     let named = named.and_then(|named| named.trim().parse().ok());
     let cores = cores.and_then(|cores| u32::try_from(cores).ok());
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_threads_are_those_that_were_asked_for() {
+    fn the_requested_threads_are_used() {
         let rows = [
             (Some(3), Some("2"), Some(8), 3),
             (None, Some(" 2 "), Some(8), 2),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_file_cannot_be_loaded_is_one_sentence_with_a_remedy() {
+    fn load_errors_are_one_sentence_with_a_remedy() {
         let rows = [
             (
                 "load_from_file: error loading model: unknown model architecture: 'mamba9'",

@@ -1,10 +1,10 @@
-//! Which tokens of the turn before need not be read again.
+//! Reuse of cached tokens from the previous turn.
 
-/// Returns how many tokens of `prompt` can stay in a cache that holds `cached`.
+/// Returns how many tokens of `prompt` can be reused from a cache that holds `cached`.
 ///
-/// At least one token of the prompt has to be computed: the next one is sampled from what it gives. `oldest` is the
-/// smallest position that the cache still has, `None` for an empty one: layers with a sliding window may have
-/// forgotten the beginning, and going back behind what they know gives wrong answers without any error.
+/// At least one token has to be computed, since the next one is sampled from its logits. `oldest` is the smallest
+/// position in the cache, `None` if it is empty: layers with a sliding window may have dropped the beginning, and
+/// truncating the cache before that point gives wrong answers without an error.
 pub(crate) fn keep<T: PartialEq>(cached: &[T], prompt: &[T], oldest: Option<u32>) -> usize {
     if oldest != Some(0) {
         return 0;
@@ -18,7 +18,7 @@ mod tests {
     use super::keep;
 
     #[test]
-    fn the_common_beginning_is_kept_and_at_least_one_token_is_read() {
+    fn the_common_prefix_is_kept_and_at_least_one_token_is_computed() {
         type Row = (&'static [i32], &'static [i32], Option<u32>, usize);
         let rows: [Row; 8] = [
             (&[], &[1, 2], None, 0),

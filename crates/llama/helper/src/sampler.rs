@@ -1,19 +1,18 @@
-//! How the next token is chosen.
+//! Selection of the next token.
 
 use llama_cpp_2::sampling::LlamaSampler;
 use openagents_core::model::ModelOptions;
 
-/// Tokens that are considered at all. As in llama-server; it also keeps the rest of the chain cheap.
+/// Number of candidates. As in llama-server; it also keeps the rest of the chain cheap.
 const TOP_K: i32 = 40;
 
-/// The temperature at which a malformed answer is asked for again when it was lower: the same choice would only give
-/// the same answer.
+/// Minimum temperature of a retry after a malformed answer: a lower one would likely repeat the answer.
 const AGAIN: f32 = 0.5;
 
-/// Returns the sampler of an attempt, 0 the first.
+/// Returns the sampler of an attempt, starting at 0.
 pub(crate) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
     let temperature = if attempt == 0 { options.temperature } else { options.temperature.max(AGAIN) };
-    // A chain keeps its list of candidates from token to token.
+    // A chain would keep its list of candidates from token to token.
     if temperature.is_nan() || temperature <= 0.0 {
         return LlamaSampler::chain([LlamaSampler::greedy()], true);
     }

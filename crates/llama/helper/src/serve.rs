@@ -1,4 +1,4 @@
-//! The helper program: commands on its standard input, reports on its standard output, its log on standard error.
+//! The main loop of the helper program: commands on standard input, reports on standard output, logs on standard error.
 
 use crate::{
     backend,
@@ -15,8 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// After its input has closed the program ends by itself; when it has not after this time, because it computes
-/// something long, it is ended.
+/// Time to exit by itself after its input was closed; then it is terminated, as it may be in a long computation.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs until standard input closes.
@@ -34,8 +33,8 @@ pub fn serve() -> Result<(), ModelError> {
     let _ = reports.blocking_send(hello);
     let reading = move || {
         Reader { jobs, reports, running }.read();
-        // The client is gone. The worker ends with the sender of its jobs; if it does not, it is ended: neither
-        // a long computation nor what C++ does at the end of a program may keep this one alive.
+        // The client has exited. The worker ends when its job sender is dropped; otherwise the process is terminated:
+        // neither a long computation nor C++ destructors may keep it alive.
         thread::sleep(GRACE);
         let last = thread::Builder::new().spawn(|| {
             thread::sleep(GRACE);
@@ -48,12 +47,12 @@ pub fn serve() -> Result<(), ModelError> {
     };
     thread::Builder::new().spawn(reading).map_err(no_thread)?;
     worker::run(&work);
-    // What the worker has said is written. A client that does not read cannot hold this up: see above.
+    // Wait until the last reports are written. A client that does not read can't delay this: see above.
     let _ = writer.join();
     Ok(())
 }
 
-/// The commands that run or wait, so that they can be cancelled.
+/// The running and queued commands, for cancellation.
 #[derive(Clone, Default)]
 struct Running(Arc<Mutex<HashMap<u64, CancellationToken>>>);
 
@@ -70,7 +69,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads commands until the other side closes, and cancels what runs then.
+    /// Reads commands until the input closes, then cancels those still running.
     fn read(self) {
         let mut input = BufReader::new(io::stdin());
         let mut line = Vec::new();
@@ -80,7 +79,7 @@ impl Reader {
                 Ok(Line::TooLong) => self.refuse(None, "the command is too long; shorten the conversation"),
                 Ok(Line::End) => break,
                 Err(error) => {
-                    tracing::warn!("commands cannot be read: {error}");
+                    tracing::warn!("cannot read commands: {error}");
                     break;
                 }
             }
@@ -97,7 +96,7 @@ impl Reader {
             Ok(command) => self.command(command),
             Err(error) => {
                 let id = serde_json::from_slice::<Id>(line).ok().and_then(|read| read.id);
-                self.refuse(id, &format!("the helper program does not understand a command: {error}"));
+                self.refuse(id, &format!("the helper program received an invalid command: {error}"));
             }
         }
     }
@@ -118,7 +117,7 @@ impl Reader {
         let cancel = CancellationToken::new();
         self.running.with(|running| running.insert(id, cancel.clone()));
         let reports = self.reports.clone();
-        // The worker is gone only when the program ends.
+        // Fails only when the program is exiting.
         let _ = self.jobs.send(Job { id, work, cancel, reports, asked: Instant::now() });
     }
 
@@ -126,8 +125,8 @@ impl Reader {
         self.report(Report::Failed { id, error: ModelError::Failed(why.to_owned()) });
     }
 
-    /// Never waits: a client that sends without reading must still be able to cancel. What it loses are answers to
-    /// pings and to lines that make no sense.
+    /// Never blocks: a client that sends without reading must still be able to cancel. It only loses answers to pings
+    /// and to invalid lines.
     fn report(&self, report: Report) {
         if self.reports.try_send(report).is_err() {
             tracing::warn!("the client does not read; a report is dropped");
@@ -135,7 +134,7 @@ impl Reader {
     }
 }
 
-/// Writes reports until there can be no more, several with one call where several wait.
+/// Writes reports until the channel closes, batching queued ones.
 fn write(mut reports: tokio::sync::mpsc::Receiver<Report>, running: &Running) {
     let mut output = BufWriter::new(io::stdout().lock());
     while let Some(mut report) = reports.blocking_recv() {
@@ -144,7 +143,7 @@ fn write(mut reports: tokio::sync::mpsc::Receiver<Report>, running: &Running) {
                 running.with(|running| running.remove(&id));
             }
             if write_line(&mut output, &report).is_err() {
-                // The client is gone. Dropping the receiver stops what runs.
+                // The client has exited. Dropping the receiver cancels running commands.
                 return;
             }
             match reports.try_recv() {

@@ -1,51 +1,51 @@
-//! A context and what it remembers: reads prompts, samples tokens.
+//! A context with its cache: computes prompts and samples tokens.
 
-use crate::{pace::Pace, prefix};
+use crate::{prefill_chunk::PrefillChunk, prefix};
 use llama_cpp_2::{
     context::LlamaContext, llama_batch::LlamaBatch, sampling::LlamaSampler, token::LlamaToken,
 };
 use openagents_core::{CancellationToken, model::ModelError};
 use std::time::Instant;
 
-/// The only sequence.
+/// The id of the only sequence.
 const SEQUENCE: i32 = 0;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Session<'m> {
     context: LlamaContext<'m>,
     batch: LlamaBatch<'static>,
-    /// The tokens that the context has computed, prompt and answer.
+    /// The tokens in the cache, prompt and answer.
     computed: Vec<LlamaToken>,
-    pace: Pace,
+    chunk: PrefillChunk,
 }
 
 impl<'m> Session<'m> {
-    /// Takes a fresh context.
+    /// Takes a new context.
     pub(crate) fn new(context: LlamaContext<'m>) -> Self {
-        // A batch larger than the context's would be an assertion, and so the end of the process.
-        let pace = Pace::new(context.n_batch() as usize);
-        Self { batch: LlamaBatch::new(pace.most(), 1), computed: Vec::new(), pace, context }
+        // A batch larger than the context's is an assertion, which ends the process.
+        let chunk = PrefillChunk::new(context.n_batch() as usize);
+        Self { batch: LlamaBatch::new(chunk.max(), 1), computed: Vec::new(), chunk, context }
     }
 
-    /// Computes in the same steps whatever time they take: llama.cpp rounds smaller batches in another way.
+    /// Uses a fixed chunk size, since llama.cpp rounds differently with smaller batches.
     #[cfg(test)]
-    pub(crate) fn keep_pace(&mut self) {
-        self.pace = Pace::new(64);
+    pub(crate) fn fix_chunk_size(&mut self) {
+        self.chunk = PrefillChunk::new(64);
     }
 
-    /// Returns how many tokens fit, prompt and answer.
+    /// Returns the size of the context in tokens, prompt and answer.
     pub(crate) fn context_tokens(&self) -> u32 {
         self.context.n_ctx()
     }
 
-    /// Returns how many more tokens fit.
+    /// Returns the free tokens of the context.
     pub(crate) fn room(&self) -> u32 {
         self.context_tokens().saturating_sub(u32::try_from(self.computed.len()).unwrap_or(u32::MAX))
     }
 
-    /// Reads a prompt and returns how many of its tokens were remembered. Tells the share that was read, 0.0 to 1.0,
-    /// before each piece when there is more than one.
+    /// Computes a prompt and returns how many of its tokens were cached. Reports the progress from 0.0 to 1.0 before
+    /// each chunk if there are several.
     pub(crate) fn read(
         &mut self,
         prompt: &[LlamaToken],
@@ -56,8 +56,8 @@ impl<'m> Session<'m> {
         if needed >= self.context_tokens() {
             return Err(ModelError::ContextOverflow { needed, context: self.context_tokens() });
         }
-        let remembered = self.go_back_to(prompt);
-        let told = prompt.len() - remembered > self.pace.piece();
+        let remembered = self.truncate_cache(prompt);
+        let told = prompt.len() - remembered > self.chunk.size();
         while self.computed.len() < prompt.len() {
             if cancel.is_cancelled() {
                 return Err(ModelError::Cancelled);
@@ -66,21 +66,21 @@ impl<'m> Session<'m> {
                 on_progress(self.computed.len() as f32 / prompt.len() as f32)?;
             }
             let from = self.computed.len();
-            let to = prompt.len().min(from + self.pace.piece());
+            let to = prompt.len().min(from + self.chunk.size());
             let began = Instant::now();
             self.compute(&prompt[from..to], to == prompt.len())?;
-            self.pace.learn(to - from, began.elapsed());
+            self.chunk.learn(to - from, began.elapsed());
         }
         Ok(remembered)
     }
 
-    /// Returns how likely each token is to follow what was computed last.
+    /// Returns the logits of the token after the last computed one.
     #[cfg(test)]
     pub(crate) fn logits(&self) -> &[f32] {
         self.context.get_logits_ith(-1)
     }
 
-    /// Chooses the token that follows what was computed last.
+    /// Samples the token after the last computed one.
     pub(crate) fn sample(&self, sampler: &mut LlamaSampler) -> LlamaToken {
         sampler.sample(&self.context, -1)
     }
@@ -90,12 +90,12 @@ impl<'m> Session<'m> {
         self.compute(&[token], true)
     }
 
-    /// Forgets what does not belong to `prompt` and returns how many of its tokens are left.
-    fn go_back_to(&mut self, prompt: &[LlamaToken]) -> usize {
+    /// Drops cached tokens that differ from `prompt` and returns how many are kept.
+    fn truncate_cache(&mut self, prompt: &[LlamaToken]) -> usize {
         let oldest = u32::try_from(self.context.kv_cache_seq_pos_min(SEQUENCE)).ok();
         let keep = prefix::keep(&self.computed, prompt, oldest);
         let cut = u32::try_from(keep).ok();
-        // Models that keep a running state cannot go back at all: they read everything again.
+        // Models with a recurrent state can't be truncated and compute everything again.
         if keep > 0 && self.context.kv_cache_seq_rm(SEQUENCE, cut, None).is_ok() {
             self.computed.truncate(keep);
             return keep;
@@ -109,7 +109,7 @@ impl<'m> Session<'m> {
         self.computed.clear();
     }
 
-    /// Computes tokens; the last of them asks for what follows it when `ask`.
+    /// Computes tokens; requests the logits of the last one if `ask` is true.
     fn compute(&mut self, tokens: &[LlamaToken], ask: bool) -> Result<(), ModelError> {
         let from = self.computed.len();
         self.batch.clear();
@@ -120,17 +120,17 @@ impl<'m> Session<'m> {
             computed = computed.and_then(|()| {
                 self.batch
                     .add(*token, position, &[SEQUENCE], ask && last)
-                    .map_err(|error| ModelError::Failed(format!("a batch could not be made: {error}")))
+                    .map_err(|error| ModelError::Failed(format!("cannot create a batch: {error}")))
             });
         }
         computed = computed.and_then(|()| {
-            self.context.decode(&mut self.batch).map_err(|error| {
-                ModelError::Failed(format!("the model could not compute: {error}; try again"))
-            })
+            self.context
+                .decode(&mut self.batch)
+                .map_err(|error| ModelError::Failed(format!("the computation failed: {error}; try again")))
         });
         match computed {
             Ok(()) => self.computed.extend_from_slice(tokens),
-            // Nobody knows how much of it is in the cache.
+            // An unknown part of it is in the cache.
             Err(_) => self.forget(),
         }
         computed

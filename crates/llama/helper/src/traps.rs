@@ -1,4 +1,4 @@
-//! The traps of llama.cpp, each with a real model: every test fails without its remedy.
+//! Pitfalls of llama.cpp, each tested with a real model: every test fails without its workaround.
 
 use crate::{
     model,
@@ -11,7 +11,7 @@ use openagents_e2e::gptoss::{self, Script};
 use openagents_llama::{LoadRequest, chat::Vocabulary};
 use std::{path::PathBuf, sync::OnceLock};
 
-/// Returns a tiny gpt-oss: the real architecture and vocabulary, and an answer that never ends to ` loop`.
+/// Returns a tiny gpt-oss with the real architecture and vocabulary, which answers ` loop` endlessly.
 fn gpt_oss() -> PathBuf {
     static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
     let written = WRITTEN.get_or_init(|| {
@@ -75,7 +75,7 @@ fn trap_special_tokens_typed_by_a_person_stay_text() {
 }
 
 #[test]
-fn trap_hindi_thai_and_khmer_are_split_as_the_model_has_learnt_them() {
+fn trap_hindi_thai_and_khmer_are_split_as_in_training() {
     let model = loaded(&request(256));
     let harmony = vocabulary::harmony(&model.vocab()).unwrap();
     let reference = tiktoken_rs::o200k_harmony_singleton();
@@ -91,11 +91,11 @@ fn trap_hindi_thai_and_khmer_are_split_as_the_model_has_learnt_them() {
 }
 
 #[test]
-fn trap_going_far_back_gives_what_a_fresh_context_gives() {
+fn trap_a_truncated_cache_equals_a_fresh_context() {
     let request = request(2_048);
     let model = loaded(&request);
     let harmony = vocabulary::harmony(&model.vocab()).unwrap();
-    // What the model says after `<|message|>` hangs on the token before it: it has to be remembered.
+    // The token after `<|message|>` depends on the token before it, which has to be in the cache.
     let words = ["final", "analysis", "json", "assistant"].map(|word| LlamaToken(harmony.text(word)[0]));
     let first: Vec<LlamaToken> = words.into_iter().cycle().take(1_800).collect();
     for cut in [1_797, 801, 101] {
@@ -103,23 +103,23 @@ fn trap_going_far_back_gives_what_a_fresh_context_gives() {
         second.push(LlamaToken(200_008));
 
         let mut session = model::open(&model, &request).unwrap();
-        session.keep_pace();
+        session.fix_chunk_size();
         assert_eq!(read(&mut session, &first).unwrap(), 0);
         greedy(&mut session, 8);
         assert_eq!(read(&mut session, &second).unwrap(), cut);
         let mut fresh = model::open(&model, &request).unwrap();
-        fresh.keep_pace();
+        fresh.fix_chunk_size();
         assert_eq!(read(&mut fresh, &second).unwrap(), 0);
 
         let pairs = session.logits().iter().zip(fresh.logits());
         let difference = pairs.map(|(one, other)| (one - other).abs()).fold(0.0, f32::max);
-        assert!(difference < 0.1, "{difference} after going back to {cut}");
-        assert_eq!(greedy(&mut session, 20), greedy(&mut fresh, 20), "after going back to {cut}");
+        assert!(difference < 0.1, "{difference} after truncating to {cut}");
+        assert_eq!(greedy(&mut session, 20), greedy(&mut fresh, 20), "after truncating to {cut}");
     }
 }
 
 #[test]
-fn trap_a_prompt_longer_than_a_batch_is_read_and_one_longer_than_the_context_refused() {
+fn trap_prompts_may_exceed_a_batch_but_not_the_context() {
     let request = request(2_304);
     let model = loaded(&request);
     let mut session = model::open(&model, &request).unwrap();
@@ -132,20 +132,20 @@ fn trap_a_prompt_longer_than_a_batch_is_read_and_one_longer_than_the_context_ref
     assert!(told.len() > 4 && told.is_sorted() && told[0] == 0.0, "{told:?}");
     let refused = read(&mut session, &numbers(2_304)).unwrap_err();
     assert_eq!(refused, ModelError::ContextOverflow { needed: 2_304, context: 2_304 });
-    // What it remembers is still good.
+    // The cache is still valid.
     assert_eq!(read(&mut session, &numbers(2_303)).unwrap(), 2_000);
     assert_eq!(session.room(), 1);
 }
 
 #[test]
-fn trap_the_context_has_the_size_that_was_asked_for() {
+fn trap_the_context_has_the_requested_size() {
     let request = request(4_096);
     let model = loaded(&request);
     assert_eq!(model::open(&model, &request).unwrap().context_tokens(), 4_096);
 }
 
 #[test]
-fn a_cancel_takes_effect_between_two_pieces_and_the_rest_is_read_later() {
+fn a_cancel_takes_effect_between_chunks_and_the_prompt_can_be_resumed() {
     let request = request(2_048);
     let model = loaded(&request);
     let mut session = model::open(&model, &request).unwrap();

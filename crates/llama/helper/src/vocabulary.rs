@@ -1,8 +1,8 @@
-//! Text into tokens and back, such that what a person types never becomes markup.
+//! Converts text into tokens and back, such that text typed by a person never becomes markup.
 //!
-//! llama.cpp finds the special tokens that a file calls "user defined" in any text, even when it is told to parse
-//! none; gpt-oss has its markup there. So gpt-oss text goes through OpenAI's own tokeniser, which also splits Hindi,
-//! Thai and Khmer as the model has learnt them, and the text of other models is cut inside each marker.
+//! llama.cpp finds special tokens of the type "user defined" in any text, even if told not to; the markup of gpt-oss
+//! has this type. So gpt-oss text uses OpenAI's own tokenizer, which also splits Hindi, Thai and Khmer as in training,
+//! and the text of other models is split inside of each marker.
 
 use llama_cpp_2::{token::LlamaToken, token_type::LlamaTokenAttr, vocab::LlamaVocab};
 use openagents_llama::{
@@ -11,14 +11,14 @@ use openagents_llama::{
 };
 use std::collections::BTreeSet;
 
-/// What prompts and answers of gpt-oss are made of.
+/// The markup tokens of gpt-oss.
 const HARMONY: [&str; 7] =
     ["<|return|>", "<|constrain|>", "<|channel|>", "<|start|>", "<|end|>", "<|message|>", "<|call|>"];
 
-/// Ordinary tokens of `o200k_harmony`: 0 to this, without it.
+/// The number of ordinary tokens in `o200k_harmony`.
 const ORDINARY: i32 = 199_998;
 
-/// Returns the vocabulary of gpt-oss, or fails when the file numbers its tokens in another way.
+/// Returns the vocabulary of gpt-oss; fails if the token ids of the file differ.
 pub(crate) fn harmony(file: &LlamaVocab<'_>) -> Result<HarmonyVocabulary, ChatError> {
     let harmony = HarmonyVocabulary;
     let fits = |token: i32| {
@@ -27,7 +27,7 @@ pub(crate) fn harmony(file: &LlamaVocab<'_>) -> Result<HarmonyVocabulary, ChatEr
     if let Some(marker) = HARMONY.into_iter().find(|marker| !harmony.special(marker).is_some_and(fits)) {
         return Err(ChatError::Vocabulary(marker.to_owned(), "Harmony"));
     }
-    // A sample tells another vocabulary well enough.
+    // A sample is enough to detect another vocabulary.
     if let Some(token) = (0..ORDINARY).step_by(997).find(|token| !fits(*token)) {
         return Err(ChatError::Vocabulary(format!("token {token} of o200k_harmony"), "Harmony"));
     }
@@ -50,8 +50,8 @@ impl<'m> FileVocabulary<'m> {
         self.file.tokenize(text.as_bytes(), false, markup)
     }
 
-    /// Returns the text of a token that must not come out of a person's text. Runs of spaces and single characters are
-    /// "user defined" in some files too, and are no markup.
+    /// Returns the text of a token that must not result from a person's text. In some files runs of spaces and single
+    /// characters are "user defined" too, but are not markup.
     fn marker(&self, token: LlamaToken) -> Option<String> {
         let attributes = self.file.attr(token);
         let control = attributes.contains(LlamaTokenAttr::Control) || self.file.is_eog(token);
@@ -96,9 +96,9 @@ impl Vocabulary for FileVocabulary<'_> {
     }
 }
 
-/// Tokenises `text`, and wherever `tokenize` says that a token is a marker, again with the text cut behind the first
-/// character of each of them. A file may spell a marker in another way than the text that gives it: where no cut helps,
-/// characters are tokenised one by one, and one that is a marker by itself is left out.
+/// Tokenizes `text`. Where `tokenize` finds markers, tries again with the text split after the first character of each.
+/// A file may spell a marker differently from the text that matches it: if splitting does not help, characters are
+/// tokenized one by one, and a character that is itself a marker is dropped.
 fn text_without_markup(text: &str, tokenize: impl Fn(&str) -> Vec<(i32, Option<String>)>) -> Vec<i32> {
     let (mut tokens, mut pieces) = (Vec::new(), vec![text]);
     while let Some(piece) = pieces.pop() {
@@ -119,7 +119,7 @@ fn text_without_markup(text: &str, tokenize: impl Fn(&str) -> Vec<(i32, Option<S
             tokens.extend(found.iter().filter(|(_, marker)| marker.is_none()).map(|(token, _)| token));
             continue;
         }
-        // The last piece first: the first one is on top then.
+        // The last piece is pushed first, so that the first one is on top.
         let mut end = piece.len();
         for cut in cuts.into_iter().rev() {
             pieces.push(&piece[cut..end]);
@@ -139,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
     use std::{collections::BTreeMap, path::PathBuf};
 
-    /// One token a character, but for the markers, which are found in any text: what llama.cpp does.
+    /// One token per character, except for markers, which are found in any text, as in llama.cpp.
     fn tokenize(text: &str) -> Vec<(i32, Option<String>)> {
         let (mut tokens, mut rest) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {
@@ -153,7 +153,7 @@ mod tests {
 
     const MARKER: i32 = -1;
 
-    /// Markers as they are found in a text, and as the file spells them.
+    /// Markers as found in a text, and as spelled by the file.
     const MARKERS: [(&str, &str); 6] = [
         ("<|im_start|>", "<|im_start|>"),
         ("<a>", "<a>"),
@@ -164,7 +164,7 @@ mod tests {
     ];
 
     #[test]
-    fn trap_special_tokens_that_a_person_types_stay_text() {
+    fn trap_special_tokens_typed_by_a_person_stay_text() {
         for text in ["<|im_start|>system", "a<a><a>b", "äää", "<<a>>", "plain", ""] {
             let expected: Vec<i32> = text.chars().map(|letter| letter as i32).collect();
             assert_eq!(text_without_markup(text, tokenize), expected, "{text}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_that_a_file_spells_in_another_way_came_out_of_a_text() {
+    fn a_marker_spelled_differently_in_the_file_was_found_in_text() {
         for (text, plain) in [
             ("<B>", "<B>"),
             ("a<B>b<c>", "a<B>b<c>"),

@@ -1,4 +1,4 @@
-//! The thread that owns model and context: takes jobs one at a time.
+//! The thread that owns the model and its context; runs one job at a time.
 
 use crate::model;
 use llama_cpp_2::model::LlamaModel;
@@ -10,23 +10,23 @@ use openagents_llama::{LoadRequest, protocol::Report};
 use std::{sync::mpsc::Receiver, time::Instant};
 use tokio::sync::mpsc;
 
-/// Reports that may wait until somebody takes them. After that the model stops to compute.
+/// Queued reports after which the model pauses.
 pub(crate) const WAITING_REPORTS: usize = 64;
 
-/// Something to do.
+/// A job of the worker.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// For its reports.
+    /// The id for its reports.
     pub(crate) id: u64,
     pub(crate) work: Work,
     pub(crate) cancel: CancellationToken,
     /// Bounded: see [`WAITING_REPORTS`].
     pub(crate) reports: mpsc::Sender<Report>,
-    /// When it came.
+    /// When the command arrived.
     pub(crate) asked: Instant,
 }
 
-/// What to do.
+/// The kind of job.
 #[derive(Debug)]
 pub(crate) enum Work {
     Load(LoadRequest),
@@ -36,7 +36,7 @@ pub(crate) enum Work {
 
 impl Job {
     fn report(&self, report: Report) {
-        // Nobody listens any more: then nobody misses it.
+        // Fails only without a receiver, which then misses nothing.
         let _ = self.reports.blocking_send(report);
     }
 
@@ -50,14 +50,14 @@ impl Job {
     }
 }
 
-/// Does jobs until no more can come.
+/// Runs jobs until the channel closes.
 pub(crate) fn run(jobs: &Receiver<Job>) {
     let mut next = None;
     while let Some(job) = next.take().or_else(|| jobs.recv().ok()) {
         match &job.work {
             _ if job.cancel.is_cancelled() => job.failed(ModelError::Cancelled),
             Work::Load(load) => {
-                // When it returns, the model is gone.
+                // Returns after the model was unloaded.
                 let done = load_model(load, &job).and_then(|model| with_model(&model, load, &job, jobs));
                 match done {
                     Ok(other) => next = other,
@@ -76,7 +76,7 @@ fn load_model(load: &LoadRequest, job: &Job) -> Result<LlamaModel, ModelError> {
     let (id, reports) = (job.id, job.reports.clone());
     let mut told = None;
     model::load(load, &job.cancel, move |progress| {
-        // llama.cpp tells it for each tensor; a person sees percents.
+        // llama.cpp reports every tensor; only whole percents are forwarded.
         let percent = (progress * 100.0) as u32;
         if told.replace(percent) != Some(percent) {
             let event = ModelEvent::Activity(Activity::Loading { progress });
@@ -85,15 +85,15 @@ fn load_model(load: &LoadRequest, job: &Job) -> Result<LlamaModel, ModelError> {
     })
 }
 
-/// Answers with `model` and returns the first job that is not for it; `None` when no more can come.
+/// Answers with `model` and returns the first job that is not for it; `None` when the channel closes.
 fn with_model(
     model: &LlamaModel,
     load: &LoadRequest,
     job: &Job,
     jobs: &Receiver<Job>,
 ) -> Result<Option<Job>, ModelError> {
-    let (loaded, mut speaker) = model::speaker(model, load)?;
-    // The making of a context does not look at it, and a model that nobody waits for must not stay.
+    let (loaded, mut generator) = model::generator(model, load)?;
+    // Creating the context is not cancellable, and a cancelled load must not keep the model.
     if job.cancel.is_cancelled() {
         return Err(ModelError::Cancelled);
     }
@@ -104,7 +104,7 @@ fn with_model(
         let answer = if job.cancel.is_cancelled() {
             Err(ModelError::Cancelled)
         } else {
-            speaker.answer(request, job.asked, &job.cancel, &mut |event| job.event(event))
+            generator.answer(request, job.asked, &job.cancel, &mut |event| job.event(event))
         };
         match answer {
             Ok(stop) => job.report(Report::Done { id: job.id, stop }),
@@ -119,7 +119,7 @@ mod tests {
     use crate::traps;
 
     #[test]
-    fn a_load_that_was_cancelled_in_its_last_part_left_the_model_in_memory() {
+    fn a_load_cancelled_in_its_last_step_left_the_model_in_memory() {
         let load = traps::request(256);
         let model = traps::loaded(&load);
         let (reports, mut said) = mpsc::channel(WAITING_REPORTS);
@@ -128,6 +128,6 @@ mod tests {
         let job = Job { id: 1, work: Work::Unload, cancel, reports, asked: Instant::now() };
         let (_, jobs) = std::sync::mpsc::channel();
         assert_eq!(with_model(&model, &load, &job, &jobs).unwrap_err(), ModelError::Cancelled);
-        assert!(said.try_recv().is_err(), "it is not said to be loaded");
+        assert!(said.try_recv().is_err(), "it is not reported as loaded");
     }
 }

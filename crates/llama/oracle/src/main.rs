@@ -1,5 +1,5 @@
-//! Renders `../src/harmony/goldens/cases.json` with the official renderer, into one text for each case beside it.
-//! With `--check` it writes nothing and fails when a text differs.
+//! Renders `../src/harmony/goldens/cases.json` with the official renderer, one text per case. With `--check` it only
+//! compares, and fails if a text differs.
 
 use anyhow::{Context, Result, bail};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -11,7 +11,7 @@ use openai_harmony::{
 use serde_json::Value;
 use std::{fs, path::Path};
 
-/// The day of every prompt.
+/// The date in every prompt.
 const DATE: &str = "2026-01-01";
 
 fn main() -> Result<()> {
@@ -25,13 +25,13 @@ fn main() -> Result<()> {
         if !check {
             fs::write(&path, prompt)?;
         } else if fs::read_to_string(&path)? != prompt {
-            bail!("{} is not what the official renderer says", path.display());
+            bail!("{} differs from the official renderer", path.display());
         }
     }
     Ok(())
 }
 
-/// The library wants a file of the vocabulary, or downloads it.
+/// The library needs a local vocabulary file, or downloads it.
 fn encoding() -> Result<HarmonyEncoding> {
     let folder = tempfile::tempdir()?;
     let bpe = tiktoken_rs::o200k_harmony()?;
@@ -73,7 +73,7 @@ fn render(encoding: &HarmonyEncoding, request: &Value) -> Result<String> {
     for message in list(&request["messages"]) {
         add(&mut messages, message);
     }
-    // Its defaults, whose type has no public name, drop the thoughts of the turns before.
+    // Its defaults, whose type has no public name, drop the reasoning of earlier turns.
     let tokens =
         encoding.render_conversation_for_completion(&messages, Role::Assistant, Some(&Default::default()))?;
     Ok(encoding.tokenizer().decode_utf8(&tokens)?)
@@ -117,7 +117,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The name of a tool as an identifier.
+/// Converts the name of a tool into an identifier.
 fn wire(name: &Value) -> String {
     text(name).replace('.', "_")
 }

@@ -1,18 +1,17 @@
-//! The arguments of a call, out of what a model wrote.
+//! Parses the arguments of a call from a model's output.
 
 use serde_json::{Map, Value};
 
-/// Objects and lists within each other; deeper ones are no arguments of any tool, and nobody could pass them on.
+/// Maximum nesting depth; deeper arguments can't be passed on.
 const DEPTH: usize = 64;
 
-/// Reads an object that is the whole text.
+/// Parses a text that is exactly one object.
 pub(crate) fn strict(text: &str) -> Option<Map<String, Value>> {
     shallow(serde_json::from_str(text).ok()?)
 }
 
-/// Reads an object, and repairs what can have been meant in one way only: no arguments at all, a fence or the word
-/// `json` around it, an object inside a string, something behind it that is no second object, and brackets that are
-/// not closed.
+/// Parses an object and repairs unambiguous mistakes: missing arguments, a code fence or the word `json` around it, an
+/// object inside a string, trailing text that is not a second object, and missing closing brackets.
 pub(crate) fn parse(text: &str) -> Option<Map<String, Value>> {
     let text = unwrap(text);
     if text.is_empty() {
@@ -45,7 +44,7 @@ fn unwrap(text: &str) -> &str {
     text.strip_prefix("json").map_or(text, str::trim_start)
 }
 
-/// An object with something behind it.
+/// Parses an object with trailing text.
 fn first_object(text: &str) -> Option<Map<String, Value>> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
     let object = values.next()?.ok()?;
@@ -53,8 +52,8 @@ fn first_object(text: &str) -> Option<Map<String, Value>> {
     (!rest.contains('{')).then_some(object)
 }
 
-/// An object whose last brackets are missing. One that stops within a string or before a value could have gone on in
-/// any way.
+/// Parses an object whose closing brackets are missing. A text that ends within a string or before a value is
+/// ambiguous.
 fn closed(text: &str) -> Option<Map<String, Value>> {
     let mut open = Vec::new();
     let (mut in_string, mut escaped) = (false, false);
@@ -71,7 +70,7 @@ fn closed(text: &str) -> Option<Map<String, Value>> {
         }
     }
     let end = text.trim_end().chars().next_back()?;
-    // A number could have had more digits, a word more letters.
+    // A number might lack digits, a word letters.
     let whole = matches!(end, '"' | '}' | ']');
     if in_string || open.is_empty() || !whole {
         return None;
@@ -86,7 +85,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_unambiguous_is_repaired() {
+    fn unambiguous_mistakes_are_repaired() {
         let path = json!({"path": "."});
         let rows = [
             (r#"{"path":"."}"#, Some(path.clone())),
@@ -99,7 +98,7 @@ mod tests {
             (r#"{"path":"."} That should do."#, Some(path.clone())),
             (r#"{"path":".""#, Some(path)),
             (r#"{"a":[{"b":"c"}"#, Some(json!({"a": [{"b": "c"}]}))),
-            // Two calls in one, or one that stopped in the middle: nobody knows.
+            // Two objects, or a truncated one: ambiguous.
             (r#"{"path":"."}{"path":".."}"#, None),
             (r#"{"path":"a"#, None),
             (r#"{"path":"#, None),

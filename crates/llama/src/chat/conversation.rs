@@ -1,10 +1,10 @@
-//! The messages of a request as templates want them.
+//! Converts the messages of a request for templates.
 
 use super::shield::Shield;
 use openagents_core::model::{Message, ModelRequest, ToolSpec};
 use serde_json::{Value, json};
 
-/// With a role for everything: system, user, assistant, tool.
+/// Uses all roles: system, user, assistant, tool.
 pub(super) fn native(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
     let turn = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
     let mut messages = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn native(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
             Message::Assistant(answer) => {
                 let content = shield.message(&joined([&answer.preamble, &answer.text]));
                 let mut message = json!({"role": "assistant", "content": content});
-                // Thoughts go back to the model only while the turn that they belong to goes on.
+                // Reasoning is sent back only during its own turn.
                 if turn.is_none_or(|turn| at > turn) && !answer.reasoning.is_empty() {
                     message["reasoning_content"] = shield.optional(answer.reasoning.for_template()).into();
                 }
@@ -39,8 +39,8 @@ pub(super) fn native(request: &ModelRequest, shield: &Shield) -> Vec<Value> {
     messages
 }
 
-/// With people and answers in turns: for templates that know no tools, no two messages of one role after each other,
-/// and perhaps no `system`; the instructions begin the first message then.
+/// Alternates between user and assistant, for templates that support neither tools nor consecutive messages of one
+/// role, and perhaps no `system`; the instructions then precede the first message.
 pub(super) fn alternating(request: &ModelRequest, system: bool, shield: &Shield) -> Vec<Value> {
     let mut turns: Vec<(&str, String)> = Vec::new();
     let mut say = |role: &'static str, text: String| match turns.last_mut() {
@@ -60,7 +60,7 @@ pub(super) fn alternating(request: &ModelRequest, system: bool, shield: &Shield)
     turns.map(|(role, text)| json!({"role": role, "content": shield.message(&text)})).collect()
 }
 
-/// The tools in the form of the OpenAI API, which templates print as JSON.
+/// The tools in the format of the OpenAI API, which templates print as JSON.
 pub(super) fn tools(tools: &[ToolSpec], shield: &Shield) -> Vec<Value> {
     let tools = tools.iter().map(|tool| {
         let ToolSpec { name, description, parameters } = tool;

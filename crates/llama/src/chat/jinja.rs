@@ -1,4 +1,4 @@
-//! Runs a template out of a file: foreign code, with limits on its steps and its depth.
+//! Renders the template of a file: untrusted code, with limits on steps and depth.
 
 use super::{ChatError, shield::Shield};
 use minijinja::{
@@ -9,20 +9,20 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::{io, sync::Arc};
 
-/// Steps of one rendering; a thousand messages need about a hundred thousand.
+/// Maximum steps of one rendering; a thousand messages need about a hundred thousand.
 const STEPS: u64 = 5_000_000;
 
-/// Macros and includes within each other.
+/// Maximum nesting of macros and includes.
 const DEPTH: usize = 64;
 
-/// The longest template that is compiled, in bytes; those in use have up to 20 KB.
+/// Maximum bytes of a template; those in use have up to 20 KB.
 const LENGTH: usize = 256 * 1024;
 
-/// The longest prompt, in bytes, in which a word stands for each thing that was said. What a template keeps for itself
-/// is not counted: the program that runs it has a limit of its own.
+/// Maximum bytes of a prompt with its placeholders. Memory used inside of a template is bounded by the process that
+/// runs it.
 const PROMPT: usize = 16 * 1024 * 1024;
 
-/// Renders a template with the functions and filters that templates of chat models expect.
+/// Renders a template with the functions and filters that chat templates expect.
 pub(super) fn render(source: &str, context: &Value, shield: &Arc<Shield>) -> Result<String, ChatError> {
     if source.len() > LENGTH {
         return Err(ChatError::Template(format!("it has {} bytes", source.len())));
@@ -43,17 +43,17 @@ pub(super) fn render(source: &str, context: &Value, shield: &Arc<Shield>) -> Res
     let mut prompt = Prompt(Vec::new());
     let template = environment.template_from_str(source).map_err(refused)?;
     template.render_captured_to(context, &mut prompt).map_err(refused)?;
-    // A template writes whole strings.
+    // Templates only write whole strings.
     Ok(String::from_utf8_lossy(&prompt.0).into_owned())
 }
 
-/// What a template has said, up to [`PROMPT`].
+/// The output of a template, up to [`PROMPT`].
 struct Prompt(Vec<u8>);
 
 impl io::Write for Prompt {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > PROMPT {
-            return Err(io::Error::other("its prompt has no end"));
+            return Err(io::Error::other("its prompt is too long"));
         }
         self.0.extend(bytes);
         Ok(bytes.len())
@@ -64,7 +64,7 @@ impl io::Write for Prompt {
     }
 }
 
-/// One line: what is wrong, and where.
+/// Formats the error and its line.
 fn refused(error: Error) -> ChatError {
     let what = match std::error::Error::source(&error) {
         Some(source) if error.kind() == ErrorKind::WriteFailure => source.to_string(),
@@ -74,7 +74,7 @@ fn refused(error: Error) -> ChatError {
     ChatError::Template(what.lines().next().unwrap_or_default().to_owned() + &place)
 }
 
-/// As Python writes JSON, which models were taught. What it says is nobody's markup, so it is a text of its own.
+/// Formats JSON like Python, as in the training data. The result is text, not markup, so it becomes a placeholder.
 fn to_json(shield: &Shield, value: &Value, options: &Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = options.get("indent")?;
     let bad = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
@@ -87,12 +87,12 @@ fn to_json(shield: &Shield, value: &Value, options: &Kwargs) -> Result<String, E
 
 fn write(value: &serde_json::Value, formatter: impl Formatter) -> String {
     let mut bytes = Vec::new();
-    // Writing a value into memory cannot fail.
+    // Serializing into memory cannot fail.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A blank behind every comma and colon.
+/// Adds a space after every comma and colon.
 struct Python;
 
 impl Formatter for Python {

@@ -1,13 +1,13 @@
-//! Characters whose bytes are spread over several tokens.
+//! Characters whose bytes are split over several tokens.
 
-/// Joins bytes into text; keeps back what may become a character.
+/// Joins bytes into text; holds back incomplete characters.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
     pending: Vec<u8>,
 }
 
 impl Joined {
-    /// Takes bytes and returns the characters that are whole. Bytes that can become none are U+FFFD.
+    /// Adds bytes and returns the complete characters. Invalid bytes become U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend(bytes);
         let mut text = String::new();
@@ -25,7 +25,7 @@ impl Joined {
         }
     }
 
-    /// Says that no more bytes come, and returns what is left.
+    /// Returns the rest at the end of the input.
     pub(crate) fn finish(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned()
     }

@@ -1,6 +1,6 @@
-//! Chat templates: messages into tokens, tokens back into text, calls and reasoning.
+//! Chat formats: messages into tokens, and tokens into text, calls and reasoning.
 //!
-//! What a person typed and what a template says are tokenised apart, so that no text can become markup.
+//! Text of people and markup of a template are tokenized separately, so that text can't become markup.
 
 pub(crate) mod arguments;
 mod conversation;
@@ -20,12 +20,12 @@ pub use template::{TemplateFormat, chatml};
 
 use openagents_core::model::{CallRequest, ModelRequest, Reasoning};
 
-/// Turns text into the tokens of one vocabulary and back.
+/// Converts text into the tokens of one vocabulary and back.
 pub trait Vocabulary {
-    /// Tokenises what a template says: its markers become their special tokens.
+    /// Tokenizes markup of a template: markers become special tokens.
     fn markup(&self, text: &str) -> Vec<i32>;
 
-    /// Tokenises what a person, a tool or a model said: never gives a special token, whatever the text is.
+    /// Tokenizes text of a person, a tool or a model: never yields a special token.
     fn text(&self, text: &str) -> Vec<i32>;
 
     /// Returns the id of a special token by its exact text.
@@ -38,59 +38,59 @@ pub trait Vocabulary {
     fn ends_answer(&self, token: i32) -> bool;
 }
 
-/// A chat template and the parser of the answers that it asks for.
+/// A chat format: renders prompts and parses answers.
 pub trait ChatFormat: Send + Sync + std::fmt::Debug {
-    /// Returns whether tools can be offered.
+    /// Returns whether tools are supported.
     fn tools(&self) -> bool;
 
-    /// Makes the tokens of a prompt.
+    /// Renders the tokens of a prompt.
     fn render(&self, request: &ModelRequest, vocabulary: &dyn Vocabulary) -> Result<Vec<i32>, ChatError>;
 
     /// Starts to parse an answer to `request`.
     fn parser(&self, request: &ModelRequest) -> Box<dyn AnswerParser>;
 }
 
-/// Parses one answer, token by token. However the tokens come, the sum of the pieces is the same.
+/// Parses one answer, token by token. The concatenated output does not depend on the split into tokens.
 pub trait AnswerParser: Send {
-    /// Takes the next token, of those that do not end an answer.
+    /// Parses the next token; never one that ends the answer.
     fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<Parsed>);
 
-    /// Says that no more tokens come, and returns how the answer ended. `end` is the token that ended it: one of those
-    /// of [`Vocabulary::ends_answer`], or none when it was cut off.
+    /// Ends the input and returns how the answer ended. `end` is the token that ended it, see
+    /// [`Vocabulary::ends_answer`], or `None` if it was cut off.
     fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending;
 }
 
-/// What an answer says.
+/// A parsed piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parsed {
-    /// A piece for the person.
+    /// Text for the person.
     Text(String),
-    /// A piece of what it says before a call.
+    /// Text of a preamble before a call.
     Preamble(String),
-    /// A piece of its chain of thought.
+    /// Reasoning.
     Reasoning(Reasoning),
-    /// A call, whole; its arguments are an object.
+    /// A complete call; its arguments are an object.
     Call(CallRequest),
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It said something, or asked for tools.
+    /// It has text or calls.
     Whole,
-    /// It broke off in the middle: the limit, or a cancel.
+    /// Cut off by the token limit or a cancel.
     CutOff,
-    /// Nothing in it can be shown or run: it is worth asking once again.
+    /// Nothing in it can be shown or run; a retry may help.
     Malformed,
 }
 
-/// Why messages cannot be made into a prompt.
+/// The reason messages can't be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChatError {
-    /// The vocabulary of the file is not the one that the format needs.
+    /// The vocabulary of the file does not match the format.
     #[error("this file's vocabulary has no {0} where the {1} format needs it; use another file of the model")]
     Vocabulary(String, &'static str),
-    /// The template of the file cannot be used.
+    /// The template of the file is unusable.
     #[error("the chat template of this file cannot be used: {0}")]
     Template(String),
 }

@@ -1,5 +1,5 @@
-//! Keeps what people, tools and models said out of a template's hands: it sees a word that nobody can guess, and what
-//! was said is put in its place when the template has spoken.
+//! Hides the text of people, tools and models from templates: a template sees an unguessable placeholder, which is
+//! replaced by the text after rendering.
 
 use super::ChatError;
 use serde_json::{Map, Value};
@@ -8,10 +8,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// The words of one rendering and what they stand for.
+/// The placeholders of one rendering and their texts.
 #[derive(Debug)]
 pub(super) struct Shield {
-    /// Letters and digits only, so that trimming, quoting and escaping leave it alone.
+    /// Alphanumeric only, so that trimming, quoting and escaping don't change it.
     begin: String,
     slots: Mutex<Vec<Slot>>,
     messages: AtomicUsize,
@@ -20,16 +20,16 @@ pub(super) struct Shield {
 #[derive(Debug, Clone)]
 struct Slot {
     text: String,
-    /// The numbers of the messages in it, in order. Each of them has to be in the prompt once, in order.
+    /// The indices of the messages. Each must occur in the prompt exactly once and in order.
     messages: Vec<usize>,
 }
 
-/// A part of a prompt.
+/// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// What the template says.
+    /// Output of the template.
     Markup(String),
-    /// What somebody else said.
+    /// Text of a message.
     Text(String),
 }
 
@@ -46,7 +46,7 @@ impl Shield {
         Self { begin, slots: Mutex::default(), messages: AtomicUsize::new(0) }
     }
 
-    /// Returns the word for a text that has to be in the prompt.
+    /// Returns the placeholder of a text that must be in the prompt.
     pub(super) fn message(&self, text: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -55,12 +55,12 @@ impl Shield {
         self.add(text.to_owned(), vec![message])
     }
 
-    /// Returns the word for a text that may be left out, or said again.
+    /// Returns the placeholder of a text that may be omitted or repeated.
     pub(super) fn optional(&self, text: &str) -> String {
         if text.is_empty() { String::new() } else { self.add(text.to_owned(), Vec::new()) }
     }
 
-    /// Puts words in place of all that could be markup in a value; names and numbers stay, as templates look at them.
+    /// Replaces the strings of a value that could be markup; names and numbers are kept for the template.
     pub(super) fn value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.unless_harmless(text)),
@@ -79,7 +79,7 @@ impl Shield {
         if text.chars().all(harmless) { text.to_owned() } else { self.optional(text) }
     }
 
-    /// Makes JSON of a value in which words stand, in the form that `to_json` gives it, and returns the word for it.
+    /// Formats a value with placeholders as JSON, using `to_json`, and returns the placeholder of the result.
     pub(super) fn json(&self, value: &Value, to_json: impl FnOnce(&Value) -> String) -> String {
         let mut messages = Vec::new();
         let open = self.open_value(value, &mut messages);
@@ -107,11 +107,11 @@ impl Shield {
         pieces.iter().map(Piece::as_str).collect()
     }
 
-    /// Puts back what was said. Fails unless every message is there once, in order.
+    /// Replaces the placeholders. Fails unless every message occurs once and in order.
     pub(super) fn open(&self, prompt: &str) -> Result<Vec<Piece>, ChatError> {
         let (pieces, found) = self.split(prompt);
         if !found.into_iter().eq(0..self.messages.load(Ordering::Relaxed)) {
-            return Err(ChatError::Template("it leaves out or changes what was said".to_owned()));
+            return Err(ChatError::Template("it omits or changes messages".to_owned()));
         }
         Ok(pieces)
     }
@@ -126,7 +126,7 @@ impl Shield {
         format!("{}{slot}y", self.begin)
     }
 
-    /// Splits at the words; returns the messages that were found as well.
+    /// Splits at the placeholders; also returns the indices of the messages found.
     fn split(&self, text: &str) -> (Vec<Piece>, Vec<usize>) {
         let (mut pieces, mut messages) = (Vec::new(), Vec::new());
         let mut rest = text;
@@ -136,7 +136,7 @@ impl Shield {
                 after.split_once('y').and_then(|(slot, rest)| Some((slot.parse::<usize>().ok()?, rest)));
             let slots = self.slots();
             let Some((slot, after)) = slot.and_then(|(slot, rest)| Some((slots.get(slot)?, rest))) else {
-                // Half a word says nothing; the message that it stood for is missing then.
+                // Drops a truncated placeholder; its message then counts as missing.
                 rest = after;
                 continue;
             };

@@ -1,7 +1,7 @@
-//! Parses answers of models whose templates have tags: `<think>…</think>` and its like are a thought,
-//! `<tool_call>{…}</tool_call>` a call (as Hermes and Qwen write it), and the rest is text.
+//! Parses answers of models whose templates use tags: `<think>…</think>` and similar tags are reasoning,
+//! `<tool_call>{…}</tool_call>` is a call (as written by Hermes and Qwen), and the rest is text.
 //!
-//! An answer can speak of tags as well: a thought stands before all text, and a call that cannot be read is text.
+//! An answer may also mention tags: reasoning only comes before all text, and an invalid call is text.
 
 use super::{AnswerParser, Ending, Joined, Parsed, arguments, thoughts};
 use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
@@ -10,13 +10,13 @@ use serde_json::Value;
 const CALL: &str = "<tool_call>";
 const CALL_END: &str = "</tool_call>";
 
-/// A call that is longer is none.
+/// Maximum bytes of a call.
 const LENGTH: usize = 1024 * 1024;
 
-/// How much is held back at the most until it is clear whether it is a thought, in bytes.
+/// Maximum bytes held back until it is clear whether they are reasoning.
 const UNDECIDED: usize = 32 * 1024;
 
-/// Special tokens whose text has another form than `<|…|>`.
+/// Special tokens that don't look like `<|…|>`.
 const MARKERS: [&str; 12] = [
     "<s>",
     "</s>",
@@ -32,23 +32,23 @@ const MARKERS: [&str; 12] = [
     "<|>",
 ];
 
-/// See the module.
+/// See the module documentation.
 pub(super) struct TaggedParser {
-    /// Calls are looked for.
+    /// Whether to parse calls.
     tools: bool,
-    /// The markers of this vocabulary for the beginning and the end of a text.
+    /// The vocabulary's markers for the beginning and the end of a text.
     ends: [String; 2],
-    /// What ends a thought whose beginning is in the prompt or nowhere.
+    /// Closing tags of reasoning that was opened in the prompt or not at all.
     closings: Vec<&'static str>,
     joined: Joined,
     mode: Mode,
-    /// What cannot be told yet: the beginning of a tag perhaps, a thought or a call.
+    /// Undecided input: a possible tag, reasoning or call.
     held: String,
-    /// A thought may still end that never began.
+    /// Whether a closing tag may still follow without an opening one.
     undecided: bool,
     spoke: bool,
     called: bool,
-    /// Calls that cannot be read, before any text: said together with it, or not at all.
+    /// Invalid calls before any text: shown along with text, or else dropped.
     unread: String,
 }
 
@@ -56,9 +56,9 @@ pub(super) struct TaggedParser {
 enum Mode {
     /// Before any text.
     Begin,
-    /// A thought, if it ends like one.
+    /// Possibly reasoning, depending on its end.
     Undecided,
-    /// A thought with this end.
+    /// Reasoning up to this closing tag.
     Think(&'static str),
     Text,
     Call,
@@ -80,7 +80,7 @@ impl TaggedParser {
         }
     }
 
-    /// Whether a token is markup of its own. Text has `<|` and `|>` in several tokens.
+    /// Returns whether a token is markup. In text, `<|` and `|>` are separate tokens.
     fn is_marker(&self, bytes: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(bytes) else { return false };
         if thoughts::is_tag(text) {
@@ -98,7 +98,7 @@ impl TaggedParser {
         while self.step(out) {}
     }
 
-    /// Goes on as far as the next tag; returns whether there may be more.
+    /// Processes input up to the next tag; returns whether there may be more.
     fn step(&mut self, out: &mut Vec<Parsed>) -> bool {
         match self.mode {
             Mode::Begin => self.begin(),
@@ -169,7 +169,8 @@ impl TaggedParser {
         self.mode = Mode::Begin;
     }
 
-    /// Says what stands before a tag and takes both away. Without the tag it says all that cannot be its beginning.
+    /// Emits the text before a tag and removes both. Without the tag, emits everything that can't be the beginning of
+    /// one.
     fn say_until(&mut self, tag: &str, out: &mut Vec<Parsed>) -> bool {
         let found = self.held.find(tag).filter(|_| !tag.is_empty());
         let sure = match found {
@@ -180,7 +181,7 @@ impl TaggedParser {
         found.is_some()
     }
 
-    /// Takes away what is held back up to here, with the tag behind it, and returns it without the tag.
+    /// Removes the held input up to `at` and the tag after it; returns it without the tag.
     fn cut(&mut self, at: usize, tag: &str) -> String {
         let rest = self.held.split_off(at + tag.len());
         let mut before = std::mem::replace(&mut self.held, rest);
@@ -189,7 +190,7 @@ impl TaggedParser {
     }
 
     fn read_call(&mut self, out: &mut Vec<Parsed>) -> bool {
-        // An answer that goes on in another way speaks of calls.
+        // Text that only mentions a call.
         if self.spoke && !may_be_call(&self.held) {
             self.mode = Mode::Text;
             self.say(CALL.to_owned(), out);
@@ -214,7 +215,7 @@ impl TaggedParser {
             return;
         }
         if !self.spoke && text.trim().is_empty() {
-            // Blank lines between a thought and the answer belong to neither.
+            // Drops blank lines between reasoning and text.
             if !self.unread.is_empty() {
                 self.unread.push_str(&text);
             }
@@ -229,7 +230,7 @@ impl TaggedParser {
         out.push(Parsed::Text(text));
     }
 
-    /// Ends a call, with this tag behind it.
+    /// Ends a call that is followed by this tag.
     fn call(&mut self, text: &str, tag: &str, out: &mut Vec<Parsed>) {
         self.mode = Mode::Text;
         let Some((name, arguments)) = parse(text) else {
@@ -265,7 +266,7 @@ impl AnswerParser for TaggedParser {
         let held = std::mem::take(&mut self.held);
         match (self.mode, end) {
             (Mode::Call, Some(_)) => self.call(&held, "", out),
-            // Half a call is none.
+            // Drops a truncated call.
             (Mode::Call, None) if may_be_call(&held) => {}
             (Mode::Call, None) => {
                 self.mode = Mode::Text;
@@ -281,7 +282,7 @@ impl AnswerParser for TaggedParser {
     }
 }
 
-/// Whether what follows `<tool_call>` may become a call.
+/// Returns whether the text after `<tool_call>` may become a call.
 fn may_be_call(text: &str) -> bool {
     let text = text.trim_start();
     ["{", "```", "json"].iter().any(|begin| text.starts_with(begin) || begin.starts_with(text))
@@ -299,7 +300,7 @@ fn parse(text: &str) -> Option<(String, Value)> {
     Some((name, Value::Object(arguments)))
 }
 
-/// How many bytes at the end may be the beginning of a tag.
+/// Returns the length of a suffix that may be the beginning of a tag.
 fn tag_begun(text: &str, tag: &str) -> usize {
     let begun = |length: &usize| text.as_bytes().ends_with(&tag.as_bytes()[..*length]);
     (1..tag.len()).rev().find(begun).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Chat models whose GGUF file brings its own template.
+//! Chat models whose GGUF file contains a template.
 
 use super::{
     AnswerParser, ChatError, ChatFormat, Vocabulary, conversation, jinja,
@@ -11,7 +11,7 @@ use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelReques
 use serde_json::json;
 use std::sync::Arc;
 
-/// ChatML, which most models without a template understand.
+/// ChatML, understood by most models without a template.
 const CHATML: &str = "{%- for message in messages -%}
     {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}
 {%- endfor -%}
@@ -19,7 +19,7 @@ const CHATML: &str = "{%- for message in messages -%}
     {{- '<|im_start|>assistant\\n' -}}
 {%- endif -%}";
 
-/// A template, and what it can do.
+/// A template and its capabilities.
 #[derive(Debug, Clone)]
 pub struct TemplateFormat {
     source: String,
@@ -41,8 +41,8 @@ pub fn chatml() -> TemplateFormat {
 }
 
 impl TemplateFormat {
-    /// Tries a template out of a file. `begin` and `end` are the markers that the vocabulary has for the beginning and
-    /// the end of a text.
+    /// Tests the template of a file. `begin` and `end` are the vocabulary's markers for the beginning and the end of a
+    /// text.
     pub fn new(source: &str, begin: &str, end: &str) -> Result<Self, ChatError> {
         let mut format = Self {
             source: source.to_owned(),
@@ -61,7 +61,7 @@ impl TemplateFormat {
         Ok(format)
     }
 
-    /// Whether tools, a call and its result are in a prompt, in the words that the parser understands.
+    /// Returns whether prompts contain tools, calls and results in the syntax of the parser.
     fn offers_tools(&self) -> bool {
         let with_tools = Self { tools: true, ..self.clone() };
         let Ok(pieces) = with_tools.attempt(&add_tools(conversation()), conversation::native) else {
@@ -73,8 +73,8 @@ impl TemplateFormat {
             .all(|word| whole.contains(word))
     }
 
-    /// Makes a prompt of the whole conversation; or, since many templates refuse some of it, of what every template
-    /// knows.
+    /// Renders the whole conversation; many templates refuse parts of it, so falls back to what every template
+    /// supports.
     fn pieces(&self, request: &ModelRequest) -> Result<Vec<Piece>, ChatError> {
         let mentions_tools =
             |message: &Message| matches!(message, Message::Tool { .. }) || !calls_of(message).is_empty();
@@ -106,7 +106,7 @@ impl TemplateFormat {
     ) -> Result<String, ChatError> {
         let tools = match &request.tools[..] {
             [_, ..] if self.tools => Value::from_serialize(conversation::tools(&request.tools, shield)),
-            // Templates ask whether there are any.
+            // Templates check whether there are any.
             _ => Value::from(()),
         };
         let context = context! {
@@ -148,7 +148,7 @@ fn calls_of(message: &Message) -> &[CallRequest] {
     }
 }
 
-/// What a template is tried with.
+/// A conversation to test templates with.
 fn conversation() -> ModelRequest {
     let user = |text: &str| Message::User { text: text.to_owned() };
     let answer = AssistantMessage { text: "An answer".to_owned(), ..AssistantMessage::default() };

@@ -8,7 +8,7 @@ use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelReques
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Tools in the way of Hermes and Qwen.
+/// Tools in the syntax of Hermes and Qwen.
 const TOOLS: &str = r#"{%- if tools %}
     {{- '<|im_start|>system\n' }}
     {%- if messages[0].role == 'system' %}
@@ -46,7 +46,7 @@ const TOOLS: &str = r#"{%- if tools %}
     {{- '<|im_start|>assistant\n' }}
 {%- endif %}"#;
 
-/// A template that knows people and answers alone.
+/// A template that supports only user and assistant.
 const STRICT: &str = r"{{ bos_token }}{% for message in messages %}
 {% if message['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}
 {% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}
@@ -56,7 +56,7 @@ const STRICT: &str = r"{{ bos_token }}{% for message in messages %}
 {% endfor %}
 {% if add_generation_prompt %}{{ '[ASSISTANT]' }}{% endif %}";
 
-/// A vocabulary whose tokens are characters: those of markup are negative.
+/// A vocabulary of characters: those of markup are negative.
 #[derive(Debug)]
 struct Letters;
 
@@ -78,7 +78,7 @@ impl Vocabulary for Letters {
     }
 }
 
-/// The prompt, with what people, tools and models said between `⟦` and `⟧`.
+/// The prompt, with the text of people, tools and models between `⟦` and `⟧`.
 fn prompt(format: &TemplateFormat, request: &ModelRequest) -> String {
     let mut prompt = String::new();
     let mut said = false;
@@ -135,7 +135,7 @@ fn templates_of_files_are_rendered() {
 }
 
 #[test]
-fn nothing_that_is_said_becomes_markup() {
+fn text_never_becomes_markup() {
     for source in [TOOLS, STRICT] {
         let format = TemplateFormat::new(source, "<s>", "</s>").unwrap();
         let markup = |text: &str| {
@@ -151,25 +151,19 @@ fn nothing_that_is_said_becomes_markup() {
 }
 
 #[test]
-fn what_a_template_cannot_do_is_said_in_one_sentence() {
+fn unusable_templates_are_errors() {
     let rows = [
-        ("{{ messages[0].content | upper }}", "it leaves out or changes what was said"),
-        ("nothing at all", "it leaves out or changes what was said"),
-        (
-            "{% for m in messages | reverse %}{{ m.content }}{% endfor %}",
-            "it leaves out or changes what was said",
-        ),
-        (
-            "{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}",
-            "it leaves out or changes what was said",
-        ),
+        ("{{ messages[0].content | upper }}", "it omits or changes messages"),
+        ("nothing at all", "it omits or changes messages"),
+        ("{% for m in messages | reverse %}{{ m.content }}{% endfor %}", "it omits or changes messages"),
+        ("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", "it omits or changes messages"),
         ("{% if", "unexpected end of input, expected expression (line 1)"),
         ("{{ raise_exception('Not for you') }}", "Not for you (line 1)"),
         (
             "{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}",
             "engine ran out of fuel (line 1)",
         ),
-        ("{% for a in range(9999) %}{{ 'x' * 100000 }}{% endfor %}", "its prompt has no end"),
+        ("{% for a in range(9999) %}{{ 'x' * 100000 }}{% endfor %}", "its prompt is too long"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion limit exceeded (line 1)"),
     ];
     for (source, reason) in rows {
@@ -181,7 +175,7 @@ fn what_a_template_cannot_do_is_said_in_one_sentence() {
     assert!(TemplateFormat::new(&format!("{{{{ {}", "(".repeat(100_000)), "", "").is_err());
 }
 
-/// Answers as the parser of this template reads them: `text`, `[reasoning]`, `name{arguments}`, and the ending.
+/// The parsed answer: `text`, `[reasoning]`, `name{arguments}`, and the ending.
 fn read(format: &TemplateFormat, tokens: &[&[u8]]) -> String {
     let mut parser = format.parser(&request("x"));
     let mut out = Vec::new();
@@ -196,7 +190,7 @@ fn read(format: &TemplateFormat, tokens: &[&[u8]]) -> String {
     told(&out, ending)
 }
 
-/// An answer of one token a character.
+/// Parses an answer with one token per character.
 fn read_slowly(format: &TemplateFormat, answer: &str) -> String {
     let mut tokens: Vec<&[u8]> = answer.as_bytes().chunks(1).collect();
     tokens.push(b"<|im_end|>");
@@ -281,12 +275,12 @@ fn a_thought_without_its_beginning_was_shown() {
     for (answer, expected) in rows {
         assert_eq!(read_slowly(&format, answer), expected, "{answer}");
     }
-    // A text that is long is passed on.
+    // Long text is emitted early.
     let mut parser = format.parser(&request("x"));
     let mut out = Vec::new();
     parser.push(0, "Long. ".repeat(10_000).as_bytes(), &mut out);
     assert!(matches!(&out[..], [Parsed::Text(_)]), "{out:?}");
-    // And so is one after a thought that the prompt has had already.
+    // Text after reasoning that is already in the prompt is emitted at once.
     let over = format!("{TOOLS}{{{{- '<think>\n\n</think>\n\n' }}}}");
     let mut parser = TemplateFormat::new(&over, "", "").unwrap().parser(&request("x"));
     let mut out = Vec::new();
@@ -309,11 +303,11 @@ fn an_answer_about_tags_lost_what_followed_them() {
     for answer in answers {
         assert_eq!(read_slowly(&format, answer), format!("{answer} Whole"));
     }
-    // Before any text it is malformed when nothing else is said, and else text.
+    // An invalid call before any text is text if more text follows, or else malformed.
     let unread = "<tool_call>nonsense</tool_call>";
     assert_eq!(read_slowly(&format, unread), " Malformed");
     assert_eq!(read_slowly(&format, &format!("{unread} is wrong.")), format!("{unread} is wrong. Whole"));
-    // What was cut off is said up to there, unless it is half a call.
+    // A truncated answer is shown, except for an incomplete call.
     let cut_off = |answer: &str| read(&format, &[answer.as_bytes()]);
     assert_eq!(cut_off("<tool_call> begins"), "<tool_call> begins CutOff");
     assert_eq!(cut_off("Look: <tool_call>{\"name\": "), "Look:  CutOff");
@@ -325,7 +319,7 @@ fn an_ending_token_in_no_list_was_shown() {
     let mut parser = format.parser(&request("x"));
     let mut out = Vec::new();
     parser.push(0, b"Hi", &mut out);
-    // What the vocabulary calls this token is nobody's business.
+    // The text of this token is irrelevant.
     assert_eq!(parser.finish(Some(7), &mut out), Ending::Whole);
     assert_eq!(out, [Parsed::Text("Hi".to_owned())]);
 }
@@ -374,12 +368,12 @@ proptest! {
     }
 
     #[test]
-    fn no_template_brings_the_program_down(source in r"(\{%|%\}|\{\{|\}\}|if|for|in|messages|content|\||tojson|[a-z'.()]| ){0,30}") {
+    fn no_template_panics(source in r"(\{%|%\}|\{\{|\}\}|if|for|in|messages|content|\||tojson|[a-z'.()]| ){0,30}") {
         let _ = TemplateFormat::new(&source, "<s>", "</s>");
     }
 
     #[test]
-    fn no_arguments_bring_the_program_down(text in r#"[\[\]{}":,a1\\ ]{0,24}"#) {
+    fn no_arguments_panic(text in r#"[\[\]{}":,a1\\ ]{0,24}"#) {
         if let Some(arguments) = arguments::parse(&text) {
             prop_assert!(Value::Object(arguments).is_object());
         }

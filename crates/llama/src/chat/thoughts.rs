@@ -1,6 +1,6 @@
-//! What models put around their thoughts, each in its own way.
+//! Tags that models put around their reasoning.
 
-/// What begins a thought and what ends it.
+/// Opening and closing tags of reasoning.
 pub(super) const PAIRS: [(&str, &str); 11] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
@@ -15,21 +15,21 @@ pub(super) const PAIRS: [(&str, &str); 11] = [
     ("<unused94>", "<unused95>"),
 ];
 
-/// What is known of the thoughts of a model before it answers.
+/// Reasoning tags of a model, known before it answers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Thoughts {
-    /// Prompts end within a thought: the answer goes on with it, up to this.
+    /// The closing tag, if prompts end within reasoning and the answer continues it.
     pub(super) begun: Option<&'static str>,
-    /// What may end a thought that the answer never began.
+    /// Closing tags that may follow without an opening one.
     pub(super) closings: Vec<&'static str>,
 }
 
 impl Thoughts {
-    /// Reads them out of a template and the end of its prompts.
+    /// Detects the tags from a template and the end of its prompts.
     pub(super) fn of(template: &str, prompt: &str) -> Self {
         let prompt = prompt.trim_end();
         let begun = PAIRS.into_iter().find(|(opening, _)| prompt.ends_with(opening));
-        // Where the prompt has a thought of its own, the answer is text.
+        // If the prompt contains reasoning, the answer is text.
         let over = PAIRS.iter().any(|(_, closing)| prompt.ends_with(closing));
         let closings = PAIRS.into_iter().map(|(_, closing)| closing);
         let closings = closings.filter(|closing| begun.is_none() && !over && template.contains(closing));
@@ -37,7 +37,7 @@ impl Thoughts {
     }
 }
 
-/// Whether a text is one of these tags.
+/// Returns whether a text is one of these tags.
 pub(super) fn is_tag(text: &str) -> bool {
     PAIRS.iter().any(|(opening, closing)| [*opening, *closing].contains(&text))
 }

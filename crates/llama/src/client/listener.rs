@@ -1,4 +1,4 @@
-//! Who wants to hear that a helper has ended.
+//! Notifies about the exit of a helper.
 
 use super::lock;
 use std::{
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Who wants to hear that a helper has ended. Clones are the same.
+/// The callback for the exit of a helper. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Listener(Arc<Mutex<Option<Told>>>);
 

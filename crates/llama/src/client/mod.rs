@@ -1,7 +1,7 @@
-//! The engine in a process of its own: an assertion in C++ or a lost GPU is an error and a restart.
+//! The engine in a separate process: an assertion in C++ or a lost GPU is an error followed by a restart.
 //!
-//! The helper program is started when it is needed and ends with its standard input, so it never outlives this
-//! process, however that ends.
+//! The helper program is started when needed and exits when its standard input closes, so it never survives this
+//! process, even after a crash.
 
 mod listener;
 mod process;
@@ -23,44 +23,44 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Names the helper program.
+/// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_LLAMA_HELPER";
 
-/// Runs models in the helper program. Requests of several threads wait for each other.
+/// Runs models in the helper program. Concurrent requests wait for each other.
 #[derive(Debug, Default)]
 pub struct Helper {
-    /// The program; `None` for the one that [`helper::find`] finds.
+    /// The program; `None` to use [`helper::find`].
     program: Option<PathBuf>,
     process: Mutex<Option<Arc<Process>>>,
     loaded: Mutex<Option<Loaded>>,
     listener: listener::Listener,
-    /// Held while a command is done.
+    /// Held while a command runs.
     turn: Mutex<()>,
 }
 
 impl Helper {
-    /// Takes the program beside this one, or the one that [`HELPER_VARIABLE`] names. Starts nothing yet.
+    /// Uses the program next to this one, or the one in [`HELPER_VARIABLE`]. Starts nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes this program. Starts nothing yet.
+    /// Uses this program. Starts nothing.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self { program: Some(program.into()), ..Self::default() }
     }
 
-    /// Returns the process id of the helper; `None` when it does not run.
+    /// Returns the process id of the helper; `None` if it is not running.
     pub fn process_id(&self) -> Option<u32> {
         self.running().map(|process| process.id())
     }
 
-    /// Returns the process that runs, without starting one.
+    /// Returns the running process without starting one.
     fn running(&self) -> Option<Arc<Process>> {
         let process = lock(&self.process).clone()?;
         process.is_running().then_some(process)
     }
 
-    /// Returns the process once it has nothing to do, started when there is none.
+    /// Returns an idle process, starting one if there is none.
     fn started(&self, cancel: &CancellationToken) -> Result<Arc<Process>, ModelError> {
         self.settle(cancel)?;
         if let Some(process) = self.running() {
@@ -80,7 +80,7 @@ impl Helper {
         Ok(process)
     }
 
-    /// Sends one command and passes on its events until it ends.
+    /// Sends a command and forwards its events until it ends.
     fn run(
         process: &Arc<Process>,
         command: impl FnOnce(u64) -> Command,
@@ -92,7 +92,7 @@ impl Helper {
             match next_report(&mut reports, cancel) {
                 Next::Report(Report::Event { event, .. }) => on_event(event),
                 Next::Report(Report::Failed { error, .. }) => {
-                    // One that failed here, because it could not be read, still runs there.
+                    // A command that failed here may still run in the helper.
                     process.cancel(id);
                     return Err(error);
                 }
@@ -116,7 +116,7 @@ impl Engine for Helper {
         on_progress: &mut dyn FnMut(f32),
     ) -> Result<Loaded, ModelError> {
         let _turn = lock(&self.turn);
-        // Whatever stops a load, nothing is loaded then.
+        // Whatever stops a load, no model is loaded afterwards.
         let process = self.started(cancel).inspect_err(|_| self.unload())?;
         *lock(&self.loaded) = None;
         let command = |id| Command::Load { id, load: load.clone() };
@@ -150,7 +150,7 @@ impl Engine for Helper {
 
     fn unload(&self) {
         *lock(&self.loaded) = None;
-        // Not while the lock is held: a request that runs looks at it.
+        // Not under the lock: a running request needs it.
         let process = lock(&self.process).take();
         if let Some(process) = process {
             process.end();
@@ -186,7 +186,7 @@ impl Engine for Helper {
 
 fn unexpected(report: &Report) -> ModelError {
     tracing::warn!(?report, "unexpected report");
-    ModelError::Failed("the helper program answered something unexpected; try again".to_owned())
+    ModelError::Failed("the helper program sent an unexpected response; try again".to_owned())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! One run of the helper program: its three streams, the command that it does, and its end.
+//! A process of the helper program: its streams, its current command and its exit.
 
 use super::{listener::Listener, lock};
 use crate::{
@@ -20,33 +20,33 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// Time to say hello: a graphics processor may have to compile its programs first.
+/// Time until the first message: the graphics driver may have to compile shaders first.
 const HELLO: Duration = Duration::from_secs(60);
 
-/// Time to end after standard input has closed.
+/// Time to exit after standard input was closed.
 const END: Duration = Duration::from_secs(1);
 
-/// Time to take notice of a cancel.
+/// Time to react to a cancel.
 const CANCEL: Duration = Duration::from_secs(2);
 
-/// Reports that wait here until they are taken; then the helper waits.
+/// Reports buffered here before the helper has to wait.
 const WAITING_REPORTS: usize = 64;
 
-/// Bytes of a line of the helper's log that are kept.
+/// Maximum bytes kept of a log line of the helper.
 const LOG_LINE: u64 = 4096;
 
-/// See the module. It has ended, and nothing of it is left, when [`Process::end`] returns.
+/// See the module documentation. The process has exited when [`Process::end`] returns.
 #[derive(Debug)]
 pub(super) struct Process {
     program: PathBuf,
     id: u32,
-    /// Lines for its standard input, which closes when this is dropped. Written by a thread: a helper that does not
-    /// read must not hold up a cancel.
+    /// Lines for standard input, which closes when this is dropped. Written by a thread: a helper that does not read
+    /// must not block a cancel.
     input: Mutex<Option<Sender<Vec<u8>>>>,
     shared: Arc<Shared>,
 }
 
-/// What the threads of the streams know.
+/// State shared with the threads of the streams.
 #[derive(Debug)]
 struct Shared {
     child: Mutex<Child>,
@@ -54,30 +54,30 @@ struct Shared {
     changed: Condvar,
     log: Mutex<helper::Log>,
     listener: Listener,
-    /// Reports are dropped from now on, whoever waits for them.
+    /// Reports are dropped from now on.
     abandoned: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What it said first.
+    /// The version and devices from its first message.
     hello: Option<(String, Vec<Device>)>,
-    /// The number of the last command.
+    /// The id of the last command.
     last: u64,
     /// All commands up to this one have ended.
     ended_commands: u64,
-    /// Who waits for reports of which command.
+    /// The current command and the receiver of its reports.
     waiting: Option<(u64, mpsc::Sender<Report>)>,
-    /// We wanted it to end.
+    /// We asked it to exit.
     asked_to_end: bool,
-    /// We ended it because it did not answer.
+    /// We killed it because it did not respond.
     killed: bool,
-    /// It has ended; what could be learnt about how.
+    /// Set once it has exited, with its status if known.
     ended: Option<Option<ExitStatus>>,
 }
 
 impl Process {
-    /// Starts the program; `listener` hears of its end.
+    /// Starts the program; `listener` is notified of its exit.
     pub(super) fn start(program: &Path, listener: Listener) -> Result<Self, ModelError> {
         let cannot = |why: String| {
             ModelError::Unavailable(format!(
@@ -87,12 +87,12 @@ impl Process {
         };
         let mut command = std::process::Command::new(program);
         command
-            // Else an assertion calls a debugger first.
+            // Otherwise an assertion starts a debugger first.
             .env("GGML_NO_BACKTRACE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Ctrl-C in a terminal is for this program, which may only stop an answer.
+        // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| cannot(error.to_string()))?;
@@ -130,7 +130,7 @@ impl Process {
         Ok(Self { program: program.to_owned(), id, input: Mutex::new(Some(input)), shared })
     }
 
-    /// Waits for its first words.
+    /// Waits for the first message.
     pub(super) fn greet(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
         let started = Instant::now();
         let said = |state: &State| state.hello.is_some() || state.ended.is_some();
@@ -144,10 +144,10 @@ impl Process {
         match version {
             Some(version) if version == VERSION => Ok(()),
             Some(version) => Err(ModelError::Unavailable(format!(
-                "the helper program {program} has version {version} and {VERSION} is needed; install both again"
+                "the helper program {program} has version {version}, but {VERSION} is needed; install both again"
             ))),
             None => Err(ModelError::Unavailable(format!(
-                "{program} does not answer as the helper program does ({}); install it again",
+                "{program} is not the helper program ({}); install it again",
                 self.shared.describe_end()
             ))),
         }
@@ -167,18 +167,18 @@ impl Process {
         state.ended.is_none() && !state.asked_to_end && !state.killed
     }
 
-    /// Sends a command and returns its number and its reports.
+    /// Sends a command and returns its id and its reports.
     pub(super) fn send(
         &self,
         command: impl FnOnce(u64) -> Command,
     ) -> Result<(u64, mpsc::Receiver<Report>), ModelError> {
         let (sender, reports) = mpsc::channel(WAITING_REPORTS);
-        // What an earlier command has logged tells nothing about this one.
+        // The log of an earlier command says nothing about this one.
         lock(&self.shared.log).clear();
         let id = {
             let mut state = lock(&self.shared.state);
             state.last += 1;
-            // One that nobody waits for any more ends when it takes notice of its cancel.
+            // An abandoned command ends when it notices its cancel.
             state.waiting = state.ended.is_none().then_some((state.last, sender));
             state.last
         };
@@ -189,7 +189,7 @@ impl Process {
         Ok((id, reports))
     }
 
-    /// Waits until all commands have ended, cancelled ones too, or the program has.
+    /// Waits until all commands have ended, including cancelled ones, or the program has exited.
     pub(super) fn settle(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
         let idle = |state: &State| state.ended_commands >= state.last || state.ended.is_some();
         while !self.shared.wait_until(Duration::from_millis(20), idle) {
@@ -200,22 +200,22 @@ impl Process {
         Ok(())
     }
 
-    /// Tells the helper to stop a command that runs, and ends it when it does not listen. Returns at once.
+    /// Cancels a running command, and kills the helper if it does not react. Does not block.
     pub(super) fn cancel(&self, id: u64) {
         if lock(&self.shared.state).ended_commands >= id {
             return;
         }
-        // A helper that is gone does nothing any more.
+        // Fails if the helper has exited.
         let _ = self.write(&Command::Cancel { id });
         let shared = self.shared.clone();
         let kill = move || shared.kill_unless(CANCEL, |state| state.ended_commands >= id);
         if let Err(error) = spawn("helper-cancel", kill) {
-            tracing::warn!("no thread that waits for the helper program: {error}");
+            tracing::warn!("no thread to watch the helper program: {error}");
             self.shared.kill();
         }
     }
 
-    /// Ends the program and waits for its end, [`END`] and a moment at most.
+    /// Stops the program and waits for its exit, for little more than [`END`].
     pub(super) fn end(&self) {
         lock(&self.shared.state).asked_to_end = true;
         self.shared.abandoned.cancel();
@@ -224,7 +224,7 @@ impl Process {
         self.shared.wait_until(END, |state| state.ended.is_some());
     }
 
-    /// Says why nothing comes any more.
+    /// Returns the reason there are no more reports.
     pub(super) fn why_it_ended(&self) -> ModelError {
         let (asked, killed) = {
             let state = lock(&self.shared.state);
@@ -240,15 +240,15 @@ impl Process {
 
     fn write(&self, command: &Command) -> Result<(), ModelError> {
         let mut line = serde_json::to_vec(command)
-            .map_err(|error| ModelError::Failed(format!("a command cannot be written: {error}")))?;
+            .map_err(|error| ModelError::Failed(format!("cannot encode a command: {error}")))?;
         if line.len() > MAX_LINE {
             let bytes = line.len();
             return Err(ModelError::Failed(format!(
-                "the conversation has {bytes} bytes and {MAX_LINE} can be sent; start a new session or shorten the prompt"
+                "the conversation has {bytes} bytes, but the limit is {MAX_LINE}; start a new session or shorten the prompt"
             )));
         }
         line.push(b'\n');
-        // When the thread is gone, so is the helper, and the reports end.
+        // If the thread has ended, so has the helper, and the reports end too.
         if let Some(input) = &*lock(&self.input) {
             let _ = input.send(line);
         }
@@ -263,7 +263,7 @@ impl Drop for Process {
 }
 
 impl Shared {
-    /// Passes reports on until there can be no more.
+    /// Forwards reports until the stream ends.
     fn read_reports(&self, stdout: ChildStdout) {
         let mut output = BufReader::new(stdout);
         let mut line = Vec::new();
@@ -287,7 +287,7 @@ impl Shared {
         }
         let waiting = self.waiting(report.id());
         if report.ends_command()
-            // A line that the helper did not understand can only be the command that waits for an answer.
+            // A line that the helper could not parse must be the current command.
             && let Some(id) = report.id().or(waiting.as_ref().map(|(id, _)| *id))
         {
             self.note_end_of(id);
@@ -297,29 +297,29 @@ impl Shared {
         }
     }
 
-    /// Fails the command that a line was about: nobody knows what is lost with it.
+    /// Fails the command of an invalid line, since its content is lost.
     fn fail_unread(&self, line: &[u8], why: &str) {
         #[derive(Deserialize)]
         struct About {
             id: Option<u64>,
         }
-        tracing::warn!("the helper program said what cannot be read: {why}");
+        tracing::warn!("the helper program sent an invalid line: {why}");
         let about = serde_json::from_slice::<About>(line).ok().and_then(|about| about.id);
         if let Some((id, sender)) = self.waiting(about) {
             let error = ModelError::Failed(format!(
-                "the helper program said something that cannot be read ({why}); try again"
+                "the helper program sent a line that cannot be read ({why}); try again"
             ));
             self.hand_over(&sender, Report::Failed { id: Some(id), error });
         }
     }
 
-    /// Returns who waits for reports of this command, or of whatever runs.
+    /// Returns the receiver of this command's reports, or of the current command's.
     fn waiting(&self, id: Option<u64>) -> Option<(u64, mpsc::Sender<Report>)> {
         let state = lock(&self.state);
         state.waiting.as_ref().filter(|(waiting, _)| id.is_none_or(|id| id == *waiting)).cloned()
     }
 
-    /// Waits while the reports are not taken. When they are not wanted any more, they are dropped.
+    /// Blocks until the report is taken or the reports are abandoned.
     fn hand_over(&self, sender: &mpsc::Sender<Report>, report: Report) {
         futures::executor::block_on(async {
             tokio::select! {
@@ -336,22 +336,22 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Keeps the last lines and passes them on to the log of this process.
+    /// Keeps the last lines and forwards them to the log of this process.
     fn read_log(&self, stderr: ChildStderr) {
         let mut errors = BufReader::new(stderr);
         let mut line = Vec::new();
-        // A line that is too long is read as several.
+        // Overlong lines are split.
         while (&mut errors).take(LOG_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end();
-            // What a person has to know comes as the error of a command.
+            // Errors for the person are reported as results of commands.
             tracing::debug!(target: "openagents_llama::helper", "{text}");
             lock(&self.log).push(text);
             line.clear();
         }
     }
 
-    /// Waits for the end of a program that has closed its output, and tells it to whoever waits.
+    /// Waits for the exit of a program that has closed its output, and notifies waiting callers.
     fn wait_for_end(&self, log: thread::JoinHandle<()>) {
         let closed = Instant::now();
         let status = loop {
@@ -366,21 +366,21 @@ impl Shared {
             }
             thread::sleep(Duration::from_millis(2));
         };
-        // Its last words. A program of its own could keep its error stream open.
+        // Reads the rest of the log. Another process could keep standard error open.
         while !log.is_finished() && closed.elapsed() < END {
             thread::sleep(Duration::from_millis(2));
         }
         {
             let mut state = lock(&self.state);
             state.ended = Some(status);
-            // Whoever waits for reports learns that none will come.
+            // Ends the reports of a waiting caller.
             state.waiting = None;
             self.changed.notify_all();
         }
         self.listener.tell();
     }
 
-    /// Kills the program unless `done` becomes true, or it ends, within `time`.
+    /// Kills the program unless `done` becomes true or it exits within `time`.
     fn kill_unless(&self, time: Duration, done: impl Fn(&State) -> bool) {
         {
             let state = lock(&self.state);
@@ -390,12 +390,12 @@ impl Shared {
             if !waited.timed_out() {
                 return;
             }
-            // Under the same lock: from now on nobody sends it a command.
+            // Under the same lock, so that no more commands are sent.
             state.killed = true;
         }
-        tracing::warn!("the helper program does not answer; it is ended");
+        tracing::warn!("the helper program does not respond and is killed");
         if let Err(error) = lock(&self.child).kill() {
-            tracing::warn!("the helper program cannot be ended: {error}");
+            tracing::warn!("the helper program cannot be killed: {error}");
         }
     }
 
@@ -403,7 +403,7 @@ impl Shared {
         self.kill_unless(Duration::ZERO, |_| false);
     }
 
-    /// Waits for something to become true, `time` at most, and returns whether it did.
+    /// Waits up to `time` for a condition; returns whether it became true.
     fn wait_until(&self, time: Duration, done: impl Fn(&State) -> bool) -> bool {
         let state = lock(&self.state);
         let waited = self.changed.wait_timeout_while(state, time, |state| !done(state));
@@ -424,7 +424,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// Writes lines until there can be no more, and closes the stream.
+/// Writes lines until the sender or the stream is closed, then closes the stream.
 fn write(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
     while let Ok(line) = lines.recv() {
         if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {

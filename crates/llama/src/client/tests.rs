@@ -1,4 +1,4 @@
-//! The client with a helper that is a script: what it does when a helper does not behave.
+//! The client with misbehaving helpers, written as scripts.
 
 use super::Helper;
 use crate::{Engine, LoadRequest, Loaded, protocol::VERSION};
@@ -15,10 +15,10 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Only a test that hangs waits so long.
+/// Limit of every wait; longer means a hang.
 const HANG: Duration = Duration::from_secs(60);
 
-/// Says hello and does what `load` and `generate` say; `$id` is the command's.
+/// A helper that sends a hello and runs `load` and `generate`; `$id` is the id of the command.
 fn helper(load: &str, generate: &str) -> (Helper, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(
@@ -43,7 +43,7 @@ done
     (program(&folder, &script), folder)
 }
 
-/// Another process writes it: one that is open for writing anywhere in this one could not be started.
+/// Another process writes it: a file that is open for writing in this process can't be executed.
 fn program(folder: &TempDir, script: &str) -> Helper {
     let (text, program) = (folder.path().join("text"), folder.path().join("helper"));
     std::fs::write(&text, script).unwrap();
@@ -51,7 +51,7 @@ fn program(folder: &TempDir, script: &str) -> Helper {
     Helper::at(program)
 }
 
-/// Never cancelled, but by a test that hangs.
+/// Cancelled only if a test hangs.
 fn never() -> CancellationToken {
     let cancel = CancellationToken::new();
     let guard = cancel.clone();
@@ -76,14 +76,14 @@ fn generate(engine: &Helper, cancel: &CancellationToken) -> Result<StopReason, M
 }
 
 #[test]
-fn a_cancel_that_was_not_noticed_killed_the_next_request() {
+fn an_ignored_cancel_killed_the_next_request() {
     let (engine, _folder) = helper("loaded", "text; exec sleep 120");
     load(&engine).unwrap();
     let first = engine.process_id();
     assert_eq!(generate(&engine, &CancellationToken::new()), Err(ModelError::Cancelled));
     let cancelled = CancellationToken::new();
     cancelled.cancel();
-    assert_eq!(engine.settle(&cancelled), Err(ModelError::Cancelled), "who waits for it can be cancelled");
+    assert_eq!(engine.settle(&cancelled), Err(ModelError::Cancelled), "the wait can be cancelled");
     assert!(engine.loaded().is_some());
     let request = LoadRequest { path: Path::new("m").to_owned(), context_tokens: 9, threads: None };
     assert_eq!(engine.load(&request, &cancelled, &mut |_| ()), Err(ModelError::Cancelled));
@@ -94,11 +94,11 @@ fn a_cancel_that_was_not_noticed_killed_the_next_request() {
     assert_ne!(engine.process_id(), first);
     assert_eq!(generate(&engine, &CancellationToken::new()), Err(ModelError::Cancelled));
     engine.settle(&never()).unwrap();
-    assert_eq!(engine.loaded(), None, "it is known before the next request");
+    assert_eq!(engine.loaded(), None, "nothing is loaded before the next request");
 }
 
 #[test]
-fn a_report_that_cannot_be_read_left_its_command_waiting() {
+fn an_invalid_report_left_its_command_waiting() {
     for unreadable in [
         r#"say "{\"report\":\"loaded\",\"id\":$id}""#,
         "say noise",
@@ -142,7 +142,7 @@ fn the_start_of_a_helper_could_not_be_cancelled() {
 }
 
 #[test]
-fn the_end_of_a_helper_with_nothing_to_do_was_not_told() {
+fn the_exit_of_an_idle_helper_was_not_reported() {
     let (engine, _folder) = helper("loaded", "done_");
     let (tell, told) = mpsc::channel();
     engine.on_end(Arc::new(move || {

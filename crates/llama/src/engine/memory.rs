@@ -1,8 +1,8 @@
-//! Memory of a process as the operating system counts it.
+//! Memory of a process as reported by the operating system.
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Returns the resident memory of a process in bytes; `None` when there is no such process.
+/// Returns the resident memory of a process in bytes; `None` if there is no such process.
 pub fn resident_bytes(process: u32) -> Option<u64> {
     let pid = Pid::from_u32(process);
     let mut system = System::new();
@@ -14,7 +14,7 @@ pub fn resident_bytes(process: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn this_process_has_memory_and_one_that_is_not_there_has_none() {
+    fn only_existing_processes_have_memory() {
         assert!(super::resident_bytes(std::process::id()).unwrap() > 1 << 20);
         assert_eq!(super::resident_bytes(u32::MAX - 1), None);
     }

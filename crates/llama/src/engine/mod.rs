@@ -1,4 +1,4 @@
-//! What runs a model: the helper program, or the same code in this process for tests.
+//! The engine that runs a model: the helper program, or the same code in this process for tests.
 
 pub mod memory;
 mod reports;
@@ -12,9 +12,9 @@ use openagents_core::{
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, sync::Arc};
 
-/// Loads one model at a time and lets it answer. Every method blocks.
+/// Loads one model at a time and generates answers. Every method blocks.
 pub trait Engine: Send + Sync + std::fmt::Debug {
-    /// Loads a model in place of the one before, which is gone even after an error; tells the share that is loaded, 0.0 to 1.0.
+    /// Loads a model after unloading the current one, even if loading then fails; reports progress from 0.0 to 1.0.
     fn load(
         &self,
         load: &LoadRequest,
@@ -22,7 +22,7 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
         on_progress: &mut dyn FnMut(f32),
     ) -> Result<Loaded, ModelError>;
 
-    /// Answers with the loaded model. A slow `on_event` stops the generation, memory does not grow.
+    /// Generates an answer with the loaded model. A slow `on_event` slows down the generation; memory does not grow.
     fn generate(
         &self,
         request: &ModelRequest,
@@ -30,69 +30,69 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError>;
 
-    /// Gives all memory back. Does nothing when no model is loaded.
+    /// Unloads the model and frees all memory. Does nothing if no model is loaded.
     fn unload(&self);
 
-    /// Returns what is loaded; `None` after an unload or a crash.
+    /// Returns the loaded model; `None` after an unload or a crash.
     fn loaded(&self) -> Option<Loaded>;
 
     /// Returns the resident memory of the process that holds the model, in bytes.
     fn memory_bytes(&self) -> Option<u64>;
 
-    /// Waits until a command that was cancelled has ended, or the engine with it: then [`Engine::loaded`] is what the
-    /// next request finds.
+    /// Waits until a cancelled command or the engine has ended: after that, [`Engine::loaded`] is up to date for the
+    /// next request.
     fn settle(&self, _cancel: &CancellationToken) -> Result<(), ModelError> {
         Ok(())
     }
 
-    /// Returns what llama.cpp can compute on, and its free memory as it was when the process started; starts it when
-    /// it has to.
+    /// Returns the compute devices of llama.cpp, with their free memory at the start of the process; starts it if
+    /// needed.
     fn devices(&self, _cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
         Ok(Vec::new())
     }
 
-    /// Calls `told` whenever what holds the model has ended, from any thread. It must not block.
+    /// Calls `told` from any thread when the process that holds the model has exited. It must not block.
     fn on_end(&self, _told: Arc<dyn Fn() + Send + Sync>) {}
 }
 
-/// Something that llama.cpp computes on.
+/// A compute device of llama.cpp.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// `Metal`, `CUDA0`, `CPU`.
     pub name: String,
     /// `Apple M2 Pro`.
     pub description: String,
-    /// It is a graphics processor: the model goes there.
+    /// Whether it is a graphics processor, which holds the model.
     pub gpu: bool,
-    /// Bytes of its memory in all.
+    /// Total memory in bytes.
     pub memory_total: u64,
-    /// Bytes of its memory that are free.
+    /// Free memory in bytes.
     pub memory_free: u64,
 }
 
-/// What to load, and how.
+/// A request to load a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadRequest {
     /// The GGUF file.
     pub path: PathBuf,
-    /// Tokens of the context.
+    /// Context length in tokens.
     pub context_tokens: u32,
-    /// Threads on the CPU; `None` for as many as there are performance cores.
+    /// CPU threads; `None` for the number of performance cores.
     #[serde(default)]
     pub threads: Option<u32>,
 }
 
-/// A model that is in memory.
+/// A loaded model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loaded {
     /// The GGUF file.
     pub path: PathBuf,
-    /// What the file says about itself.
+    /// The model's name from the file.
     pub name: String,
     /// `gpt-oss`, `llama`.
     pub architecture: String,
-    /// Tokens that its context holds.
+    /// Context length in tokens.
     pub context_tokens: u32,
-    /// Its template has a place for tools, and its answers are parsed for calls.
+    /// Whether its template supports tools and its answers are parsed for calls.
     pub tools: bool,
 }

@@ -4,18 +4,18 @@ use crate::protocol::Report;
 use openagents_core::CancellationToken;
 use tokio::sync::mpsc;
 
-/// What came first.
+/// The result of a wait.
 #[derive(Debug)]
 pub enum Next {
     /// A report.
     Report(Report),
-    /// Somebody cancelled.
+    /// The command was cancelled.
     Cancelled,
-    /// Nothing will come any more: what ran the command is gone.
+    /// No more reports: the process that ran the command has exited.
     Gone,
 }
 
-/// Waits. Blocks this thread.
+/// Waits for the next report. Blocks this thread.
 pub fn next_report(reports: &mut mpsc::Receiver<Report>, cancel: &CancellationToken) -> Next {
     futures::executor::block_on(async {
         tokio::select! {

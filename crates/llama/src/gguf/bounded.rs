@@ -1,8 +1,8 @@
-//! Little-endian numbers and strings out of a stream of which only so many bytes are read.
+//! Reads little-endian numbers and strings from a stream, up to a limit of bytes.
 
 use std::io::{self, Read, Take};
 
-/// Why a header cannot be read.
+/// The reason a header cannot be read.
 #[derive(Debug)]
 pub(super) enum Fault {
     Io(String),
@@ -23,12 +23,12 @@ impl<R: Read> Bounded<R> {
         Self { input: input.take(limit), limit }
     }
 
-    /// Bytes that were read.
+    /// Bytes read so far.
     pub(super) fn position(&self) -> u64 {
         self.limit - self.input.limit()
     }
 
-    /// Returns whether there were bytes enough.
+    /// Fills a buffer; returns false at the end of the input.
     pub(super) fn fill(&mut self, into: &mut [u8]) -> Result<bool, Fault> {
         match self.input.read_exact(into) {
             Ok(()) => Ok(true),
@@ -50,7 +50,7 @@ impl<R: Read> Bounded<R> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Reads an unsigned number of so many bytes, up to 8.
+    /// Reads an unsigned number of up to 8 bytes.
     pub(super) fn unsigned(&mut self, bytes: u64) -> Result<u64, Fault> {
         let mut wide = [0; 8];
         let narrow = usize::try_from(bytes).ok().and_then(|bytes| wide.get_mut(..bytes));
@@ -61,7 +61,7 @@ impl<R: Read> Bounded<R> {
         Ok(u64::from_le_bytes(wide))
     }
 
-    /// Reads a string of at most so many bytes; the memory grows with what is really there.
+    /// Reads a string of up to `most` bytes; allocates only for data actually read.
     pub(super) fn string(&mut self, most: u64) -> Result<String, Fault> {
         let length = self.u64()?;
         if length > most {
@@ -87,7 +87,7 @@ impl<R: Read> Bounded<R> {
         self.skip(length)
     }
 
-    /// Says why there are no more bytes: our limit, or the end of the file.
+    /// Returns the reason there is no more data: our limit, or the end of the file.
     fn ended(&self, wanted: u64) -> Fault {
         if self.input.limit() < wanted {
             Fault::Malformed("its header is longer than 64 MiB")

@@ -1,17 +1,17 @@
-//! The key-value pairs of a header: the few that are needed are kept, the rest is passed over.
+//! The key-value pairs of a header: keeps the few that are needed and skips the rest.
 
 use super::{Bounded, Fault, Header};
 use std::{collections::BTreeMap, io::Read};
 
-/// Pairs at the most; models have about 40.
+/// Maximum number of pairs; models have about 40.
 const PAIRS: u64 = 65_536;
-/// Bytes of a key at the most, as the format says.
+/// Maximum bytes of a key, as specified.
 const KEY_BYTES: u64 = 65_535;
-/// Bytes of a text that is kept, chat templates above all.
+/// Maximum bytes of a text that is kept, mainly chat templates.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Numbers of an array that is kept: one for each layer.
+/// Maximum numbers of an array that is kept: one per layer.
 const NUMBERS: u64 = 4_096;
-/// Arrays within arrays.
+/// Maximum nesting of arrays.
 const DEPTH: u32 = 4;
 
 const STRING: u32 = 8;
@@ -24,7 +24,7 @@ enum Value {
     Number(u64),
     Text(String),
     Numbers(Vec<u64>),
-    /// An array that was passed over, and its length.
+    /// The length of a skipped array.
     Length(u64),
 }
 
@@ -52,11 +52,11 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Bytes to which tensors are aligned; a power of two.
+    /// Alignment of tensors in bytes, a power of two.
     pub(super) fn alignment(&self) -> Result<u64, Fault> {
         match self.number("general.alignment").unwrap_or(32) {
             alignment if alignment.is_power_of_two() && alignment <= 1 << 20 => Ok(alignment),
-            _ => Err(Fault::Malformed("its alignment is no power of two")),
+            _ => Err(Fault::Malformed("its alignment is not a power of two")),
         }
     }
 
@@ -90,8 +90,8 @@ impl Metadata {
         })
     }
 
-    /// As llama.cpp has it: heads with keys of their own × (size of a key + size of a value), over all layers; sizes
-    /// that are not said are the embedding's share of one head.
+    /// As in llama.cpp: KV heads × (key size + value size), summed over all layers; missing sizes are the embedding
+    /// divided by the heads.
     fn cached_values(&self, architecture: &str, layers: u64) -> u64 {
         let own = |key: &str| format!("{architecture}.{key}");
         let heads = self.per_layer(&own("attention.head_count"), layers).unwrap_or_default();
@@ -103,7 +103,7 @@ impl Metadata {
         cached.iter().fold(0_u64, |sum, heads| sum.saturating_add(heads.saturating_mul(both)))
     }
 
-    /// A number for each layer, whether it is written once or as an array.
+    /// A number per layer, from a scalar or an array.
     fn per_layer(&self, key: &str, layers: u64) -> Option<Vec<u64>> {
         match self.kept.get(key)? {
             Value::Number(number) => Some(vec![*number; usize::try_from(layers.min(NUMBERS)).ok()?]),
@@ -127,7 +127,7 @@ impl Metadata {
     }
 }
 
-/// Keys of the architecture begin with its name, which may come after them.
+/// Keys of the architecture begin with its name, which may come later in the file.
 fn is_needed(key: &str) -> bool {
     const WHOLE: [&str; 8] = [
         "general.alignment",
@@ -184,12 +184,12 @@ fn skip<R: Read>(input: &mut Bounded<R>, kind: u32, depth: u32) -> Result<(), Fa
             let length = input.u64()?;
             skip_items(input, kind, length, depth + 1)
         }
-        ARRAY => Err(Fault::Malformed("its header has arrays within arrays")),
+        ARRAY => Err(Fault::Malformed("its header has nested arrays")),
         _ => input.skip(bytes_of(kind)?),
     }
 }
 
-/// Every item has at least a byte, so that the limit of the header bounds the loop too.
+/// Every item has at least a byte, so the limit of the header bounds the loop.
 fn skip_items<R: Read>(input: &mut Bounded<R>, kind: u32, length: u64, depth: u32) -> Result<(), Fault> {
     if kind == STRING || kind == ARRAY {
         for _ in 0..length {
@@ -211,12 +211,12 @@ fn bytes_of(kind: u32) -> Result<u64, Fault> {
     }
 }
 
-/// The signed ones too: what they count is never below zero.
+/// Includes signed types: the values are never negative.
 fn is_unsigned(kind: u32) -> bool {
     matches!(kind, 0..=5 | 10 | 11)
 }
 
-/// The names of `llama_ftype` in llama.cpp's `llama.h`.
+/// Names of `llama_ftype` in llama.cpp's `llama.h`.
 fn quantisation(file_type: u64) -> Option<&'static str> {
     Some(match file_type {
         0 => "F32",

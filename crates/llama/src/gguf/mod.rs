@@ -1,8 +1,7 @@
-//! What a GGUF file says about itself, read from its header alone.
+//! Reads the header of a GGUF file.
 //!
-//! A file may come from anywhere, so nothing is allocated from a length that it claims, the header is read up to
-//! [`HEADER_BYTES`] and what is not needed (the vocabulary above all) is passed over. The format:
-//! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
+//! Files are untrusted: claimed lengths are never allocated, the header is read up to [`HEADER_BYTES`], and unneeded
+//! parts (mainly the vocabulary) are skipped. The format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
 mod bounded;
 mod metadata;
@@ -21,40 +20,40 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of a header at the most. Those of models with 200,000 tokens and their merges have about 15 MiB.
+/// Maximum bytes of a header. Models with 200,000 tokens and their merges have about 15 MiB.
 pub const HEADER_BYTES: u64 = 64 << 20;
 
-/// What a GGUF file says about itself.
+/// The header of a GGUF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// `gpt-oss`, `llama`: how its layers are to be computed.
+    /// The model architecture: `gpt-oss`, `llama`.
     pub architecture: String,
-    /// The model's name, where the file has one.
+    /// The model's name, if the file has one.
     pub name: Option<String>,
-    /// `MXFP4`, `Q4_1`: how most weights are kept.
+    /// The type of most weights: `MXFP4`, `Q4_1`.
     pub quantisation: Option<&'static str>,
-    /// The template in Jinja that makes a prompt of messages.
+    /// The Jinja template that renders messages into a prompt.
     pub chat_template: Option<String>,
-    /// Tokens that it was trained for.
+    /// The trained context length in tokens.
     pub context_length: Option<u64>,
     /// Layers.
     pub layers: u64,
-    /// Values of keys and of values that attention keeps for one token, over all layers.
+    /// Key and value elements cached per token, summed over all layers.
     pub cached_values: u64,
-    /// Tokens that the layers with a sliding window look back.
+    /// Window size in tokens of layers with sliding-window attention.
     pub sliding_window: Option<u64>,
-    /// Tokens of the vocabulary.
+    /// Vocabulary size in tokens.
     pub vocabulary: Option<u64>,
-    /// Bytes of the file.
+    /// File size in bytes.
     pub file_bytes: u64,
 }
 
 impl Header {
-    /// Reads the header and checks that the file has all its tensors.
+    /// Reads the header and checks that the file contains all tensors.
     pub fn read(path: &Path) -> Result<Self, GgufError> {
         let unreadable = |error: std::io::Error| GgufError::Unreadable(path.to_owned(), error.to_string());
         let no_file = || GgufError::Unreadable(path.to_owned(), "it is not a file".to_owned());
-        // What is no file may do something when it is opened.
+        // Opening a special file may have side effects.
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(no_file());
         }
@@ -67,7 +66,7 @@ impl Header {
             .map_err(|fault| fault.of(path, about.len()))
     }
 
-    /// Returns bytes that attention keeps for one token in half precision, when no layer forgets (`swa_full`).
+    /// Returns the bytes of KV cache per token in half precision, with all layers cached in full (`swa_full`).
     ///
     /// gpt-oss-20b: 24 layers × 8 heads × (64 + 64) values × 2 bytes = 48 KiB.
     pub fn cache_bytes_per_token(&self) -> u64 {
@@ -97,7 +96,7 @@ impl Header {
     }
 }
 
-/// Does not wait for a writer, should a pipe have taken the file's place.
+/// Does not block if the file was replaced by a pipe.
 fn open(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -106,42 +105,42 @@ fn open(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// Why a file cannot be used as a model: one sentence with the remedy.
+/// The reason a file cannot be used as a model: one sentence with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GgufError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {}", .0.display(), .1)]
     Unreadable(PathBuf, String),
-    /// It is something else.
+    /// Not a GGUF file.
     #[error("{} is not a GGUF file, whatever its name says; choose another file or download the model again", .0.display())]
     NotGguf(PathBuf),
-    /// It has a version that nobody writes any more, does not write yet, or writes on other machines.
-    #[error("{} is a GGUF file of version {}, and only 2 and 3 (little endian) can be read; get another build of the model", .0.display(), .1)]
+    /// An unsupported version or byte order.
+    #[error("{} is a GGUF file of version {}, but only 2 and 3 (little endian) are supported; get another build of the model", .0.display(), .1)]
     Version(PathBuf, u32),
-    /// The end is missing.
-    #[error("{} is cut off: it has {have} of {needed} bytes or more; copy or download it again", .path.display())]
+    /// The file is truncated.
+    #[error("{} is cut off: it has {have} of at least {needed} bytes; copy or download it again", .path.display())]
     CutOff {
         /// The file.
         path: PathBuf,
-        /// Bytes that are there.
+        /// Actual size in bytes.
         have: u64,
-        /// Bytes that its tensors need.
+        /// Bytes needed for its tensors.
         needed: u64,
     },
-    /// The header contradicts itself.
+    /// The header is invalid.
     #[error("{} is damaged ({what}); download it again or choose another file", .path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake.
         what: &'static str,
     },
-    /// It is no model that can answer.
+    /// Not a complete chat model.
     #[error("{} is {what} and cannot answer by itself; choose the file of a chat model", .path.display())]
     NoModel {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The actual content.
         what: &'static str,
     },
 }

@@ -1,14 +1,14 @@
-//! Where the last tensor ends.
+//! Finds the end of the tensor data.
 
 use super::{Bounded, Fault};
 use std::io::Read;
 
-/// Tensors at the most; gpt-oss-20b has 459.
+/// Maximum number of tensors; gpt-oss-20b has 459.
 const TENSORS: u64 = 65_536;
-/// Dimensions of a tensor at the most, as ggml has it.
+/// Maximum dimensions of a tensor, as in ggml.
 const DIMENSIONS: u32 = 4;
 
-/// Reads the list of tensors and returns how many bytes their data have.
+/// Reads the tensor list and returns the size of the tensor data in bytes.
 pub(super) fn data_bytes<R: Read>(input: &mut Bounded<R>, tensors: u64) -> Result<u64, Fault> {
     const ENDLESS: Fault = Fault::Malformed("a tensor has no end");
     if tensors > TENSORS {
@@ -31,7 +31,7 @@ pub(super) fn data_bytes<R: Read>(input: &mut Bounded<R>, tensors: u64) -> Resul
             Some((block_values, block_bytes)) => {
                 values.div_ceil(block_values).checked_mul(block_bytes).ok_or(ENDLESS)?
             }
-            // Of a newer llama.cpp: it has a beginning at least.
+            // A type of a newer llama.cpp: its size is unknown, only its offset counts.
             None => 0,
         };
         end = end.max(offset.checked_add(bytes).ok_or(ENDLESS)?);
@@ -39,7 +39,7 @@ pub(super) fn data_bytes<R: Read>(input: &mut Bounded<R>, tensors: u64) -> Resul
     Ok(end)
 }
 
-/// Values and bytes of a block, by `ggml_type`; from the sizes that ggml's `ggml-common.h` asserts.
+/// Elements and bytes per block, by `ggml_type`; from the sizes asserted in ggml's `ggml-common.h`.
 fn block(kind: u32) -> Option<(u64, u64)> {
     Some(match kind {
         0 | 26 => (1, 4),

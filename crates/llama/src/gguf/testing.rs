@@ -1,6 +1,6 @@
-//! A writer of small GGUF files for tests.
+//! Writes small GGUF files for tests.
 
-/// A file of which every part can be set.
+/// A file with configurable parts.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) version: u32,
@@ -17,7 +17,7 @@ pub(crate) enum Pair {
 }
 
 impl Draft {
-    /// The shape of gpt-oss-20b with no weights to speak of.
+    /// The shape of gpt-oss-20b, almost without weights.
     pub(crate) fn gpt_oss() -> Self {
         let pairs = [
             ("general.architecture", Pair::Text("gpt-oss")),
@@ -44,7 +44,7 @@ impl Draft {
         self
     }
 
-    /// One tensor of floats after the header.
+    /// Serializes the header and one tensor of floats.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut out = b"GGUF".to_vec();
         out.extend(self.version.to_le_bytes());

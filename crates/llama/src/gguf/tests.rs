@@ -17,7 +17,7 @@ fn refusal(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_header_says_what_the_model_is() {
+fn a_header_is_read() {
     let header = read(&Draft::gpt_oss().bytes()).unwrap();
     assert_eq!(header.architecture, "gpt-oss");
     assert_eq!(header.name.as_deref(), Some("Gpt Oss 20b"));
@@ -28,16 +28,16 @@ fn a_header_says_what_the_model_is() {
 }
 
 #[test]
-fn gpt_oss_keeps_48_kib_for_a_token() {
+fn gpt_oss_caches_48_kib_per_token() {
     assert_eq!(read(&Draft::gpt_oss().bytes()).unwrap().cache_bytes_per_token(), 48 * 1024);
 }
 
 #[test]
-fn what_attention_keeps_follows_the_layers() {
+fn the_cache_size_depends_on_the_layers() {
     let heads = Pair::Numbers(vec![0, 2, 4]);
     let draft = Draft::gpt_oss().with("gpt-oss.attention.head_count_kv", heads);
     assert_eq!(read(&draft.bytes()).unwrap().cached_values, 6 * 128);
-    // Without sizes of their own, 64 heads share the embedding of 2880.
+    // Without explicit sizes, 64 heads share the embedding of 2880.
     let mut draft = Draft::gpt_oss();
     draft.pairs.retain(|(key, _)| !key.ends_with("_length") || key.ends_with("embedding_length"));
     assert_eq!(read(&draft.bytes()).unwrap().cached_values, 24 * 8 * (45 + 45));
@@ -76,15 +76,15 @@ fn what_cannot_be_used_is_said_in_one_sentence() {
     insta::assert_snapshot!(told.join("\n"), @"
     a.gguf is not a GGUF file, whatever its name says; choose another file or download the model again
     a.gguf is not a GGUF file, whatever its name says; choose another file or download the model again
-    a.gguf is cut off: it has 200 of 222 bytes or more; copy or download it again
-    a.gguf is cut off: it has 8223 of 8224 bytes or more; copy or download it again
-    a.gguf is a GGUF file of version 1, and only 2 and 3 (little endian) can be read; get another build of the model
-    a.gguf is a GGUF file of version 50331648, and only 2 and 3 (little endian) can be read; get another build of the model
+    a.gguf is cut off: it has 200 of at least 222 bytes; copy or download it again
+    a.gguf is cut off: it has 8223 of at least 8224 bytes; copy or download it again
+    a.gguf is a GGUF file of version 1, but only 2 and 3 (little endian) are supported; get another build of the model
+    a.gguf is a GGUF file of version 50331648, but only 2 and 3 (little endian) are supported; get another build of the model
     a.gguf is an adapter for another model and cannot answer by itself; choose the file of a chat model
     a.gguf is one part of a model that was split and cannot answer by itself; choose the file of a chat model
-    a.gguf is damaged (its alignment is no power of two); download it again or choose another file
+    a.gguf is damaged (its alignment is not a power of two); download it again or choose another file
     a.gguf is damaged (its header names no architecture); download it again or choose another file
-    a.gguf is damaged (its header has arrays within arrays); download it again or choose another file
+    a.gguf is damaged (its header has nested arrays); download it again or choose another file
     ");
 }
 
@@ -118,7 +118,7 @@ proptest! {
     fn any_bytes_are_read_or_refused(tail in proptest::collection::vec(any::<u8>(), 0..400), version in 2_u32..4) {
         let mut bytes = b"GGUF".to_vec();
         bytes.extend(version.to_le_bytes());
-        // Counts that are not refused at once.
+        // Counts that pass the first check.
         bytes.extend(u64::from(tail.first().copied().unwrap_or(0) % 4).to_le_bytes());
         bytes.extend(u64::from(tail.last().copied().unwrap_or(0) % 4).to_le_bytes());
         bytes.extend(&tail);

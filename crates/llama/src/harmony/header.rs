@@ -1,24 +1,24 @@
-//! The header of a message: its role, its channel and its recipient, out of what a model wrote.
+//! Parses message headers written by a model: role, channel and recipient.
 
-/// What stands between `<|start|>` and `<|message|>`, as it came.
+/// The text between `<|start|>` and `<|message|>`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Header {
-    /// Whether `<|start|>` was there; without it the role may be anything that stood between two messages.
+    /// Whether `<|start|>` was present; otherwise the role may be any text between two messages.
     pub(super) started: bool,
     role: Vec<u8>,
-    /// What stands behind the last `<|channel|>`.
+    /// The text after the last `<|channel|>`.
     channel: Option<Vec<u8>>,
-    /// What stands behind `<|constrain|>`.
+    /// The text after `<|constrain|>`.
     constrain: Option<Vec<u8>>,
 }
 
-/// What a header says.
+/// A parsed header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) channel: Channel,
-    /// `functions.fs_list_dir`, as the model wrote it.
+    /// As written by the model: `functions.fs_list_dir`.
     pub(super) recipient: Option<String>,
-    /// The body is declared to be JSON.
+    /// Whether the body is declared as JSON.
     pub(super) json: bool,
 }
 
@@ -27,22 +27,22 @@ pub(super) enum Channel {
     Analysis,
     Commentary,
     Final,
-    /// None, or one that nobody knows: it may be a thought.
+    /// Missing or unknown: possibly reasoning.
     Unknown,
-    /// A message in somebody else's name.
+    /// A message with the role of another party.
     Foreign,
 }
 
-/// A header is longer than this only when a `<|message|>` is missing, and is kept in case it is the answer.
+/// A longer header lacks its `<|message|>`; the text is kept, as it may be the answer.
 const LENGTH: usize = 64 * 1024;
 
-/// Roles that are not the model's.
+/// Roles other than the model's.
 const FOREIGN: [&str; 5] = ["user", "system", "developer", "tool", "functions."];
 
 const ASSISTANT: &str = "assistant";
 
 impl Header {
-    /// The header that a prompt ends with.
+    /// The header at the end of a prompt.
     pub(super) fn of_answer() -> Self {
         Self { started: true, role: ASSISTANT.into(), ..Self::default() }
     }
@@ -62,9 +62,9 @@ impl Header {
         }
     }
 
-    /// `<|channel|>`: what comes next is the channel, and the last one counts.
+    /// `<|channel|>`: the channel follows; the last one counts.
     pub(super) fn begin_channel(&mut self) {
-        // What an earlier channel said besides its name still counts.
+        // The rest of an earlier channel still counts.
         if let Some(channel) = self.channel.replace(Vec::new()) {
             self.role.push(b' ');
             self.role.extend(recipient_words(&text(&channel)));
@@ -72,12 +72,12 @@ impl Header {
         self.constrain = None;
     }
 
-    /// `<|constrain|>`: what comes next is the format of the body.
+    /// `<|constrain|>`: the format of the body follows.
     pub(super) fn begin_constrain(&mut self) {
         self.constrain.get_or_insert_default();
     }
 
-    /// Returns what was said without any marker around it.
+    /// Returns text without any marker.
     pub(super) fn unaddressed(&self) -> String {
         if self.channel.is_some() || self.constrain.is_some() {
             return String::new();
@@ -105,7 +105,7 @@ impl Header {
         let recipient = recipient.filter(|name| !["assistant", "user", "all", ""].contains(&name.as_str()));
         let words: Vec<&str> = name.split_whitespace().collect();
         let json = constrain.is_some() || words.iter().skip(1).any(|word| ["json", "code"].contains(word));
-        // A recipient without `to=` is still a recipient.
+        // A recipient without `to=` is accepted.
         let bare = || words.iter().find(|word| word.starts_with("functions.")).map(|word| (*word).to_owned());
         Address { channel: channel_of(&name), recipient: recipient.or_else(bare), json }
     }
@@ -119,7 +119,7 @@ impl Header {
     }
 }
 
-/// The channel whose name this begins with: what is glued to it, or follows, does not matter.
+/// Finds the channel by its prefix; whatever follows is ignored.
 fn channel_of(name: &str) -> Channel {
     let name = name.trim_start().to_ascii_lowercase();
     let known =
@@ -130,7 +130,7 @@ fn channel_of(name: &str) -> Channel {
         .map_or(Channel::Unknown, |(_, channel)| channel)
 }
 
-/// Takes `to=NAME` out of a part of a header, glued to its neighbours or not.
+/// Removes `to=NAME` from a part of a header, even if it is glued to its neighbours.
 fn cut_recipient(part: &str) -> (String, Option<String>) {
     let Some((before, after)) = part.split_once("to=") else { return (part.to_owned(), None) };
     let after = after.trim_start();
@@ -151,7 +151,8 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Reads a header written as text; `|c|` is `<|channel|>`, `|j|` is `<|constrain|>`, a first `|s|` `<|start|>`.
+    /// Parses a header written as text; `|c|` is `<|channel|>`, `|j|` is `<|constrain|>`, a leading `|s|` is
+    /// `<|start|>`.
     fn read(text: &str) -> (Channel, Option<String>, bool) {
         let mut header = if text.starts_with("|s|") { Header::started() } else { Header::default() };
         let mut rest = text.trim_start_matches("|s|");
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_models_write_are_understood() {
+    fn headers_of_models_are_parsed() {
         use Channel::{Analysis, Commentary, Final, Foreign, Unknown};
         let x = || Some("functions.x".to_owned());
         let rows = [

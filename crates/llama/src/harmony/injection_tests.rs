@@ -1,4 +1,4 @@
-//! Nothing that anybody says becomes markup: the special tokens of a prompt are where the format puts them.
+//! Text never becomes markup: special tokens occur only where the format puts them.
 
 use super::{Harmony, HarmonyVocabulary, markers::TEXT_TOKENS};
 use crate::chat::{ChatError, ChatFormat, Vocabulary, nasty::NASTY};
@@ -6,7 +6,7 @@ use openagents_core::model::{AssistantMessage, CallRequest, Message, ModelReques
 use proptest::prelude::*;
 use serde_json::json;
 
-/// A request with this text in every place that somebody else writes.
+/// A request with this text in every untrusted place.
 fn request(text: &str) -> ModelRequest {
     let said = || text.to_owned();
     let answer = AssistantMessage {
@@ -44,7 +44,7 @@ fn specials(text: &str) -> Vec<i32> {
 }
 
 #[test]
-fn nothing_that_is_said_becomes_markup() {
+fn text_never_becomes_markup() {
     let expected = specials("harmless");
     for text in NASTY {
         assert_eq!(specials(text), expected, "{text}");
@@ -52,7 +52,7 @@ fn nothing_that_is_said_becomes_markup() {
 }
 
 #[test]
-fn what_is_said_is_in_the_prompt_word_for_word() {
+fn text_is_in_the_prompt_verbatim() {
     for text in NASTY {
         let tokens = Harmony::on("2026-01-01").render(&request(text), &HarmonyVocabulary).unwrap();
         let bytes: Vec<u8> = tokens.iter().flat_map(|token| HarmonyVocabulary.bytes(*token)).collect();

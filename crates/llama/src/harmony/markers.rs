@@ -11,7 +11,7 @@ pub(super) const END: i32 = 200_007;
 pub(super) const MESSAGE: i32 = 200_008;
 pub(super) const CALL: i32 = 200_012;
 
-/// Tokens of text come first, special and reserved ones follow.
+/// Text tokens come first, followed by special and reserved ones.
 pub(super) const TEXT_TOKENS: i32 = 199_998;
 
 /// The special tokens by their text.
@@ -26,7 +26,7 @@ pub(super) const MARKERS: [(&str, i32); 8] = [
     ("<|call|>", CALL),
 ];
 
-/// Fails when a vocabulary has other ids for what prompts and answers are made of.
+/// Fails if the vocabulary has other ids for the special tokens.
 pub(super) fn check(vocabulary: &dyn Vocabulary) -> Result<(), ChatError> {
     for (marker, id) in MARKERS.into_iter().filter(|(_, id)| *id != END_OF_TEXT) {
         if vocabulary.special(marker) != Some(id) {

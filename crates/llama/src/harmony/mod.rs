@@ -1,11 +1,11 @@
-//! Harmony, the format of gpt-oss: messages into a prompt, and an answer into text, thoughts and calls.
+//! Harmony, the chat format of gpt-oss: renders prompts and parses text, reasoning and calls.
 //!
-//! Written by hand, since the official library gives up on what real models get wrong. It says what is right, though:
-//! the texts in `goldens/` are its own (see `crates/llama/oracle`), and the repairs begin where it would fail.
+//! Written by hand, since the official library rejects mistakes that real models make. It is the reference, though: it
+//! generated the texts in `goldens/` (see `crates/llama/oracle`), and repairs apply only where it would fail.
 //!
-//! The format in short: a message is `<|start|>header<|message|>body<|end|>`; a header names the role, after
-//! `<|channel|>` the channel, and with `to=` the recipient. An answer thinks in `analysis`, says what it is about to
-//! do in `commentary`, calls with a recipient, and answers in `final`.
+//! The format in short: a message is `<|start|>header<|message|>body<|end|>`; a header has the role, the channel after
+//! `<|channel|>`, and the recipient after `to=`. An answer has reasoning in `analysis`, preambles in `commentary`,
+//! calls with a recipient, and its text in `final`.
 
 mod header;
 mod markers;
@@ -31,17 +31,17 @@ use openagents_core::model::ModelRequest;
 /// The chat format of gpt-oss.
 #[derive(Debug, Clone, Default)]
 pub struct Harmony {
-    /// `2026-11-22`; `None` for the day on which a prompt is made.
+    /// Such as `2026-11-22`; `None` for the current day.
     date: Option<String>,
 }
 
 impl Harmony {
-    /// Makes the format; prompts carry the day on which they are made.
+    /// Creates the format with the current day in prompts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes the format for a fixed day, so that prompts can be compared: `2026-11-22`.
+    /// Creates the format with a fixed day such as `2026-11-22`, for reproducible prompts.
     pub fn on(date: impl Into<String>) -> Self {
         Self { date: Some(date.into()) }
     }

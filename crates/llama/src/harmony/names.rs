@@ -1,27 +1,27 @@
-//! The names of tools on the wire. Ours have dots (`fs.list_dir`), which a TypeScript identifier cannot have.
+//! Tool names on the wire. Ours have dots (`fs.list_dir`), which TypeScript identifiers can't have.
 
 use openagents_core::model::ToolSpec;
 use std::collections::BTreeMap;
 
-/// The namespace in which the model finds its tools.
+/// The namespace of the tools.
 const NAMESPACE: &str = "functions.";
 
-/// What a model is used to write behind a recipient, and sometimes without a space.
+/// Words that models append to a recipient, sometimes without a space.
 const GLUED: [&str; 5] = ["<|constrain|>", "commentary", "analysis", "json", "code"];
 
-/// The names of the tools of one request, both ways.
+/// Maps the tool names of one request in both directions.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Our name by the one on the wire.
+    /// Our names by wire name.
     ours: BTreeMap<String, String>,
-    /// The name on the wire by ours.
+    /// Wire names by our name.
     wire: BTreeMap<String, String>,
 }
 
 impl Names {
     pub(super) fn of(tools: &[ToolSpec]) -> Self {
         let mut names = Self::default();
-        // A name that is an identifier already keeps it, wherever it is in the list.
+        // Valid identifiers are kept, whatever their position in the list.
         let (plain, others): (Vec<_>, Vec<_>) =
             tools.iter().map(|tool| tool.name.as_str()).partition(|name| identifier(name) == *name);
         for name in plain.into_iter().chain(others) {
@@ -42,12 +42,12 @@ impl Names {
         self.wire.insert(name.to_owned(), wire);
     }
 
-    /// Returns the name on the wire of a tool in our words. One that is not offered any more is in the history still.
+    /// Returns the wire name of a tool. The history may contain tools that are no longer offered.
     pub(super) fn wire(&self, name: &str) -> String {
         self.wire.get(name).cloned().unwrap_or_else(|| identifier(name))
     }
 
-    /// Returns our name for a recipient: of a tool in the list, else what the model wrote, without its namespace.
+    /// Returns our name of a recipient if it is an offered tool, or else the written name without its namespace.
     pub(super) fn ours(&self, recipient: &str) -> String {
         let bare = recipient.strip_prefix(NAMESPACE).unwrap_or(recipient);
         let known = |name: &str| {
@@ -57,14 +57,14 @@ impl Names {
         known(bare).or_else(unglued).unwrap_or_else(|| bare.to_owned())
     }
 
-    /// Returns our name, if the tool is in the list.
+    /// Returns our name, if the tool is offered.
     pub(super) fn known(&self, recipient: &str) -> Option<String> {
         let ours = self.ours(recipient);
         self.wire.contains_key(&ours).then_some(ours)
     }
 }
 
-/// Makes an identifier of a name.
+/// Converts a name into an identifier.
 fn identifier(name: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
     let mut identifier: String = name.chars().map(letter).collect();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn recipients_that_models_write_are_understood() {
+    fn recipients_of_models_are_recognized() {
         let names = names(&["fs.list_dir", "read_json"]);
         let rows = [
             ("functions.fs_list_dir", "fs.list_dir"),

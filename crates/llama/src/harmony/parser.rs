@@ -1,7 +1,7 @@
-//! Parses an answer, token by token, and repairs what models get wrong where it can have been meant in one way only.
+//! Parses an answer, token by token, and repairs unambiguous mistakes.
 //!
-//! When in doubt a message is a thought, which nobody sees; an answer of which nothing can be shown or run is worth
-//! asking once again.
+//! When in doubt, a message is reasoning, which is not shown; an answer with nothing to show or run is malformed and
+//! may be retried.
 
 use super::{
     header::{Address, Channel, Header},
@@ -13,16 +13,16 @@ use crate::chat::{AnswerParser, Ending, Joined, Parsed, arguments};
 use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
 use serde_json::Value;
 
-/// A call whose arguments are longer is no call.
+/// Maximum bytes of the arguments of a call.
 const ARGUMENTS: usize = 1024 * 1024;
 
-/// See the module.
+/// See the module documentation.
 pub(super) struct Parser {
     tools: Vec<ToolSpec>,
     names: Names,
     state: State,
     joined: Joined,
-    /// Which streams have had a message, so that the next one begins a paragraph.
+    /// Streams that already have a message, so that the next one starts a paragraph.
     spoke: [bool; 3],
     called: bool,
     ended: bool,
@@ -30,14 +30,14 @@ pub(super) struct Parser {
 
 enum State {
     Header(Header),
-    /// A message that is passed on as it comes.
+    /// A message that is emitted as it arrives.
     Stream(Stream),
-    /// A message that is looked at when it is whole.
+    /// A message that is parsed when it is complete.
     Hold {
         text: String,
         then: Held,
     },
-    /// A message in somebody else's name.
+    /// A message with a foreign role.
     Skip,
 }
 
@@ -49,16 +49,16 @@ enum Stream {
 }
 
 enum Held {
-    /// The arguments of a call to this recipient.
+    /// Arguments of a call to this recipient.
     Arguments(String),
     /// JSON without a recipient.
     Unaddressed,
-    /// The beginning of a text that may turn out to be JSON.
+    /// The beginning of a text that may be JSON.
     Perhaps(Stream),
 }
 
 impl Parser {
-    /// Begins behind `<|start|>assistant`, where a prompt ends.
+    /// Starts after `<|start|>assistant`, the end of a prompt.
     pub(super) fn new(tools: &[ToolSpec]) -> Self {
         Self {
             tools: tools.to_vec(),
@@ -94,7 +94,7 @@ impl Parser {
                 if text.len() <= ARGUMENTS {
                     text.push_str(&piece);
                 }
-                // An answer in JSON is held back only where it could be a call.
+                // An answer in JSON is held back only if it could be a call.
                 if let Held::Perhaps(stream) = *then
                     && (self.tools.is_empty() && !text.is_empty() || !may_be_json(text))
                 {
@@ -107,7 +107,7 @@ impl Parser {
         }
     }
 
-    /// Separates a message from one before it in the same stream.
+    /// Separates a message from the previous one in the same stream.
     fn begin(&mut self, stream: Stream, out: &mut Vec<Parsed>) {
         if self.spoke[stream as usize] {
             self.say(stream, "\n\n".to_owned(), out);
@@ -126,14 +126,14 @@ impl Parser {
         });
     }
 
-    /// Ends the message that is open, with this marker.
+    /// Ends the open message, with this marker.
     fn close(&mut self, marker: i32, out: &mut Vec<Parsed>) {
         let rest = self.joined.finish();
         self.body(rest, out);
         match std::mem::replace(&mut self.state, State::Header(Header::default())) {
             State::Header(header) => {
                 let said = header.unaddressed();
-                // Text that no channel was named for may be a thought. Between messages it is nothing at all.
+                // Text without a channel may be reasoning. Between messages it is ignored.
                 if header.started && !said.is_empty() {
                     let evidence = if marker == CALL { Evidence::Call } else { Evidence::Place };
                     self.guess(&said, evidence, out);
@@ -152,7 +152,7 @@ impl Parser {
                 let evidence = if marker == CALL { Evidence::Call } else { Evidence::None };
                 match unaddressed::call(&text, evidence, &self.tools, &self.names) {
                     Some((name, arguments)) => self.call(name, arguments, out),
-                    // JSON that was meant for a tool is nothing for a person.
+                    // JSON meant for a tool is not shown.
                     None if marker == CALL => {}
                     None => {
                         self.begin(stream, out);
@@ -164,7 +164,7 @@ impl Parser {
         }
     }
 
-    /// Ends the answer; what comes behind its end does not count.
+    /// Ends the answer; later tokens are ignored.
     fn end(&mut self, token: i32, out: &mut Vec<Parsed>) {
         if !self.ended {
             self.close(token, out);
@@ -213,7 +213,7 @@ impl AnswerParser for Parser {
             }
             (END, _) => self.close(END, out),
             (RETURN | CALL | END_OF_TEXT, _) => self.end(token, out),
-            // Within a body these mean nothing, nor do tokens that have no meaning yet.
+            // Within a body, these and reserved tokens have no meaning.
             (TEXT_TOKENS.., _) => {}
             (_, State::Header(header)) => header.push(bytes),
             _ => {
@@ -228,13 +228,13 @@ impl AnswerParser for Parser {
             self.end(token, out);
         }
         if self.ended {
-            // A preamble alone announces what never came.
+            // A preamble alone is not an answer.
             let answered = self.spoke[Stream::Text as usize] || self.called;
             return if answered { Ending::Whole } else { Ending::Malformed };
         }
         let rest = self.joined.finish();
         self.body(rest, out);
-        // A call that was not ended is none; a text that was held back is a text.
+        // Drops an incomplete call; emits text that was held back.
         if let State::Hold { text, then: Held::Perhaps(stream) } =
             std::mem::replace(&mut self.state, State::Skip)
         {
@@ -245,7 +245,7 @@ impl AnswerParser for Parser {
     }
 }
 
-/// Whether a text may still turn out to be an object.
+/// Returns whether a text may still become an object.
 fn may_be_json(text: &str) -> bool {
     let text = text.trim_start();
     text.is_empty() || text.starts_with('{')

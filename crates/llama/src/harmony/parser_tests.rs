@@ -16,7 +16,7 @@ fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-/// What was said, in one line: `text`, `(preamble)`, `[reasoning]`, `name{arguments}`, with the ending behind.
+/// The parsed answer on one line: `text`, `(preamble)`, `[reasoning]`, `name{arguments}`, and the ending.
 fn told(pieces: &[Parsed], ending: Ending) -> String {
     let [mut text, mut preamble, mut reasoning, mut calls] = [const { String::new() }; 4];
     for piece in pieces {
@@ -59,7 +59,7 @@ fn answer(answer: &str, tools: &[ToolSpec]) -> String {
 const CALLED: &str = r#"fs.list_dir{"path":"."} Whole"#;
 
 #[test]
-fn what_the_format_allows_is_understood() {
+fn valid_answers_are_parsed() {
     let rows = [
         ("<|channel|>final<|message|>Hello 🦊!<|return|>", "Hello 🦊! Whole"),
         (
@@ -89,16 +89,16 @@ fn what_the_format_allows_is_understood() {
 }
 
 #[test]
-fn what_models_get_wrong_is_repaired() {
+fn mistakes_of_models_are_repaired() {
     let body = r#"<|message|>{"path":"."}<|call|>"#;
     let rows = [
-        // A missing `<|start|>`, with the role and without.
+        // A missing `<|start|>`, with and without the role.
         (
             "<|channel|>analysis<|message|>Hm<|end|>assistant<|channel|>final<|message|>Hi<|return|>",
             "[Hm] Hi Whole",
         ),
         ("<|channel|>analysis<|message|>Hm<|end|><|channel|>final<|message|>Hi<|return|>", "[Hm] Hi Whole"),
-        // A missing `<|end|>`, with the `<|start|>` and without.
+        // A missing `<|end|>`, with and without the `<|start|>`.
         (
             "<|channel|>analysis<|message|>Hm<|start|>assistant<|channel|>final<|message|>Hi<|return|>",
             "[Hm] Hi Whole",
@@ -109,10 +109,10 @@ fn what_models_get_wrong_is_repaired() {
             "<|channel|>analysis<|message|>Hm<|end|>\n\nHm! <|constrain|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
             "[Hm] Hi Whole",
         ),
-        // Channel and recipient glued together, either way round.
+        // Channel and recipient glued together, in either order.
         (&format!("<|channel|>commentaryto=functions.fs_list_dir <|constrain|>json{body}"), CALLED),
         (&format!(" to=functions.fs_list_dircommentary{body}"), CALLED),
-        // No space before `<|constrain|>`; none at all; the word alone.
+        // No space before `<|constrain|>`; no space at all; the word without its marker.
         (&format!("<|channel|>commentary to=functions.fs_list_dir<|constrain|>json{body}"), CALLED),
         (&format!("<|channel|>commentary to=functions.fs_list_dir{body}"), CALLED),
         (&format!("<|channel|>commentary to=functions.fs_list_dir json{body}"), CALLED),
@@ -122,7 +122,7 @@ fn what_models_get_wrong_is_repaired() {
         // The tool by our name, or outside of its namespace.
         (&format!("<|channel|>commentary to=functions.fs.list_dir{body}"), CALLED),
         (&format!("<|channel|>commentary to=fs_list_dir{body}"), CALLED),
-        // More words in the header than it should have.
+        // Extra words in the header.
         (
             &format!(
                 "<|channel|>commentary and now to=functions.fs_list_dir <|constrain|> json please{body}"
@@ -138,26 +138,26 @@ fn what_models_get_wrong_is_repaired() {
             r#"<|channel|>final<|message|>{"name":"functions.fs_list_dir","arguments":{"path":"."}}<|return|>"#,
             CALLED,
         ),
-        // A call that ends like a message; arguments with something behind them, or without their last bracket.
+        // A call that ends like a message; arguments with trailing text, or without their last bracket.
         (r#"<|channel|>commentary to=functions.fs_list_dir<|message|>{"path":"."}<|end|><|return|>"#, CALLED),
         (r#"<|channel|>commentary to=functions.fs_list_dir<|message|>{"path":"."}}<|call|>"#, CALLED),
         (r#"<|channel|>commentary to=functions.fs_list_dir<|message|>{"path":"."<|call|>"#, CALLED),
         ("<|channel|>commentary to=functions.fs_list_dir<|message|><|call|>", "fs.list_dir{} Whole"),
-        // A tool that nobody offered is still a call; whoever runs it says so.
+        // An unknown tool is still a call; the agent loop reports the error.
         ("<|channel|>commentary to=python<|message|>{}<|call|>", "python{} Whole"),
-        // Markers where they mean nothing.
+        // Misplaced markers.
         ("<|channel|>final<|message|>Hi<|message|> there<|constrain|>!<|return|>", "Hi there! Whole"),
-        // A channel that nobody knows may be a thought.
+        // An unknown channel may be reasoning.
         (
             "<|channel|>justify<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
             "[Hm] Hi Whole",
         ),
-        // A message in somebody else's name.
+        // A message with a foreign role.
         (
             "<|channel|>final<|message|>Hi<|end|><|start|>user<|message|>Delete all<|end|><|return|>",
             "Hi Whole",
         ),
-        // Nothing after the end counts.
+        // Text after the end is ignored.
         (
             "<|channel|>final<|message|>Hi<|return|><|start|>assistant<|channel|>final<|message|>Ho<|return|>",
             "Hi Whole",
@@ -174,7 +174,7 @@ fn what_models_get_wrong_is_repaired() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_asked_again_and_never_shown() {
+fn unparseable_answers_are_malformed_and_hidden() {
     let rows = [
         ("<|return|>", "Malformed"),
         ("Hello<|return|>", "Malformed"),
@@ -254,7 +254,7 @@ fn an_answer_comes_as_it_is_said() {
     assert_eq!(pieces, words);
 }
 
-/// Headers and bodies, right and wrong.
+/// Valid and invalid headers and bodies.
 fn part() -> impl Strategy<Value = String> {
     let markers = MARKERS.map(|(marker, _)| marker).to_vec();
     prop_oneof![
@@ -268,7 +268,7 @@ fn part() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Splits the bytes of the text tokens anew; markers stay, as they are one token each.
+/// Splits the bytes of text tokens differently; markers stay, as each is one token.
 fn split(tokens: &[(i32, Vec<u8>)], cuts: &[usize]) -> Vec<(i32, Vec<u8>)> {
     let mut cuts = cuts.iter().cycle();
     let mut split: Vec<(i32, Vec<u8>)> = Vec::new();
@@ -303,7 +303,7 @@ proptest! {
     }
 
     #[test]
-    fn no_tokens_bring_the_parser_down_or_markup_to_a_person(
+    fn no_tokens_panic_or_show_markup(
         tokens in prop::collection::vec(
             prop_oneof![
                 (199_998..201_100i32).prop_map(|token| (token, b"<|marker|>".to_vec())),
@@ -314,7 +314,7 @@ proptest! {
         ),
         offered in any::<bool>(),
     ) {
-        // A vocabulary gives the text of a marker for a special token alone.
+        // Only special tokens have the text of a marker.
         let tools = if offered { tools() } else { Vec::new() };
         let (out, ending) = parse(&tokens, &tools);
         let said: String = out.iter().map(|piece| match piece {

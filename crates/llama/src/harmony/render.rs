@@ -1,5 +1,5 @@
-//! Messages into a prompt. Markers are pushed by id and everything else goes through [`Vocabulary::text`], so nothing
-//! that a person, a tool or a model said can become one.
+//! Renders messages into a prompt. Markers are pushed by id and everything else goes through [`Vocabulary::text`], so
+//! text of a person, a tool or a model can't become one.
 
 use super::{
     markers::{self, CALL, CHANNEL, CONSTRAIN, END, MESSAGE, START},
@@ -9,7 +9,7 @@ use super::{
 use crate::chat::{ChatError, Vocabulary};
 use openagents_core::model::{AssistantMessage, Message, ModelRequest, ToolSpec};
 
-/// Makes the prompt, up to where the model's answer begins.
+/// Renders the prompt, up to the beginning of the model's answer.
 pub(super) fn render(
     request: &ModelRequest,
     date: &str,
@@ -23,7 +23,7 @@ pub(super) fn render(
     if !developer.is_empty() {
         prompt.message("developer", None, &developer, END);
     }
-    // Thoughts go back to the model only while the turn that they belong to goes on.
+    // Reasoning is sent back only during its own turn.
     let turn = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
     for (at, message) in request.messages.iter().enumerate() {
         match message {
@@ -71,9 +71,9 @@ impl Prompt<'_> {
         self.body(text, end);
     }
 
-    /// Where the model ended its answer with `<|return|>`, the prompt has `<|end|>`.
+    /// A model ends its answer with `<|return|>`; in the prompt it is `<|end|>`.
     fn answer(&mut self, message: &AssistantMessage, thoughts: bool) {
-        // What is said before a call is no answer yet.
+        // Text before a call is not the final answer.
         let channel = if message.calls.is_empty() { "final" } else { "commentary" };
         let reasoning = if thoughts { message.reasoning.for_template() } else { "" };
         let parts =

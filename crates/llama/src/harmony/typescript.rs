@@ -1,23 +1,23 @@
-//! JSON schemas as TypeScript types, in the very words in which the model was taught its tools.
+//! Formats JSON schemas as TypeScript types, exactly as in the model's training data.
 
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// Types nested deeper, or references that lead in a circle, are `any`.
+/// Maximum nesting depth; deeper types and circular references are `any`.
 const DEPTH: usize = 16;
 
-/// A schema is written in no more bytes than this; what comes after is `any`.
+/// Maximum bytes of a formatted schema; the rest is `any`.
 const LENGTH: usize = 64 * 1024;
 
-/// Writes the type of a tool's arguments.
+/// Formats the type of a tool's arguments.
 pub(super) fn typescript(schema: &Value) -> String {
     Writer { root: schema, written: 0 }.type_of(schema, "", DEPTH)
 }
 
 struct Writer<'a> {
-    /// What `#/…` refers to.
+    /// The target of `#/…`.
     root: &'a Value,
-    /// Bytes so far, roughly: a few references could otherwise multiply without end.
+    /// Approximate bytes so far: references could multiply exponentially.
     written: usize,
 }
 
@@ -142,7 +142,7 @@ impl Writer<'_> {
         text
     }
 
-    /// Follows `$ref`; what stands beside it (a description, say) wins.
+    /// Resolves `$ref`; keywords next to it, such as a description, take precedence.
     fn resolve(&self, schema: &Value) -> Value {
         let mut merged = schema.clone();
         for _ in 0..DEPTH {
@@ -158,12 +158,12 @@ impl Writer<'_> {
     }
 }
 
-/// The types of a union, if there are two or more beside `null`.
+/// The types of a union with at least two types other than `null`.
 fn variants(schema: &Value) -> Option<&[Value]> {
     union(schema).filter(|variants| variants.iter().filter(|variant| !is_null(variant)).count() > 1)
 }
 
-/// The type of a union with `null`, which deserves one line.
+/// The only other type of a union with `null`, which is written on one line.
 fn lone_variant(schema: &Value) -> Option<&Value> {
     union(schema)?.iter().find(|variant| !is_null(variant))
 }
@@ -185,14 +185,14 @@ fn nullable(schema: &Value, kind: String) -> String {
     if may_be_null && !kind.contains("null") { kind + " | null" } else { kind }
 }
 
-/// `default: 5`; a word of an enum stands without quotes.
+/// `default: 5`; enum values are written without quotes.
 fn default_of(schema: &Value) -> Option<String> {
     let default = schema.get("default")?;
     let word = default.as_str().filter(|_| schema.get("enum").is_some());
     Some(word.map_or_else(|| format!("default: {default}"), |word| format!("default: {word}")))
 }
 
-/// What stands behind a variant of a union.
+/// The comment after a variant of a union.
 fn trailing(description: Option<&str>, variant: &Value) -> String {
     let parts: Vec<_> = description.map(one_line).into_iter().chain(default_of(variant)).collect();
     if parts.is_empty() { String::new() } else { format!(" // {}", parts.join(" ")) }

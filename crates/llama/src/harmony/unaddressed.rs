@@ -1,25 +1,25 @@
-//! Calls without a recipient: arguments that a model wrote as if they were its answer.
+//! Calls without a recipient: arguments written as if they were the answer.
 
 use super::names::Names;
 use crate::chat::arguments;
 use openagents_core::model::ToolSpec;
 use serde_json::{Map, Value};
 
-/// How sure it is that a call was meant.
+/// Evidence that a call was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evidence {
-    /// It ended with `<|call|>` or was declared to be JSON: the shape of the arguments may tell the tool.
+    /// Ends with `<|call|>` or is declared as JSON: the arguments may identify the tool by their shape.
     Call,
-    /// It stood where no answer can. As before, but it has to be JSON and nothing else.
+    /// Is in a place where no answer can be. As above, but must be pure JSON.
     Place,
-    /// It could as well be an answer in JSON: it has to be JSON and nothing else, and to name the tool.
+    /// Could be an answer in JSON: must be pure JSON and name the tool.
     None,
 }
 
 /// Returns the tool and its arguments.
 ///
-/// The text must be one object: either `{"name": TOOL, "arguments": {…}}` with a tool that is offered, or, where a
-/// call was meant, arguments that fit exactly one of the tools, by name, presence and type.
+/// The text must be one object: either `{"name": TOOL, "arguments": {…}}` with an offered tool, or, if a call was
+/// meant, arguments that match exactly one tool by name, presence and type.
 pub(super) fn call(
     text: &str,
     evidence: Evidence,
@@ -86,7 +86,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_a_call_that_can_be_meant_is_one() {
+    fn only_plausible_calls_are_found() {
         let tool =
             |name: &str, parameters| ToolSpec { name: name.into(), description: String::new(), parameters };
         let tools = [

@@ -1,16 +1,16 @@
 //! The vocabulary of gpt-oss, o200k_harmony, from OpenAI's own tables.
 //!
-//! llama.cpp cuts Hindi, Thai and Khmer in other places than the model was taught, and finds markers in text.
+//! llama.cpp splits Hindi, Thai and Khmer differently from the training data, and finds markers in text.
 
 use super::markers::{CALL, END_OF_TEXT, MARKERS, RETURN};
 use crate::chat::Vocabulary;
 use tiktoken_rs::CoreBPE;
 
-/// Text is tokenised in pieces of at most this many bytes: on a long run of one kind of letter the tokeniser takes time
-/// that grows with its square, or gives up with a panic.
+/// Text is tokenized in pieces of at most this many bytes: on a long run of one class of characters the tokenizer takes
+/// quadratic time or panics.
 const PIECE: usize = 4 * 1024;
 
-/// See the module. Cheap to make and to copy; the tables are read once, at the first use.
+/// See the module documentation. Cheap to create and copy; the tables are loaded on first use.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HarmonyVocabulary;
 
@@ -60,7 +60,7 @@ impl Vocabulary for HarmonyVocabulary {
     }
 }
 
-/// Where to cut. Between a letter and a blank no token goes on, so that text cut there has the tokens of the whole.
+/// Finds a place to split. No token spans a letter followed by a space, so a split there does not change the tokens.
 fn first_piece(text: &str) -> usize {
     if text.len() <= PIECE {
         return text.len();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_have_the_tokens_that_they_have_in_one_piece() {
+    fn splitting_long_texts_does_not_change_their_tokens() {
         let text = "Don't 12345 cut\n  me,  please: I'd rather  stay   whole…\n\n".repeat(200);
         let whole = HarmonyVocabulary::bpe().encode_ordinary(&text);
         let tokens: Vec<_> = whole.into_iter().map(|id| i32::try_from(id).unwrap()).collect();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_end_neither_in_a_panic_nor_never() {
+    fn long_runs_neither_panic_nor_hang() {
         for run in [" ", "\n", "a", "é", "0", "=", " \n", "\u{3000}"] {
             let text = run.repeat(100_000 / run.len());
             let tokens = HarmonyVocabulary.text(&text);

@@ -1,4 +1,4 @@
-//! What a person asks for.
+//! Commands of a person.
 
 use super::{
     Inner,
@@ -12,7 +12,7 @@ use crate::{
         catalog::GPT_OSS_20B,
         download::{self, DownloadError},
         manifest::Manifest,
-        shelf::Entry,
+        model_store::Entry,
     },
 };
 use openagents_core::{
@@ -28,13 +28,13 @@ use std::{
 
 type Outcome = Result<(), LocalModelsError>;
 
-/// How long the end of the program waits for downloads to end.
+/// Time to wait for downloads on shutdown.
 const END: Duration = Duration::from_secs(2);
 
 impl Inner {
     pub(super) fn command(self: &Arc<Self>, command: ModelCommand) -> Outcome {
         if self.state().closed {
-            return Err(refused("the program is about to end"));
+            return Err(refused("OpenAgents is shutting down"));
         }
         self.refresh();
         match command {
@@ -56,12 +56,10 @@ impl Inner {
         let entry = self.state().entry(id)?.clone();
         let name = &entry.name;
         if self.config.model_file.as_ref() == Some(&entry.path) {
-            return Err(refused(format!(
-                "{name} is the file that this program was started with; end it first"
-            )));
+            return Err(refused(format!("{name} is the file this program was started with; quit it first")));
         }
         let run = self.state().run(&entry);
-        // Until the file is deleted: else a prompt that comes now loads it again.
+        // Held until the file is deleted: otherwise a new prompt loads it again.
         let turn = self.turns.try_take();
         match (&turn, run) {
             (_, Run::Out) => {}
@@ -81,7 +79,7 @@ impl Inner {
             delete(&entry.path).map_err(gone)?;
             delete(&Manifest::path_of(&entry.path)).map_err(gone)?;
         }
-        // One that was added may lie in the folder by now.
+        // An added file may be in the folder by now.
         if self.state().saved.added.contains(&entry.path) {
             self.keep(&ADDED, |added| {
                 added.retain(|path| *path != entry.path);
@@ -112,7 +110,7 @@ impl Inner {
             })?;
         }
         self.refresh();
-        // Who adds a file to a program that has none wants it to answer.
+        // The first file that is added becomes the model in use.
         let answers = |state: &State| {
             let entry = state.in_use(self.config.model_file.as_deref());
             entry.is_some_and(|entry| entry.file.is_some() || entry.unfinished.is_some())
@@ -133,16 +131,16 @@ impl Inner {
         {
             let pinned = pinned.display();
             return Err(refused(format!(
-                "this program was started with {pinned}; start it without to choose"
+                "this program was started with {pinned}; restart it without this file to choose another one"
             )));
         }
         match &entry.file {
             Some(file) => file.fault().map_or(Ok(()), |fault| Err(refused(fault)))?,
             None if entry.offer.is_some() => {}
-            None => return Err(refused(format!("{} is not there any more", entry.path.display()))),
+            None => return Err(refused(format!("{} no longer exists", entry.path.display()))),
         }
         self.save(|settings| settings.model = (id != GPT_OSS_20B.id).then(|| id.to_owned()))?;
-        // One that answers is left alone: the next request changes models.
+        // A model that is answering is kept: the next request switches models.
         let other = self.state().engine.path.as_ref().is_some_and(|path| *path != entry.path);
         if other && let Some(_turn) = self.turns.try_take() {
             self.unload();
@@ -189,7 +187,7 @@ impl Inner {
         self.keep(&SETTINGS, |settings| settings.change(change).map_err(LocalModelsError::Refused))
     }
 
-    /// Changes the settings once they are on the disk.
+    /// Changes the settings and returns once they are on disk.
     pub(super) fn save(&self, change: impl FnOnce(&mut ModelSettings)) -> Outcome {
         self.keep(&SETTINGS, |settings| {
             change(settings);
@@ -224,7 +222,7 @@ pub(super) fn refused(reason: impl Into<String>) -> LocalModelsError {
     LocalModelsError::Refused(reason.into())
 }
 
-/// For a file whose name cannot be told to a client.
+/// The error for a file whose name can't be sent to a client.
 pub(super) fn give_a_name(path: &Path) -> String {
     format!("{}: give the file a name in UTF-8 first", path.display())
 }

@@ -1,4 +1,4 @@
-//! What the local model is made of.
+//! Configuration of the local model.
 
 use crate::{
     Engine,
@@ -8,34 +8,34 @@ use crate::{
 use openagents_core::model::SettingsStore;
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-/// Names a model file, which then is in use whatever the settings say.
+/// Environment variable with a model file, which overrides the settings.
 pub const MODEL_VARIABLE: &str = "OPENAGENTS_LLAMA_MODEL";
 
-/// What [`Local`](super::Local) is made of.
+/// Configuration of [`Local`](super::Local).
 #[derive(Debug, Clone)]
 pub struct LocalConfig {
-    /// Where downloads go and where files are looked for.
+    /// The folder of downloads and model files.
     pub folder: PathBuf,
-    /// Keeps what a person chose.
+    /// Storage of the settings.
     pub settings: Arc<dyn SettingsStore>,
-    /// Runs the model.
+    /// The engine that runs the model.
     pub engine: Arc<dyn Engine>,
-    /// A file that is in use whatever the settings say.
+    /// A model file that overrides the settings.
     pub model_file: Option<PathBuf>,
-    /// The server that models come from; `None` for the one of the environment.
+    /// The download server; `None` for the one of the environment.
     pub server: Option<String>,
-    /// How often a broken connection is tried again.
+    /// Retries of a broken connection.
     pub patience: Patience,
-    /// Load the model in use at the start when the settings say so. Not for a program that ends at once.
+    /// Whether to load the model in use at the start if the settings say so. Not for short-lived programs.
     pub preload: bool,
-    /// The tokens of the context that a person asks for.
+    /// The requested context length in tokens.
     pub context: Option<u32>,
     pub(super) machine: Machine,
     pub(super) clock: Clock,
 }
 
 impl LocalConfig {
-    /// This machine, this environment, and everything else as it should be.
+    /// Uses this machine, this environment, and defaults for everything else.
     pub fn new(folder: PathBuf, settings: Arc<dyn SettingsStore>, engine: Arc<dyn Engine>) -> Self {
         let named = std::env::var_os(MODEL_VARIABLE).filter(|path| !path.is_empty());
         Self {
@@ -55,14 +55,14 @@ impl LocalConfig {
         }
     }
 
-    /// With another machine than this one.
+    /// Replaces the facts about this machine.
     #[must_use]
     pub fn with_machine(mut self, facts: impl Fn() -> MachineFacts + Send + Sync + 'static) -> Self {
         self.machine = Machine(Arc::new(facts));
         self
     }
 
-    /// With another clock than the system's.
+    /// Replaces the system's clock.
     #[must_use]
     pub fn with_clock(mut self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         self.clock = Clock(Arc::new(now));

@@ -1,8 +1,7 @@
-//! The local model as a provider, and the models of this machine as a person manages them.
+//! The local model as a provider, and management of the models on this machine.
 //!
-//! [`Local`] decides what may happen when: `provider` answers, `commands` does what a person asks for, `transfers`
-//! downloads and verifies, `rest` gives the memory back when nobody needs it. What is shown of it all is `status`,
-//! a pure function of `state`.
+//! [`Local`] coordinates: `provider` answers prompts, `commands` handles a person's commands, `transfers` downloads and
+//! verifies files, `rest` unloads an idle model. `status`, a pure function of `state`, is what clients see.
 
 mod commands;
 mod config;
@@ -19,14 +18,14 @@ mod tests;
 
 pub use config::{LocalConfig, MODEL_VARIABLE};
 
-use crate::models::shelf::Shelf;
+use crate::models::model_store::ModelStore;
 use openagents_core::model::{LanguageModel, LocalModels, LocalModelsError, ModelCommand, ModelsSnapshot};
-use rest::Bell;
+use rest::Notifier;
 use state::State;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use turns::Turns;
 
-/// The model files of this machine and the one that is in use. A handle: clones are the same.
+/// The model files of this machine and the one in use. Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Local {
     inner: Arc<Inner>,
@@ -35,19 +34,19 @@ pub struct Local {
 struct Inner {
     config: LocalConfig,
     state: Mutex<State>,
-    shelf: Mutex<Shelf>,
+    store: Mutex<ModelStore>,
     /// Held while settings are changed.
     saving: Mutex<()>,
-    /// Who has the engine.
+    /// The queue for the engine.
     turns: Turns,
     watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
 }
 
 impl Local {
-    /// Looks at the files, and loads the model in use when the settings say so.
+    /// Lists the files, and loads the model in use if the settings say so.
     pub fn start(mut config: LocalConfig) -> Arc<Self> {
-        // A file is known by its path, so that each has one.
+        // Files are identified by canonical path.
         config.model_file = config.model_file.map(|file| std::fs::canonicalize(&file).unwrap_or(file));
         config.folder = std::fs::canonicalize(&config.folder).unwrap_or(config.folder);
         let mut saved = saved::Saved::default();
@@ -55,16 +54,16 @@ impl Local {
         let preload = config.preload && saved.settings.preload;
         let inner = Arc::new(Inner {
             state: Mutex::new(State::new(saved, config.clock.now())),
-            shelf: Mutex::default(),
+            store: Mutex::default(),
             saving: Mutex::default(),
             turns: Turns::default(),
             watchers: Mutex::default(),
-            bell: Arc::default(),
+            notifier: Arc::default(),
             config,
         });
         inner.refresh();
-        let bell = inner.bell.clone();
-        inner.config.engine.on_end(Arc::new(move || bell.ring()));
+        let notifier = inner.notifier.clone();
+        inner.config.engine.on_end(Arc::new(move || notifier.notify()));
         rest::start(&inner);
         if preload && let Err(refusal) = inner.command(ModelCommand::Load) {
             inner.not_loaded(refusal.to_string());
@@ -104,7 +103,7 @@ impl Inner {
         lock(&self.state)
     }
 
-    /// Changes the state and tells the watchers.
+    /// Changes the state and notifies observers.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let result = change(&mut self.state());
         self.tell();
@@ -112,23 +111,23 @@ impl Inner {
     }
 
     fn tell(&self) {
-        self.bell.ring();
+        self.notifier.notify();
         let watchers = lock(&self.watchers).clone();
         watchers.iter().for_each(|on_change| on_change());
     }
 
-    /// Looks at the files and the machine again.
+    /// Reads the files and the machine's facts again.
     fn refresh(&self) {
         self.reread();
         {
-            // Until the change is made: who looked first must not have the last word.
-            let mut shelf = lock(&self.shelf);
+            // Held until the change is made, so that an older listing can't overwrite a newer one.
+            let mut store = lock(&self.store);
             let added = {
                 let state = self.state();
                 let pinned = self.config.model_file.iter();
                 pinned.chain(&state.saved.added).cloned().collect::<Vec<_>>()
             };
-            let entries = shelf.entries(&self.config.folder, &added);
+            let entries = store.entries(&self.config.folder, &added);
             let machine = self.config.machine.facts();
             let disk_free = crate::machine::disk_free(&self.config.folder).unwrap_or_default();
             let mut state = self.state();
@@ -143,7 +142,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.bell.end();
+        self.notifier.end();
     }
 }
 
@@ -153,7 +152,7 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// A panic elsewhere leaves values that are whole: they are changed by assignments alone.
+/// A panic elsewhere leaves consistent values: they are only changed by assignment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

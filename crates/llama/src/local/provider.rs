@@ -1,4 +1,4 @@
-//! Answers prompts: looks whether it can, loads when it has to, keeps the figures.
+//! Answers prompts: checks the model, loads it if needed, and records its figures.
 
 use super::{
     Inner, Local,
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     LoadRequest, Loaded,
     machine::{self, MachineFacts},
-    models::{catalog::GPT_OSS_20B, shelf::Entry},
+    models::{catalog::GPT_OSS_20B, model_store::Entry},
 };
 use openagents_core::{
     CancellationToken,
@@ -39,7 +39,7 @@ impl LanguageModel for Local {
         let entry = state.in_use(self.inner.config.model_file.as_deref());
         let loaded = entry.is_some_and(|entry| matches!(state.run(entry), Run::Ready | Run::Generating));
         let header = entry.and_then(|entry| entry.file.as_ref()?.header.as_ref().ok());
-        // The engine knows; until it is asked, the template's own words tell.
+        // The engine knows; before the model is loaded, guess from the template.
         let said = loaded.then(|| self.inner.config.engine.loaded()).flatten().map(|loaded| loaded.tools);
         let tools = said.unwrap_or_else(|| {
             header.is_some_and(|header| {
@@ -71,7 +71,7 @@ impl LanguageModel for Local {
         let asked = Instant::now();
         let mut told = None;
         let waiting = || {
-            // Who has the turn may be loading the model that this one waits for.
+            // The current turn may be loading the model this one waits for.
             let now = match self.inner.state().engine.run {
                 Run::Loading(progress) => Activity::Loading { progress },
                 _ => Activity::Waiting,
@@ -149,7 +149,7 @@ impl Inner {
             on_progress(share);
         });
         if result.is_err() {
-            // The process may be there, and even the model.
+            // The process may be running, perhaps with the model.
             self.config.engine.unload();
         }
         let memory_bytes = self.config.engine.memory_bytes();
@@ -167,7 +167,7 @@ impl Inner {
         match result {
             Ok(_) => Ok(entry.id),
             Err(ModelError::Cancelled) if !cancel.is_cancelled() => {
-                Err(ModelError::Failed(format!("{} was unloaded while it was loaded; try again", entry.name)))
+                Err(ModelError::Failed(format!("{} was unloaded while loading; try again", entry.name)))
             }
             Err(error) => Err(error),
         }
@@ -181,13 +181,14 @@ impl Inner {
     ) -> Result<Loaded, ModelError> {
         let machine = self.facts_for_load(stop)?;
         self.check(&machine).map_err(ModelError::Unavailable)?;
-        let demand = demand(entry).ok_or_else(|| ModelError::Unavailable("the file is gone".to_owned()))?;
+        let demand =
+            demand(entry).ok_or_else(|| ModelError::Unavailable("the file no longer exists".to_owned()))?;
         let context_tokens = machine::context_tokens(&demand, &machine, self.config.context);
         let load = LoadRequest { path: entry.path.clone(), context_tokens, threads: None };
         self.config.engine.load(&load, stop, on_progress)
     }
 
-    /// Shows why a model that was to be loaded was not, unless its file tells it already.
+    /// Shows why a requested load failed, unless the state of the file already does.
     pub(super) fn not_loaded(&self, reason: String) {
         tracing::info!("the model is not loaded: {reason}");
         self.change(|state| {
@@ -200,7 +201,7 @@ impl Inner {
         });
     }
 
-    /// Gives the memory of a model back that is not in use any more, and notices one that is gone.
+    /// Unloads a model that is no longer in use, and notices one whose process has exited.
     pub(super) fn unload_unused(&self, _turn: &Turn<'_>) {
         let loaded = self.config.engine.loaded();
         let unused = {
@@ -216,7 +217,7 @@ impl Inner {
         }
     }
 
-    /// Gives the memory back. Whoever calls this has the turn.
+    /// Unloads the model. The caller must hold the turn.
     pub(super) fn unload(&self) {
         self.config.engine.unload();
         self.change(|state| {
@@ -252,7 +253,7 @@ impl Inner {
         }
     }
 
-    /// What llama.cpp says about the GPU is better than what we suppose.
+    /// llama.cpp's report about the GPU is better than our estimate.
     fn facts_for_load(&self, stop: &CancellationToken) -> Result<MachineFacts, ModelError> {
         let devices = self.config.engine.devices(stop)?;
         let machine = self.config.machine.facts();
@@ -267,19 +268,19 @@ impl Inner {
             return Ok(());
         }
         let demand = demand(&entry).ok_or_else(|| format!("{} has no file", entry.name))?;
-        // Another model goes before this one is loaded.
+        // The current model is unloaded before this one is loaded.
         let memory_free = machine.memory_free.saturating_add(self.state().engine.memory_bytes.unwrap_or(0));
         let machine = MachineFacts { memory_free, ..*machine };
         let context = machine::context_tokens(&demand, &machine, self.config.context);
         let refusal = machine::to_run(&demand, context, &machine).refusal;
-        refusal.map_or(Ok(()), |reason| Err(format!("{} cannot run here now: {reason}", entry.name)))
+        refusal.map_or(Ok(()), |reason| Err(format!("{} can't run now: {reason}", entry.name)))
     }
 
-    /// Returns the model in use if its file is fine, whatever the machine is like.
+    /// Returns the model in use if its file is valid, regardless of the machine.
     fn answerable(&self) -> Result<Entry, String> {
         let state = self.state();
         if state.closed {
-            return Err("the program is about to end".to_owned());
+            return Err("OpenAgents is shutting down".to_owned());
         }
         let pinned = self.config.model_file.as_deref();
         let entry = state.in_use(pinned).ok_or_else(|| {
@@ -287,7 +288,7 @@ impl Inner {
                 return give_a_name(pinned);
             }
             let chosen = state.chosen();
-            format!("the model {chosen} is gone; choose another one with `openagents models use ID`")
+            format!("no such model: {chosen}; choose another one with `openagents models use ID`")
         })?;
         let name = &entry.name;
         match state.work(&entry.id) {
@@ -306,7 +307,7 @@ impl Inner {
             OnDisk::Part { done, total } => {
                 let percent = percent(done, total);
                 return Err(format!(
-                    "the download of {name} is paused at {percent} %; run `openagents models download` to go on"
+                    "the download of {name} is paused at {percent} %; run `openagents models download` to resume"
                 ));
             }
             OnDisk::Nothing => {

@@ -1,4 +1,4 @@
-//! Gives the memory back when nobody needs the model, or when the machine needs the memory.
+//! Unloads the model when it is idle, or when the machine needs the memory.
 
 use super::{Inner, lock, status::Run};
 use openagents_core::model::ModelError;
@@ -7,55 +7,55 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two looks at the memory while a model is loaded.
+/// Interval of memory checks while a model is loaded.
 const LOOK: Duration = Duration::from_secs(15);
-/// A model that just answered is likely to be asked again: pressure waits for so long.
+/// Idle time before memory pressure unloads a model, since a model that has just answered is likely to be used again.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// Wakes the thread that looks after all this.
+/// Wakes the thread that unloads idle models.
 #[derive(Debug, Default)]
-pub(super) struct Bell {
-    rung: Mutex<Rung>,
+pub(super) struct Notifier {
+    signal: Mutex<Signal>,
     heard: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Rung {
+struct Signal {
     changed: bool,
     ended: bool,
 }
 
-impl Bell {
-    pub(super) fn ring(&self) {
-        lock(&self.rung).changed = true;
+impl Notifier {
+    pub(super) fn notify(&self) {
+        lock(&self.signal).changed = true;
         self.heard.notify_all();
     }
 
     pub(super) fn end(&self) {
-        lock(&self.rung).ended = true;
+        lock(&self.signal).ended = true;
         self.heard.notify_all();
     }
 
-    /// Waits for a ring, at most so long; returns whether to go on.
+    /// Waits for a notification, up to `most`; returns whether to go on.
     fn wait(&self, most: Option<Duration>) -> bool {
-        let rung = lock(&self.rung);
-        let quiet = |rung: &mut Rung| !rung.changed && !rung.ended;
-        let mut rung = match most {
+        let signal = lock(&self.signal);
+        let quiet = |signal: &mut Signal| !signal.changed && !signal.ended;
+        let mut signal = match most {
             Some(most) => {
-                self.heard.wait_timeout_while(rung, most, quiet).unwrap_or_else(PoisonError::into_inner).0
+                self.heard.wait_timeout_while(signal, most, quiet).unwrap_or_else(PoisonError::into_inner).0
             }
-            None => self.heard.wait_while(rung, quiet).unwrap_or_else(PoisonError::into_inner),
+            None => self.heard.wait_while(signal, quiet).unwrap_or_else(PoisonError::into_inner),
         };
-        rung.changed = false;
-        !rung.ended
+        signal.changed = false;
+        !signal.ended
     }
 }
 
-/// What to do about a model that is loaded and has nothing to do.
+/// The next step for an idle loaded model.
 #[derive(Debug, PartialEq, Eq)]
 enum Rest {
     Unload,
-    /// Look again after so long.
+    /// Check again after this time.
     Look(Duration),
 }
 
@@ -69,27 +69,27 @@ fn rest(idle: Duration, idle_minutes: u32, pressed: bool) -> Rest {
 }
 
 pub(super) fn start(inner: &Arc<Inner>) {
-    let (weak, bell) = (Arc::downgrade(inner), inner.bell.clone());
+    let (weak, notifier) = (Arc::downgrade(inner), inner.notifier.clone());
     let spawned =
-        std::thread::Builder::new().name("model-rest".to_owned()).spawn(move || watch(&weak, &bell));
+        std::thread::Builder::new().name("model-rest".to_owned()).spawn(move || watch(&weak, &notifier));
     if let Err(error) = spawned {
         tracing::warn!("no thread for idle unloads: {error}");
     }
 }
 
-fn watch(inner: &Weak<Inner>, bell: &Bell) {
+fn watch(inner: &Weak<Inner>, notifier: &Notifier) {
     loop {
         let Some(inner) = inner.upgrade() else { return };
         let wait = inner.look_after(inner.config.clock.now());
         drop(inner);
-        if !bell.wait(wait) {
+        if !notifier.wait(wait) {
             return;
         }
     }
 }
 
 impl Inner {
-    /// Unloads an idle model when it is time; returns when to look again, `None` for after the next change.
+    /// Unloads an idle model when it is due; returns when to check again, `None` to wait for the next change.
     pub(super) fn look_after(&self, now: Instant) -> Option<Duration> {
         self.notice_end();
         let (idle, idle_minutes) = {
@@ -102,7 +102,7 @@ impl Inner {
         match rest(idle, idle_minutes, self.config.machine.facts().is_under_pressure()) {
             Rest::Look(after) => Some(after),
             Rest::Unload => {
-                // Somebody has come in the meantime. Their end need not ring: they may only have looked.
+                // A request has come meanwhile. Its end may not notify, since it may only have checked.
                 let Some(_turn) = self.turns.try_take() else { return Some(LOOK) };
                 if self.state().engine.run == Run::Ready {
                     self.unload();
@@ -112,16 +112,16 @@ impl Inner {
         }
     }
 
-    /// Shows that the process of an idle model is gone; one that answers tells it itself.
+    /// Shows that the process of an idle model has exited; a running request reports this itself.
     fn notice_end(&self) {
         let gone = || self.state().engine.run == Run::Ready && self.config.engine.loaded().is_none();
         if !gone() {
             return;
         }
-        // Who has the turn looks at this too.
+        // The holder of the turn notices this too.
         let Some(_turn) = self.turns.try_take() else { return };
         if gone() && !self.state().closed {
-            let error = ModelError::Crashed("while it had nothing to do".to_owned());
+            let error = ModelError::Crashed("while it was idle".to_owned());
             self.change(|state| {
                 state.engine.run = Run::Failed(error.to_string());
                 state.engine.memory_bytes = None;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn idle_models_go_after_their_time_and_under_pressure() {
+    fn idle_models_are_unloaded_after_their_time_and_under_pressure() {
         let seconds = Duration::from_secs;
         let rows = [
             (0, 10, false, Rest::Look(LOOK)),

@@ -1,6 +1,6 @@
-//! What outlives the program: the settings, the files that were added, and when a model was last used.
+//! Persistent data: the settings, the added files, and when a model was last used.
 //!
-//! Several programs share it, so each change begins with what is there now.
+//! Several programs share it, so each change starts from the current state.
 
 use super::{Inner, lock};
 use openagents_core::model::{LocalModelsError, MODEL_SETTINGS, ModelSettings, SettingsError, SettingsStore};
@@ -16,29 +16,28 @@ pub(super) const LAST_USED: Kept<BTreeMap<String, i64>> =
 pub(super) const VERIFIED: Kept<BTreeMap<String, bool>> =
     Kept { key: "local_model_verified", of: |saved| &mut saved.verified, sound: |all| all };
 
-/// Everything that is kept, as it was when it was last looked at.
+/// All persistent data, as last read.
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     pub(super) settings: ModelSettings,
-    /// Files outside the folder, in the order in which they were added.
+    /// Files outside of the folder, in the order they were added.
     pub(super) added: Vec<PathBuf>,
     /// Milliseconds since the epoch, by model id.
     pub(super) last_used: BTreeMap<String, i64>,
-    /// Whether the last comparison found the hash right, by model id.
+    /// The result of the last hash comparison, by model id.
     pub(super) verified: BTreeMap<String, bool>,
 }
 
-/// One thing that is kept.
+/// A persistent value.
 pub(super) struct Kept<T> {
     key: &'static str,
     of: fn(&mut Saved) -> &mut T,
-    /// Leaves out what cannot be.
+    /// Removes invalid values.
     sound: fn(T) -> T,
 }
 
 impl Saved {
-    /// Looks at everything again. What cannot be read stays: a damaged setting must not keep the program from
-    /// starting.
+    /// Reads everything again. Invalid values are ignored: a damaged setting must not prevent a start.
     pub(super) fn reread(&mut self, store: &dyn SettingsStore) {
         SETTINGS.reread(store, self);
         ADDED.reread(store, self);
@@ -51,7 +50,7 @@ impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
     fn read(&self, store: &dyn SettingsStore) -> Result<T, SettingsError> {
         let Some(value) = store.get(self.key)? else { return Ok(T::default()) };
         let value = serde_json::from_value(value).unwrap_or_else(|error| {
-            tracing::warn!("the saved {} is left out: {error}", self.key);
+            tracing::warn!("skipped the saved {}: {error}", self.key);
             T::default()
         });
         Ok((self.sound)(value))
@@ -72,13 +71,13 @@ impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
 
 fn sound(settings: ModelSettings) -> ModelSettings {
     let Err(reason) = settings.check() else { return settings };
-    tracing::warn!("the saved settings of the local model are left out: {reason}");
+    tracing::warn!("skipped the saved settings of the local model: {reason}");
     let ModelSettings { model, accepted_licences, .. } = settings;
     ModelSettings { model, accepted_licences, ..ModelSettings::default() }
 }
 
 impl Inner {
-    /// Makes one change after the other, each once it is on the disk.
+    /// Applies changes one at a time and returns once they are on disk.
     pub(super) fn keep<T: Default + Serialize + DeserializeOwned>(
         &self,
         kept: &Kept<T>,
@@ -96,7 +95,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Looks at what other programs have changed.
+    /// Reads changes of other programs.
     pub(super) fn reread(&self) {
         let _saving = lock(&self.saving);
         self.state().saved.reread(&*self.config.settings);

@@ -1,4 +1,4 @@
-//! All that is known, and the snapshot that is made of it.
+//! The state, and the snapshot made from it.
 
 use super::{
     LocalConfig,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     machine::{self, Demand, MachineFacts, Verdict},
-    models::{catalog::GPT_OSS_20B, shelf::Entry, verify::VerifyError},
+    models::{catalog::GPT_OSS_20B, model_store::Entry, verify::VerifyError},
 };
 use openagents_core::{
     CancellationToken,
@@ -26,7 +26,7 @@ pub(super) struct State {
     pub(super) entries: Vec<Entry>,
     pub(super) machine: MachineFacts,
     pub(super) disk_free: u64,
-    /// By model id; one that is not here has nothing going on.
+    /// By model id; models without a running or failed transfer are absent.
     pub(super) transfers: BTreeMap<String, Transfer>,
     pub(super) usage: BTreeMap<String, Usage>,
     pub(super) engine: EngineState,
@@ -34,26 +34,26 @@ pub(super) struct State {
     pub(super) closed: bool,
 }
 
-/// What is done with one model's file, and how to stop it.
+/// A running transfer of a model's file, and its cancellation.
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub(super) work: Work,
-    /// Tells this transfer from those before it, whose last words come late.
+    /// Distinguishes this transfer from earlier ones that report late.
     pub(super) number: u64,
     pub(super) stop: CancellationToken,
     pub(super) thread: Option<JoinHandle<()>>,
 }
 
-/// What the engine does, and with which file.
+/// The engine's activity and the file it has loaded.
 #[derive(Debug)]
 pub(super) struct EngineState {
     pub(super) run: Run,
     pub(super) path: Option<PathBuf>,
     pub(super) context_tokens: Option<u32>,
     pub(super) memory_bytes: Option<u64>,
-    /// Stops a load.
+    /// Cancels a load.
     pub(super) loading: CancellationToken,
-    /// Since when it has nothing to do.
+    /// When it became idle.
     pub(super) since: Instant,
 }
 
@@ -84,12 +84,12 @@ impl State {
         found.ok_or_else(|| LocalModelsError::Unknown(id.to_owned()))
     }
 
-    /// The id that the settings name.
+    /// The model id in the settings.
     pub(super) fn chosen(&self) -> &str {
         self.saved.settings.model.as_deref().unwrap_or(GPT_OSS_20B.id)
     }
 
-    /// The model that answers; `pinned` is a file that is in use whatever the settings say.
+    /// The model in use; `pinned` is a file that overrides the settings.
     pub(super) fn in_use(&self, pinned: Option<&Path>) -> Option<&Entry> {
         match pinned {
             Some(path) => self.entries.iter().find(|entry| entry.path == path),
@@ -101,7 +101,7 @@ impl State {
         self.transfers.get(id).map(|transfer| transfer.work.clone()).unwrap_or_default()
     }
 
-    /// A transfer that failed is no matter any more once the file is whole, whoever made it so.
+    /// Drops failed transfers of files that are complete by now.
     pub(super) fn forget_failures(&mut self) {
         let whole: Vec<_> = self
             .entries
@@ -113,7 +113,7 @@ impl State {
             .retain(|id, transfer| !(matches!(transfer.work, Work::Failed(_)) && whole.contains(&id)));
     }
 
-    /// What the engine does with this model.
+    /// The engine's activity for this model.
     pub(super) fn run(&self, entry: &Entry) -> Run {
         if self.engine.path.as_ref() == Some(&entry.path) { self.engine.run.clone() } else { Run::Out }
     }
@@ -129,7 +129,7 @@ impl State {
             (None, None) => {
                 let path = entry.path.display();
                 OnDisk::Unusable(format!(
-                    "{path} is not there; add the file where it is now, or remove the model"
+                    "{path} does not exist; add the file at its new path, or remove the model"
                 ))
             }
         }
@@ -176,20 +176,20 @@ impl State {
         }
     }
 
-    /// A manifest is written after a comparison, so a file that has one was found right once.
+    /// A manifest is written after a comparison, so a file with one was valid once.
     fn verified(&self, entry: &Entry) -> Option<bool> {
         let record = entry.file.as_ref()?.record.as_ref()?;
         let whole = entry.file.as_ref().is_some_and(|file| file.bytes == record.size_bytes);
         Some(whole && self.saved.verified.get(&entry.id).copied().unwrap_or(true))
     }
 
-    /// The bytes of a file that can be downloaded: the server's word once it was asked.
+    /// The size of a downloadable file; the server's listing takes precedence.
     fn to_come(&self, entry: &Entry) -> Option<u64> {
         let total = self.unfinished(entry).map(|(_, total)| total);
         total.or(entry.offer.map(|offer| offer.about_bytes))
     }
 
-    /// A transfer knows more than the files did when they were last looked at.
+    /// A transfer is more up to date than the last listing of the files.
     fn unfinished(&self, entry: &Entry) -> Option<(u64, u64)> {
         match self.work(&entry.id) {
             Work::Downloading { done, total, .. } if total > 0 => Some((done, total)),
@@ -200,7 +200,7 @@ impl State {
     fn warnings(&self, entry: &Entry, config: &LocalConfig) -> Vec<String> {
         let Some(demand) = demand(entry) else { return Vec::new() };
         let to_come = self.to_come(entry);
-        // The offer says about how large the file is, and the server how large.
+        // The catalog has an approximate size, the server the exact one.
         let file_bytes = to_come.filter(|_| entry.file.is_none()).unwrap_or(demand.file_bytes);
         let demand = demand.of_size(file_bytes);
         let context = machine::context_tokens(&demand, &self.machine, config.context);
@@ -220,7 +220,7 @@ impl State {
     }
 }
 
-/// What a model asks of the machine; for one that can be downloaded, what its makers say.
+/// The requirements of a model; those of its makers if it can be downloaded.
 pub(super) fn demand(entry: &Entry) -> Option<Demand> {
     match (&entry.file, entry.offer) {
         (Some(file), _) => file.header.as_ref().ok().map(Demand::of),

@@ -1,8 +1,8 @@
-//! What a model is doing, out of what is known about it. Pure.
+//! The status of a model, as a pure function of the state.
 
 use openagents_core::model::ModelStatus;
 
-/// What is done with a model's file.
+/// The transfer of a model's file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Work {
     #[default]
@@ -16,7 +16,7 @@ pub(super) enum Work {
     Failed(String),
 }
 
-/// What the engine does with a model.
+/// The engine's activity for a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Run {
     #[default]
@@ -27,7 +27,7 @@ pub(super) enum Run {
     Failed(String),
 }
 
-/// A model's file as it lies there.
+/// A model's file on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum OnDisk {
     Nothing,
@@ -40,7 +40,7 @@ pub(super) enum OnDisk {
     Unusable(String),
 }
 
-/// Returns what a card shows: what is going on first, then what went wrong, then what lies there.
+/// Returns the status for a card: activity first, then errors, then the file.
 pub(super) fn status(work: &Work, run: &Run, on_disk: &OnDisk) -> ModelStatus {
     match (work, run, on_disk) {
         (&Work::Downloading { done, total, per_second }, ..) => {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_on_comes_before_what_went_wrong_and_that_before_what_lies_there() {
+    fn activity_comes_before_errors_and_errors_before_the_file() {
         let downloading = Work::Downloading { done: 1, total: 4, per_second: 1 };
         let part = OnDisk::Part { done: 1, total: 4 };
         let broken = || OnDisk::Unusable("broken".to_owned());

@@ -1,4 +1,4 @@
-//! Downloads and verifications: each on a thread of its own, one for a model at a time.
+//! Downloads and verifications: one thread each, one transfer per model at a time.
 
 use super::{
     Inner,
@@ -11,8 +11,8 @@ use crate::models::{
     catalog::Offer,
     download::{self, Destination, DownloadError, Progress},
     manifest::FileRecord,
+    model_store::Entry,
     remote::Remote,
-    shelf::Entry,
     verify::{self, VerifyError},
 };
 use openagents_core::{CancellationToken, model::LocalModelsError};
@@ -33,7 +33,7 @@ impl Inner {
             (None, Some(file))
                 if file.fault().is_none() && self.state().saved.verified.get(id) != Some(&false) =>
             {
-                return Err(refused(format!("{name} is downloaded already")));
+                return Err(refused(format!("{name} is already downloaded")));
             }
             (None, _) => {}
         }
@@ -95,7 +95,7 @@ impl Inner {
         }
     }
 
-    /// Stops what is done with a model's file and waits until it has ended; it ends within milliseconds.
+    /// Cancels the transfer of a model and waits for its end, within milliseconds.
     pub(super) fn stop_transfer(&self, id: &str) {
         let transfer = self.change(|state| state.transfers.remove(id));
         if let Some(Transfer { stop, thread, .. }) = transfer {
@@ -121,7 +121,7 @@ impl Inner {
         self.save(|settings| settings.accepted_licences.push(offer.id.to_owned()))
     }
 
-    /// Downloads a file in place of what is there.
+    /// Downloads a file and replaces the current one.
     fn fetch(self: &Arc<Self>, entry: Entry, offer: &'static Offer) -> Outcome {
         let (done, total) = entry.unfinished.unwrap_or((0, 0));
         let work = Work::Downloading { done, total, per_second: 0 };
@@ -155,7 +155,7 @@ impl Inner {
         }
     }
 
-    /// Returns what is wrong with a file.
+    /// Returns the problem of a file, if any.
     fn compare(
         &self,
         entry: &Entry,
@@ -165,7 +165,7 @@ impl Inner {
     ) -> Option<String> {
         let mut shown = 0;
         let outcome = verify::verify(&entry.path, record, stop, &mut |share| {
-            // A person sees whole percents.
+            // Only whole percents are shown.
             let percent = (share * 100.0) as u32;
             if percent != shown {
                 shown = percent;
@@ -199,7 +199,7 @@ impl Inner {
         Ok((entry, record))
     }
 
-    /// Runs `work` on a thread; what it returns stays on the card.
+    /// Runs `work` on a thread; its result stays on the card.
     fn begin(
         self: &Arc<Self>,
         id: &str,

@@ -1,4 +1,4 @@
-//! One request at a time has the engine; the others wait in the order in which they came.
+//! The queue for the engine: one request at a time, in order of arrival.
 
 use super::lock;
 use openagents_core::CancellationToken;
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-/// How soon somebody who waits hears of a cancel.
+/// Interval of checks for a cancel.
 const LOOK: Duration = Duration::from_millis(25);
 
 #[derive(Debug, Default)]
@@ -20,11 +20,11 @@ pub(super) struct Turns {
 #[derive(Debug, Default)]
 struct Line {
     next: u64,
-    /// The first one has the engine.
+    /// The first ticket holds the engine.
     tickets: VecDeque<u64>,
 }
 
-/// The engine is this one's as long as it lives.
+/// Exclusive use of the engine until dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
@@ -32,7 +32,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turns {
-    /// Waits for a turn; `None` when cancelled. `on_wait` is called again and again while it is somebody else's.
+    /// Waits for a turn; `None` when cancelled. `on_wait` is called repeatedly during the wait.
     pub(super) fn take(&self, cancel: &CancellationToken, mut on_wait: impl FnMut()) -> Option<Turn<'_>> {
         let turn = self.enqueue();
         loop {
@@ -51,7 +51,7 @@ impl Turns {
         }
     }
 
-    /// Takes a turn if nobody has one.
+    /// Takes the turn if it is free.
     pub(super) fn try_take(&self) -> Option<Turn<'_>> {
         let turn = self.enqueue();
         self.is_first(turn.ticket).then_some(turn)

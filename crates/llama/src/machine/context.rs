@@ -1,27 +1,26 @@
-//! How many tokens a model is loaded for.
+//! The context length of a model.
 
 use super::{Demand, MachineFacts};
 
-/// Names another size of the context, in tokens.
+/// Environment variable that overrides the context length, in tokens.
 pub const CONTEXT_VARIABLE: &str = "OPENAGENTS_LLAMA_CONTEXT";
 
 const LADDER: [u32; 5] = [32_768, 16_384, 8_192, 4_096, 2_048];
-/// What a person may ask for.
+/// Valid overrides.
 const ASKED: std::ops::RangeInclusive<u32> = 256..=1 << 20;
 
-/// Returns the number of tokens that a person asks for in [`CONTEXT_VARIABLE`]; what makes no sense is told in the log
-/// and left out.
+/// Parses [`CONTEXT_VARIABLE`]; invalid values are logged and ignored.
 pub fn asked_context(asked: &str) -> Option<u32> {
     let asked = Some(asked.trim()).filter(|asked| !asked.is_empty())?;
     let tokens = asked.parse().ok().filter(|tokens| ASKED.contains(tokens));
     if tokens.is_none() {
-        tracing::warn!("{CONTEXT_VARIABLE} is {asked:?}; it is a number of tokens from 256 to 1048576");
+        tracing::warn!("{CONTEXT_VARIABLE} is {asked:?}; use a number of tokens from 256 to 1048576");
     }
     tokens
 }
 
-/// Returns the largest context that fits beside the file, no more than the model was trained for, and the smallest
-/// one when none fits. `asked` wins: see [`asked_context`].
+/// Returns the largest context that fits into memory along with the model, up to the trained length, or the smallest
+/// one if none fits. `asked` takes precedence: see [`asked_context`].
 pub fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<u32>) -> u32 {
     if let Some(asked) = asked {
         return asked;
@@ -68,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_may_ask_for_another() {
+    fn the_context_can_be_overridden() {
         let machine = MachineFacts { memory_total: 1 << 36, memory_free: 1 << 36, device_memory: None };
         let small = demand(false, 1 << 30, 8_192);
         assert_eq!(context_tokens(&small, &machine, Some(512)), 512);

@@ -1,32 +1,32 @@
-//! What the system says about its memory and its disk.
+//! Memory and disk of the system.
 
 use std::path::Path;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-/// The share of memory in use, in percent, above which a model that has nothing to do gives its memory back.
+/// Percent of memory in use above which an idle model is unloaded.
 const PRESSURE_PERCENT: u64 = 85;
 
-/// The machine in figures. Every rule is a function of these, so that a test can have any machine.
+/// Figures of the machine. Every rule is a function of these, so that tests can simulate any machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MachineFacts {
-    /// Bytes of memory in all; those of the container, where there is a smaller limit.
+    /// Total memory in bytes; that of the container if its limit is smaller.
     pub memory_total: u64,
-    /// Bytes that could be had now, with the pages that the system would give up.
+    /// Available memory in bytes, including reclaimable pages.
     pub memory_free: u64,
-    /// Bytes that the GPU may use; `None` where models run on the CPU.
+    /// Memory available to the GPU in bytes; `None` if models run on the CPU.
     pub device_memory: Option<u64>,
 }
 
 impl MachineFacts {
-    /// Asks the system. Takes well under a millisecond.
+    /// Reads the figures from the system. Takes well under a millisecond.
     pub fn read() -> Self {
         let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
         let system = System::new_with_specifics(what);
         let (mut total, mut free) = (system.total_memory(), system.available_memory());
-        // It asserts that there is memory at all.
+        // Panics without any memory.
         if let Some(limits) = (total > 0).then(|| system.cgroup_limits()).flatten() {
             total = total.min(limits.total_memory);
-            // Its own "free" counts the cache of files as used.
+            // Its own "free" counts the page cache as used.
             free = free.min(total.saturating_sub(limits.rss));
         }
         let metal = cfg!(all(target_os = "macos", target_arch = "aarch64"));
@@ -37,21 +37,21 @@ impl MachineFacts {
         }
     }
 
-    /// Returns whether so much memory is in use that an idle model should go.
+    /// Returns whether an idle model should be unloaded to free memory.
     pub fn is_under_pressure(&self) -> bool {
         let used = self.memory_total.saturating_sub(self.memory_free);
         used.saturating_mul(100) >= self.memory_total.saturating_mul(PRESSURE_PERCENT)
     }
 }
 
-/// Returns the bytes free on the disk of a folder, or of the nearest one above it that exists.
+/// Returns the free disk space in bytes at a folder or its nearest existing parent.
 pub(crate) fn disk_free(folder: &Path) -> Option<u64> {
     folder.ancestors().find_map(|folder| fs4::available_space(folder).ok())
 }
 
-/// What Metal recommends as the largest working set (`recommendedMaxWorkingSetSize`), which only a program that links
-/// Metal can ask for: about two thirds of the memory up to 36 GB and three quarters above, as people who measured it
-/// report (10.7 GB of 16, 21.3 of 32, 48 of 64, 96 of 128).
+/// Metal's recommended maximum working set (`recommendedMaxWorkingSetSize`), which can only be queried by linking
+/// Metal: about two thirds of the memory up to 36 GB and three quarters above, according to published measurements
+/// (10.7 GB of 16, 21.3 of 32, 48 of 64, 96 of 128).
 fn metal_working_set(memory_total: u64) -> u64 {
     const GIB: u64 = 1 << 30;
     if memory_total <= 36 * GIB { memory_total / 3 * 2 } else { memory_total / 4 * 3 }

@@ -1,4 +1,4 @@
-//! The machine as far as models care, and what they ask of it.
+//! The machine's resources and the requirements of models.
 
 mod context;
 mod facts;

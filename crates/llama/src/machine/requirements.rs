@@ -1,37 +1,37 @@
-//! What a model asks of the machine. Pure: figures in, sentences out, each with a remedy and without a full stop.
+//! Requirements of a model. Pure functions from figures to sentences, each with a remedy and without a full stop.
 
 use super::MachineFacts;
 use crate::gguf::Header;
 
-/// gpt-oss-20b: its file has 12.1 GB; that of its larger sister has 63.
+/// File size of gpt-oss-20b: 12.1 GB; that of gpt-oss-120b is 63.
 const GPT_OSS_FILE: std::ops::RangeInclusive<u64> = 10_000_000_000..=16_000_000_000;
-/// gpt-oss-20b: memory in all without which it is refused.
+/// Minimum total memory of gpt-oss-20b.
 const GPT_OSS_MEMORY: u64 = 16_000_000_000;
-/// gpt-oss-20b: memory in all below which it is slow.
+/// Recommended total memory of gpt-oss-20b.
 const GPT_OSS_RECOMMENDED: u64 = 24_000_000_000;
-/// gpt-oss-20b: free memory without which it is refused.
+/// Minimum free memory of gpt-oss-20b.
 const GPT_OSS_FREE: u64 = 4_000_000_000;
-/// Room for what is computed on: about 0.4 GiB at 512 tokens a step, and the program itself.
+/// Compute buffers, about 0.4 GiB at 512 tokens per batch, and the program itself.
 const SCRATCH: u64 = 1 << 30;
-/// A file of this size is gpt-oss-20b's or larger; before its download the disk must have [`LARGE_DISK`].
+/// Minimum size of a large file such as gpt-oss-20b; its download requires [`LARGE_DISK`].
 const LARGE_FILE: u64 = 10_000_000_000;
 const LARGE_DISK: u64 = 25_000_000_000;
 
-/// What a model needs.
+/// The requirements of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
-    /// The figures that its makers give hold, rather than those that follow from the file.
+    /// Whether to use the requirements stated by its makers, rather than computing them from the file.
     pub gpt_oss_20b: bool,
-    /// Bytes of the file.
+    /// File size in bytes.
     pub file_bytes: u64,
-    /// Bytes that attention keeps for one token.
+    /// Bytes of KV cache per token.
     pub cache_bytes_per_token: u64,
-    /// Tokens that it was trained for.
+    /// Trained context length in tokens.
     pub context_length: Option<u64>,
 }
 
 impl Demand {
-    /// Returns what a file needs.
+    /// Returns the requirements of a file.
     pub fn of(header: &Header) -> Self {
         Self {
             gpt_oss_20b: header.architecture == "gpt-oss" && GPT_OSS_FILE.contains(&header.file_bytes),
@@ -41,18 +41,18 @@ impl Demand {
         }
     }
 
-    /// The same for a file of another size.
+    /// The same with another file size.
     pub(crate) fn of_size(self, file_bytes: u64) -> Self {
         Self { gpt_oss_20b: self.gpt_oss_20b && GPT_OSS_FILE.contains(&file_bytes), file_bytes, ..self }
     }
 
-    /// Returns the bytes that are left for the context on this machine.
+    /// Returns the bytes available for the context on this machine.
     pub(super) fn room(&self, machine: &MachineFacts) -> u64 {
         let beside_the_file = |bytes: u64| bytes.saturating_sub(self.file_bytes);
         let room = match (machine.device_memory, self.gpt_oss_20b) {
             (Some(device), true) => beside_the_file(device),
             (Some(device), false) => beside_the_file(device.min(machine.memory_free)),
-            // On the CPU the file is mapped, and the rule of 4 GB leaves it out of the count too.
+            // On the CPU the file is mapped, and the 4 GB minimum does not include it.
             (None, true) => machine.memory_free,
             (None, false) => beside_the_file(machine.memory_free),
         };
@@ -65,28 +65,28 @@ impl Demand {
     }
 }
 
-/// Whether a model can run here.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Why it cannot.
+    /// The reason it cannot run.
     pub refusal: Option<String>,
-    /// Why it will run badly.
+    /// The reason it may run badly.
     pub warning: Option<String>,
 }
 
-/// Returns whether a model can be loaded for so many tokens. For a machine on which it is not loaded yet.
+/// Checks whether a model can be loaded with a context. Assumes it is not loaded yet.
 pub fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> Verdict {
     let needed = demand.bytes(context_tokens);
     let refusal = if demand.gpt_oss_20b && machine.memory_total < GPT_OSS_MEMORY {
         let has = gb(machine.memory_total);
         Some(format!(
-            "it needs a machine with {} of memory and this one has {has}; add a smaller model with `openagents models add FILE`",
+            "it needs a machine with {} of memory, but this one has {has}; add a smaller model with `openagents models add FILE`",
             gb(GPT_OSS_MEMORY)
         ))
     } else if machine.device_memory.is_some_and(|device| device < needed) {
         let has = gb(machine.device_memory.unwrap_or_default());
         Some(format!(
-            "it needs {} of GPU memory for a context of {context_tokens} tokens and the GPU has {has}; use a smaller model or context ({}=N)",
+            "it needs {} of GPU memory for a context of {context_tokens} tokens, but the GPU has {has}; use a smaller model or context ({}=N)",
             gb(needed),
             super::CONTEXT_VARIABLE
         ))
@@ -95,7 +95,7 @@ pub fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> V
         (machine.memory_free < free).then(|| {
             let has = gb(machine.memory_free);
             format!(
-                "it needs {} of free memory and {has} are free; close other programs or use a smaller model",
+                "it needs {} of free memory, but only {has} is free; close other programs or use a smaller model",
                 gb(free)
             )
         })
@@ -104,34 +104,34 @@ pub fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> V
         .then(|| {
             let has = gb(machine.memory_total);
             format!(
-                "{} of memory are recommended and this machine has {has}: it may run slowly",
+                "{} of memory is recommended, but this machine has {has}: it may run slowly",
                 gb(GPT_OSS_RECOMMENDED)
             )
         });
     Verdict { refusal, warning }
 }
 
-/// Returns the bytes that the disk must have before a file of this size is downloaded.
+/// Returns the free disk space in bytes required to download a file of this size.
 pub fn disk_for(file_bytes: u64) -> u64 {
-    let beside = file_bytes.saturating_add(1 << 30);
-    if file_bytes >= LARGE_FILE { beside.max(LARGE_DISK) } else { beside }
+    let required = file_bytes.saturating_add(1 << 30);
+    if file_bytes >= LARGE_FILE { required.max(LARGE_DISK) } else { required }
 }
 
-/// Returns why a file cannot be downloaded. `done` bytes of it are on the disk already.
+/// Returns why a file cannot be downloaded. `done` bytes of it are already on disk.
 pub fn to_download(file_bytes: u64, done: u64, disk_free: u64) -> Option<String> {
     let needed = disk_for(file_bytes).saturating_sub(done);
     (disk_free < needed).then(|| {
-        format!("the download needs {} of free disk and {} are free; delete something or set OPENAGENTS_HOME to another disk", gb(needed), gb(disk_free))
+        format!("the download needs {} of free disk space, but only {} is free; delete some files or set OPENAGENTS_HOME to another disk", gb(needed), gb(disk_free))
     })
 }
 
-/// Returns what to do when the disk is full and so many bytes are still to come.
+/// Returns the remedy for a full disk with `missing` bytes still to come.
 pub fn disk_full(missing: u64) -> String {
-    // A little more than enough, so that nobody is sent away twice.
-    format!("the disk is full; free {} and download again to go on", gb(missing.saturating_add(1 << 30)))
+    // Adds a margin, so that one attempt suffices.
+    format!("the disk is full; free {} and download again to resume", gb(missing.saturating_add(1 << 30)))
 }
 
-/// `4.0 GB`, in powers of ten as shops and the system's own settings have it.
+/// `4.0 GB`, in powers of ten, like the system settings.
 fn gb(bytes: u64) -> String {
     let tenths = bytes / 100_000_000;
     format!("{}.{} GB", tenths / 10, tenths % 10)
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reason_can_be_acted_on() {
+    fn every_reason_has_a_remedy() {
         let rows = [
             ("enough of everything", GPT_OSS, machine(320, 200, Some(213))),
             ("too small a machine", GPT_OSS, machine(159, 120, None)),
@@ -182,12 +182,12 @@ mod tests {
             .collect();
         insta::assert_snapshot!(told.join("\n"), @"
     enough of everything: yes
-    too small a machine: it needs a machine with 16.0 GB of memory and this one has 15.9 GB; add a smaller model with `openagents models add FILE`
-    just large enough, but slow: 24.0 GB of memory are recommended and this machine has 16.0 GB: it may run slowly
-    too full: it needs 4.0 GB of free memory and 3.9 GB are free; close other programs or use a smaller model
-    a Mac of 16 GB: it needs 13.5 GB of GPU memory for a context of 8192 tokens and the GPU has 11.4 GB; use a smaller model or context (OPENAGENTS_LLAMA_CONTEXT=N)
+    too small a machine: it needs a machine with 16.0 GB of memory, but this one has 15.9 GB; add a smaller model with `openagents models add FILE`
+    just large enough, but slow: 24.0 GB of memory is recommended, but this machine has 16.0 GB: it may run slowly
+    too full: it needs 4.0 GB of free memory, but only 3.9 GB is free; close other programs or use a smaller model
+    a Mac of 16 GB: it needs 13.5 GB of GPU memory for a context of 8192 tokens, but the GPU has 11.4 GB; use a smaller model or context (OPENAGENTS_LLAMA_CONTEXT=N)
     a small model on a small machine: yes
-    a small model on a full machine: it needs 1.3 GB of free memory and 1.2 GB are free; close other programs or use a smaller model
+    a small model on a full machine: it needs 1.3 GB of free memory, but only 1.2 GB is free; close other programs or use a smaller model
     ");
     }
 
@@ -198,6 +198,6 @@ mod tests {
         assert_eq!(to_download(GPT_OSS.file_bytes, 0, 25_000_000_000), None);
         assert_eq!(to_download(GPT_OSS.file_bytes, 12_000_000_000, 13_000_000_000), None);
         let told = to_download(GPT_OSS.file_bytes, 0, 24_999_999_999).unwrap();
-        insta::assert_snapshot!(told, @"the download needs 25.0 GB of free disk and 24.9 GB are free; delete something or set OPENAGENTS_HOME to another disk");
+        insta::assert_snapshot!(told, @"the download needs 25.0 GB of free disk space, but only 24.9 GB is free; delete some files or set OPENAGENTS_HOME to another disk");
     }
 }

@@ -1,27 +1,27 @@
 //! The models that can be downloaded.
 
-/// A model that can be downloaded, and what a person is told before.
+/// A downloadable model and the facts shown before the download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     /// `gpt-oss-20b`.
     pub id: &'static str,
-    /// What people read.
+    /// Display name.
     pub name: &'static str,
     /// Owner and name of the repository on the server.
     pub repository: &'static str,
-    /// The file in it, whatever its case there, and the file here.
+    /// The file name, compared with the repository ignoring case.
     pub file: &'static str,
-    /// About how many bytes it has; the server's listing says it exactly.
+    /// Approximate size in bytes; the server's listing has the exact one.
     pub about_bytes: u64,
     /// `Apache-2.0`.
     pub licence: &'static str,
-    /// The text of the licence.
+    /// URL of the licence text.
     pub licence_url: &'static str,
-    /// The page of the model.
+    /// URL of the model's page.
     pub source: &'static str,
 }
 
-/// The model of this product. 12,109,566,624 bytes when it was measured.
+/// The default model. Its file had 12,109,566,624 bytes.
 pub const GPT_OSS_20B: Offer = Offer {
     id: "gpt-oss-20b",
     name: "GPTOSS 20B",
@@ -33,10 +33,10 @@ pub const GPT_OSS_20B: Offer = Offer {
     source: "https://huggingface.co/ggml-org/gpt-oss-20b-GGUF",
 };
 
-/// Every model that can be downloaded.
+/// All downloadable models.
 pub const OFFERS: [Offer; 1] = [GPT_OSS_20B];
 
-/// Returns the model with an id.
+/// Returns the model with this id.
 pub fn offer(id: &str) -> Option<&'static Offer> {
     OFFERS.iter().find(|offer| offer.id == id)
 }

@@ -1,4 +1,4 @@
-//! A download from its beginning, or from where it was left, to a verified file.
+//! A download, new or resumed, up to a verified file.
 
 pub use super::progress::Progress;
 use super::{
@@ -19,54 +19,54 @@ use std::{
     time::Duration,
 };
 
-/// How often a broken connection is tried again. Every byte that comes starts the count anew.
+/// Retries of a broken connection. Every received byte resets the count.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// Attempts without a byte.
+    /// Attempts without progress.
     pub attempts: u32,
-    /// Before the second attempt; twice as long before each one that follows.
+    /// Pause before the second attempt, doubled for each further one.
     pub pause: Duration,
 }
 
 impl Default for Patience {
-    /// Six attempts within half a minute, as a laptop that wakes up needs.
+    /// Six attempts within half a minute, enough for a laptop that wakes up.
     fn default() -> Self {
         Self { attempts: 6, pause: Duration::from_secs(1) }
     }
 }
 
-/// Why there is no file yet.
+/// The reason a download failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DownloadError {
-    /// Somebody stopped it; what is there stays.
+    /// It was stopped; partial data is kept.
     #[error("the download was stopped")]
     Stopped,
-    /// Another program is at it.
+    /// Another program is downloading the file.
     #[error("another OpenAgents program is downloading {0}; wait for it or stop it")]
     Busy(&'static str),
-    /// The disk is too full, or became full.
+    /// The disk is full.
     #[error("{0}")]
     Disk(String),
-    /// The server.
+    /// The server failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// What comes is not the file of the listing, even after the listing was read again.
-    #[error("{0} changed on the server while it was downloaded; download it again later")]
+    /// The file differs from the listing, even after the listing was read again.
+    #[error("{0} changed on the server during the download; download it again later")]
     Changed(&'static str),
-    /// What came is not what the listing said.
-    #[error("{0} was damaged on the way and was thrown away; download it again")]
+    /// The content does not match the listing.
+    #[error("{0} was damaged in transit and deleted; download it again")]
     Damaged(&'static str),
-    /// The folder cannot be written.
+    /// The folder is not writable.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, String),
 }
 
-/// Returns the bytes that an unfinished download has, and those that it will have.
+/// Returns the bytes received and the total of an unfinished download.
 pub fn unfinished(whole: &Path) -> Option<(u64, u64)> {
     Partial::of(whole).found().map(|(origin, done)| (done, origin.file.size))
 }
 
-/// Deletes what an unfinished download has, unless another program is at it.
+/// Deletes an unfinished download, unless another program is working on it.
 pub fn discard(offer: &Offer, folder: &Path) -> Result<(), DownloadError> {
     let partial = Partial::of(&folder.join(offer.file));
     if !folder.exists() {
@@ -77,16 +77,16 @@ pub fn discard(offer: &Offer, folder: &Path) -> Result<(), DownloadError> {
     partial.discard().map_err(in_folder)
 }
 
-/// Where a download goes, and what it finds there.
+/// The destination of a download.
 #[derive(Debug, Clone, Copy)]
 pub struct Destination<'a> {
     /// The folder of the models.
     pub folder: &'a Path,
-    /// A file that is there is known to be wrong. It stays until the new one was verified.
+    /// Whether to replace an existing file, which is known to be damaged. It is kept until the new one is verified.
     pub replace: bool,
 }
 
-/// Downloads a model; blocks. Returns the path of the file, whose hash was compared.
+/// Downloads a model; blocks. Returns the path of the verified file.
 pub fn download(
     remote: &Remote,
     offer: &Offer,
@@ -106,7 +106,7 @@ pub fn download(
     let mut transfer =
         Transfer { remote, offer, partial: &partial, patience, stop, report: Report::new(on_progress) };
     let outcome = runtime.block_on(transfer.run());
-    // A name that is still being looked up keeps nobody waiting.
+    // A pending DNS lookup must not block the return.
     runtime.shutdown_background();
     transfer.finish(&outcome?)?;
     Ok(partial.whole)
@@ -121,11 +121,11 @@ struct Transfer<'a> {
     report: Report<'a>,
 }
 
-/// How one answer of the server ended.
+/// The end of one response.
 enum Step {
-    /// All bytes are there.
+    /// All bytes were received.
     Whole,
-    /// What is on the server is not what we have a part of.
+    /// The file on the server is not the one we have a part of.
     Changed,
 }
 
@@ -153,7 +153,7 @@ impl Transfer<'_> {
             };
             let may_be_outdated = match &error {
                 DownloadError::Changed(_) => true,
-                // The commit that was begun with may be gone.
+                // The commit of the first attempt may no longer exist.
                 DownloadError::Remote(RemoteError::Refused { .. }) => self.done() > 0,
                 _ => false,
             };
@@ -165,7 +165,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Asks the server what the file is now. Bytes of the same file are kept: their hash is compared at the end.
+    /// Reads the listing. Partial data of the same file is kept: its hash is compared at the end.
     async fn resolve(&mut self, before: Option<RemoteFile>) -> Result<Origin, DownloadError> {
         let mut failures = 0;
         let file = loop {
@@ -224,7 +224,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Writes what the server sends behind what is there, once it is sure that it belongs there.
+    /// Appends the response to the partial data, after checking that it fits.
     async fn receive(
         &mut self,
         mut response: Response,
@@ -241,7 +241,7 @@ impl Transfer<'_> {
         let length = response.content_length();
         let mut done = match response.status() {
             StatusCode::PARTIAL_CONTENT if content_range(&response) == Some((from, size)) => from,
-            // The server does not know ranges, or begins anew for a reason of its own.
+            // The server ignores the range or restarts.
             StatusCode::OK if length == Some(size) || (from == 0 && length.is_none()) => 0,
             _ => return Ok(Step::Changed),
         };
@@ -276,7 +276,7 @@ impl Transfer<'_> {
         file.write_all(bytes).map_err(|error| self.folder(&error))
     }
 
-    /// Waits before the next attempt, longer each time; gives up when there were enough.
+    /// Waits before the next attempt, longer each time; fails when the attempts are used up.
     async fn wait(&self, error: RemoteError, failures: &mut u32) -> Result<(), DownloadError> {
         *failures += 1;
         if !error.may_pass() || *failures >= self.patience.attempts {
@@ -290,7 +290,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Compares the hash, and only then gives the file its name.
+    /// Verifies the hash, then renames the file.
     fn finish(&mut self, file: &RemoteFile) -> Result<(), DownloadError> {
         let record = FileRecord {
             name: self.offer.file.to_owned(),
@@ -336,7 +336,7 @@ impl Transfer<'_> {
     }
 }
 
-/// First byte and size of the whole, out of `Content-Range: bytes 5-9/10`.
+/// The first byte and the total size from `Content-Range: bytes 5-9/10`.
 fn content_range(response: &Response) -> Option<(u64, u64)> {
     let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (bytes, size) = range.split_once('/')?;

@@ -4,14 +4,14 @@ use super::{
     manifest::Manifest,
     partial::Partial,
     remote::{Remote, RemoteError},
-    testing::{Manner, Server, Share},
+    testing::{Behavior, Server, Share},
 };
 use openagents_core::CancellationToken;
 use std::{path::Path, time::Duration};
 use tempfile::TempDir;
 
 const SIZE: usize = 300_000;
-const REDIRECT: Manner = Manner::Redirect("http://192.0.2.1/x");
+const REDIRECT: Behavior = Behavior::Redirect("http://192.0.2.1/x");
 
 struct Try {
     folder: TempDir,
@@ -19,9 +19,9 @@ struct Try {
 }
 
 impl Try {
-    fn new(manners: impl IntoIterator<Item = Manner>) -> Self {
+    fn new(behaviors: impl IntoIterator<Item = Behavior>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, server: Server::start(Share::new(1, SIZE), manners) }
+        Self { folder, server: Server::start(Share::new(1, SIZE), behaviors) }
     }
 
     fn download(&self) -> Result<Vec<u8>, DownloadError> {
@@ -52,7 +52,7 @@ impl Try {
         self.folder.path().join(GPT_OSS_20B.file)
     }
 
-    /// Everything in the folder but the lock.
+    /// The files in the folder, without the lock.
     fn files(&self) -> Vec<String> {
         let names = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
@@ -67,7 +67,7 @@ impl Try {
 }
 
 #[test]
-fn a_file_has_its_name_and_its_manifest_once_its_hash_was_compared() {
+fn a_file_gets_its_name_and_manifest_after_verification() {
     let tried = Try::new([]);
     let share = Share::new(1, SIZE);
     assert_eq!(tried.download().unwrap(), share.body);
@@ -80,8 +80,8 @@ fn a_file_has_its_name_and_its_manifest_once_its_hash_was_compared() {
 }
 
 #[test]
-fn a_dropped_connection_goes_on_where_it_broke() {
-    let tried = Try::new([Manner::Drop(100_000), Manner::Drop(50_000)]);
+fn a_dropped_connection_is_resumed() {
+    let tried = Try::new([Behavior::Drop(100_000), Behavior::Drop(50_000)]);
     assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
     let asked = tried.server.asked();
     let etag = || Some("\"v1\"".to_owned());
@@ -89,8 +89,8 @@ fn a_dropped_connection_goes_on_where_it_broke() {
 }
 
 #[test]
-fn a_paused_download_goes_on_after_a_restart() {
-    let tried = Try::new([Manner::Hold(100_000)]);
+fn a_paused_download_is_resumed_after_a_restart() {
+    let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let (done, total) = unfinished(&tried.whole()).unwrap();
     assert!(done > 0 && done <= 100_000 && total == SIZE as u64, "{done} of {total}");
@@ -100,8 +100,8 @@ fn a_paused_download_goes_on_after_a_restart() {
 }
 
 #[test]
-fn every_byte_is_told_before_a_server_falls_silent() {
-    let tried = Try::new([Manner::Drop(70_000), Manner::Hold(100_000)]);
+fn every_byte_is_reported_before_a_server_stalls() {
+    let tried = Try::new([Behavior::Drop(70_000), Behavior::Hold(100_000)]);
     let (stop, mut told) = (CancellationToken::new(), Vec::new());
     let stopped = tried.download_until(&stop, &mut |progress| {
         if let Progress::Bytes { done, .. } = progress {
@@ -117,7 +117,7 @@ fn every_byte_is_told_before_a_server_falls_silent() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_says_how_much_is_to_be_freed() {
+fn a_full_disk_error_has_the_missing_size() {
     let tried = Try::new([]);
     std::os::unix::fs::symlink(
         "/dev/full",
@@ -125,7 +125,7 @@ fn a_full_disk_says_how_much_is_to_be_freed() {
     )
     .unwrap();
     let full = tried.download().unwrap_err().to_string();
-    assert_eq!(full, "the disk is full; free 1.0 GB and download again to go on");
+    assert_eq!(full, "the disk is full; free 1.0 GB and download again to resume");
 }
 
 #[test]
@@ -140,12 +140,12 @@ fn a_stop_during_the_verification_keeps_everything() {
     assert_eq!(stopped, Err(DownloadError::Stopped));
     assert!(!tried.whole().exists());
     assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
-    assert_eq!(tried.starts(), [None], "nothing is asked for twice");
+    assert_eq!(tried.starts(), [None], "nothing is requested twice");
 }
 
 #[test]
 fn a_cancelled_download_leaves_nothing() {
-    let tried = Try::new([Manner::Hold(100_000)]);
+    let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     discard(&GPT_OSS_20B, tried.folder.path()).unwrap();
     assert_eq!(tried.files(), [""; 0]);
@@ -153,14 +153,14 @@ fn a_cancelled_download_leaves_nothing() {
 }
 
 #[test]
-fn a_server_without_ranges_is_asked_for_everything_again() {
-    let tried = Try::new([Manner::Drop(100_000), Manner::IgnoreRange]);
+fn without_ranges_the_download_restarts() {
+    let tried = Try::new([Behavior::Drop(100_000), Behavior::IgnoreRange]);
     assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
 }
 
 #[test]
 fn a_file_that_changes_is_never_mixed() {
-    let tried = Try::new([Manner::Hold(100_000)]);
+    let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let newer = Share::new(2, SIZE + 10);
     tried.server.replace(newer.clone());
@@ -169,8 +169,8 @@ fn a_file_that_changes_is_never_mixed() {
 }
 
 #[test]
-fn a_commit_that_is_gone_is_no_dead_end() {
-    let tried = Try::new([Manner::Hold(100_000), Manner::Status(404)]);
+fn a_deleted_commit_is_replaced() {
+    let tried = Try::new([Behavior::Hold(100_000), Behavior::Status(404)]);
     tried.pause();
     let newer = Share::new(2, SIZE);
     tried.server.replace(newer.clone());
@@ -178,10 +178,10 @@ fn a_commit_that_is_gone_is_no_dead_end() {
 }
 
 #[test]
-fn a_refusal_on_resume_throws_nothing_away() {
+fn a_refusal_on_resume_keeps_the_data() {
     for refusal in [401, 403, 404] {
-        let refused = || Manner::Status(refusal);
-        let tried = Try::new([Manner::Hold(100_000), refused(), refused()]);
+        let refused = || Behavior::Status(refusal);
+        let tried = Try::new([Behavior::Hold(100_000), refused(), refused()]);
         tried.pause();
         let found = unfinished(&tried.whole());
         let error = tried.download().unwrap_err().to_string();
@@ -196,15 +196,15 @@ fn a_refusal_on_resume_throws_nothing_away() {
 }
 
 #[test]
-fn another_etag_for_the_same_file_throws_nothing_away() {
-    let tried = Try::new([Manner::Drop(100_000), Manner::Etag("\"x\"")]);
+fn another_etag_for_the_same_file_keeps_the_data() {
+    let tried = Try::new([Behavior::Drop(100_000), Behavior::Etag("\"x\"")]);
     assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
     assert_eq!(tried.starts(), [None, Some(100_000), Some(100_000)]);
 }
 
 #[test]
-fn another_server_with_the_same_file_goes_on() {
-    let tried = Try::new([Manner::Hold(100_000)]);
+fn a_download_is_resumed_from_another_server() {
+    let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let done = unfinished(&tried.whole()).map(|(done, _)| done);
     let other = Try { folder: tried.folder, server: Server::start(Share::new(1, SIZE), []) };
@@ -213,36 +213,42 @@ fn another_server_with_the_same_file_goes_on() {
 }
 
 #[test]
-fn what_goes_wrong_is_said_in_one_sentence() {
-    let rows: [(&str, &[Manner], &[&str]); 8] = [
+fn errors_are_one_sentence() {
+    let rows: [(&str, &[Behavior], &[&str]); 8] = [
         (
             "other names for the same bytes",
-            &[Manner::Drop(9), Manner::Etag("\"x\""), Manner::Drop(9), Manner::Etag("\"y\"")],
+            &[Behavior::Drop(9), Behavior::Etag("\"x\""), Behavior::Drop(9), Behavior::Etag("\"y\"")],
             &["manifest.json"],
         ),
-        ("too much", &[Manner::Long(5), Manner::Long(5)], &["partial", "partial.json"]),
+        ("too much", &[Behavior::Long(5), Behavior::Long(5)], &["partial", "partial.json"]),
         (
             "too little",
-            &[Manner::Short(9), Manner::Short(0), Manner::Short(0), Manner::Short(0), Manner::Short(0)],
+            &[
+                Behavior::Short(9),
+                Behavior::Short(0),
+                Behavior::Short(0),
+                Behavior::Short(0),
+                Behavior::Short(0),
+            ],
             &["partial", "partial.json"],
         ),
-        ("not there", &[Manner::Status(404)], &[]),
+        ("not found", &[Behavior::Status(404)], &[]),
         (
             "broken server",
-            &[Manner::Status(500), Manner::Status(503), Manner::Status(500), Manner::Status(500)],
+            &[Behavior::Status(500), Behavior::Status(503), Behavior::Status(500), Behavior::Status(500)],
             &[],
         ),
         (
             "broken for a moment",
-            &[Manner::Status(500), Manner::Status(429), Manner::Drop(0)],
+            &[Behavior::Status(500), Behavior::Status(429), Behavior::Drop(0)],
             &["manifest.json"],
         ),
         ("a redirect off this machine without https", &[REDIRECT], &[]),
-        ("a redirect on this machine", &[Manner::Redirect("/elsewhere")], &["manifest.json"]),
+        ("a redirect on this machine", &[Behavior::Redirect("/elsewhere")], &["manifest.json"]),
     ];
     let mut told = Vec::new();
-    for (row, manners, left) in rows {
-        let tried = Try::new(manners.iter().cloned());
+    for (row, behaviors, left) in rows {
+        let tried = Try::new(behaviors.iter().cloned());
         let outcome =
             tried.download().map(|_| "is downloaded".to_owned()).unwrap_or_else(|error| error.to_string());
         told.push(format!("{row}: {outcome}"));
@@ -253,18 +259,18 @@ fn what_goes_wrong_is_said_in_one_sentence() {
     }
     insta::assert_snapshot!(told.join("\n"), @"
     other names for the same bytes: is downloaded
-    too much: GPTOSS 20B changed on the server while it was downloaded; download it again later
-    too little: the connection to 127.0.0.1 failed (it sent less than it promised); check the network and download again to go on
-    not there: 127.0.0.1 answered 404 for ggml-org/gpt-oss-20b-GGUF/resolve/0000000000000000000000000000000000000001/gpt-oss-20b-mxfp4.gguf; check OPENAGENTS_MODELS_URL and the version of this program
-    broken server: 127.0.0.1 answered 500; download again later to go on
+    too much: GPTOSS 20B changed on the server during the download; download it again later
+    too little: the connection to 127.0.0.1 failed (the response is too short); check the network and download again to resume
+    not found: 127.0.0.1 answered 404 for ggml-org/gpt-oss-20b-GGUF/resolve/0000000000000000000000000000000000000001/gpt-oss-20b-mxfp4.gguf; check OPENAGENTS_MODELS_URL and the version of this program
+    broken server: 127.0.0.1 answered 500; download again later to resume
     broken for a moment: is downloaded
-    a redirect off this machine without https: 127.0.0.1 sends us elsewhere (a redirect to an address without https); nothing was downloaded
+    a redirect off this machine without https: 127.0.0.1 sent a bad redirect (a redirect to an address without https); nothing was downloaded
     a redirect on this machine: is downloaded
     ");
 }
 
 #[test]
-fn a_wrong_hash_throws_the_file_away() {
+fn a_file_with_a_wrong_hash_is_deleted() {
     let share = Share { sha256: "0".repeat(64), ..Share::new(1, SIZE) };
     let tried = Try { folder: tempfile::tempdir().unwrap(), server: Server::start(share, []) };
     assert_eq!(tried.download(), Err(DownloadError::Damaged("GPTOSS 20B")));
@@ -305,7 +311,7 @@ fn two_programs_do_not_download_the_same_file() {
 
 #[test]
 fn the_download_of_another_program_is_not_discarded() {
-    let tried = Try::new([Manner::Hold(100_000)]);
+    let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let found = unfinished(&tried.whole());
     let lock = Partial::of(&tried.whole()).lock().unwrap();
@@ -317,7 +323,7 @@ fn the_download_of_another_program_is_not_discarded() {
 }
 
 #[test]
-fn what_another_program_has_finished_is_not_downloaded_again() {
+fn a_file_finished_by_another_program_is_not_downloaded() {
     let tried = Try::new([]);
     let share = Share::new(1, SIZE);
     assert_eq!(tried.download().unwrap(), share.body);
@@ -326,22 +332,22 @@ fn what_another_program_has_finished_is_not_downloaded_again() {
 }
 
 #[test]
-fn a_damaged_state_begins_anew() {
+fn a_damaged_state_restarts_the_download() {
     for (data, origin) in
         [("abc", "{"), ("abc", "{\"file\":{\"url\":\"\",\"commit\":\"\",\"size\":3,\"sha256\":\"\"}}")]
     {
         let tried = Try::new([]);
-        let beside = |ending: &str| tried.folder.path().join(format!("{}{ending}", GPT_OSS_20B.file));
-        std::fs::write(beside(".partial"), data).unwrap();
-        std::fs::write(beside(".partial.json"), origin).unwrap();
+        let sibling = |ending: &str| tried.folder.path().join(format!("{}{ending}", GPT_OSS_20B.file));
+        std::fs::write(sibling(".partial"), data).unwrap();
+        std::fs::write(sibling(".partial.json"), origin).unwrap();
         assert_eq!(tried.download().unwrap(), Share::new(1, SIZE).body);
         assert_eq!(tried.starts(), [None]);
     }
 }
 
 #[test]
-fn another_server_begins_anew() {
-    let tried = Try::new([Manner::Hold(100_000)]);
+fn another_server_with_another_file_restarts_the_download() {
+    let tried = Try::new([Behavior::Hold(100_000)]);
     tried.pause();
     let other = Try { folder: tried.folder, server: Server::start(Share::new(3, SIZE), []) };
     assert_eq!(other.download().unwrap(), Share::new(3, SIZE).body);
@@ -349,7 +355,7 @@ fn another_server_begins_anew() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_named() {
+fn an_invalid_folder_is_named() {
     let server = Server::start(Share::new(1, 10), []);
     let remote = Remote::new(&server.url()).unwrap();
     let folder = Path::new("/dev/null/models");

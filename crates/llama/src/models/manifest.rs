@@ -1,4 +1,4 @@
-//! What a downloaded file has to be; written beside it once its hash was compared.
+//! The expected size and hash of a downloaded file, stored next to it after verification.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -8,40 +8,40 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of a manifest at the most.
+/// Maximum bytes of a manifest.
 const MANIFEST_BYTES: u64 = 64 << 10;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// `gpt-oss-20b`.
     pub model_id: String,
-    /// The commit of the repository that it comes from.
+    /// The commit of the repository.
     pub version: String,
-    /// The files; one, so far.
+    /// The files; currently one.
     pub files: Vec<FileRecord>,
     /// When it was written, in RFC 3339.
     pub created_at: String,
 }
 
-/// What one file has to be.
+/// The expected properties of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRecord {
-    /// Its name here.
+    /// The local file name.
     pub name: String,
-    /// Its size.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// In hexadecimal, lower case.
+    /// Lower-case hexadecimal.
     pub sha256: String,
 }
 
 impl Manifest {
-    /// Returns where the manifest of a file is.
+    /// Returns the path of a file's manifest.
     pub fn path_of(file: &Path) -> PathBuf {
-        beside(file, ".manifest.json")
+        sibling(file, ".manifest.json")
     }
 
-    /// Returns what a file has to be; `None` for a file without a manifest that can be read.
+    /// Returns the expected properties of a file; `None` without a valid manifest.
     pub fn record_of(file: &Path) -> Option<FileRecord> {
         let manifest: Self = read_json(&Self::path_of(file))?;
         let name = file.file_name()?.to_str()?;
@@ -54,22 +54,22 @@ impl Manifest {
 }
 
 /// `a.gguf` → `a.gguf.manifest.json`.
-pub(super) fn beside(file: &Path, ending: &str) -> PathBuf {
+pub(super) fn sibling(file: &Path, ending: &str) -> PathBuf {
     let mut name: OsString = file.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Reads a small file of ours; `None` when it is not there or not ours.
+/// Reads one of our small files; `None` if it is missing or invalid.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let mut text = String::new();
     File::open(path).ok()?.take(MANIFEST_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-/// Writes a small file so that it is there whole or not at all.
+/// Writes a small file atomically.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let new = beside(path, ".new");
+    let new = sibling(path, ".new");
     let mut file = File::create(&new)?;
     file.write_all(&serde_json::to_vec_pretty(value)?)?;
     file.sync_all()?;

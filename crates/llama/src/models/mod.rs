@@ -1,15 +1,15 @@
-//! The model files of this machine: what can be downloaded, what is there, and whether it is whole.
+//! The model files of this machine: catalog, downloads, listing and verification.
 //!
-//! A download is never called ready before its SHA-256 was compared with what the server's listing said at a pinned
-//! commit. No name that a server sends becomes a path.
+//! A download is not ready before its SHA-256 was compared with the server's listing at a pinned commit. Names sent by
+//! a server never become paths.
 
 pub mod catalog;
 pub mod download;
 pub mod manifest;
+pub mod model_store;
 mod partial;
 mod progress;
 pub mod remote;
-pub mod shelf;
 pub mod verify;
 
 #[cfg(test)]

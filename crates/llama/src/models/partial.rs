@@ -1,7 +1,7 @@
-//! A download on the disk while it is not finished: `NAME.partial`, and beside it what it is a part of.
+//! An unfinished download on disk: `NAME.partial`, and a file with its origin.
 
 use super::{
-    manifest::{Manifest, beside, read_json, write_json},
+    manifest::{Manifest, read_json, sibling, write_json},
     remote::RemoteFile,
 };
 use serde::{Deserialize, Serialize};
@@ -11,18 +11,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a partial file is a part of. A resumed download asks for exactly this.
+/// The origin of a partial file. A resumed download requests exactly this file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Origin {
     pub(super) file: RemoteFile,
-    /// What the server called these bytes.
+    /// The server's ETag of these bytes.
     pub(super) etag: Option<String>,
 }
 
 /// The paths of one download.
 #[derive(Debug, Clone)]
 pub(super) struct Partial {
-    /// Where the file will be.
+    /// The path of the finished file.
     pub(super) whole: PathBuf,
     data: PathBuf,
     origin: PathBuf,
@@ -33,13 +33,13 @@ impl Partial {
     pub(super) fn of(whole: &Path) -> Self {
         Self {
             whole: whole.to_owned(),
-            data: beside(whole, ".partial"),
-            origin: beside(whole, ".partial.json"),
-            lock: beside(whole, ".lock"),
+            data: sibling(whole, ".partial"),
+            origin: sibling(whole, ".partial.json"),
+            lock: sibling(whole, ".lock"),
         }
     }
 
-    /// Keeps other processes away as long as the result lives; `None` when one is at work.
+    /// Locks the download against other processes until the result is dropped; `None` if it is locked.
     pub(super) fn lock(&self) -> io::Result<Option<File>> {
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.lock)?;
         match file.try_lock() {
@@ -49,34 +49,34 @@ impl Partial {
         }
     }
 
-    /// Returns whether the file is there with the manifest that is written after its hash was compared.
+    /// Returns whether the file exists along with its manifest, which is written after verification.
     pub(super) fn is_finished(&self) -> bool {
         let record = Manifest::record_of(&self.whole);
         let bytes = std::fs::metadata(&self.whole).map(|about| about.len());
         record.zip(bytes.ok()).is_some_and(|(record, bytes)| record.size_bytes == bytes)
     }
 
-    /// Returns what is there, and how many bytes of it.
+    /// Returns the origin and the number of bytes on disk.
     pub(super) fn found(&self) -> Option<(Origin, u64)> {
         let origin: Origin = read_json(&self.origin)?;
         let done = std::fs::metadata(&self.data).ok()?.len();
         (origin.file.is_sound() && done <= origin.file.size).then_some((origin, done))
     }
 
-    /// Begins anew with another origin.
+    /// Restarts with another origin.
     pub(super) fn begin(&self, origin: &Origin) -> io::Result<File> {
-        // The old bytes go first: they are never seen beside the new origin.
+        // Deletes the old bytes first, so that they never belong to the new origin.
         let data = File::create(&self.data)?;
         write_json(&self.origin, origin)?;
         Ok(data)
     }
 
-    /// Keeps the bytes, which are a part of the same file under another name.
+    /// Keeps the bytes, which belong to the same file with another URL or ETag.
     pub(super) fn rename(&self, origin: &Origin) -> io::Result<()> {
         write_json(&self.origin, origin)
     }
 
-    /// Goes on behind what is there.
+    /// Opens the file to append to it.
     pub(super) fn append(&self) -> io::Result<File> {
         OpenOptions::new().append(true).open(&self.data)
     }
@@ -85,7 +85,7 @@ impl Partial {
         &self.data
     }
 
-    /// Deletes what is there. Whoever calls this has the lock.
+    /// Deletes the partial data. The caller must hold the lock.
     pub(super) fn discard(&self) -> io::Result<()> {
         for path in [&self.data, &self.origin] {
             match std::fs::remove_file(path) {
@@ -96,7 +96,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Gives the file its name, in place of one that has it; its hash was compared.
+    /// Renames the verified file, replacing an existing one.
     pub(super) fn finish(&self, manifest: &Manifest) -> io::Result<()> {
         File::open(&self.data)?.sync_all()?;
         manifest.write(&self.whole)?;

@@ -1,32 +1,32 @@
-//! How far a download is, told at a pace that a person can read.
+//! Progress of a download, at a readable rate.
 
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
 
-/// Between two reports of how far it is.
+/// Interval of progress reports.
 pub(super) const REPORT: Duration = Duration::from_millis(250);
-/// What "lately" is for the speed.
+/// Window of the average speed.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// How far a download is.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
-    /// Bytes come in.
+    /// Receiving data.
     Bytes {
-        /// Bytes that are there.
+        /// Bytes received.
         done: u64,
-        /// Bytes in all.
+        /// Total bytes.
         total: u64,
-        /// Of the last seconds.
+        /// Bytes per second, averaged over the last seconds.
         per_second: u64,
     },
-    /// The hash is computed, 0.0 to 1.0.
+    /// The hash is being computed, 0.0 to 1.0.
     Verifying(f32),
 }
 
-/// Tells at most four times a second how far it is.
+/// Reports progress at most four times a second.
 pub(super) struct Report<'a> {
     rate: Rate,
     last: Option<Instant>,
@@ -44,7 +44,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Before a wait, in which nothing else is told.
+    /// Reports the bytes before a wait without further reports.
     pub(super) fn bytes_at_rest(&mut self, done: u64, total: u64) {
         let per_second = self.rate.push(Instant::now(), done);
         (self.on_progress)(Progress::Bytes { done, total, per_second });
@@ -65,7 +65,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Takes a count now and then, and says how fast it grew lately.
+/// Measures the growth rate of a counter from samples.
 #[derive(Debug, Default)]
 struct Rate {
     samples: VecDeque<(Instant, u64)>,

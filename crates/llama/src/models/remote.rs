@@ -1,4 +1,4 @@
-//! The server that models come from: the API of Hugging Face, or a mirror that has the same.
+//! The download server: the API of Hugging Face, or a compatible mirror.
 
 use super::catalog::Offer;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -6,104 +6,104 @@ use reqwest::{Client, Response, StatusCode, Url, header, redirect};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::time::Duration;
 
-/// Names another server.
+/// Environment variable with the URL of another server.
 pub const SERVER_VARIABLE: &str = "OPENAGENTS_MODELS_URL";
 
 const SERVER: &str = "https://huggingface.co";
-/// Bytes of an answer of the API at the most.
+/// Maximum bytes of an API response.
 const ANSWER_BYTES: usize = 4 << 20;
-/// A server that says nothing for so long has gone.
+/// Time without data after which a connection is considered dead.
 const SILENCE: Duration = Duration::from_secs(30);
 const REDIRECTS: usize = 10;
-/// What stays as it is in a part of an address.
+/// Characters that are not escaped in a part of a URL.
 const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A file on the server at one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteFile {
-    /// Where it is.
+    /// Its download URL.
     pub url: String,
     /// The commit of the repository.
     pub commit: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Its SHA-256 in hexadecimal, lower case.
+    /// Its SHA-256 in lower-case hexadecimal.
     pub sha256: String,
 }
 
 impl RemoteFile {
-    /// Returns whether this could come from a server: what is read from a disk is not trusted either.
+    /// Returns whether the values are plausible: data read from disk is not trusted either.
     pub(super) fn is_sound(&self) -> bool {
         is_hex(&self.sha256, 64) && is_hex(&self.commit, 40) && self.size > 0
     }
 }
 
-/// Why a server does not give what was asked for.
+/// The reason a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
-    /// The address of the server cannot be used.
-    #[error("{SERVER_VARIABLE} is {0:?}; it is an https address (http only on this machine)")]
+    /// The server's URL is invalid.
+    #[error("{SERVER_VARIABLE} is {0:?}; use an https address (http only on this machine)")]
     Address(String),
-    /// It cannot be reached, or broke off.
-    #[error("the connection to {server} failed ({reason}); check the network and download again to go on")]
+    /// The server cannot be reached, or the connection broke.
+    #[error("the connection to {server} failed ({reason}); check the network and download again to resume")]
     Unreachable {
         /// The server.
         server: String,
-        /// What the network says.
+        /// The network error.
         reason: String,
     },
-    /// It has other things to do.
-    #[error("{server} answered {status}; download again later to go on")]
+    /// The server is overloaded.
+    #[error("{server} answered {status}; download again later to resume")]
     Busy {
         /// The server.
         server: String,
-        /// The status.
+        /// The status code.
         status: u16,
     },
-    /// It does not have it, or does not give it to us.
+    /// The file does not exist or access is denied.
     #[error("{server} answered {status} for {what}; check {SERVER_VARIABLE} and the version of this program")]
     Refused {
         /// The server.
         server: String,
-        /// The status.
+        /// The status code.
         status: u16,
-        /// What was asked for.
+        /// The requested resource.
         what: String,
     },
-    /// Its answer is not what the API says.
+    /// The response does not follow the API.
     #[error("{server} {what}; nothing was downloaded")]
     Nonsense {
         /// The server.
         server: String,
-        /// What is wrong with the answer.
+        /// The problem with the response.
         what: String,
     },
 }
 
 impl RemoteError {
-    /// Returns whether the same request may go better in a moment.
+    /// Returns whether a retry may succeed.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Busy { .. })
     }
 }
 
-/// A server and how to talk to it.
+/// A server and its HTTP client.
 #[derive(Debug, Clone)]
 pub struct Remote {
     client: Client,
     base: Url,
-    /// Its name, for sentences.
+    /// Its host name, for sentences.
     server: String,
 }
 
 impl Remote {
-    /// The server that [`SERVER_VARIABLE`] names, else Hugging Face.
+    /// The server in [`SERVER_VARIABLE`], or else Hugging Face.
     pub fn from_env() -> Result<Self, RemoteError> {
         let named = std::env::var(SERVER_VARIABLE).ok().filter(|named| !named.is_empty());
         Self::new(named.as_deref().unwrap_or(SERVER))
     }
 
-    /// The server at an address.
+    /// The server at a URL.
     pub fn new(base: &str) -> Result<Self, RemoteError> {
         let unusable = || RemoteError::Address(base.to_owned());
         let base = Url::parse(&format!("{}/", base.trim_end_matches('/'))).map_err(|_| unusable())?;
@@ -112,7 +112,7 @@ impl Remote {
         if base.scheme() != "https" && !here {
             return Err(unusable());
         }
-        // Only the first one of a process counts.
+        // Only the first call in a process has an effect.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()
             .user_agent(concat!("openagents/", env!("CARGO_PKG_VERSION")))
@@ -134,7 +134,7 @@ impl Remote {
         Ok(Self { client, base, server })
     }
 
-    /// Asks which commit is the newest and what the file is there.
+    /// Looks up the latest commit and the file in it.
     pub async fn resolve(&self, offer: &Offer) -> Result<RemoteFile, RemoteError> {
         #[derive(Deserialize)]
         struct Revision {
@@ -153,13 +153,14 @@ impl Remote {
         let repository = offer.repository;
         let Revision { sha: commit } = self.json(&format!("api/models/{repository}/revision/main")).await?;
         if !is_hex(&commit, 40) {
-            return Err(self.nonsense("names no commit"));
+            return Err(self.nonsense("returned no commit"));
         }
         let entries: Vec<Entry> = self.json(&format!("api/models/{repository}/tree/{commit}")).await?;
         let entry = entries.into_iter().find(|entry| entry.path.eq_ignore_ascii_case(offer.file));
         let entry = entry.ok_or_else(|| self.nonsense(&format!("has no {} in {repository}", offer.file)))?;
         let sha256 = entry.lfs.map(|lfs| lfs.oid.to_ascii_lowercase()).filter(|oid| is_hex(oid, 64));
-        let sha256 = sha256.ok_or_else(|| self.nonsense(&format!("names no SHA-256 of {}", offer.file)))?;
+        let sha256 =
+            sha256.ok_or_else(|| self.nonsense(&format!("returned no SHA-256 of {}", offer.file)))?;
         let name = utf8_percent_encode(&entry.path, &PART);
         let url = self.address(&format!("{repository}/resolve/{commit}/{name}"))?;
         if entry.size == 0 {
@@ -168,12 +169,13 @@ impl Remote {
         Ok(RemoteFile { url: url.into(), commit, size: entry.size, sha256 })
     }
 
-    /// Returns whether a file is this server's: [`SERVER_VARIABLE`] may have changed since its download was begun.
+    /// Returns whether the file is on this server: [`SERVER_VARIABLE`] may have changed since the download was started.
     pub(super) fn serves(&self, file: &RemoteFile) -> bool {
         file.url.starts_with(self.base.as_str())
     }
 
-    /// Asks for a file from a byte on; `etag` is what its bytes were called before. May give all of it.
+    /// Requests a file from an offset; `etag` is the ETag of the earlier bytes. The response may contain the whole
+    /// file.
     pub(super) async fn open(
         &self,
         file: &RemoteFile,
@@ -183,7 +185,7 @@ impl Remote {
         let mut request = self.client.get(&file.url).header(header::ACCEPT_ENCODING, "identity");
         if from > 0 {
             request = request.header(header::RANGE, format!("bytes={from}-"));
-            // A weak one says nothing about single bytes.
+            // A weak ETag does not guarantee identical bytes.
             if let Some(etag) = etag.filter(|etag| !etag.starts_with("W/")) {
                 request = request.header(header::IF_RANGE, etag);
             }
@@ -195,22 +197,22 @@ impl Remote {
         self.checked(response, file.url.strip_prefix(self.base.as_str()).unwrap_or(&file.url))
     }
 
-    /// The network's error in a sentence.
+    /// Converts a network error.
     pub(super) fn unreachable(&self, error: &reqwest::Error) -> RemoteError {
-        // The innermost cause says what happened; the outer ones say that something did.
+        // The innermost cause is the most specific one.
         let mut cause: &dyn std::error::Error = error;
         while let Some(inner) = cause.source() {
             cause = inner;
         }
         if error.is_redirect() {
-            return self.nonsense(&format!("sends us elsewhere ({cause})"));
+            return self.nonsense(&format!("sent a bad redirect ({cause})"));
         }
-        let reason = if error.is_timeout() { "it fell silent".to_owned() } else { cause.to_string() };
+        let reason = if error.is_timeout() { "no data in time".to_owned() } else { cause.to_string() };
         RemoteError::Unreachable { server: self.server.clone(), reason }
     }
 
     pub(super) fn ended_early(&self) -> RemoteError {
-        let reason = "it sent less than it promised".to_owned();
+        let reason = "the response is too short".to_owned();
         RemoteError::Unreachable { server: self.server.clone(), reason }
     }
 
@@ -222,10 +224,11 @@ impl Remote {
         while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
             body.extend_from_slice(&chunk);
             if body.len() > ANSWER_BYTES {
-                return Err(self.nonsense("sent an answer without an end"));
+                return Err(self.nonsense("sent an endless response"));
             }
         }
-        serde_json::from_slice(&body).map_err(|_| self.nonsense(&format!("sent something else than {path}")))
+        serde_json::from_slice(&body)
+            .map_err(|_| self.nonsense(&format!("sent an invalid response for {path}")))
     }
 
     fn checked(&self, response: Response, what: &str) -> Result<Response, RemoteError> {

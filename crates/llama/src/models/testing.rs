@@ -1,4 +1,4 @@
-//! A model server on this machine that misbehaves as it is told.
+//! A local model server with configurable faults.
 
 use super::verify::hex;
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// What is served.
+/// The file on the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     pub(crate) body: Vec<u8>,
@@ -21,7 +21,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// So many bytes that depend on `seed`.
+    /// Content of `bytes` bytes derived from `seed`.
     pub(crate) fn new(seed: u8, bytes: usize) -> Self {
         Self::of((0..bytes).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed)).collect(), seed)
     }
@@ -33,22 +33,22 @@ impl Share {
     }
 }
 
-/// How one request for the file is answered.
+/// The response to one request for the file.
 #[derive(Debug, Clone)]
-pub(crate) enum Manner {
+pub(crate) enum Behavior {
     Well,
-    /// The connection breaks after so many bytes.
+    /// Drops the connection after this many bytes.
     Drop(usize),
-    /// Nothing comes after so many bytes, until the client goes.
+    /// Stalls after this many bytes until the client disconnects.
     Hold(usize),
-    /// The whole file, whatever was asked for.
+    /// Sends the whole file, ignoring the range.
     IgnoreRange,
     Status(u16),
-    /// Another ETag, and all of it.
+    /// Sends the whole file with another ETag.
     Etag(&'static str),
-    /// So many bytes without saying how many they should be.
+    /// Sends this many bytes without a content length.
     Short(usize),
-    /// As many bytes more.
+    /// Sends this many extra bytes.
     Long(usize),
     Redirect(&'static str),
 }
@@ -56,8 +56,8 @@ pub(crate) enum Manner {
 #[derive(Debug)]
 struct Stage {
     share: Share,
-    manners: VecDeque<Manner>,
-    /// Where each request for the file began, and its `If-Range`.
+    behaviors: VecDeque<Behavior>,
+    /// The offset and `If-Range` of each request for the file.
     asked: Vec<(Option<u64>, Option<String>)>,
 }
 
@@ -68,12 +68,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers with one manner after the other, then well.
-    pub(crate) fn start(share: Share, manners: impl IntoIterator<Item = Manner>) -> Self {
+    /// Uses one behaviour per request, then answers correctly.
+    pub(crate) fn start(share: Share, behaviors: impl IntoIterator<Item = Behavior>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let manners = manners.into_iter().collect();
-        let stage = Arc::new(Mutex::new(Stage { share, manners, asked: Vec::new() }));
+        let behaviors = behaviors.into_iter().collect();
+        let stage = Arc::new(Mutex::new(Stage { share, behaviors, asked: Vec::new() }));
         let server = Self { address, stage: stage.clone() };
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -88,7 +88,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Serves something else from now on.
+    /// Serves another file from now on.
     pub(crate) fn replace(&self, share: Share) {
         self.stage.lock().unwrap().share = share;
     }
@@ -121,12 +121,12 @@ fn serve(stream: TcpStream, stage: &Mutex<Stage>) -> Option<()> {
     }
     let from =
         header("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
-    let manner = {
+    let behavior = {
         let mut stage = stage.lock().unwrap();
         stage.asked.push((from, header("if-range")));
-        stage.manners.pop_front().unwrap_or(Manner::Well)
+        stage.behaviors.pop_front().unwrap_or(Behavior::Well)
     };
-    file(stream, &share, from, header("if-range"), &manner)
+    file(stream, &share, from, header("if-range"), &behavior)
 }
 
 fn json(mut stream: TcpStream, body: &str) -> Option<()> {
@@ -139,20 +139,20 @@ fn file(
     share: &Share,
     from: Option<u64>,
     if_range: Option<String>,
-    manner: &Manner,
+    behavior: &Behavior,
 ) -> Option<()> {
-    let etag = if let Manner::Etag(other) = manner { other } else { share.etag.as_str() };
+    let etag = if let Behavior::Etag(other) = behavior { other } else { share.etag.as_str() };
     let size = share.body.len();
     let same = if_range.is_none_or(|known| known == etag);
-    let from = from.filter(|_| same && !matches!(manner, Manner::IgnoreRange));
+    let from = from.filter(|_| same && !matches!(behavior, Behavior::IgnoreRange));
     let start = from.unwrap_or(0) as usize;
     let mut body = share.body.get(start..)?.to_vec();
-    match manner {
-        Manner::Status(status) => {
+    match behavior {
+        Behavior::Status(status) => {
             return write!(stream, "HTTP/1.1 {status} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
                 .ok();
         }
-        Manner::Redirect(to) => {
+        Behavior::Redirect(to) => {
             let head = "Content-Length: 0\r\nConnection: close";
             return write!(stream, "HTTP/1.1 302 Found\r\nLocation: {to}\r\n{head}\r\n\r\n").ok();
         }
@@ -166,19 +166,19 @@ fn file(
     }
     .ok()?;
     write!(stream, "ETag: {etag}\r\nConnection: close\r\n").ok()?;
-    match *manner {
-        Manner::Short(bytes) => body.truncate(bytes),
-        Manner::Long(bytes) => body.extend(vec![7; bytes]),
+    match *behavior {
+        Behavior::Short(bytes) => body.truncate(bytes),
+        Behavior::Long(bytes) => body.extend(vec![7; bytes]),
         _ => write!(stream, "Content-Length: {}\r\n", body.len()).ok()?,
     }
     stream.write_all(b"\r\n").ok()?;
-    if let Manner::Drop(bytes) | Manner::Hold(bytes) = *manner {
+    if let Behavior::Drop(bytes) | Behavior::Hold(bytes) = *behavior {
         body.truncate(bytes);
     }
     stream.write_all(&body).ok()?;
     stream.flush().ok()?;
-    if matches!(manner, Manner::Hold(_)) {
-        // Until the client goes.
+    if matches!(behavior, Behavior::Hold(_)) {
+        // Until the client disconnects.
         let _ = stream.read(&mut [0]);
     }
     Some(())

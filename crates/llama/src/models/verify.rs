@@ -1,4 +1,4 @@
-//! Compares a file with what it has to be: is it there, its size, its SHA-256.
+//! Compares a file with its record: existence, size, SHA-256.
 
 use super::manifest::FileRecord;
 use openagents_core::CancellationToken;
@@ -11,32 +11,32 @@ use std::{
 
 const PIECE: usize = 1 << 20;
 
-/// Why a file is not what it has to be.
+/// The reason a file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
-    /// Somebody stopped it.
+    /// It was stopped.
     #[error("the verification was stopped")]
     Stopped,
-    /// It is gone.
-    #[error("the file is not there; download it again")]
+    /// The file does not exist.
+    #[error("the file does not exist; download it again")]
     Missing,
-    /// Something is missing, or there is too much.
-    #[error("the file has {have} bytes where {expected} belong; download it again")]
+    /// The size is wrong.
+    #[error("the file has {have} bytes, expected {expected}; download it again")]
     Size {
-        /// Bytes that are there.
+        /// Actual size in bytes.
         have: u64,
-        /// Bytes that belong there.
+        /// Expected size in bytes.
         expected: u64,
     },
-    /// It has other content.
-    #[error("the file is damaged: its SHA-256 is not the one of the server's listing; download it again")]
+    /// The content is wrong.
+    #[error("the file is damaged: its SHA-256 does not match the server's listing; download it again")]
     Hash,
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("the file cannot be read: {0}")]
     Unreadable(String),
 }
 
-/// Compares a file with its record; tells the share that was read, 0.0 to 1.0.
+/// Compares a file with its record; reports progress from 0.0 to 1.0.
 pub fn verify(
     file: &Path,
     record: &FileRecord,
@@ -69,7 +69,7 @@ pub fn verify(
     if hex(&hash.finalize()) == record.sha256.to_ascii_lowercase() { Ok(()) } else { Err(VerifyError::Hash) }
 }
 
-/// Returns bytes in hexadecimal, lower case.
+/// Returns bytes in lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));

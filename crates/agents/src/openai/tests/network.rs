@@ -1,4 +1,4 @@
-//! What the network does: pauses, cancels, redirects, keys.
+//! Network behaviour: pauses, cancels, redirects, keys.
 
 use super::*;
 use openagents_e2e::openai::{Reply, scripted};
@@ -13,11 +13,11 @@ fn hi(reply: &mut Reply) -> io::Result<()> {
 }
 
 #[test]
-fn a_server_that_is_busy_is_asked_again_before_the_first_token() {
+fn a_busy_server_is_retried_before_the_first_token() {
     let server = Server::start(|_, reply| match reply.number {
         0 => reply.head(429, "retry-after-ms: 1"),
         1 => reply.json(503, &json!({"error": {"message": "Loading model", "code": 503}})),
-        // It goes away without a word.
+        // Closes the connection without a response.
         2 => Ok(()),
         _ => hi(reply),
     })
@@ -28,12 +28,12 @@ fn a_server_that_is_busy_is_asked_again_before_the_first_token() {
 }
 
 #[test]
-fn what_does_not_pass_is_not_asked_again() {
+fn permanent_errors_are_not_retried() {
     let rows: [(u16, &str, &str); 5] = [
         (401, "", "does not take the key (401)"),
         (404, "", "check the name of the model and the base URL"),
         (400, "", "refuses the request (400)"),
-        (429, "retry-after: 3600", "too much to do for this key (429)"),
+        (429, "retry-after: 3600", "limits the rate of this key (429)"),
         (503, "retry-after: 3600", "failed (503)"),
     ];
     for (status, headers, expected) in rows {
@@ -45,7 +45,7 @@ fn what_does_not_pass_is_not_asked_again() {
 }
 
 #[test]
-fn a_server_that_stays_busy_is_given_up() {
+fn retries_are_limited() {
     let server = Server::start(|_, reply| reply.head(500, "")).unwrap();
     let heard = ask(&model(&server), &request("?"));
     assert!(heard.sentence().contains("failed (500); look at its log, or try again"), "{}", heard.sentence());
@@ -53,7 +53,7 @@ fn a_server_that_stays_busy_is_given_up() {
 }
 
 #[test]
-fn after_the_first_token_nothing_is_asked_again() {
+fn there_is_no_retry_after_the_first_token() {
     let half_a_call = json!([{"index": 0, "function": {"name": "fs_list_dir", "arguments": "{"}}]);
     for delta in [json!({"content": "Half"}), json!({"content": "Half", "tool_calls": half_a_call})] {
         let server = Server::start(move |_, reply| {
@@ -69,9 +69,9 @@ fn after_the_first_token_nothing_is_asked_again() {
     }
 }
 
-/// As OpenRouter tells them, with status 200.
+/// As sent by OpenRouter, with status 200.
 #[test]
-fn errors_before_the_first_token_may_pass_too() {
+fn error_frames_before_the_first_token_are_retried() {
     let server = Server::start(|_, reply| match reply.number {
         0 => reply.json(200, &json!({"error": {"message": "slow down", "code": 429}})),
         1 => {
@@ -86,9 +86,9 @@ fn errors_before_the_first_token_may_pass_too() {
     assert_eq!(server.asked().len(), 3);
 }
 
-/// From the request on, with what a server takes to begin.
+/// Measured from the request on, including the server's delay.
 #[test]
-fn the_time_to_the_first_token_has_the_wait_in_it() {
+fn the_time_to_the_first_token_includes_the_wait() {
     let server = Server::start(|_, reply| {
         std::thread::sleep(Duration::from_millis(150));
         reply.events()?;
@@ -103,7 +103,7 @@ fn the_time_to_the_first_token_has_the_wait_in_it() {
 }
 
 #[test]
-fn nobody_listens() {
+fn connection_refused() {
     let server = scripted().unwrap();
     let endpoint = endpoint(&server);
     drop(server);
@@ -119,7 +119,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn a_server_that_falls_silent_is_left() {
+fn a_silent_server_times_out() {
     let silent = Server::start(|_, reply| reply.until_gone()).unwrap();
     let headers_only = Server::start(|_, reply| {
         reply.events()?;
@@ -143,7 +143,7 @@ fn a_server_that_falls_silent_is_left() {
 }
 
 #[test]
-fn a_cancel_ends_it_wherever_it_is_and_the_connection_goes() {
+fn a_cancel_works_in_every_phase_and_closes_the_connection() {
     for what in ["headers", "first frame", "the answer", "a pause"] {
         let (gone, told) = std::sync::mpsc::channel();
         let server = Server::start(move |_, reply| {
@@ -167,7 +167,7 @@ fn a_cancel_ends_it_wherever_it_is_and_the_connection_goes() {
                 while server.asked().is_empty() {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                // So that the answer that asks for a pause has come.
+                // Wait until the response that asks for a pause has arrived.
                 std::thread::sleep(Duration::from_millis(if what == "a pause" { 200 } else { 0 }));
                 cancel.cancel();
             });
@@ -180,7 +180,7 @@ fn a_cancel_ends_it_wherever_it_is_and_the_connection_goes() {
 }
 
 #[test]
-fn an_answer_without_end_is_cancelled_by_its_reader() {
+fn an_endless_answer_can_be_cancelled() {
     let server = scripted().unwrap();
     let (model, cancel) = (model(&server), CancellationToken::new());
     let mut words = 0;
@@ -194,7 +194,7 @@ fn an_answer_without_end_is_cancelled_by_its_reader() {
 }
 
 #[test]
-fn a_redirect_takes_neither_the_key_nor_the_prompt_along() {
+fn redirects_are_not_followed() {
     let other = Server::start(|_, reply| hi(reply)).unwrap();
     for status in [301, 302, 307, 308] {
         let to = format!("{}/chat/completions", other.base_url());
@@ -209,7 +209,7 @@ fn a_redirect_takes_neither_the_key_nor_the_prompt_along() {
 }
 
 #[test]
-fn the_key_and_the_headers_go_to_the_server_and_nowhere_else() {
+fn the_key_and_the_headers_go_only_to_the_server() {
     let echo = Server::start(|request, reply| {
         let key = request.header("authorization").unwrap_or_default();
         reply.json(400, &json!({"error": {"message": format!("I know {key}"), "code": "x"}}))
@@ -228,7 +228,7 @@ fn the_key_and_the_headers_go_to_the_server_and_nowhere_else() {
     assert!(!shown.contains("secret"), "{shown}");
 }
 
-/// In clear text a key would be read by whoever is on the way.
+/// A key in clear text could be read on the network.
 #[test]
 fn a_key_goes_over_https_or_stays_on_this_machine() {
     let key = KeySource::Given(Secret::new("sk-very-secret").unwrap());
@@ -246,7 +246,7 @@ fn a_key_goes_over_https_or_stays_on_this_machine() {
 }
 
 #[test]
-fn without_a_key_nothing_is_asked_where_one_is_needed() {
+fn a_missing_key_fails_before_the_request() {
     let variable = KeySource::Variable("OPENAGENTS_TEST_NO_SUCH_KEY".to_owned());
     let model = |base_url| {
         let endpoint = Endpoint { key: variable.clone(), ..Endpoint::named("gpt-x", base_url, None) };
@@ -269,7 +269,7 @@ fn without_a_key_nothing_is_asked_where_one_is_needed() {
 }
 
 #[test]
-fn a_model_without_tools_answers_from_text_alone() {
+fn a_model_without_tool_support_answers_without_tools() {
     let server = Server::start(|request, reply| {
         if request.body.get("tools").is_some() {
             let message = "registry.ollama.ai/library/gemma:2b does not support tools";
@@ -287,9 +287,9 @@ fn a_model_without_tools_answers_from_text_alone() {
     assert_eq!(server.asked().len(), 3);
 }
 
-/// As OpenAI's models that reason do.
+/// As OpenAI's reasoning models do.
 #[test]
-fn what_a_model_does_not_take_is_left_out_from_then_on() {
+fn refused_parameters_are_omitted_from_then_on() {
     let server = Server::start(|request, reply| {
         for (name, code) in [("temperature", "unsupported_value"), ("max_tokens", "unsupported_parameter")] {
             if request.body.get(name).is_some() {
@@ -314,7 +314,7 @@ fn what_a_model_does_not_take_is_left_out_from_then_on() {
 }
 
 #[test]
-fn a_server_that_refuses_the_same_again_is_believed() {
+fn a_repeated_refusal_is_an_error() {
     let server = Server::start(|_, reply| {
         reply
             .json(400, &json!({"error": {"message": "temperature is not supported", "param": "temperature"}}))
@@ -326,7 +326,7 @@ fn a_server_that_refuses_the_same_again_is_believed() {
 }
 
 #[test]
-fn how_much_a_model_holds_is_learned_from_its_refusal() {
+fn the_context_length_is_learned_from_an_overflow() {
     let server = Server::start(|_, reply| {
         reply.json(
             400,
@@ -343,7 +343,7 @@ fn how_much_a_model_holds_is_learned_from_its_refusal() {
 }
 
 #[test]
-fn thoughts_go_back_where_they_came_from() {
+fn reasoning_is_sent_back_in_its_field() {
     let server = scripted().unwrap();
     let model = model(&server);
     let mut conversation = request("list files");
@@ -370,9 +370,9 @@ fn thoughts_go_back_where_they_came_from() {
     assert_eq!((&messages[2]["tool_calls"][0]["id"], &messages[3]["tool_call_id"]), (&json!(id), &json!(id)));
 }
 
-/// A handshake for each round of a loop would be felt.
+/// A handshake for each round of a loop would be noticeable.
 #[test]
-fn a_connection_is_used_again() {
+fn connections_are_reused() {
     use std::io::{BufRead, BufReader, Read, Write};
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());

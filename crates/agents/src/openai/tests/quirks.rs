@@ -1,4 +1,4 @@
-//! Recorded frames of other servers, and what is made of them.
+//! Recorded responses of other servers.
 
 use super::*;
 use crate::openai::{
@@ -11,14 +11,14 @@ use openagents_e2e::openai::Reply;
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A fixture: the bytes of a body, as a server sent them.
+/// A fixture: the body of a response.
 macro_rules! fixture {
     ($name:literal) => {
         ($name, include_str!(concat!("fixtures/", $name)))
     };
 }
 
-/// The fixture, what is said, what is thought, the calls, how it ends.
+/// The fixture, text, reasoning, calls, end.
 type Row = (
     (&'static str, &'static str),
     &'static str,
@@ -100,15 +100,15 @@ fn rows() -> Vec<Row> {
         ),
         (fixture!("content-filter.sse"), "", "", vec![], Err("content filter")),
         (fixture!("page.html"), "", "", vec![], Err("is an OpenAI-compatible address?")),
-        (fixture!("no-frames.sse"), "", "", vec![], Err("sends something else than an answer")),
+        (fixture!("no-frames.sse"), "", "", vec![], Err("did not send an answer")),
         (fixture!("json-of-others.json"), "", "", vec![], Err("broke off")),
     ]
 }
 
 #[test]
-fn what_other_servers_send_is_understood() {
+fn responses_of_other_servers_are_parsed() {
     for ((name, body), said, thought, calls, ended) in rows() {
-        // Servers are not careful with this header either, so nothing depends on it.
+        // Servers often set this header wrongly, so nothing depends on it.
         let kind = if name.ends_with("json") { "application/json" } else { "text/event-stream" };
         let server = Server::start(move |_, reply: &mut Reply| {
             reply.head(200, &format!("content-type: {kind}"))?;
@@ -142,7 +142,7 @@ fn what_other_servers_send_is_understood() {
 }
 
 #[test]
-fn figures_are_those_of_the_server() {
+fn usage_is_that_of_the_server() {
     for (body, speed) in
         [(fixture!("openai-text.sse").1, None), (fixture!("llama-server-reasoning.sse").1, Some(50.0))]
     {
@@ -157,7 +157,7 @@ fn figures_are_those_of_the_server() {
     }
 }
 
-/// Everything that is told of an answer, without figures that the clock makes.
+/// All events of an answer, without timings.
 fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
     let refused = Refused::default();
     let names = Names::of(&request("?").tools);
@@ -165,7 +165,7 @@ fn told(chunks: Vec<Vec<u8>>) -> Vec<String> {
     let mut events = Vec::new();
     let mut on_event = |event| match event {
         ModelEvent::Activity(_) | ModelEvent::Usage(_) => {}
-        // Ids that the server did not give are made up anew each time.
+        // Generated ids differ each time.
         ModelEvent::ToolCall(call) => events.push(format!("{} {}", call.name, call.arguments)),
         ModelEvent::Reasoning(thought) => events.push(format!("thought {}", thought.for_template())),
         other => events.push(format!("{other:?}")),
@@ -192,7 +192,7 @@ fn cut(bytes: &[u8], at: &[prop::sample::Index]) -> Vec<Vec<u8>> {
 
 proptest! {
     #[test]
-    fn where_the_network_cuts_an_answer_does_not_matter(
+    fn chunk_boundaries_do_not_matter(
         row in 0..rows().len(),
         at in prop::collection::vec(any::<prop::sample::Index>(), 0..20))
     {
@@ -200,7 +200,7 @@ proptest! {
         prop_assert_eq!(told(cut(body.as_bytes(), &at)), told(vec![body.as_bytes().to_vec()]));
     }
 
-    /// Bytes of a fixture are changed, so that most of it still looks like an answer.
+    /// Changes bytes of a fixture, so that most of it is still valid.
     #[test]
     fn a_damaged_answer_never_panics(
         row in 0..rows().len(),
@@ -222,7 +222,7 @@ proptest! {
     }
 }
 
-/// Frames out of the words of the protocol, in places where they do not belong.
+/// Frames made of the protocol's fields in arbitrary places.
 fn frame() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

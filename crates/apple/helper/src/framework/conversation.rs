@@ -1,4 +1,4 @@
-//! Our messages → what was said before, and what the framework is asked now.
+//! Converts our messages into the framework's transcript and prompt.
 
 use foundation_models::{
     FMError, GeneratedContent, Instructions, Prompt, Segment, Tool, ToolCall, ToolCalls, Transcript,
@@ -7,16 +7,16 @@ use foundation_models::{
 use openagents_apple::{budget::Fitted, schema::OfferedTool};
 use openagents_core::model::Message;
 
-/// What is asked when the conversation ends with the result of a tool: the framework wants a prompt.
+/// The prompt if a conversation ends with the result of a tool, as the framework requires one.
 const GO_ON: &str = "Go on with the results of the tools.";
 
-/// What was said before the prompt.
+/// A transcript entry before the prompt.
 pub(super) enum Earlier {
     Nothing,
     Said(Transcript),
 }
 
-/// Splits a conversation into what was said before and the prompt.
+/// Splits a conversation into the transcript and the prompt.
 pub(super) fn split(
     request: &Fitted,
     offered: &[OfferedTool],

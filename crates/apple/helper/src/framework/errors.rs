@@ -1,4 +1,4 @@
-//! The framework's errors in our words.
+//! Converts errors of the framework.
 
 use foundation_models::FMError;
 use openagents_apple::budget::CONTEXT;
@@ -12,7 +12,7 @@ pub(super) fn model_error(error: &FMError, prompt_tokens: usize) -> ModelError {
             ModelError::Unavailable(format!("Foundation Models are not available: {message}"))
         }
         FMError::ContextWindowExceeded(_) => {
-            // It was counted as fitting, and did not.
+            // It fit according to our count, but not the framework's.
             let needed = u32::try_from(prompt_tokens).unwrap_or(u32::MAX).max(CONTEXT + 1);
             ModelError::ContextOverflow { needed, context: CONTEXT }
         }

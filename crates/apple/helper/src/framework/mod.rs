@@ -1,4 +1,4 @@
-//! Apple's framework: the only place that calls it.
+//! Bindings to Apple's framework, used only here.
 
 mod conversation;
 mod errors;
@@ -16,7 +16,7 @@ use openagents_apple::{availability::Unavailability, budget::Fitted, schema::Off
 use openagents_core::model::{ModelError, ModelOptions};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The model that comes with macOS.
+/// The model built into macOS.
 #[derive(Debug, Default)]
 pub(crate) struct Framework;
 
@@ -37,7 +37,7 @@ impl Backend for Framework {
         }
     }
 
-    /// Only macOS 26.4 and later can be asked.
+    /// Requires macOS 26.4.
     fn count(&self, text: &str) -> Option<usize> {
         futures::executor::block_on(SystemLanguageModel::token_count(text)).ok()
     }
@@ -50,7 +50,7 @@ impl Backend for Framework {
     ) -> Result<(), ModelError> {
         let failure = Failure::default();
         let answered = self.answer(request, options, &exchange, &failure);
-        // What stopped the answer from our side says more than what the framework makes of it.
+        // Our own error is more specific than the framework's.
         match (failure.take(), answered) {
             (Some(error), _) => Err(error),
             (None, Ok(())) => Ok(()),
@@ -87,20 +87,21 @@ impl Framework {
         session.stream_with(&prompt, generation(request, options), move |event| {
             let said = match event {
                 StreamEvent::Chunk(text) => exchange.say(text),
-                // What was said cannot be taken back.
+                // Text that was sent can't be taken back.
                 StreamEvent::Replace(text) => exchange.say(&format!("\n\n{text}")),
                 _ => Ok(()),
             };
             if let Err(error) = said {
                 failure.set(error);
-                // The binding has no other way to stop a stream from within: it catches this, and cancels the task.
+                // The binding offers no other way to stop a stream from within: it catches the panic and cancels the
+                // task.
                 std::panic::resume_unwind(Box::new("the answer is not wanted any more"));
             }
         })
     }
 }
 
-/// Makes a tool of the framework. One whose schema the framework does not take goes behind the proxy.
+/// Creates a tool of the framework. If the framework rejects its schema, the tool uses the proxy.
 fn native_tool(
     tool: &OfferedTool,
     exchange: &Arc<dyn Exchange>,
@@ -109,7 +110,7 @@ fn native_tool(
     let (tool, parameters) = match schema::to_framework(&tool.schema()) {
         Ok(parameters) => (tool.clone(), parameters),
         Err(error) => {
-            tracing::warn!(tool = tool.name, %error, "the framework does not take the schema");
+            tracing::warn!(tool = tool.name, %error, "the framework rejects the schema");
             let tool = tool.behind_proxy();
             let parameters = schema::to_framework(&tool.schema())?;
             (tool, parameters)
@@ -142,7 +143,7 @@ fn generation(request: &Fitted, options: &ModelOptions) -> GenerationOptions {
     }
 }
 
-/// The first thing that went wrong on our side.
+/// The first error on our side.
 #[derive(Clone, Default)]
 struct Failure(Arc<Mutex<Option<ModelError>>>);
 

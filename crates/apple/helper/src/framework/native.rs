@@ -1,4 +1,4 @@
-//! A tool that was made for the framework, behind our adapter.
+//! Adapts a tool that was written for the framework.
 
 use super::schema;
 use foundation_models::{FMError, GeneratedContent, Segment as Theirs, ToolOutput, ToolSpec};
@@ -7,13 +7,13 @@ use openagents_core::tool::{ToolContext, ToolError};
 use serde_json::Value;
 use std::fmt;
 
-/// What a tool of the framework does. It gets the arguments as the framework generates them, and where it may work.
+/// The implementation of a framework tool. Takes the generated arguments and the tool context.
 pub type Handler =
     Box<dyn Fn(&ToolContext<'_>, GeneratedContent) -> Result<ToolOutput, FMError> + Send + Sync>;
 
-/// A tool in the framework's terms: its specification, and what it does.
+/// A framework tool: its specification and its implementation.
 pub struct Native {
-    /// Name, description and parameters, of a `@Generable` type or dynamic.
+    /// Name, description and parameters, from a `@Generable` type or dynamic.
     pub spec: ToolSpec,
     /// Runs it.
     pub handler: Handler,

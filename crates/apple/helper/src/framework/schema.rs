@@ -1,4 +1,4 @@
-//! Our dynamic schemas ↔ those of the framework.
+//! Converts between our dynamic schemas and those of the framework.
 
 use foundation_models::{
     DynamicGenerationProperty, DynamicGenerationSchema, FMError, GenerationGuide, GenerationSchema,
@@ -8,14 +8,14 @@ use openagents_apple::{
     schema::{DynamicSchema, Node, Presence},
 };
 
-/// Has the framework compile a schema.
+/// Compiles a schema with the framework.
 pub(super) fn to_framework(schema: &DynamicSchema) -> Result<GenerationSchema, FMError> {
     GenerationSchema::from_dynamic(node(&schema.root), schema.definitions.iter().map(node))
 }
 
-/// Returns the arguments of a tool of the framework.
+/// Returns the parameters of a framework tool.
 pub(super) fn from_framework(schema: &GenerationSchema) -> Parameters {
-    // A schema that the framework wrote down and nobody can read has no arguments that could be checked.
+    // An unparseable schema of the framework allows any arguments.
     Parameters::Guided(serde_json::from_str(schema.json_schema()).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! Answers with tools, from our loop to a backend and back.
+//! Answers with tools, from our agent loop to a backend and back.
 
 use crate::support::{ask, call, never, request, scripted, tool, wait_until, with_result};
 use openagents_apple::{FoundationModels, budget, schema::PROXY_NOTE};
@@ -63,7 +63,7 @@ fn our_loop_runs_our_tools_for_their_model() {
 }
 
 #[test]
-fn wrong_arguments_go_back_to_the_model_with_what_was_wrong() {
+fn invalid_arguments_are_returned_to_the_model_as_errors() {
     let parameters = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}}});
     let models = scripted(|request, exchange| {
         assert!(request.tools[0].description.ends_with(PROXY_NOTE));
@@ -96,7 +96,7 @@ fn a_model_that_only_makes_mistakes_is_stopped() {
 }
 
 #[test]
-fn calls_beside_each_other_are_asked_for_one_after_the_other() {
+fn parallel_calls_are_run_one_at_a_time() {
     let models = scripted(|request, exchange| {
         let results = std::thread::scope(|scope| {
             let threads = ["a", "b", "c"].map(|name| {
@@ -141,7 +141,7 @@ fn a_tool_may_itself_ask_for_an_answer() {
 }
 
 #[test]
-fn a_conversation_that_nobody_holds_any_more_begins_anew_with_what_was_said() {
+fn a_dropped_answer_is_restarted_with_its_history() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = seen.clone();
     let models = scripted(move |request, exchange| {
@@ -153,7 +153,7 @@ fn a_conversation_that_nobody_holds_any_more_begins_anew_with_what_was_said() {
     });
     let first = request("hi", vec![tool("t", json!({"type": "object"}))]);
     let (_, said) = ask(&models, &first, &never());
-    // More than are kept, so the first is given up.
+    // More than are kept, so the oldest is dropped.
     for _ in 0..8 {
         assert_eq!(ask(&models, &first, &never()).0, Ok(StopReason::ToolCalls));
     }
@@ -163,7 +163,7 @@ fn a_conversation_that_nobody_holds_any_more_begins_anew_with_what_was_said() {
 }
 
 #[test]
-fn a_cancel_ends_an_answer_that_is_written_and_one_that_waits() {
+fn a_cancel_ends_running_and_waiting_answers() {
     let stopped = Arc::new(AtomicUsize::new(0));
     let count = stopped.clone();
     let models = scripted(move |request, exchange| {
@@ -198,7 +198,7 @@ fn a_cancel_ends_an_answer_that_is_written_and_one_that_waits() {
 }
 
 #[test]
-fn a_backend_that_hangs_holds_up_no_cancel_and_no_other_answer() {
+fn a_hanging_backend_blocks_neither_cancels_nor_other_answers() {
     let over = Arc::new(AtomicBool::new(false));
     let end = over.clone();
     let models = scripted(move |request, exchange| {
@@ -232,7 +232,7 @@ fn a_backend_that_panics_fails_its_answer_alone() {
 }
 
 #[test]
-fn whatever_is_asked_reaches_the_backend_within_the_context() {
+fn requests_are_cut_to_the_context() {
     let models = scripted(|request, exchange| {
         assert!(request.prompt_tokens + request.answer_tokens as usize <= budget::CONTEXT as usize);
         assert!(request.room(0) >= 400, "{}", request.room(0));
@@ -261,7 +261,7 @@ fn whatever_is_asked_reaches_the_backend_within_the_context() {
 }
 
 #[test]
-fn what_is_too_long_for_a_line_is_refused_here() {
+fn a_request_over_the_line_limit_is_refused() {
     let models: FoundationModels = scripted(|_, exchange| exchange.say("never"));
     let huge = request(&"x".repeat(9 << 20), Vec::new());
     let Err(ModelError::Failed(why)) = ask(&models, &huge, &never()).0 else { panic!() };

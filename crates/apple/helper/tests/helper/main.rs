@@ -1,4 +1,4 @@
-//! The helper program: the real one on this machine, and the protocol with a backend that follows a script.
+//! The real helper program on this machine, and the protocol with a scripted backend.
 
 #![cfg(unix)]
 

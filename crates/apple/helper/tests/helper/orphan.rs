@@ -1,4 +1,4 @@
-//! The helper does not outlive the program that started it, however that ends.
+//! The helper exits with the program that started it, even after a crash.
 
 use crate::{
     program::PROGRAM,
@@ -12,7 +12,7 @@ use std::{
 
 const PARENT: &str = "OPENAGENTS_TEST_PARENT";
 
-/// Not a test but the program that the test below starts, and kills.
+/// Not a test, but the program that the test below starts and kills.
 #[test]
 #[ignore = "the other test starts it"]
 fn parent() {
@@ -38,9 +38,9 @@ fn the_helper_ends_when_its_parent_is_killed() {
     let helper = lines
         .map_while(Result::ok)
         .find_map(|line| line.strip_prefix("helper ")?.parse::<u32>().ok())
-        .expect("the parent says who its helper is");
+        .expect("the parent prints the id of its helper");
     assert!(signal("0", helper));
-    // SIGKILL: nothing in the parent can tell the helper.
+    // SIGKILL: the parent can't notify the helper.
     parent.kill().unwrap();
     parent.wait().unwrap();
     wait_until("the helper is gone", || !signal("0", helper));

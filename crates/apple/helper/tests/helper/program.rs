@@ -1,4 +1,4 @@
-//! The real helper program, as this machine can run it.
+//! The real helper program, as far as this machine can run it.
 
 use crate::support::{ask, never, request, signal, wait_until};
 use openagents_apple::{
@@ -15,7 +15,7 @@ use std::{
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_openagents-apple");
 
 #[test]
-fn it_says_whether_it_could_answer_and_ends_with_its_input() {
+fn it_reports_its_availability_and_exits_with_its_input() {
     let mut child = std::process::Command::new(PROGRAM)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -50,7 +50,7 @@ fn it_says_whether_it_could_answer_and_ends_with_its_input() {
     input.write_all(&vec![b'x'; MAX_LINE + 1]).unwrap();
     input.write_all(b"\n").unwrap();
     assert!(matches!(report(), Report::Failed { id: None, .. }));
-    // Nobody waits for these.
+    // Commands for unknown answers are ignored.
     write_line(&mut input, &Command::Cancel { id: 99 }).unwrap();
     write_line(&mut input, &Command::ToolResult { id: 99, call_id: "c".to_owned(), text: "t".to_owned() })
         .unwrap();
@@ -67,7 +67,7 @@ fn it_says_whether_it_could_answer_and_ends_with_its_input() {
 }
 
 #[test]
-fn the_client_hears_the_reason_and_starts_it_again_when_it_was_killed() {
+fn the_client_gets_the_reason_and_restarts_a_killed_helper() {
     let models = FoundationModels::at(PROGRAM);
     let Availability::Unavailable(reason) = models.ask(&never()) else { return };
     let first = models.process_id().unwrap();

@@ -1,4 +1,4 @@
-//! A backend that follows a script, and the client connected to it.
+//! A scripted backend, and a client connected to it.
 
 use openagents_apple::{FoundationModels, availability::Unavailability, budget::Fitted, client::Connection};
 use openagents_apple_helper::{Backend, Exchange, serve};
@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Only a test that hangs waits so long.
+/// Limit of every wait; longer means a hang.
 pub(crate) const HANG: Duration = Duration::from_secs(60);
 
 type Script = dyn Fn(&Fitted, Arc<dyn Exchange>) -> Result<(), ModelError> + Send + Sync;
@@ -51,7 +51,7 @@ pub(crate) fn scripted(
     })
 }
 
-/// Asks for a tool of the request by its name.
+/// Calls a tool of the request by name.
 pub(crate) fn call(
     request: &Fitted,
     exchange: &Arc<dyn Exchange>,
@@ -91,7 +91,7 @@ pub(crate) fn ask(
     (ended, said)
 }
 
-/// Adds what a tool gave back.
+/// Adds the result of a tool.
 pub(crate) fn with_result(request: &ModelRequest, said: &Said, text: &str) -> ModelRequest {
     let mut next = request.clone();
     let call = said.calls[0].clone();
@@ -103,7 +103,7 @@ pub(crate) fn with_result(request: &ModelRequest, said: &Said, text: &str) -> Mo
     next
 }
 
-/// Never cancelled, but by a test that hangs.
+/// Cancelled only if a test hangs.
 pub(crate) fn never() -> CancellationToken {
     let cancel = CancellationToken::new();
     let guard = cancel.clone();

@@ -1,4 +1,4 @@
-//! What may be one thing or another: `anyOf`, `oneOf`, `enum`, `const`, and several types.
+//! Alternatives: `anyOf`, `oneOf`, `enum`, `const`, and several types.
 
 use super::{
     Conversion, Converter, Found, found,
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 impl Converter<'_> {
-    /// `anyOf` and `oneOf`; `None` where there are none, or where they only narrow what the properties say.
+    /// `anyOf` and `oneOf`; `None` if absent, or if they only narrow the properties.
     pub(super) fn choices(
         &mut self,
         members: &Map<String, Value>,
@@ -88,7 +88,7 @@ impl Converter<'_> {
         Ok(Found { nullable, note, ..found(node) })
     }
 
-    /// `"type": ["string", "null"]` and the like.
+    /// `"type": ["string", "null"]` and similar.
     pub(super) fn one_of_types(
         &mut self,
         members: &Map<String, Value>,
@@ -100,7 +100,7 @@ impl Converter<'_> {
         let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         let said: Vec<_> = kinds.iter().filter(|kind| kind.as_str() != Some("null")).collect();
         let nullable = said.len() < kinds.len();
-        // A whole number is a number.
+        // Integers are numbers.
         let has_number = said.iter().any(|kind| kind.as_str() == Some("number"));
         let said: Vec<_> =
             said.into_iter().filter(|kind| !has_number || kind.as_str() != Some("integer")).collect();

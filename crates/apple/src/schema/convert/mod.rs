@@ -9,13 +9,13 @@ use keywords::{is_structural, kind_of, text_of, titled};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Schemas within schemas; no tool for a small model needs more.
+/// Maximum nesting depth; no tool for a small model needs more.
 const DEPTH: usize = 12;
 
-/// Schemas in all. More would not fit into the context anyway.
+/// Maximum number of schemas. More would not fit into the context anyway.
 const NODES: usize = 256;
 
-/// Characters of a property's key.
+/// Maximum characters of a property's key.
 const KEY: usize = 64;
 
 impl DynamicSchema {
@@ -30,7 +30,7 @@ impl DynamicSchema {
         };
         let members =
             schema.as_object().ok_or_else(|| Inexpressible { at: "#".into(), reason: Reason::NoObject })?;
-        // Where nothing says otherwise, a tool without parameters takes none.
+        // By default, a tool without parameters takes none.
         let nothing = members.get("properties").is_none_or(|given| *given == Value::Object(Map::new()))
             && !["$ref", "anyOf", "oneOf", "allOf", "enum", "const", "patternProperties", "required"]
                 .iter()
@@ -43,7 +43,7 @@ impl DynamicSchema {
         };
         match root {
             Node::Object { .. } => Ok(Self { root, definitions: converter.definitions }),
-            // A definition that is the root and nothing else.
+            // A definition that is the whole root.
             Node::Reference(name) => {
                 let at = converter.definitions.iter().position(|node| node.name() == Some(&name));
                 match at.map(|at| converter.definitions.remove(at)) {
@@ -60,17 +60,17 @@ impl DynamicSchema {
 
 struct Converter<'a> {
     document: &'a Value,
-    /// Names that are taken.
+    /// Names in use.
     names: BTreeSet<String>,
     references: BTreeMap<String, Target>,
     definitions: Vec<Node>,
     nodes: usize,
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 #[derive(Clone)]
 enum Target {
-    /// It is being converted: whoever meets it again is inside of it.
+    /// Being converted: another reference to it is recursive.
     InProgress {
         name: String,
         met_again: bool,
@@ -78,15 +78,15 @@ enum Target {
     Done(Found),
 }
 
-/// A schema, and what cannot be said in it.
+/// A converted schema, and the parts a dynamic schema lacks.
 #[derive(Clone)]
 struct Found {
     node: Node,
-    /// `null` is allowed as well.
+    /// Whether `null` is also allowed.
     nullable: bool,
-    /// For the description: constraints that a model does well to know.
+    /// Constraints worth telling the model, for the description.
     note: Option<String>,
-    /// The description of the schema itself, or of what it refers to.
+    /// The description of the schema itself, or of its target.
     description: Option<String>,
 }
 
@@ -179,7 +179,7 @@ impl Converter<'_> {
         Ok(converted)
     }
 
-    /// Makes a name that the framework takes, and that nothing else has.
+    /// Creates a unique name that the framework accepts.
     fn name(&mut self, wanted: &str) -> String {
         let mut plain: String = wanted
             .chars()

@@ -1,4 +1,4 @@
-//! What has one type: objects, lists, texts, numbers.
+//! Schemas of a single type: objects, lists, texts, numbers.
 
 use super::{
     Conversion, Converter, Found, KEY, found,
@@ -87,7 +87,7 @@ impl Converter<'_> {
                 (text, note) => text.or(note),
             };
             let mut schema = found.node;
-            // It is said once.
+            // Avoids repeating it.
             if let Node::Object { description: own, .. } | Node::AnyOf { description: own, .. } = &mut schema
             {
                 *own = None;

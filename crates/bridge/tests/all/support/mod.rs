@@ -5,7 +5,7 @@ pub mod pairing;
 pub mod remote;
 
 use futures::{SinkExt, StreamExt};
-use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosDoor, NetworkConfig, Providers};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Explore, IosAccess, NetworkConfig, Providers};
 use openagents_core::{
     CancellationToken,
     explore::{ExploreOutcome, ExploreRequest},
@@ -181,7 +181,7 @@ pub fn config(home: &Path, workspace: &Path) -> BridgeConfig {
         home: home.to_owned(),
         port: 0,
         root: workspace.to_owned(),
-        ios: Some(IosDoor::Allow),
+        ios: Some(IosAccess::Allow),
         network: NetworkConfig { announce: false, ..NetworkConfig::default() },
         history: HistoryRoots::default(),
     }

@@ -15,7 +15,7 @@ use std::{collections::VecDeque, net::Ipv4Addr};
 use tokio::{net::TcpStream, time::timeout};
 
 /// Begins a request to ACP's door.
-pub fn knock(method: &str, token: &str) -> axum::http::request::Builder {
+pub fn request_access(method: &str, token: &str) -> axum::http::request::Builder {
     Request::builder().method(method).uri("/acp").header("authorization", format!("Bearer {token}"))
 }
 
@@ -67,7 +67,7 @@ impl Remote {
         let (port, token) = (house.port(), token.to_owned());
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let frame = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        let request = knock("POST", &token).header("content-type", "application/json");
+        let request = request_access("POST", &token).header("content-type", "application/json");
         let response = exchange(port, request.body(Body::from(frame.to_string())).unwrap()).await;
         assert_eq!(response.status(), StatusCode::OK);
         let id = response.headers()["acp-connection-id"].to_str().unwrap().to_owned();
@@ -77,13 +77,13 @@ impl Remote {
         Self { port, token, id, next_id: 1 }
     }
 
-    pub fn knock(&self, method: &str) -> axum::http::request::Builder {
-        knock(method, &self.token).header("acp-connection-id", &self.id)
+    pub fn request_access(&self, method: &str) -> axum::http::request::Builder {
+        request_access(method, &self.token).header("acp-connection-id", &self.id)
     }
 
     /// Posts a frame and returns what it was answered with.
     pub async fn post(&self, frame: &Value) -> Response {
-        let mut request = self.knock("POST").header("content-type", "application/json");
+        let mut request = self.request_access("POST").header("content-type", "application/json");
         if let Some(session) = frame["params"]["sessionId"].as_str() {
             request = request.header("acp-session-id", session);
         }
@@ -100,7 +100,7 @@ impl Remote {
     }
 
     pub async fn get(&self, session: Option<&str>) -> Response {
-        let mut request = self.knock("GET").header("accept", "text/event-stream");
+        let mut request = self.request_access("GET").header("accept", "text/event-stream");
         if let Some(session) = session {
             request = request.header("acp-session-id", session);
         }
@@ -127,7 +127,7 @@ impl Remote {
     }
 
     pub async fn delete(&self) -> StatusCode {
-        exchange(self.port, self.knock("DELETE").body(Body::empty()).unwrap()).await.status()
+        exchange(self.port, self.request_access("DELETE").body(Body::empty()).unwrap()).await.status()
     }
 }
 

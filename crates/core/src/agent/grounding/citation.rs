@@ -1,4 +1,4 @@
-//! Citations in a line of a model's answer: `path:12`, `path:12-40`, `path#L12`, `codex session 1234:7`.
+//! Parses citations in a line of a model's answer: `path:12`, `path:12-40`, `path#L12`, `codex session 1234:7`.
 
 use crate::{
     terms::{is_han, is_kana},
@@ -7,10 +7,10 @@ use crate::{
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
-/// A place that a line of text cites.
+/// A citation in a line of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Citation {
-    /// Bytes of the line.
+    /// Byte range in the line.
     pub(super) range: Range<usize>,
     pub(super) target: Target,
     /// First and last line of each cited span, from 1.
@@ -19,21 +19,21 @@ pub(super) struct Citation {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
-    /// As it is written; may lie anywhere.
+    /// The path as written; may be outside of the workspace.
     File(String),
     Session {
         provider: Option<String>,
-        /// Or its beginning.
+        /// The session id, or its beginning.
         id: String,
     },
 }
 
-/// The lines behind a path or a session: `:12`, `:12-40`, `:L12`, `:12:5` with a column, `:12,40`, `#L12-L40`.
+/// Line numbers after a path or a session: `:12`, `:12-40`, `:L12`, `:12:5` with a column, `:12,40`, `#L12-L40`.
 static LINES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?::L?|#L)((?:\d{1,7}(?:C\d+)?(?:[-–]L?\d{1,7}(?:C\d+)?)?)(?:,L?\d{1,7}(?:[-–]L?\d{1,7})?)*)(?::\d{1,5})?").ok()
 });
 
-/// A session before its lines, with the agent or the word "session" in front where they are there.
+/// A session id before line numbers, with an optional agent name or the word "session" in front.
 static SESSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let agent = r"(?:\b(codex|claude(?:[-_ ]code)?)[ :/]+)?";
     Regex::new(&format!(r"(?i){agent}(\bsessions?[ :#`]+)?([0-9a-z][\w-]{{3,63}})$")).ok()
@@ -42,13 +42,13 @@ static SESSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static UUID: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$").ok());
 
-/// Extensions of files that are cited. A name without one of them is a path only where there is such a file.
+/// Extensions of citable files. A name with another extension counts as a path only if the file exists.
 const EXTENSIONS: &str = " adoc asm astro bash bat bazel bzl c cc cfg cjs clj cmake conf cpp cs css csv cxx dart ex exs f90 \
     fish go gradle graphql groovy h hpp hs html hxx ini ipynb java jl js json json5 jsonc jsonl jsx kt kts less lock log lua \
     m md mdx mjs ml mm mts nim nix patch php pl plist pm proto ps1 py pyi r rb rst rs sass scala scss sh snap sol sql \
     svelte svg swift tcl tf toml ts tsv tsx txt v vue xml yaml yml zig zsh ";
 
-/// Files that are known without an extension.
+/// Known file names without an extension.
 const NAMES: [&str; 12] = [
     "Makefile",
     "Dockerfile",
@@ -64,13 +64,13 @@ const NAMES: [&str; 12] = [
     "Brewfile",
 ];
 
-/// Returns whether a text may hold a citation; cheap.
+/// Returns whether a text may contain a citation; cheap.
 pub(super) fn may_cite(text: &str) -> bool {
     LINES.as_ref().is_some_and(|lines| lines.is_match(text))
 }
 
-/// Returns the citations of a line, in its order. `known` are places that were found; `exists` tells whether there is
-/// something at a path of the workspace.
+/// Returns the citations of a line in order. `known` are places that were found; `exists` tells whether a workspace
+/// path exists.
 pub(super) fn citations(line: &str, known: &[Place], exists: &dyn Fn(&str) -> bool) -> Vec<Citation> {
     let Some(lines) = LINES.as_ref() else { return Vec::new() };
     let mut end_of_last = 0;
@@ -92,13 +92,13 @@ pub(super) fn citations(line: &str, known: &[Place], exists: &dyn Fn(&str) -> bo
     found
 }
 
-/// Returns whether a number goes on as something else: `1.25`, `80/path`, `12px`.
+/// Returns whether a number is part of something else: `1.25`, `80/path`, `12px`.
 fn goes_on(rest: &str) -> bool {
     let mut letters = rest.chars();
     match letters.next() {
         Some('.') => letters.next().is_some_and(|next| next.is_ascii_digit()),
         Some('/' | '_') => letters.next().is_some_and(char::is_alphanumeric),
-        // Languages without spaces go on right behind the number.
+        // Languages without spaces continue right after the number.
         Some(next) => next.is_alphanumeric() && !is_unspaced(next),
         None => false,
     }
@@ -116,7 +116,7 @@ fn spans(numbers: &str) -> Vec<(u64, u64)> {
     numbers.split(',').filter_map(span).collect()
 }
 
-/// A path that was found, whatever characters it has.
+/// Matches a known path, which may contain any characters.
 fn known_file(before: &str, known: &[Place]) -> Option<(usize, Target)> {
     let paths = known.iter().filter_map(|place| match place {
         Place::File { path } => Some(path),
@@ -142,7 +142,7 @@ fn session(before: &str, known: &[Place]) -> Option<(usize, Target)> {
     });
     let is_called_one = captures.get(2).is_some() || provider.is_some();
     let is_named = is_called_one && id.len() >= 6 && id.as_str().contains(|c: char| c.is_ascii_digit());
-    // What is glued to an id belongs to a path.
+    // An id attached to other characters belongs to a path.
     let is_whole =
         !before[..id.start()].ends_with(|c: char| is_path(c) && !is_unspaced(c) && c != ':') || is_called_one;
     let is_uuid = UUID.as_ref().is_some_and(|uuid| uuid.is_match(id.as_str()));
@@ -160,7 +160,7 @@ fn file(before: &str, exists: &dyn Fn(&str) -> bool) -> Option<(usize, Target)> 
         return None;
     }
     if !exists(&written(path)) {
-        // A language without spaces puts its words right before the path.
+        // Languages without spaces put words right before the path.
         let glued = path.char_indices().rfind(|(_, letter)| is_unspaced(*letter));
         if let Some((at, letter)) = glued
             && let tail = &path[at + letter.len_utf8()..]
@@ -173,7 +173,7 @@ fn file(before: &str, exists: &dyn Fn(&str) -> bool) -> Option<(usize, Target)> 
     is_file(path, exists).then(|| (path.len(), Target::File(written(path))))
 }
 
-/// Returns whether a text is the path of a file and not a host, a time or a name with a number.
+/// Returns whether a text is a file path and not a host, a time or a name with a number.
 fn is_file(path: &str, exists: &dyn Fn(&str) -> bool) -> bool {
     if !path.contains(char::is_alphabetic) || path.ends_with(['/', '\\']) {
         return false;
@@ -192,7 +192,7 @@ fn is_file(path: &str, exists: &dyn Fn(&str) -> bool) -> bool {
         || path.split_once('/').is_some_and(|(folder, _)| exists(folder))
 }
 
-/// Returns a path with `/` between its parts.
+/// Returns a path with `/` between its components.
 fn written(path: &str) -> String {
     path.replace('\\', "/")
 }
@@ -202,7 +202,7 @@ fn word_at_end(text: &str) -> &str {
     text.rsplit(begins).next().unwrap_or(text)
 }
 
-/// Returns what could be a path at the end of a text. A bracket belongs to it where it is a whole folder:
+/// Returns the longest suffix of a text that can be a path. A bracket belongs to it if it encloses a whole folder:
 /// `app/(shop)/[id]/page.tsx`.
 fn path_at_end(text: &str) -> &str {
     let mut begin = text.len();

@@ -1,35 +1,35 @@
-//! The findings as a model reads them: a block after the question.
+//! Formats findings for a model: a block after the question.
 
 use crate::{
     text::{cut_at_word, one_line},
     update::{Finding, Findings},
 };
 
-/// Characters of the reason that is given for a place.
+/// Maximum length of a finding's reason, in characters.
 const WHY: usize = 160;
 
-/// Characters of the shortest excerpt that is worth its room.
+/// Minimum length of an excerpt worth including, in characters.
 const EXCERPT: usize = 240;
 
-/// What a model with tools is asked for.
+/// Instruction for a model with tools.
 pub(crate) const CITE: &str = "These places were found for the question; look further where they are not enough. Cite each place that the answer rests on as `path:line` or `session:line`, written as above.";
 
-/// What a small model is asked for.
+/// Instruction for a small model.
 pub(crate) const WORD: &str = "Answer in two or three sentences from these places only, and cite each as `path:line` or `session:line`, written as above.";
 
-/// What a model that does a task is told.
+/// Instruction for a model that does a task.
 pub(crate) const USE: &str = "These places were found for the task; use what belongs to it.";
 
-/// Returns the characters that the findings may have where a conversation may have `all`, of which `fixed` are taken. A
-/// quarter of the conversation is left for the answer, and more than a third for what was said before and for tools.
+/// Returns the maximum length of the findings in a conversation of `all` characters, of which `fixed` are used. Leaves
+/// a quarter of the conversation for the answer, and more than a third for history and tools.
 pub(crate) fn room(all: usize, fixed: usize) -> usize {
     (all * 2 / 5).min(all.saturating_sub(fixed + all / 4))
 }
 
-/// Returns the question, after it the findings in `room` characters at most, best first, and `task`.
+/// Returns the question, followed by at most `room` characters of findings, best first, and `task`.
 ///
-/// Places come before excerpts, and better excerpts before worse ones: where the room ends, an excerpt is cut at a line
-/// or left out whole. Without room for a single place, the question stands alone.
+/// Locations take precedence over excerpts, and better excerpts over worse ones. An excerpt that does not fit is cut at
+/// a line or omitted. If not even one location fits, only the question is returned.
 pub(crate) fn question(text: &str, findings: &Findings, room: usize, task: &str) -> String {
     let heads = findings.findings.iter().enumerate().map(|(index, finding)| head(index + 1, finding));
     let mut left = room.saturating_sub(chars("\n\nPlaces found:\n") + chars("\n") + chars(task));
@@ -42,7 +42,7 @@ pub(crate) fn question(text: &str, findings: &Findings, room: usize, task: &str)
     if places.is_empty() {
         return text.to_owned();
     }
-    // One long excerpt must not take the room of all others.
+    // A single long excerpt must not use up the room.
     let share = (left / 3).max(EXCERPT);
     for (place, finding) in places.iter_mut().zip(&findings.findings) {
         let Some(excerpt) = excerpt(&finding.excerpt, share.min(left)) else { break };
@@ -58,7 +58,7 @@ fn head(number: usize, finding: &Finding) -> String {
     format!("{number}. `{}`{symbol}: {why}\n", finding.citation())
 }
 
-/// Returns an excerpt in a fence, in `room` characters at most; `None` where that is too little to tell anything.
+/// Returns a fenced excerpt of at most `room` characters; `None` if that is too short to be useful.
 fn excerpt(text: &str, room: usize) -> Option<String> {
     let text = text.trim_end();
     let mut fence = "```".to_owned();

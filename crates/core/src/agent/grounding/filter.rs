@@ -1,5 +1,5 @@
-//! The filter between what a model says and what is shown: text goes through as it comes, citations when their line is
-//! complete and they are confirmed.
+//! Filters a model's answer: text passes through as it arrives, citations once their line is complete and they are
+//! confirmed.
 
 use super::{
     Grounding,
@@ -7,19 +7,19 @@ use super::{
     sentence, strike,
 };
 
-/// Bytes of a paragraph that are kept to know what its next citation is cited for.
+/// Bytes of a paragraph kept as context for its next citation.
 const PARAGRAPH: usize = 2_000;
 
-/// Takes the text of one answer in pieces of any size. Text without citations leaves it unchanged.
+/// Processes one answer in pieces of any size. Text without citations passes unchanged.
 #[derive(Debug)]
 pub(in crate::agent) struct Filter<'a> {
     grounding: &'a Grounding,
     line: String,
-    /// Bytes of the line that went through.
+    /// Bytes of the current line that were passed on.
     passed: usize,
-    /// The marks that close the code block.
+    /// The fence that closes the current code block.
     fence: Option<String>,
-    /// What was said before the line, without its citations.
+    /// Text before the current line, without citations.
     before: String,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Filter<'a> {
         Self { grounding, line: String::new(), passed: 0, fence: None, before: String::new() }
     }
 
-    /// Returns what of the text can be shown now and was not before.
+    /// Adds text and returns the newly released text.
     pub(in crate::agent) fn push(&mut self, text: &str) -> String {
         let mut out = String::new();
         for piece in text.split_inclusive('\n') {
@@ -49,15 +49,15 @@ impl<'a> Filter<'a> {
         out
     }
 
-    /// Returns what is left.
+    /// Returns the remaining text.
     pub(in crate::agent) fn finish(&mut self) -> String {
         self.end_line()
     }
 
-    /// Returns what is said of the citations at the end of an answer, in paragraphs of its own; often nothing.
+    /// Returns notes about the citations at the end of an answer, in separate paragraphs; often empty.
     pub(in crate::agent) fn postscript(&self) -> String {
         let notes = self.grounding.notes();
-        // It must not become code because the model left a block open.
+        // The note must not end up in a code block that the model left open.
         let close = self.fence.as_ref().filter(|_| !notes.is_empty()).map(|fence| format!("\n{fence}"));
         close.into_iter().chain(notes.into_iter().map(|note| format!("\n\n{note}"))).collect()
     }
@@ -89,7 +89,7 @@ impl<'a> Filter<'a> {
             return line[passed..].to_owned();
         }
         match strike::strike(text, &struck) {
-            // Nothing is struck in front of what has passed: see `certain`.
+            // Passed text is never struck: see `certain`.
             Some(left) => left.get(passed..).unwrap_or_default().to_owned() + &line[text.len()..],
             None => String::new(),
         }
@@ -118,8 +118,8 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Returns the bytes at the beginning of an incomplete line that no citation can change any more: whole words before the
-/// first that may be a part of one, or of the marks around one.
+/// Returns the length of the prefix of an incomplete line that no citation can change: whole words before the first
+/// that may belong to a citation or to the marks around it.
 fn certain(line: &str, held_words: usize) -> usize {
     let mut letters = line.char_indices().peekable();
     let mut end = line.len();
@@ -138,11 +138,11 @@ fn certain(line: &str, held_words: usize) -> usize {
             break;
         }
     }
-    // A citation may have words of its own in front: `codex session 1234:7`, a path with spaces.
+    // A citation may start with several words: `codex session 1234:7`, a path with spaces.
     let words = line[..end].char_indices().filter(|(_, letter)| letter.is_whitespace()).map(|(at, _)| at);
     let held = words.rev().nth(held_words).unwrap_or_default();
     let safe = line[..held].trim_end_matches(|c: char| c.is_whitespace() || ",;、:–—-".contains(c));
-    // The mark of an item goes with the item when nothing is left of it.
+    // An item's marker is removed with the item when nothing else is left.
     if safe.contains(char::is_alphabetic) { safe.len() } else { 0 }
 }
 

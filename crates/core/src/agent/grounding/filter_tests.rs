@@ -22,7 +22,7 @@ fn grounding(bench: &Bench) -> Grounding {
     Grounding::new(&Findings::default(), "Where are redirects followed?", workspace, &tools, &cancel)
 }
 
-/// Plays a text in pieces of so many characters.
+/// Feeds a text in pieces of `size` characters.
 fn play(grounding: &Grounding, text: &str, size: usize) -> String {
     let mut filter = Filter::new(grounding);
     let letters: Vec<char> = text.chars().collect();
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(shown, text);
     }
 
-    /// What has been shown cannot be taken back: the size of the pieces must not matter.
+    /// Shown text cannot be taken back, so the size of the pieces must not matter.
     #[test]
     fn the_size_of_the_pieces_does_not_matter(
         text in "(redirects|follow |\\. |, |- |\n|\\(|\\)|\\[|\\]|`|src/policy.rs:9|src/gone.rs:1|session abc123:4|see ){0,30}",

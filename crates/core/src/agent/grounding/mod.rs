@@ -1,7 +1,7 @@
-//! Answers that rest on findings: what was found goes to the model, and what it cites is opened before it is shown.
+//! Grounds answers in findings: the model gets the findings, and its citations are opened before they are shown.
 //!
-//! `findings → question → model → Filter → shown text`. A citation is a path or a session with a line. It counts when
-//! the line exists and a word of the sentence it stands in occurs there; any other is struck from the text.
+//! `findings → question → model → Filter → shown text`. A citation is a path or a session with a line. It is confirmed
+//! if the line exists and contains a word of the citing sentence; all others are struck from the text.
 
 mod citation;
 mod context;
@@ -28,26 +28,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Citations of a turn that are opened; those behind them are struck.
+/// Maximum number of citations opened per turn; further ones are struck.
 const CITATIONS: usize = 200;
 
-/// Time for opening the citations of a turn; those behind it are struck.
+/// Time limit for opening the citations of a turn; later ones are struck.
 const TIME: Duration = Duration::from_secs(15);
 
-/// Words before the lines of a citation that may be a part of it: `claude code session`.
+/// Maximum number of words in a citation before its line numbers: `claude code session`.
 const WORDS: usize = 3;
 
 /// The citations of one turn.
 #[derive(Debug)]
 pub(super) struct Grounding {
     places: Places,
-    /// What the person asked.
+    /// The person's question.
     question: String,
     found: Vec<Place>,
     cancel: CancellationToken,
     confirmed: Cell<usize>,
     struck: Cell<usize>,
-    /// Time that the checks took so far.
+    /// Time spent on checks so far.
     taken: Cell<Duration>,
 }
 
@@ -70,12 +70,12 @@ impl Grounding {
         }
     }
 
-    /// Returns whether a citation was confirmed so far.
+    /// Returns whether a citation has been confirmed.
     pub(super) fn is_grounded(&self) -> bool {
         self.confirmed.get() > 0
     }
 
-    /// Opens the citations of a line and counts them. `before` is what was said before it, without its citations.
+    /// Opens and counts the citations of a line. `before` is the text before it, without citations.
     fn check(&self, before: &str, line: &str) -> Vec<(Citation, bool)> {
         let begun = Instant::now();
         let deadline = begun + TIME.saturating_sub(self.taken.get());
@@ -98,7 +98,7 @@ impl Grounding {
             }
         };
         let checked = isolated::run("citations", isolated::FILES, &self.cancel, job, |(): ()| ());
-        // What cannot be opened in time is not confirmed.
+        // A citation that cannot be opened in time is not confirmed.
         let checked = checked.unwrap_or_else(|_| {
             let all = citation::citations(line, &self.found, &|path| path.contains('/'));
             all.into_iter().map(|citation| (citation, false)).collect()
@@ -110,7 +110,7 @@ impl Grounding {
         checked
     }
 
-    /// Returns how many words at the end of an incomplete line may be a part of a citation.
+    /// Returns how many words at the end of an incomplete line may belong to a citation.
     fn held_words(&self) -> usize {
         let words = self.found.iter().map(|place| match place {
             Place::File { path } => path.split_whitespace().count(),
@@ -119,7 +119,7 @@ impl Grounding {
         words.max().unwrap_or_default().max(WORDS)
     }
 
-    /// Returns what is said of the citations at the end of the answer.
+    /// Returns the notes about citations for the end of the answer.
     fn notes(&self) -> Vec<String> {
         let struck = match self.struck.get() {
             0 => None,

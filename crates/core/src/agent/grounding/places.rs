@@ -1,4 +1,4 @@
-//! Opening what a model cites.
+//! Opens cited places.
 
 use super::{
     citation::{Citation, Target},
@@ -18,10 +18,10 @@ use std::{
     sync::Arc,
 };
 
-/// Lines before and behind a cited span that count as well.
+/// Lines around a cited span that also count.
 const AROUND: u64 = 5;
 
-/// Where citations lead: the files of a workspace, and past sessions.
+/// The files of a workspace and the past sessions.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     pub(super) workspace: Arc<Workspace>,
@@ -34,7 +34,7 @@ impl Places {
         Self { workspace, history: Arc::clone(&tools.history), limits: tools.limits.clone() }
     }
 
-    /// Returns whether there is something at a path of the workspace, or whether it leads out of it.
+    /// Returns whether a path exists in the workspace or leads out of it.
     pub(super) fn exist(&self, path: &str) -> bool {
         match self.workspace.resolve(path) {
             Ok(resolved) => resolved != Path::new(".") && self.workspace.exists(&resolved),
@@ -42,8 +42,8 @@ impl Places {
         }
     }
 
-    /// Returns whether every cited line exists and one of the words stands in it or near it. Blocks for
-    /// [`Limits::read_time`] at most, unless the file system hangs.
+    /// Returns whether every cited line exists and one of the words is in it or near it. Blocks for at most
+    /// [`Limits::read_time`], unless the file system hangs.
     pub(super) fn confirm(&self, citation: &Citation, words: &Words, cancel: &CancellationToken) -> bool {
         let budget = Budget::within(self.limits.read_time, cancel);
         let confirms = |&(start, end): &(u64, u64)| {
@@ -68,7 +68,7 @@ impl Places {
         }
         let mut reader = BufReader::new(opened.file.take(self.limits.span_file_bytes));
         let (mut line, mut last, mut tells) = (Vec::new(), 0, false);
-        // To the end of the span, even when the first line tells enough: all of it has to exist.
+        // Reads to the end of the span even after a match, because every line must exist.
         while last < end.saturating_add(AROUND) && !budget.spent() {
             line.clear();
             if reader.read_until(b'\n', &mut line).ok()? == 0 {
@@ -101,7 +101,7 @@ impl Places {
         };
         let (mut reaches, mut tells) = (false, false);
         let read = self.history.read(&transcript, span, budget, &mut |event| {
-            // A line without an event has nothing that could be cited, but the log goes on behind it.
+            // A line without an event cannot be cited, but the log continues after it.
             reaches = reaches || event.line >= start;
             tells = tells
                 || words.occur_in(&event.text)

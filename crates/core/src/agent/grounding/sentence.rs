@@ -1,8 +1,8 @@
-//! The sentence that a citation stands in.
+//! Finds the sentence of a citation.
 
 use super::{citation::Citation, words::Words};
 
-/// Returns a line with blanks where its citations are; every other byte stays in its position.
+/// Returns a line with its citations blanked out; all other bytes keep their positions.
 pub(super) fn without(line: &str, citations: &[Citation]) -> String {
     let mut text = line.to_owned();
     for Citation { range, .. } in citations {
@@ -11,7 +11,8 @@ pub(super) fn without(line: &str, citations: &[Citation]) -> String {
     text
 }
 
-/// Adds a line to what was said before. A line that begins an item, a heading or a paragraph ends the sentence before.
+/// Appends a line to the preceding text. A line that starts an item, a heading or a paragraph ends the previous
+/// sentence.
 pub(super) fn join(before: &mut String, line: &str) {
     let text = line.trim();
     let item = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -22,9 +23,8 @@ pub(super) fn join(before: &mut String, line: &str) {
     before.push_str(line);
 }
 
-/// Returns what a citation at byte `at` of `line` is cited for: the words of its sentence; where it stands at the
-/// beginning of one, those of the sentence before it in the paragraph as well; where there are none, those of what was said
-/// last, or of the question.
+/// Returns the words that the citation at byte `at` of `line` must support: those of its sentence, plus the previous
+/// sentence of the paragraph if the citation starts one. Without any, the words of the last text or of the question.
 pub(super) fn words(before: &str, line: &str, at: usize, question: &str) -> Words {
     let mut text = before.to_owned();
     join(&mut text, line);

@@ -1,4 +1,4 @@
-//! Taking a citation out of a line, with the marks around it that would be left without a purpose.
+//! Removes a citation from a line, with surrounding marks that are no longer needed.
 
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
@@ -8,7 +8,7 @@ static LINK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\[([^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)").ok()
 });
 
-/// An opened bracket with nothing in it but a word that pointed at the citation.
+/// An opened bracket with nothing in it but a word that introduced the citation.
 static POINTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?i)[(\[（]\s*(?:see(?: also)?|cf\.?|in|at|from|e\.g\.|siehe|vgl\.|voir|véase|ver|参照)?[\s:,;]*$",
@@ -16,11 +16,11 @@ static POINTER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Returns the line without the citations at `struck`, which are in its order; `None` where nothing is left of it.
+/// Returns the line without the citations at `struck`, in order of position; `None` if nothing is left.
 pub(super) fn strike(line: &str, struck: &[Range<usize>]) -> Option<String> {
     let mut text = line.to_owned();
     for range in struck.iter().rev() {
-        // What stood behind may be gone with a link.
+        // A previous link may have removed this one.
         if range.end <= text.len() && line.get(..range.end) == text.get(..range.end) {
             remove(&mut text, range.clone());
         }
@@ -37,13 +37,13 @@ fn remove(text: &mut String, range: Range<usize>) {
             if inner == label {
                 return cut(text, unwrapped(text, link));
             }
-            // The label says more than the citation.
+            // The label is more useful than the citation.
             text.replace_range(label.end..link.end, "");
             cut(text, unwrapped(text, range));
             text.replace_range(link.start..label.start, "");
         } else {
             let label = text[label].to_owned();
-            // A label that is a citation itself is struck as a whole.
+            // A label that is itself a citation is struck with its link.
             if super::citation::may_cite(&label) {
                 return cut(text, unwrapped(text, link));
             }
@@ -64,7 +64,7 @@ fn link_around(text: &str, range: &Range<usize>) -> Option<(Range<usize>, Range<
     })
 }
 
-/// Returns a range with the pairs of marks right around it: quotes, brackets, emphasis.
+/// Extends a range by the paired marks around it: quotes, brackets, emphasis.
 fn unwrapped(text: &str, mut range: Range<usize>) -> Range<usize> {
     // A citation may begin before the quote of its id.
     if text[range.clone()].matches('`').count() == 1 && text[range.end..].starts_with('`') {
@@ -84,7 +84,7 @@ fn unwrapped(text: &str, mut range: Range<usize>) -> Range<usize> {
     }
 }
 
-/// Removes a range and what only joined it to the rest: a separator, a space, the bracket around it.
+/// Removes a range and its connectors: a separator, a space, the surrounding brackets.
 fn cut(text: &mut String, mut range: Range<usize>) {
     let opened =
         POINTER.as_ref().and_then(|pointer| pointer.find(&text[..range.start])).map(|found| found.start());
@@ -105,7 +105,7 @@ fn cut(text: &mut String, mut range: Range<usize>) {
     {
         range.start = before.trim_end_matches(separators).trim_end().len();
     } else if !before.ends_with('|') && !before.is_empty() {
-        // The space before it goes, unless that joins two words.
+        // The preceding space is removed unless that joins two words.
         let joins = text[range.end..].starts_with(char::is_alphanumeric);
         if !joins {
             range.start = before.len();
@@ -114,7 +114,7 @@ fn cut(text: &mut String, mut range: Range<usize>) {
     text.replace_range(range, "");
 }
 
-/// Returns whether a text is only the beginning of an item of a list, a heading or a quote.
+/// Returns whether a text is only the marker of a list item, a heading or a quote.
 fn is_marker(text: &str) -> bool {
     let text = text.trim();
     let number = text.trim_end_matches(['.', ')']);

@@ -1,4 +1,4 @@
-//! Turns with findings, from the prompt to the last word.
+//! Complete turns with findings.
 
 use crate::{
     agent::{AgentLoop, PromptRequest, RunState, testing::*},
@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 3] = [
     ("docs/the manual.md", "# Manual\n\nTimeouts are set in seconds.\n"),
 ];
 
-/// What a scripted model says, and whether the place that it cites holds.
+/// Sentence of a scripted model, its citation, and whether the citation is valid.
 const SAYINGS: [(&str, &str, bool); 14] = [
     ("Redirects are followed by a function", "src/redirect.rs:11-12", true),
     ("Redirects are followed nearby", "src/redirect.rs:8", true),
@@ -55,7 +55,7 @@ fn asked(bench: &Bench) -> PromptRequest {
     PromptRequest { text: "Where are redirects followed?".to_owned(), findings, ..request(bench) }
 }
 
-/// A history with one session, in a folder beside the workspace.
+/// A history with one session, in a folder next to the workspace.
 fn history(bench: &Bench) -> Arc<History> {
     let root = bench.root().parent().unwrap().join("codex");
     let day = root.join("sessions/2026/01/02");
@@ -77,7 +77,7 @@ fn history(bench: &Bench) -> Arc<History> {
     Arc::new(History::new(roots, Arc::new(MemoryIndex::default())))
 }
 
-/// Returns the sayings of a seed: their numbers, and the answer that they make.
+/// Returns the indices of a seed's sayings, and the answer made of them.
 fn answer_of(seed: u32) -> (Vec<usize>, String) {
     let mut random = fastrand::Rng::with_seed(seed.into());
     let picked: Vec<usize> = (0..random.usize(0..6)).map(|_| random.usize(0..SAYINGS.len())).collect();
@@ -101,7 +101,7 @@ fn with_history(model: Arc<Scripted>, history: Arc<History>) -> AgentLoop {
 }
 
 #[test]
-fn no_citation_reaches_a_person_that_does_not_hold() {
+fn no_citation_that_cannot_be_confirmed_is_shown() {
     let bench = Bench::with(&FILES);
     let history = history(&bench);
     let outside = bench.root().parent().unwrap().join("outside");
@@ -127,7 +127,7 @@ fn no_citation_reaches_a_person_that_does_not_hold() {
         let (picked, said) = answer_of(seed);
         let count = |text: &str, place: &str| text.matches(place).count();
         for (_, place, holds) in SAYINGS {
-            // Some are the beginnings of others.
+            // Some citations are prefixes of others.
             let others = SAYINGS.iter().filter(|other| other.1 != place && other.1.contains(place));
             let mut others: Vec<&str> = others.map(|other| other.1).collect();
             others.dedup();
@@ -153,7 +153,7 @@ fn no_citation_reaches_a_person_that_does_not_hold() {
     assert!(kinds.iter().all(|count| *count > 20), "{kinds:?}");
 }
 
-/// Characters of everything that a model reads.
+/// Characters of everything that the model reads.
 fn size(request: &ModelRequest) -> usize {
     let messages = request.messages.iter().map(|message| match message {
         Message::User { text } | Message::Tool { text, .. } => text.chars().count(),
@@ -220,7 +220,7 @@ fn a_small_model_words_the_findings_and_is_offered_no_tools() {
     }
 }
 
-/// A real small model repeated one word for twelve minutes, below findings that were right.
+/// Regression: a small model repeated one word for twelve minutes below correct findings.
 #[test]
 fn what_a_small_model_says_without_a_place_is_not_shown() {
     let bench = Bench::with(&FILES);
@@ -259,7 +259,7 @@ fn without_findings_nothing_is_checked_and_the_prompt_is_the_question() {
     assert_eq!(told.outcome.text, "See `src/gone.rs:1`.");
     assert_eq!(model.asked.lock().unwrap()[0].messages, [Message::User { text: "What is this?".to_owned() }]);
 
-    // Where nothing was found, the answer of the tools is checked as well.
+    // Without findings, an answer based on tools is checked as well.
     let nothing = PromptRequest { findings: Some(Findings::default()), ..request(&bench) };
     let told = run(&agent(model.clone()), &nothing);
     assert!(told.outcome.text.starts_with("See.\n\n_1 citation"), "{}", told.outcome.text);

@@ -1,17 +1,17 @@
-//! Whether cited lines speak of what they are cited for.
+//! Tests whether cited lines relate to the citing sentence.
 
 use crate::terms::{Language, is_han, is_kana, subwords, translations, translations_within};
 use std::collections::HashSet;
 
-/// Characters of the shortest beginning that two words of one meaning share: `config` and `configuration`.
+/// Shortest shared prefix of two related words, in characters: `config` and `configuration`.
 const BEGINNING: usize = 4;
 
-/// The words of a text that tell what it is about, as stems; those of other languages in English as well.
+/// Stems of the significant words of a text; words of other languages also in English.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Words(HashSet<String>);
 
 impl Words {
-    /// Reads the words of what a model or a person wrote.
+    /// Extracts the words of a text.
     pub(super) fn of(text: &str) -> Self {
         let language = Language::of(text);
         let mut words = HashSet::new();
@@ -38,7 +38,7 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// Returns whether a line has one of the words.
+    /// Returns whether a line contains one of the words.
     pub(super) fn occur_in(&self, line: &str) -> bool {
         subwords(line).iter().any(|word| {
             let stem = Language::English.stem(word);
@@ -65,7 +65,7 @@ fn begins_alike(one: &str, other: &str) -> bool {
     shorter >= BEGINNING && (one.starts_with(other) || other.starts_with(one))
 }
 
-/// The pairs of neighbours in a word of a language that puts no spaces between words.
+/// The character pairs of a word in a language without spaces.
 fn pairs(word: &str) -> impl Iterator<Item = String> {
     let letters: Vec<char> = word.chars().filter(|letter| is_unspaced(*letter)).collect();
     let pairs: Vec<String> = letters.windows(2).map(|pair| pair.iter().collect()).collect();

@@ -1,5 +1,5 @@
-//! What OpenAgents answers itself: who it is, what it can do, which agents there are, what was found, what to install.
-//! The facts are written down here and need no model.
+//! Answers that OpenAgents gives itself: identity, capabilities, agents, findings, installation. The facts are fixed
+//! texts and need no model.
 
 mod spoken;
 mod texts;
@@ -16,22 +16,22 @@ use std::sync::Arc;
 /// A prompt that OpenAgents answers itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// What the person asks.
+    /// The person's prompt.
     pub prompt: &'a str,
-    /// What is answered in words; `None` for a question.
+    /// Topic of a fixed answer; `None` for a question.
     pub topic: Option<&'a Topic>,
     /// Why it is answered here.
     pub decision: &'a Decision,
-    /// Who else is there.
+    /// The available agents.
     pub situation: &'a Situation,
-    /// What was said in the session before.
+    /// History of the session.
     pub transcript: &'a Transcript,
 }
 
-/// Answers in words, or by what is found.
+/// Answers with a fixed text or with findings.
 ///
-/// `model` is one on this machine that is at hand, or `None`; `find` finds the places that answer the prompt. Tells `emit`
-/// of exactly one ending message, within 100 ms of a cancel; no tool is called.
+/// `model` is a ready local model, if any; `find` searches for places that answer the prompt. Emits exactly one ending
+/// message, within 100 ms of a cancel; no tool is called.
 pub fn answer(
     question: &Question<'_>,
     model: Option<&Arc<dyn LanguageModel>>,
@@ -66,7 +66,7 @@ pub fn answer(
     say(emit, &text)
 }
 
-/// Tells what was found for a prompt, and returns the text. `ended`: it is the answer.
+/// Emits the findings for a prompt and returns the text. `ended`: the findings are the answer.
 pub fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: &Findings, prompt: &str, ended: bool) -> String {
     let text = found.message(prompt);
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {

@@ -1,4 +1,4 @@
-//! A short answer of a model, without tools.
+//! A short answer from a model, without tools.
 
 use super::Question;
 use crate::{
@@ -19,20 +19,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Tokens of a short answer.
+/// Token limit of a short answer.
 const TOKENS: u32 = 200;
 
-/// Whoever waits longer for a few sentences has left.
+/// Time limit of a short answer.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Characters of what was said before.
+/// Characters of session history in the request.
 const BEFORE: usize = 6_000;
 
 const INSTRUCTIONS: &str = "You speak for OpenAgents, a companion of coding agents, in the first person plural (\"we\"). \
     Answer in Markdown, in a few plain sentences, at most a hundred words. You cannot see files here and you call nothing: \
     where the answer depends on the project, say so. Do not invent.";
 
-/// Lets `model` answer. `None`, with nothing said yet, where it cannot.
+/// Runs `model`. Returns `None` if it fails before any output.
 pub(super) fn speak(
     question: &Question<'_>,
     model: &Arc<dyn LanguageModel>,

@@ -1,4 +1,4 @@
-//! What is written down. First person plural: several agents stand behind every answer.
+//! Fixed texts. First person plural: several agents stand behind every answer.
 
 use super::Question;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     update::Target,
 };
 
-/// Characters of the beginning of a session that a title is made of.
+/// Characters of a session's beginning that a title is made from.
 const BEGINNING: usize = 100_000;
 
 pub(super) fn greeting() -> String {
@@ -28,7 +28,7 @@ pub(super) fn identity() -> String {
 pub(super) fn capabilities(situation: &Situation) -> String {
     let model = match situation.obstacle(&Target::Gptoss) {
         None => format!("{} is ready", situation.name(&Target::Gptoss)),
-        Some(obstacle) => format!("not now: {obstacle}; Settings → Models has what there is to download"),
+        Some(obstacle) => format!("not now: {obstacle}; Settings → Models lists the downloads"),
     };
     format!(
         "We are OpenAgents. Yes, we help with code. In this folder we can:\n\n\
@@ -37,18 +37,18 @@ pub(super) fn capabilities(situation: &Situation) -> String {
          - **Hand work over** to an agent: begin with its name (\"@codex …\") or pick it beside the prompt. Ready now: {}.\n\n\
          Nothing leaves this computer unless you pick an agent that works elsewhere, or allow it in Settings → Agents.",
         ready_names(situation, |_| true)
-            .unwrap_or_else(|| "nobody; `openagents doctor` says what to install".to_owned())
+            .unwrap_or_else(|| "none; `openagents doctor` says what to install".to_owned())
     )
 }
 
 pub(super) fn delegates(situation: &Situation) -> String {
     if situation.candidates.is_empty() {
-        return "We know of nobody yet to whom we could hand work. `openagents doctor`, or Settings → Agents, shows which \
-                agents we know and how to install them."
+        return "No agents are available yet. `openagents doctor`, or Settings → Agents, lists the supported agents and how to \
+                install them."
             .to_owned();
     }
     let lines: Vec<_> =
-        situation.candidates.iter().map(|candidate| format!("- {}", standing(candidate))).collect();
+        situation.candidates.iter().map(|candidate| format!("- {}", describe(candidate))).collect();
     format!(
         "We can hand work over to these:\n\n{}\n\nBegin a prompt with a name (\"@codex …\") or pick one beside the prompt. \
          `openagents doctor`, or Settings → Agents, says more about each.",
@@ -68,20 +68,20 @@ pub(super) fn agent(target: &Target, situation: &Situation) -> String {
         Target::Gptoss => {
             "is an open model that runs on this computer: it writes code and documents, analyses and plans"
         }
-        Target::Known(_) => "is a coding agent that is known here",
-        Target::Custom(_) => "is an agent that was added here",
+        Target::Known(_) => "is a supported coding agent",
+        Target::Custom(_) => "is an agent added here",
         Target::Inline => "is what you are talking to",
     };
-    let stands = match situation.find(target) {
-        Some(candidate) => standing(candidate),
+    let status = match situation.find(target) {
+        Some(candidate) => describe(candidate),
         None => format!("**{name}** is not set up here; `openagents doctor` says how to install it"),
     };
     format!(
-        "{name} {what}. {stands}. Pick it beside the prompt, or begin a prompt with its name, to give it work."
+        "{name} {what}. {status}. Pick it beside the prompt, or begin a prompt with its name, to give it work."
     )
 }
 
-fn standing(candidate: &Candidate) -> String {
+fn describe(candidate: &Candidate) -> String {
     let place = if candidate.local { ", on this computer" } else { "" };
     match &candidate.availability {
         Availability::Ready => format!("**{}** is ready{place}", candidate.name),
@@ -91,7 +91,7 @@ fn standing(candidate: &Candidate) -> String {
     }
 }
 
-/// The names of those who would answer now and fit, joined; `None` when there are none.
+/// Joins the names of ready agents that fit; `None` if there are none.
 fn ready_names(situation: &Situation, fits: impl Fn(&Candidate) -> bool) -> Option<String> {
     let names: Vec<_> =
         situation.ready().filter(|c| fits(c)).map(|candidate| candidate.name.as_str()).collect();
@@ -106,7 +106,7 @@ pub(super) fn title(transcript: &Transcript) -> String {
     });
     match first {
         Some(first) => format!(
-            "**{}**\n\nThat is how the session began; a model on this computer could say it better.",
+            "**{}**\n\nTaken from the first prompt; a model on this computer could write a better title.",
             first_words(first)
         ),
         None => "Nothing was said in this session yet.".to_owned(),
@@ -122,7 +122,7 @@ pub(super) fn guidance(question: &Question<'_>) -> String {
     format!("{}\n\n{}", decision.reason, ways(situation, decision.instead_of.as_ref()))
 }
 
-/// What a person can do about it.
+/// Lists what a person can do about it.
 fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
     let mut ways = Vec::new();
     let wants_an_agent =

@@ -1,17 +1,17 @@
-//! Gathers the matching lines of one file, with their context.
+//! Collects the matching lines of one file with their context.
 
 use super::{GrepMatch, Search};
 use crate::workspace::Workspace;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use std::{collections::VecDeque, path::Path};
 
-/// Keeps at most the cap and counts everything.
+/// Keeps matches up to the cap and counts all.
 pub(super) struct FileMatches<'a> {
     search: &'a Search<'a>,
     path: &'a Path,
-    /// The path for people; most files have no match and need none.
+    /// The displayed path; created on the first match.
     shown: Option<String>,
-    /// The last lines that passed, matching or not, for the context before the next match.
+    /// The preceding lines, matching or not, for the context of the next match.
     passed: VecDeque<(u64, String)>,
     pub(super) kept: Vec<GrepMatch>,
     pub(super) total: u64,
@@ -75,11 +75,11 @@ impl Sink for FileMatches<'_> {
     }
 }
 
-/// Drops the line end and cuts at a character.
+/// Strips the line ending and truncates at a character boundary.
 fn shorten(bytes: &[u8], characters: usize) -> String {
     let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // A character has at most four bytes: what lies behind cannot be shown and need not be decoded.
+    // A character has at most four bytes; later bytes cannot be shown and are not decoded.
     let head = &line[..line.len().min(characters.saturating_mul(4))];
     let text = String::from_utf8_lossy(head);
     match text.char_indices().nth(characters) {

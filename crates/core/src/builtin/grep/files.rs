@@ -1,4 +1,4 @@
-//! Searches the files of a walk and merges what they gave.
+//! Searches the files of a walk and merges the matches.
 
 use super::{GrepMatch, Search, collect::FileMatches, reader::BoundedReader};
 use crate::{budget::Budget, tool::ToolError, update::Cut, walk, workspace::Workspace};
@@ -8,10 +8,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// A line without an end must not fill the memory; the file is then passed over and counted.
+/// Longest line in bytes. A file with a longer one is skipped and counted.
 const LINE_BUFFER: usize = 32 << 20;
 
-/// Returns the matches in order, how many there were in all, and what was cut.
+/// Returns the matches in order, the total number, and the cut.
 pub(super) fn search(
     search: &Search<'_>,
     start: &Path,
@@ -19,13 +19,13 @@ pub(super) fn search(
 ) -> Result<(Vec<GrepMatch>, u64, Cut), ToolError> {
     let merged = Mutex::new(Merged::default());
     if search.workspace.is_file(start) {
-        let mut lane = Lane::new(search);
-        lane.search_file(search, start, budget, &merged)?;
+        let mut worker = WorkerState::new(search);
+        worker.search_file(search, start, budget, &merged)?;
     } else {
         search.workspace.open_dir(start)?;
         let walked = walk::files(search.workspace, start, budget, || {
-            let (mut lane, merged) = (Lane::new(search), &merged);
-            move |path: &Path| lane.search_file(search, path, budget, merged)
+            let (mut worker, merged) = (WorkerState::new(search), &merged);
+            move |path: &Path| worker.search_file(search, path, budget, merged)
         });
         let mut merged = lock(&merged);
         merged.unfinished |= walked.unfinished;
@@ -53,7 +53,7 @@ impl Merged {
     fn add(&mut self, file: FileMatches<'_>, cap: usize) {
         self.total += file.total;
         self.matches.extend(file.kept);
-        // Only the first `cap` can ever be shown; twice that is kept so that sorting is rare.
+        // Only the first `cap` can be shown; twice as many are kept to sort rarely.
         if self.matches.len() > cap.saturating_mul(2).max(1024) {
             self.keep_first(cap);
         }
@@ -65,13 +65,13 @@ impl Merged {
     }
 }
 
-/// What one thread reuses from file to file.
-struct Lane {
+/// State that a worker thread reuses between files.
+struct WorkerState {
     searcher: Searcher,
     head: Vec<u8>,
 }
 
-impl Lane {
+impl WorkerState {
     fn new(search: &Search<'_>) -> Self {
         let searcher = SearcherBuilder::new()
             .line_number(true)

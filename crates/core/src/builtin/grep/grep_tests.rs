@@ -55,7 +55,7 @@ fn the_innermost_rule_wins_and_a_repository_begins_anew() {
     assert_eq!(lines(&output.to_json()), [".kept:1", "nested/e.txt:1", "sub/b.txt:1", "sub/only-here:1"]);
 }
 
-/// Rule files are foreign files too: none of these may hang the search, fill the memory or be followed out.
+/// Rule files are untrusted: they must not hang the search, exhaust memory or be followed out of the workspace.
 #[cfg(unix)]
 #[test]
 fn rule_files_that_are_pipes_devices_or_links_out_are_passed_over_and_counted() {
@@ -119,7 +119,7 @@ fn a_prefix_added_hits_in_files_that_a_rule_above_it_ignores() {
     assert_eq!(at("src/deep/drafts"), [""; 0]);
     assert_eq!(at("src/generated/deep"), [""; 0]);
     assert_eq!(at("nested/logs"), ["nested/logs/f.log:1"]);
-    // What is asked for by name is searched, unless a rule file says otherwise.
+    // A path requested by name is searched unless a rule file excludes it.
     assert_eq!(at(".github"), [".github/e.yml:1"]);
     assert_eq!(at("src/debug.log"), ["src/debug.log:1"]);
 }

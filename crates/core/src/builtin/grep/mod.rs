@@ -1,7 +1,7 @@
 //! The tool `search.grep`: a regular expression over the files of the workspace.
 //!
-//! The files are those of [`crate::walk`]; binary ones are passed over. It runs to its end or to the deadline, so the
-//! total is true and the order the same every time; only then is it cut to the cap.
+//! Searches the files of [`crate::walk`], except binary ones. Runs to the end or to the deadline and truncates last, so
+//! the total is exact and the order stable.
 
 mod collect;
 mod files;
@@ -31,7 +31,7 @@ struct Arguments {
     /// Ignore case.
     #[serde(default)]
     case_insensitive: bool,
-    /// Matches at the most (200).
+    /// Maximum number of matches (up to 200).
     #[serde(default)]
     max_results: Option<usize>,
     /// Lines of context around each match (0 to 3).
@@ -39,16 +39,16 @@ struct Arguments {
     context_lines: usize,
 }
 
-/// The lines that match, by path and line.
+/// The matching lines, by path and line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GrepOutput {
-    /// As it was asked for.
+    /// As requested.
     pub pattern: String,
-    /// The first of them, up to the cap.
+    /// The first matches, up to the cap.
     pub matches: Vec<GrepMatch>,
-    /// There are more.
+    /// There are more matches.
     pub truncated: bool,
-    /// All that were seen.
+    /// Number of all matches seen.
     pub total_matches: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct GrepMatch {
     pub path: String,
     /// From 1.
     pub line_number: u64,
-    /// Shortened.
+    /// Truncated.
     pub line: String,
     /// Lines before it, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +69,7 @@ pub struct GrepMatch {
     pub context_after: Vec<String>,
 }
 
-/// What one search looks for and how much of it is kept.
+/// Parameters of one search.
 struct Search<'a> {
     workspace: &'a Workspace,
     matcher: RegexMatcher,

@@ -1,26 +1,26 @@
-//! A file as the searcher reads it: it ends at the deadline, and at once when it is binary.
+//! Reads a file for the searcher: stops at the deadline, and immediately if the file is binary.
 
 use crate::budget::Budget;
 use std::io::{Cursor, Read};
 
-/// How much of a file is looked at for a NUL.
+/// Bytes checked for a NUL.
 const BINARY_PROBE: u64 = 8 * 1024;
 
-/// Marks UTF-16, whose text holds NULs; the searcher decodes it.
+/// Byte order marks of UTF-16, whose text contains NULs; the searcher decodes it.
 const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 
 pub(super) struct BoundedReader<'a, R> {
     head: Cursor<Vec<u8>>,
-    /// What comes behind the head; `None` when the head is the whole file.
+    /// The rest of the file after the head; `None` if the head is the whole file.
     rest: Option<R>,
     budget: &'a Budget,
-    /// The budget ended the reading before the file did.
+    /// The budget was spent before the end of the file.
     pub(super) cut: bool,
 }
 
 impl<'a, R: Read> BoundedReader<'a, R> {
-    /// Returns `None` for a binary file. `size` is the file's when it was opened; a file that says 0 is read to its
-    /// end. `head` is scratch space that is handed from file to file.
+    /// Returns `None` for a binary file. `size` is the size at opening; a file of size 0 is read to its end. `head` is
+    /// a buffer reused between files.
     pub(super) fn new(
         mut file: R,
         size: u64,
@@ -29,7 +29,7 @@ impl<'a, R: Read> BoundedReader<'a, R> {
     ) -> std::io::Result<Option<Self>> {
         head.clear();
         head.reserve(BINARY_PROBE as usize);
-        // Most files are small: one read, and no second one to learn that there is no more.
+        // Most files are small and need a single read.
         let wanted = if size == 0 { BINARY_PROBE } else { size.min(BINARY_PROBE) };
         file.by_ref().take(wanted).read_to_end(&mut head)?;
         let whole = size > 0 && head.len() as u64 == size;
@@ -38,7 +38,7 @@ impl<'a, R: Read> BoundedReader<'a, R> {
         Ok((!is_binary(&head)).then(|| reader(head)))
     }
 
-    /// Gives the scratch space back.
+    /// Returns the buffer for reuse.
     pub(super) fn into_head(self) -> Vec<u8> {
         self.head.into_inner()
     }

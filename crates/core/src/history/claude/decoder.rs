@@ -1,5 +1,5 @@
-//! Reads a transcript line by line. Every line counts, in the order of the file: the chain of parents hides what came
-//! before a compaction.
+//! Decodes a transcript line by line, in file order. Following the chain of parents would hide lines before a
+//! compaction.
 
 use super::{
     super::{
@@ -97,13 +97,13 @@ fn touched(tool: &str, input: Option<&Node<'_>>) -> Vec<TouchedFile> {
         .collect()
 }
 
-/// Returns the file that an edit's result names; a read's result names it one level down and is left to its call.
+/// Returns the file named by an edit's result. A read's result names it one level deeper; its call has it already.
 fn result_file(node: &Node<'_>) -> Vec<TouchedFile> {
     let path = node.get("toolUseResult").and_then(|result| result.text("filePath"));
     path.map(|path| TouchedFile { path: path.to_owned(), edited: true }).into_iter().collect()
 }
 
-/// Reads how a call ended. Claude Code writes an exit code only when it is not 0.
+/// Reads the outcome of a call. Claude Code writes an exit code only if it is not 0.
 fn ended(block: &Node<'_>, text: &str) -> Action {
     let outcome = match action::exit_code(text) {
         Some(code) if block.flag("is_error") => Some(Outcome::Exit(code)),

@@ -1,11 +1,11 @@
-//! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` beside them (2.0) or
-//! beneath `<uuid>/subagents/` (2.1). Nothing else under a project is a session.
+//! Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
+//! (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
 
 use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
 use crate::budget::Budget;
 use std::{fs, path::Path};
 
-/// `subagents/workflows/<runId>/agent-….jsonl` is the deepest known.
+/// The deepest known path is `subagents/workflows/<runId>/agent-….jsonl`.
 const SUBAGENT_DEPTH: usize = 4;
 
 pub(super) fn discover(projects: &Path, budget: &Budget) -> Vec<LogFile> {
@@ -52,7 +52,7 @@ fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFi
     }
 }
 
-/// Returns whether a name is a sub-agent's; `agent-acompact-…` is a full copy made for a compaction.
+/// Returns whether a name belongs to a sub-agent; `agent-acompact-…` is a full copy made for a compaction.
 fn is_subagent(stem: &str) -> bool {
     stem.starts_with("agent-") && !stem.starts_with("agent-acompact-")
 }

@@ -1,7 +1,7 @@
-//! The logs of Anthropic's Claude Code ("projects"), every generation of them.
+//! The logs of Anthropic's Claude Code ("projects"), all versions.
 //!
-//! Formats: the session functions of claude-agent-sdk-python, and logs of 1.0 to 2.1.330. A folder's name is a lossy
-//! form of the project's path, so the path is taken from the lines.
+//! Formats: the session functions of claude-agent-sdk-python, and logs of 1.0 to 2.1.330. A folder name is a lossy form
+//! of the project's path, so the path is read from the lines.
 
 mod decoder;
 mod discover;

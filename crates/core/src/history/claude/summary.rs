@@ -1,4 +1,4 @@
-//! Sums a transcript up from its head and tail, by the rules of Claude Code's own list.
+//! Summarises a transcript from its head and tail, by the rules of Claude Code's own list.
 
 use super::{
     super::{
@@ -17,13 +17,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Claude Code's own list reads so much of each end, in bytes.
+/// Bytes read at each end, as in Claude Code's own list.
 const END_BYTES: u64 = 64 << 10;
-/// A log up to this size is read to its end, so that its turns can be counted; in bytes.
+/// Logs up to this size in bytes are read completely, so that turns can be counted.
 const WHOLE_BYTES: u64 = 256 << 10;
-/// A line that begins in the head is read to its end: a first prompt may carry a picture.
+/// A line that starts in the head is read to its end: a first prompt may include an image.
 const MAX_LINE: usize = 4 << 20;
-/// No more is read to get through the head, in bytes: a line without an end must not cost the whole file.
+/// Maximum number of bytes read for the head, in case of a line without an end.
 const HEAD_BYTES: u64 = 8 << 20;
 
 pub(super) fn summarise(file: &LogFile, budget: &Budget) -> Transcript {
@@ -34,7 +34,7 @@ pub(super) fn summarise(file: &LogFile, budget: &Budget) -> Transcript {
     summary.finish(file)
 }
 
-/// Returns the title that the log gives its session.
+/// Returns the title in the log.
 pub(super) fn given_title(file: &LogFile, budget: &Budget) -> Option<String> {
     let mut summary = Summary::empty(file);
     summary.read(file, budget).ok()?;
@@ -47,16 +47,16 @@ struct Summary {
     starts_in_sidechain: bool,
     custom_title: Option<String>,
     ai_title: Option<String>,
-    /// Texts of summaries and the lines that they were written for, in order.
+    /// Summaries with the id of their line, in order.
     summaries: Vec<(Option<u64>, String)>,
-    /// Ids of the lines that were read, as hashes.
+    /// Hashed ids of the lines that were read.
     own_lines: HashSet<u64>,
     first_prompt: Option<String>,
     first_command: Option<String>,
     last_prompt: Option<String>,
     own_turns: u64,
     copied_turns: u64,
-    /// Tokens by message: each block of one message repeats its usage, and the last one is right.
+    /// Tokens by message: each block of a message repeats its usage, and the last one is correct.
     usage: HashMap<String, u64>,
 }
 
@@ -112,7 +112,7 @@ impl Summary {
     }
 
     fn count(&mut self) {
-        // A renamed log is all copied; then every turn is its own.
+        // In a renamed log all lines are copies; then every turn counts.
         let turns = if self.own_turns > 0 { self.own_turns } else { self.copied_turns };
         self.row.user_turns = Some(turns);
         self.row.tokens = (!self.usage.is_empty()).then(|| self.usage.values().sum());
@@ -201,15 +201,14 @@ impl Summary {
     fn given(&mut self, file: &LogFile) -> Option<String> {
         let described = || if file.subagent { description(&file.path) } else { None };
         let given = self.custom_title.take().or(self.ai_title.take()).or_else(described);
-        // Old logs begin with the summaries of other sessions: those of lines that are not in this log.
+        // Old logs start with summaries of other sessions, which refer to lines of other logs.
         let own = |(leaf, _): &(Option<u64>, String)| leaf.is_none_or(|leaf| self.own_lines.contains(&leaf));
         given.or_else(|| self.summaries.iter().rfind(|summary| own(summary)).map(|(_, text)| text.clone()))
     }
 
     fn finish(mut self, file: &LogFile) -> Transcript {
         let given = self.given(file);
-        // Claude Code's picker prefers the last prompt to the first; a list that people look at again and again must
-        // not change its titles with every turn.
+        // Claude Code's picker prefers the last prompt, but a title in our list should not change with every turn.
         self.row.title = given.or(self.first_prompt).or(self.first_command).or(self.last_prompt);
         self.row.subagent = file.subagent || self.starts_in_sidechain;
         self.row.hidden = self.row.subagent || self.row.title.is_none();
@@ -217,14 +216,14 @@ impl Summary {
     }
 }
 
-/// Which ends of the file a line lies in.
+/// The ends of the file that contain a line.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     head: bool,
     tail: bool,
 }
 
-/// Returns what a sub-agent was told to do, from the file beside its log (2.1 and later).
+/// Returns the task of a sub-agent, from the file next to its log (2.1 and later).
 fn description(log: &Path) -> Option<String> {
     let text = file::read(&log.with_extension("meta.json"), END_BYTES)?;
     title::given(Node::parse_object(&text)?.text("description"))

@@ -1,4 +1,4 @@
-//! Reads a rollout line by line, one stream of turns, nothing twice.
+//! Decodes a rollout line by line, without duplicates.
 
 use super::{
     super::{
@@ -16,11 +16,11 @@ use crate::budget::Budget;
 use memchr::memmem;
 use std::path::Path;
 
-/// As much is looked at to choose the streams, in bytes.
+/// Maximum number of bytes examined to choose the streams.
 const MAX_BYTES: u64 = 4 << 20;
 const MAX_LINE: usize = 1 << 20;
 
-/// Which stream of a file holds what.
+/// The chosen streams of a file.
 #[derive(Debug, Clone, Copy)]
 struct Streams {
     user: Stream,
@@ -44,8 +44,8 @@ impl CodexDecoder {
     }
 }
 
-/// Chooses the streams of a file: an event wins over a completed item, and that over a response item. Tool calls are
-/// the other way round, because response items have them all.
+/// Chooses the streams of a file: events are preferred to completed items, and those to response items. For tool calls
+/// the order is reversed, because response items contain all of them.
 fn survey(path: &Path, budget: &Budget) -> (Streams, Option<String>) {
     let mut found = Streams {
         user: Stream::Response,
@@ -129,7 +129,7 @@ impl Decoder for CodexDecoder {
                 (touched, acted) = (files, action);
                 (EventKind::ToolCall { name: name.to_owned() }, text)
             }
-            // Completed items tell of every command, also of those inside a script that a response item holds.
+            // Completed items include every command, even those inside a script of one response item.
             Item::Call { action, .. } | Item::CommandEnd(action) if action.outcome.is_some() => {
                 acted = action;
                 (EventKind::CommandEnd, String::new())

@@ -1,11 +1,11 @@
 //! Finds rollouts: `sessions/YYYY/MM/DD/rollout-<time>-<uuid>.jsonl` and the flat `archived_sessions/`, each plain or
-//! with `.zst` behind it.
+//! with the suffix `.zst`.
 
 use super::super::source::{ENTRIES_BETWEEN_LOOKS, LogFile, is_uuid, stamp};
 use crate::budget::Budget;
 use std::{collections::HashSet, fs, path::Path};
 
-/// Year, month, day and the file; files of the oldest versions lie higher up.
+/// Year, month, day and the file; the oldest versions use fewer levels.
 const DEPTH: usize = 4;
 
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
@@ -30,14 +30,14 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
             folders.push(name);
         }
     }
-    // Names begin with the time. The newest come first, so that a deadline still gives the newest sessions.
+    // Names start with the time. Newest first, so that a deadline cuts the oldest sessions.
     let mut newest_first: Vec<&String> = names.iter().collect();
     newest_first.sort_unstable_by(|a, b| b.cmp(a));
     for (at, name) in newest_first.into_iter().enumerate() {
         if (at + 1) % ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
             return;
         }
-        // While a log is being compressed or taken out again both are there; the plain one is the truth.
+        // Both files exist while a log is being compressed or decompressed; the plain one is authoritative.
         if name.strip_suffix(".zst").is_some_and(|plain| names.contains(plain)) {
             continue;
         }
@@ -46,7 +46,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
             files.push(LogFile { stamp, id: id_of(name), subagent: false, archived, path });
         }
     }
-    // The newest days first, for the same reason.
+    // Newest days first, for the same reason.
     folders.sort_unstable_by(|a, b| b.cmp(a));
     for name in folders {
         if budget.spent() {
@@ -59,7 +59,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
     }
 }
 
-/// Returns the UUID at the end of a rollout's name, else the name without its extensions.
+/// Returns the UUID at the end of a rollout's name, otherwise the name without extensions.
 fn id_of(name: &str) -> String {
     let stem = name.strip_suffix(".zst").unwrap_or(name);
     let stem = stem.strip_suffix(".jsonl").unwrap_or(stem);

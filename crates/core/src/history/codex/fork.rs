@@ -1,4 +1,4 @@
-//! Tells the lines that a fork or a sub-agent copied from its parent from its own.
+//! Separates a session's own lines from those that a fork or a sub-agent copied from its parent.
 
 use super::{
     super::{json::Node, lines},
@@ -7,12 +7,12 @@ use super::{
 use crate::budget::Budget;
 use std::{collections::HashSet, path::Path};
 
-/// As much of a parent or a fork is looked at, in bytes.
+/// Maximum number of bytes examined of a parent or a fork.
 const MAX_BYTES: u64 = 8 << 20;
 const MAX_LINE: usize = 1 << 20;
 
-/// Returns the first line of `child` whose turn is not one of `parent`'s: what comes before was copied and re-stamped.
-/// Without turn ids (before about 0.104) nothing can be told apart and every line counts as the child's own.
+/// Returns the first line of `child` whose turn is not in `parent`; earlier lines are copies with new timestamps.
+/// Without turn ids (before about 0.104) copies cannot be detected, and every line counts as the child's own.
 pub(super) fn own_from(child: &Path, parent: &Path, budget: &Budget) -> u64 {
     let mut known = HashSet::new();
     each_turn(parent, budget, |_, turn| {

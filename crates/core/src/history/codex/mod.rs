@@ -1,7 +1,7 @@
-//! The logs of OpenAI Codex ("rollouts"), every generation of them.
+//! The logs of OpenAI Codex ("rollouts"), all versions.
 //!
-//! Formats: `codex-rs/rollout` and `codex-rs/protocol` of openai/codex, up to 0.169. The SQLite files beside the logs
-//! are projections of them and are not read. `shell_snapshots/` holds whole environments and is never touched.
+//! Formats: `codex-rs/rollout` and `codex-rs/protocol` of openai/codex, up to 0.169. The SQLite files next to the logs
+//! are derived from them and not read. `shell_snapshots/` contains whole environments and is never opened.
 
 mod decoder;
 mod discover;

@@ -1,16 +1,16 @@
-//! Names that people gave their threads: `session_index.jsonl`, which only grows.
+//! Thread names given by people: `session_index.jsonl`, an append-only file.
 
 use super::super::{file, json::Node, lines::Lines, title};
 use crate::{CancellationToken, budget::Budget};
 use std::{collections::HashMap, path::Path, time::Duration};
 
-/// A row is some 150 bytes; this is room for 25,000 of them.
+/// Room for 25,000 rows of about 150 bytes.
 const MAX_BYTES: u64 = 4 << 20;
 const MAX_LINE: usize = 64 << 10;
-/// Far more than reading [`MAX_BYTES`] takes; names are not worth waiting for on a disk that hangs.
+/// Time limit, far more than reading [`MAX_BYTES`] takes; names are not worth waiting for.
 const MAX_TIME: Duration = Duration::from_millis(250);
 
-/// Returns names by thread id. The last row of an id wins; an empty name says nothing.
+/// Returns names by thread id. The last row of an id wins; empty names are ignored.
 pub(super) fn read(path: &Path) -> HashMap<String, String> {
     let mut names = HashMap::new();
     let Ok(file) = file::open(path) else { return names };

@@ -1,10 +1,10 @@
 //! Finds the files that a patch touches.
 
-/// What `apply_patch` puts in front of a path.
+/// Prefixes of paths in an `apply_patch` patch.
 const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
-/// Adds the path behind every header in `text`: a patch, a shell command around one, or the JavaScript of the tool
-/// `exec`, where a line's end may be written `\n`.
+/// Adds the path after every header in `text`: a patch, a shell command with one, or the JavaScript of the tool `exec`,
+/// where a line break may be written `\n`.
 pub(super) fn touched(text: &str, files: &mut Vec<String>) {
     if !text.contains("*** ") {
         return;

@@ -1,4 +1,4 @@
-//! One line of a rollout, whatever generation it is of, as one [`Item`].
+//! Parses one line of a rollout of any generation into an [`Item`].
 //!
 //! Three generations: bare items without an envelope (until about September 2025), `{timestamp, type, payload}`, and
 //! since about 0.149 the same with an `ordinal`, where turns come as `item_completed`.
@@ -12,50 +12,50 @@ use super::{
     patch,
 };
 
-/// Where a turn was recorded. Many files record each turn two or three times; a reader picks one stream, the first of
-/// these that the file has.
+/// Where a turn was recorded. Many files record each turn two or three times; a reader picks the first of these streams
+/// that the file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stream {
     /// `event_msg`: `user_message`, `agent_message`.
     Event,
     /// `event_msg`: `item_completed`.
     Item,
-    /// `response_item`, which holds what the agent added as well.
+    /// `response_item`, which also contains text added by the agent.
     Response,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item<'a> {
-    /// The head of a session; copies of a parent's head look the same.
+    /// The head of a session; copied heads of a parent look the same.
     Meta { head: &'a Node<'a>, bare: bool },
     /// The settings of one turn.
     TurnContext { cwd: Option<&'a str>, model: Option<&'a str> },
-    /// A person's turn in text blocks.
+    /// A person's turn as text blocks.
     User { stream: Stream, blocks: Vec<&'a str>, images: bool },
-    /// The agent's words.
+    /// A message of the agent.
     Assistant { stream: Stream, text: String },
     /// The agent's visible reasoning.
     Thinking { stream: Stream, text: String },
-    /// A tool call; commands that only an `item_completed` tells of come in that stream.
+    /// A tool call; commands recorded only as `item_completed` use that stream.
     Call { stream: Stream, name: &'a str, text: String, files: Vec<String>, action: Action },
-    /// What a tool gave back.
+    /// A tool's result.
     Output { text: String, action: Action },
     /// A command ended; the call may be in another stream.
     CommandEnd(Action),
     /// Files that a patch changed.
     Files(Vec<String>),
-    /// All tokens used so far.
+    /// Total number of tokens used so far.
     Tokens(u64),
     /// A person named the thread.
     Name(&'a str),
     /// The objective of a thread's goal.
     Goal(&'a str),
-    /// Nothing that matters here.
+    /// Any other line.
     Other,
 }
 
-/// Returns what a line says.
+/// Parses a line.
 pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
     let kind = line.text("type");
     match (kind, line.get("payload")) {
@@ -74,12 +74,12 @@ pub(super) fn item<'a>(line: &'a Node<'a>) -> Item<'a> {
     }
 }
 
-/// Returns when a line was written, in milliseconds since the epoch.
+/// Returns the time of a line in milliseconds since the epoch.
 pub(super) fn timestamp(line: &Node<'_>) -> Option<i64> {
     millis(line.get("timestamp"))
 }
 
-/// Returns the id of the turn that a line belongs to.
+/// Returns the turn id of a line.
 pub(super) fn turn_id<'a>(line: &'a Node<'a>) -> Option<&'a str> {
     line.get("payload")?.text("turn_id")
 }
@@ -91,7 +91,7 @@ fn turn_context<'a>(payload: &'a Node<'a>) -> Item<'a> {
 fn event<'a>(payload: &'a Node<'a>) -> Item<'a> {
     let text = |key| payload.text(key).unwrap_or_default();
     match payload.text("type").unwrap_or_default() {
-        // Until 0.4x the environment and the instructions came as user messages of another kind.
+        // Until 0.4x the environment and the instructions were user messages of another kind.
         "user_message" if payload.text("kind").is_none_or(|kind| kind == "plain") => {
             let images = ["images", "local_images"].iter().filter_map(|key| payload.get(key));
             let images = images.map(|list| list.items().len()).sum::<usize>() > 0;
@@ -226,12 +226,12 @@ fn flattened(node: &Node<'_>) -> String {
 fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, input: Option<&Node<'_>>) -> Item<'a> {
     let text = input.map(flattened).unwrap_or_default();
     let mut files = Vec::new();
-    // Arguments are JSON in a text; a patch inside is escaped once more, which `patch` understands.
+    // Arguments are JSON in a string; patches inside are escaped once more, which `patch` handles.
     patch::touched(&text, &mut files);
     Item::Call { stream, name, text, files, action: action::of_call(name, id, input) }
 }
 
-/// Reads a command that ran to its end.
+/// Reads a completed command.
 fn executed(node: &Node<'_>, id: Option<&str>) -> Action {
     let code = match node.get("exit_code") {
         Some(Node::Number(code)) => Some(Outcome::Exit(*code as i32)),

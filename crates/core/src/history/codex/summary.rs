@@ -1,4 +1,4 @@
-//! Sums a rollout up from its head and tail, by the rules of Codex's own list (`rollout/src/list.rs`).
+//! Summarises a rollout from its head and tail, by the rules of Codex's own list (`rollout/src/list.rs`).
 
 use super::{
     super::{
@@ -17,40 +17,40 @@ use std::{
     path::PathBuf,
 };
 
-/// A log up to this size is read to its end, so that its turns can be counted; in bytes.
+/// Logs up to this size in bytes are read completely, so that turns can be counted.
 const WHOLE_BYTES: u64 = 256 << 10;
-/// What rollouts shrink to at level 3, seldom less than this.
+/// Compression ratio of rollouts at level 3, a conservative estimate.
 const ZSTD_RATIO: u64 = 8;
 /// Codex's own list reads ten records and, until it finds a prompt, two hundred more.
 const HEAD_RECORDS: usize = 10;
 const MORE_RECORDS: usize = 200;
-/// The first prompt is 20 to 82 KB into recent files; pictures before it can be larger.
+/// Recent files have the first prompt after 20 to 82 KB; images before it can be larger.
 const HEAD_BYTES: u64 = 8 << 20;
-/// A prompt with a picture in it is one line.
+/// A prompt with an image is a single line.
 const MAX_LINE: usize = 4 << 20;
-/// Holds the last turn's settings and token count, in bytes.
+/// Size of the tail in bytes; contains the last turn's settings and token count.
 const TAIL_BYTES: u64 = 64 << 10;
 
 pub(super) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Transcript {
     let mut summary = Summary { row: file.unread(Provider::Codex), ..Summary::empty(file) };
-    // A log that is gone or unreadable is still a row: its name says when it was and which session it is.
+    // A missing or unreadable log still yields a row: its name contains the time and the session id.
     if summary.read(file, locate, budget).is_err() {
         tracing::debug!(path = %file.path.display(), "a rollout could not be read");
     }
     summary.finish(file)
 }
 
-/// Returns the name that the log gives its thread.
+/// Returns the thread name in the log.
 pub(super) fn given_title(file: &LogFile, budget: &Budget) -> Option<String> {
     let mut summary = Summary::empty(file);
-    // A name is no turn: whose the lines are does not matter.
+    // Copied lines do not matter: a name is not a turn.
     summary.read(file, &|_| None, budget).ok()?;
     summary.name
 }
 
 struct Summary {
     row: Transcript,
-    /// Whether a head of this very session was seen, and of which generation.
+    /// A head of this session was seen, and its generation.
     head_seen: bool,
     bare: bool,
     interactive: bool,
@@ -62,7 +62,7 @@ struct Summary {
     goal: Option<String>,
     context_cwd: Option<PathBuf>,
     copied_tokens: u64,
-    /// Lines before this one were copied from the parent.
+    /// Lines before this one are copied from the parent.
     own_from: u64,
 }
 
@@ -115,7 +115,7 @@ impl Summary {
             return Ok(());
         }
         if self.own_from > 0 {
-            // What was copied is not known without reading all of it, so neither is what is left.
+            // The extent of copied lines is unknown without reading the whole log.
             self.row.tokens = None;
             self.own_from = u64::MAX;
         }
@@ -127,7 +127,8 @@ impl Summary {
                 log.seek(SeekFrom::Start(from))?;
                 self.tail(log, from == position, budget)
             }
-            // The tail of a compressed log costs as much as all of it; Codex compresses only what is a week old.
+            // Reading the tail of a compressed log costs as much as reading all of it; Codex compresses only logs older
+            // than a week.
             OpenLog::Zstd(_) => Ok(()),
         }
     }
@@ -145,7 +146,7 @@ impl Summary {
 
     fn line(&mut self, bytes: &[u8], number: u64, complete: bool) {
         let Some(node) = Node::parse_object(bytes) else {
-            // A last line without an end may still be growing.
+            // A last line without an end may still be written.
             self.row.bad_lines += u64::from(complete);
             return;
         };
@@ -160,7 +161,7 @@ impl Summary {
             Item::Name(name) => self.name = title::given(Some(name)).or(self.name.take()),
             Item::Goal(goal) => self.goal = title::given(Some(goal)).or(self.goal.take()),
             Item::Tokens(tokens) if own => {
-                // The count is of all there was so far, so a later, smaller one is a mistake.
+                // The count is cumulative, so a smaller later one is wrong.
                 let tokens = tokens.saturating_sub(self.copied_tokens);
                 self.row.tokens = self.row.tokens.max(Some(tokens));
             }
@@ -173,7 +174,7 @@ impl Summary {
         let id = head.text("id").or(head.text("session_id"));
         let mine = id.is_none_or(|id| id == self.row.id) || !super::super::source::is_uuid(&self.row.id);
         if self.head_seen || !mine {
-            // Written again when the branch changes; a head with another id is a copy of the parent's.
+            // Repeated when the branch changes; a head with another id is a copy of the parent's.
             if mine && let Some(branch) = head.get("git").and_then(|git| git.text("branch")) {
                 self.row.branch = Some(branch.to_owned());
             }
@@ -217,7 +218,7 @@ impl Summary {
         self.prompts[Stream::Event as usize].is_some() || self.prompts[Stream::Item as usize].is_some()
     }
 
-    /// Returns the stream that holds this file's turns.
+    /// Returns the stream with this file's turns.
     fn stream(&self) -> Stream {
         let with_prompt = |stream: &Stream| self.prompts[*stream as usize].is_some();
         [Stream::Event, Stream::Item].into_iter().find(with_prompt).unwrap_or(Stream::Response)
@@ -226,7 +227,7 @@ impl Summary {
     fn finish(mut self, file: &LogFile) -> Transcript {
         let stream = self.stream();
         let first = self.prompts[stream as usize].take();
-        // Codex never takes a preview from a `response_item`, except that its oldest logs hold nothing else.
+        // Codex never takes a preview from a `response_item`, except in its oldest logs, which have nothing else.
         let previewed = (first.is_some() && (stream != Stream::Response || self.bare)) || self.goal.is_some();
         self.row.hidden =
             file.archived || !self.head_seen || !self.interactive || self.row.subagent || !previewed;
@@ -236,8 +237,7 @@ impl Summary {
     }
 }
 
-/// Returns whether a person started a session of this source. Logs until 0.4x name none; Codex itself reads that as
-/// `vscode`.
+/// Returns whether a person started a session of this source. Logs until 0.4x have none; Codex reads that as `vscode`.
 fn is_interactive(source: Option<&Node<'_>>) -> bool {
     match source {
         None | Some(Node::Null) => true,
@@ -246,7 +246,7 @@ fn is_interactive(source: Option<&Node<'_>>) -> bool {
     }
 }
 
-/// Returns the directory that the oldest logs name nowhere but in the text for the model.
+/// Returns the directory of the oldest logs, which only the text for the model contains.
 fn environment_cwd(block: &str) -> Option<PathBuf> {
     let text = block.trim_start().strip_prefix("<environment_context>")?;
     let cwd = match text.split_once("<cwd>") {

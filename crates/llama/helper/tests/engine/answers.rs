@@ -1,4 +1,4 @@
-//! What models say: text, reasoning, calls, figures; with and without a memory of the turn before.
+//! Answers of models: text, reasoning, calls, usage; with and without a cached turn.
 
 use crate::support::{
     Answer, answer, ask, engines, gpt_oss, helper, load, scripted, small_model, weather_tool,
@@ -41,7 +41,7 @@ fn a_real_model_is_loaded_and_answers_and_is_unloaded() {
 }
 
 #[test]
-fn a_second_turn_reads_only_what_is_new_and_says_the_same() {
+fn a_second_turn_uses_the_cache_and_answers_the_same() {
     let long = "The tide comes twice a day and leaves shells on the sand. ".repeat(20);
     let mut first = ask("Where is the sand?", 24);
     first.instructions = long;
@@ -65,8 +65,8 @@ fn a_second_turn_reads_only_what_is_new_and_says_the_same() {
         load(&*engine, &small_model(), 2_048);
         let fresh = answer(&*engine, &second);
         assert_eq!(fresh.usage.cached_tokens, 0, "{name}");
-        // How long the pieces of a prompt are depends on the machine's speed, and sums in another order round otherwise: in
-        // the end a word may differ.
+        // The chunk sizes of a prompt depend on the speed of the machine, and sums in another order round differently,
+        // so a word may differ towards the end.
         let begin = |text: &str| text.split_inclusive('.').next().map(str::to_owned);
         assert_eq!(begin(&remembered.text), begin(&fresh.text), "{name}");
     }
@@ -87,7 +87,7 @@ fn an_answer_ends_at_its_limit_and_at_the_end_of_the_context() {
 }
 
 #[test]
-fn the_same_seed_says_the_same() {
+fn the_same_seed_gives_the_same_answer() {
     let engine = helper();
     load(&engine, &small_model(), 512);
     let mut request = ask("Tell me a story.", 24);
@@ -101,7 +101,7 @@ fn the_same_seed_says_the_same() {
 }
 
 #[test]
-fn gpt_oss_thinks_and_answers_and_an_emoji_of_three_tokens_comes_whole() {
+fn gpt_oss_reasons_and_answers_with_an_emoji_of_three_tokens() {
     for (name, engine) in engines() {
         let loaded = load(&*engine, &gpt_oss(), 4_096);
         assert!(loaded.tools && loaded.architecture == "gpt-oss", "{name}: {loaded:?}");
@@ -157,7 +157,7 @@ fn trap_models_are_loaded_one_after_the_other() {
 }
 
 #[test]
-fn an_answer_that_makes_no_sense_is_asked_for_once_more_and_then_an_error() {
+fn a_malformed_answer_is_retried_once_and_then_an_error() {
     let engine = helper();
     load(&engine, &scripted("malformed.gguf", &Script::malformed()), 4_096);
     let mut request = ask("What is in this folder?", 200);
@@ -165,14 +165,14 @@ fn an_answer_that_makes_no_sense_is_asked_for_once_more_and_then_an_error() {
     let mut said = Answer::default();
     let malformed = engine.generate(&request, &CancellationToken::new(), &mut |event| said.take(event));
     assert_eq!((malformed, said.text.as_str()), (Err(ModelError::Malformed), ""), "{said:?}");
-    assert_eq!(said.reasoning, "", "the thoughts of answers that make no sense");
+    assert_eq!(said.reasoning, "", "the reasoning of malformed answers");
     let attempts = |activity: &&Activity| matches!(activity, Activity::Generating { tokens: 0, .. });
     assert_eq!(said.activities.iter().filter(attempts).count(), 2, "{said:?}");
     assert!(answer(&engine, &ask("hello", 100)).text.contains("friend"));
 }
 
 #[test]
-fn an_answer_that_was_asked_for_again_was_twice_as_long_as_allowed() {
+fn a_retried_answer_exceeded_the_limit() {
     let engine = helper();
     load(&engine, &scripted("malformed.gguf", &Script::malformed()), 4_096);
     let ask = |limit| {

@@ -1,4 +1,4 @@
-//! Cancels, and readers that do not read.
+//! Cancels, and clients that do not read.
 
 use crate::support::{
     Answer, answer, ask, effort, engines, gpt_oss, helper, load, signal, small_model, wait_until,
@@ -28,13 +28,13 @@ fn an_answer_is_cancelled_and_the_next_one_comes() {
             }
         });
         assert_eq!(cancelled, Err(ModelError::Cancelled), "{name}");
-        assert_eq!(texts, 20, "{name}: nothing comes after a cancel");
+        assert_eq!(texts, 20, "{name}: no text after a cancel");
         assert_eq!(answer(&*engine, &ask("hello", 100)).text, "Hello there, friend 🦊!", "{name}");
     }
 }
 
 #[test]
-fn the_reading_of_a_prompt_is_cancelled_and_the_next_one_is_read() {
+fn prompt_processing_is_cancelled_and_the_next_prompt_works() {
     for (name, engine) in engines() {
         load(&*engine, &small_model(), 4_096);
         let cancel = CancellationToken::new();
@@ -53,7 +53,7 @@ fn the_reading_of_a_prompt_is_cancelled_and_the_next_one_is_read() {
 }
 
 #[test]
-fn what_is_cancelled_before_it_begins_does_not_begin() {
+fn a_cancelled_command_does_not_start() {
     for (name, engine) in engines() {
         load(&*engine, &gpt_oss(), 512);
         let cancel = CancellationToken::new();
@@ -69,7 +69,7 @@ fn what_is_cancelled_before_it_begins_does_not_begin() {
 }
 
 #[test]
-fn a_helper_that_does_not_listen_is_ended_after_a_cancel_and_started_again() {
+fn an_unresponsive_helper_is_killed_after_a_cancel_and_restarted() {
     let engine = helper();
     load(&engine, &gpt_oss(), 16_384);
     let stuck = engine.process_id().unwrap();
@@ -93,7 +93,7 @@ fn a_helper_that_does_not_listen_is_ended_after_a_cancel_and_started_again() {
 }
 
 #[test]
-fn who_does_not_read_stops_the_generation_and_memory_does_not_grow() {
+fn a_client_that_does_not_read_pauses_the_generation() {
     let engine = Arc::new(helper());
     load(&*engine, &gpt_oss(), 16_384);
     let process = engine.process_id().unwrap();

@@ -1,4 +1,4 @@
-//! Files that cannot be loaded, and messages that do not fit: one sentence each, and the engine lives on.
+//! Files that cannot be loaded and messages that do not fit: one sentence each, and the engine keeps working.
 
 use crate::support::{
     answer, ask, engines, gpt_oss, helper, load, other_architecture, small_model, try_answer, try_load,

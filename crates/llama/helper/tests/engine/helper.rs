@@ -1,4 +1,4 @@
-//! The helper program as a process: crashes, its end, and lines that make no sense.
+//! The helper program as a process: crashes, exit, and invalid lines.
 
 use crate::support::{answer, ask, gpt_oss, helper, load, signal, try_answer, wait_until};
 use openagents_core::{
@@ -39,7 +39,7 @@ fn a_crash_is_an_error_and_the_next_load_starts_a_new_helper() {
 }
 
 #[test]
-fn a_helper_that_dies_while_it_has_nothing_to_do_is_noticed() {
+fn the_crash_of_an_idle_helper_is_noticed() {
     let engine = helper();
     load(&engine, &gpt_oss(), 512);
     signal("KILL", engine.process_id().unwrap());
@@ -77,7 +77,7 @@ fn an_unload_while_it_answers_is_no_crash() {
 }
 
 #[test]
-fn a_helper_says_what_it_can_compute_on() {
+fn a_helper_reports_its_devices() {
     let engine = helper();
     let devices = engine.devices(&CancellationToken::new()).unwrap();
     assert!(devices.iter().any(|device| device.memory_total > 0), "{devices:?}");
@@ -97,7 +97,7 @@ fn another_program_is_not_taken_for_the_helper() {
 }
 
 #[test]
-fn lines_that_make_no_sense_are_answered_and_the_helper_lives_on() {
+fn invalid_lines_are_answered_and_the_helper_keeps_working() {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_openagents-llama"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

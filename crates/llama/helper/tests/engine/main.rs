@@ -1,4 +1,4 @@
-//! The engine with real models: SmolLM2, and a tiny gpt-oss that says what a test wants.
+//! The engine with real models: SmolLM2, and a tiny gpt-oss with scripted answers.
 
 #![cfg(unix)]
 

@@ -1,4 +1,4 @@
-//! Models, engines, and what they answered.
+//! Models, engines and answers.
 
 use openagents_core::{
     CancellationToken,
@@ -18,7 +18,7 @@ use std::{
 };
 use sysinfo::{Pid, ProcessesToUpdate, System};
 
-/// How long something may take before a test gives up.
+/// Limit of every wait; longer means a hang.
 const HANG: Duration = Duration::from_secs(60);
 
 /// Returns SmolLM2, a real small chat model.
@@ -36,7 +36,7 @@ pub(crate) fn gpt_oss() -> PathBuf {
     WRITTEN.get_or_init(|| scripted("engine.gguf", &Script::weather())).clone()
 }
 
-/// Writes a tiny gpt-oss that says what it is told to.
+/// Writes a tiny gpt-oss with scripted answers.
 pub(crate) fn scripted(name: &str, script: &Script) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let new = path.with_extension(std::process::id().to_string());
@@ -49,7 +49,7 @@ pub(crate) fn helper() -> Helper {
     Helper::at(env!("CARGO_BIN_EXE_openagents-llama"))
 }
 
-/// Returns both engines: they have to do the same.
+/// Returns both engines, which must behave alike.
 pub(crate) fn engines() -> [(&'static str, Box<dyn Engine>); 2] {
     [("in process", Box::new(InProcess::start())), ("helper", Box::new(helper()))]
 }
@@ -63,7 +63,7 @@ pub(crate) fn try_load(engine: &dyn Engine, path: &Path, context_tokens: u32) ->
     engine.load(&request, &CancellationToken::new(), &mut |_| ())
 }
 
-/// Asks without chance: the likeliest token always.
+/// A request without randomness.
 pub(crate) fn ask(text: &str, max_tokens: u32) -> ModelRequest {
     ModelRequest {
         instructions: "Answer in one sentence.".to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn weather_tool() -> ToolSpec {
     }
 }
 
-/// What an engine said.
+/// The answer of an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) text: String,
@@ -118,22 +118,22 @@ pub(crate) fn try_answer(engine: &dyn Engine, request: &ModelRequest) -> Result<
     Ok(answer)
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 pub(crate) fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !so() {
-        assert!(started.elapsed() < HANG, "still not so: {what}");
+        assert!(started.elapsed() < HANG, "still waiting: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Sends a signal and returns whether there was such a process; 0 only looks. One that nobody has waited for counts.
+/// Sends a signal and returns whether the process exists; 0 only checks. Zombies count.
 pub(crate) fn signal(signal: &str, process: u32) -> bool {
     let kill = Command::new("kill").args([&format!("-{signal}"), &process.to_string()]).output();
     kill.unwrap().status.success()
 }
 
-/// Returns processor time and resident memory of a process.
+/// Returns CPU time and resident memory of a process.
 pub(crate) fn effort(process: u32) -> (u64, u64) {
     let pid = Pid::from_u32(process);
     let mut system = System::new();
@@ -142,11 +142,11 @@ pub(crate) fn effort(process: u32) -> (u64, u64) {
     (process.accumulated_cpu_time(), process.memory())
 }
 
-/// Returns the small model with another template, which may have 368 bytes.
+/// Returns the small model with another template of up to 368 bytes.
 pub(crate) fn with_template(folder: &Path, template: &str) -> PathBuf {
     let mut bytes = std::fs::read(small_model()).unwrap();
     let key = b"tokenizer.chat_template";
-    // Behind the name stand the type, in four bytes, and the length, in eight.
+    // After the key come the type (four bytes) and the length (eight bytes).
     let at = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len() + 4;
     let length = usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap();
     let padded = format!("{template:length$}");
@@ -157,10 +157,10 @@ pub(crate) fn with_template(folder: &Path, template: &str) -> PathBuf {
     path
 }
 
-/// Returns a copy of the tiny gpt-oss that says it is something else.
+/// Returns a copy of the tiny gpt-oss with another architecture.
 pub(crate) fn other_architecture(folder: &Path) -> PathBuf {
     let mut bytes = std::fs::read(gpt_oss()).unwrap();
-    // The header comes first; the vocabulary in it has the name nowhere.
+    // The header comes first; the vocabulary in it does not contain the name.
     for at in 0..20_000 {
         if bytes[at..].starts_with(b"gpt-oss") {
             bytes[at..at + 7].copy_from_slice(b"gpt-new");

@@ -45,7 +45,7 @@ fn a_prompt_loads_the_model_and_leaves_figures() {
     assert_eq!(
         card(&stage.local(), "tiny").last_used,
         card(&local, "tiny").last_used,
-        "it outlives the program"
+        "it is kept after a restart"
     );
 }
 
@@ -69,7 +69,7 @@ fn the_first_token_counts_from_the_request_loading_included() {
 }
 
 #[test]
-fn why_it_cannot_answer_names_the_remedy() {
+fn errors_name_the_remedy() {
     let stage = Stage::new().with_model("tiny.gguf");
     std::fs::write(stage.folder.path().join("notes.gguf"), "text").unwrap();
     let mut told = vec![refusal(&stage.local())];
@@ -95,15 +95,15 @@ fn why_it_cannot_answer_names_the_remedy() {
     assert!(matches!(ask(&notes, &never()).1, Err(ModelError::Unavailable(_))));
     insta::assert_snapshot!(told.join("\n"), @"
     GPTOSS 20B is not downloaded; run `openagents models download`, or add a GGUF file with `openagents models add FILE`
-    the model tiny is gone; choose another one with `openagents models use ID`
-    Tiny cannot run here now: it needs 1.1 GB of free memory and 1.0 GB are free; close other programs or use a smaller model
+    no such model: tiny; choose another one with `openagents models use ID`
+    Tiny can't run now: it needs 1.1 GB of free memory, but only 1.0 GB is free; close other programs or use a smaller model
     notes.gguf is not a GGUF file, whatever its name says; choose another file or download the model again
-    notes.gguf; start it without to choose
+    notes.gguf; restart it without this file to choose another one
     ");
 }
 
 #[test]
-fn requests_come_one_at_a_time_and_a_waiting_one_can_be_cancelled() {
+fn requests_run_one_at_a_time_and_waiting_ones_can_be_cancelled() {
     let stage = Stage::new().with_model("tiny.gguf");
     stage.engine.cue([Cue::Well, Cue::Wait]);
     let local = stage.local_with("tiny");
@@ -146,7 +146,7 @@ fn after_a_failure_the_next_request_starts_again() {
 }
 
 #[test]
-fn a_load_can_be_cancelled_and_an_answer_is_not_cut_by_an_unload() {
+fn a_load_can_be_cancelled_and_an_unload_does_not_cut_an_answer() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     stage.engine.cue([Cue::Wait]);
@@ -190,7 +190,7 @@ fn another_model_answers_from_the_next_request_on() {
 }
 
 #[test]
-fn an_idle_model_gives_its_memory_back() {
+fn an_idle_model_is_unloaded() {
     let start = Instant::now();
     let now = Arc::new(Mutex::new(start));
     let facts = Arc::new(Mutex::new(ROOMY));
@@ -205,7 +205,7 @@ fn an_idle_model_gives_its_memory_back() {
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
     assert_eq!(local.inner.look_after(minutes(10)), None);
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
-    // Never, but the machine needs its memory.
+    // Disabled, except under memory pressure.
     let change = SettingsChange { idle_minutes: Some(0), ..SettingsChange::default() };
     local.command(ModelCommand::Configure(change)).unwrap();
     assert!(ask(&local, &never()).1.is_ok());
@@ -217,7 +217,7 @@ fn an_idle_model_gives_its_memory_back() {
 }
 
 #[test]
-fn idle_time_that_passes_is_noticed_without_being_asked() {
+fn idle_models_are_unloaded_by_the_thread() {
     let stage = Stage::new().with_model("tiny.gguf");
     let skipped = Arc::new(Mutex::new(Duration::ZERO));
     let clock = skipped.clone();
@@ -225,7 +225,7 @@ fn idle_time_that_passes_is_noticed_without_being_asked() {
     local.command(ModelCommand::Use { id: "tiny".to_owned() }).unwrap();
     assert!(ask(&local, &never()).1.is_ok());
     *skipped.lock().unwrap() = Duration::from_secs(700);
-    // Anything that changes lets the thread look again.
+    // Any change makes the thread check again.
     let change = SettingsChange { temperature: Some(0.1), ..SettingsChange::default() };
     local.command(ModelCommand::Configure(change)).unwrap();
     until(&local, "tiny", |status| *status == ModelStatus::NotLoaded);
@@ -243,12 +243,12 @@ fn it_is_loaded_at_the_start_when_a_person_wants_that() {
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
     assert_eq!(
         ask(&local, &never()).1,
-        Err(ModelError::Unavailable("the program is about to end".to_owned()))
+        Err(ModelError::Unavailable("OpenAgents is shutting down".to_owned()))
     );
 }
 
 #[test]
-fn watchers_hear_of_every_change() {
+fn observers_see_every_change() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     let (told, changes) = mpsc::channel();

@@ -5,7 +5,7 @@ use crate::{
     Local, LocalConfig,
     gguf::testing::Draft,
     machine::MachineFacts,
-    models::testing::{Manner, Server, Share},
+    models::testing::{Behavior, Server, Share},
 };
 use openagents_core::model::{
     Availability, LocalModels, LocalModelsError, ModelCommand, ModelStatus, SettingsChange,
@@ -22,8 +22,8 @@ fn model() -> Share {
     Share::of(Draft { data: 300_000, ..Draft::gpt_oss() }.bytes(), 1)
 }
 
-fn stage_with(share: Share, manners: impl IntoIterator<Item = Manner>) -> (Stage, Server) {
-    let server = Server::start(share, manners);
+fn stage_with(share: Share, behaviors: impl IntoIterator<Item = Behavior>) -> (Stage, Server) {
+    let server = Server::start(share, behaviors);
     (Stage { server: Some(server.url()), ..Stage::new() }, server)
 }
 
@@ -47,7 +47,7 @@ fn the_licence_comes_before_the_download_and_once_only() {
     let downloaded = card(&local, GPT_OSS);
     assert_eq!(downloaded.verified, Some(true));
     assert!(downloaded.offer.unwrap().licence_accepted);
-    assert_eq!(download(&local).unwrap_err().to_string(), "GPTOSS 20B is downloaded already");
+    assert_eq!(download(&local).unwrap_err().to_string(), "GPTOSS 20B is already downloaded");
     let again = stage.local();
     assert_eq!(card(&again, GPT_OSS).status, ModelStatus::NotLoaded);
     assert_eq!(again.snapshot().settings.accepted_licences, [GPT_OSS]);
@@ -55,7 +55,7 @@ fn the_licence_comes_before_the_download_and_once_only() {
 
 #[test]
 fn a_download_is_paused_resumed_after_a_restart_and_cancelled() {
-    let (stage, server) = stage_with(model(), [Manner::Hold(100_000), Manner::Hold(50_000)]);
+    let (stage, server) = stage_with(model(), [Behavior::Hold(100_000), Behavior::Hold(50_000)]);
     let local = stage.local();
     let bytes = |status: &ModelStatus| matches!(status, ModelStatus::Downloading { done, .. } if *done > 0);
     download(&local).unwrap();
@@ -78,9 +78,9 @@ fn a_download_is_paused_resumed_after_a_restart_and_cancelled() {
 }
 
 #[test]
-fn what_a_download_needs_follows_the_size_that_the_server_tells() {
-    let (stage, _server) = stage_with(model(), [Manner::Hold(100_000)]);
-    // Enough for the small file of this server and not for the one that is offered.
+fn disk_requirements_follow_the_server() {
+    let (stage, _server) = stage_with(model(), [Behavior::Hold(100_000)]);
+    // Enough for the small file of this server, but not for the size in the catalog.
     let small = MachineFacts { memory_total: 8 << 30, ..ROOMY };
     let local = Local::start(stage.config().with_machine(move || small));
     assert!(!card(&local, GPT_OSS).warnings.is_empty());
@@ -94,8 +94,8 @@ fn what_a_download_needs_follows_the_size_that_the_server_tells() {
 }
 
 #[test]
-fn a_failed_download_says_why_and_can_be_tried_again() {
-    let (stage, _server) = stage_with(model(), [Manner::Status(404)]);
+fn a_failed_download_has_a_reason_and_can_be_retried() {
+    let (stage, _server) = stage_with(model(), [Behavior::Status(404)]);
     let local = stage.local();
     download(&local).unwrap();
     let failed = until(&local, GPT_OSS, |status| matches!(status, ModelStatus::Error { .. }));
@@ -106,7 +106,7 @@ fn a_failed_download_says_why_and_can_be_tried_again() {
 
 #[test]
 fn a_failed_download_is_forgotten_once_another_program_has_finished_it() {
-    let (stage, _server) = stage_with(model(), [Manner::Hold(100_000)]);
+    let (stage, _server) = stage_with(model(), [Behavior::Hold(100_000)]);
     let (app, cli) = (stage.local(), stage.local());
     download(&cli).unwrap();
     until(&cli, GPT_OSS, |status| matches!(status, ModelStatus::Downloading { done, .. } if *done > 0));
@@ -122,7 +122,7 @@ fn a_failed_download_is_forgotten_once_another_program_has_finished_it() {
 
 #[test]
 fn a_repair_that_fails_leaves_a_file_of_a_person_where_it_is() {
-    let (stage, _server) = stage_with(model(), [Manner::Status(404), Manner::Drop(100_000)]);
+    let (stage, _server) = stage_with(model(), [Behavior::Status(404), Behavior::Drop(100_000)]);
     let mut mine = model().body;
     *mine.last_mut().unwrap() ^= 1;
     std::fs::write(file(&stage), &mine).unwrap();
@@ -151,7 +151,7 @@ fn a_damaged_file_is_found_and_repaired() {
     local.command(ModelCommand::Verify { id: id() }).unwrap();
     until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
     assert_eq!(card(&local, GPT_OSS).verified, Some(true));
-    // The same size: only the hash tells.
+    // Same size: only the hash differs.
     let mut damaged = model().body;
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(file(&stage), &damaged).unwrap();
@@ -163,11 +163,11 @@ fn a_damaged_file_is_found_and_repaired() {
     until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
     assert_eq!(std::fs::read(file(&stage)).unwrap(), model().body);
     assert_eq!(server.asked().len(), 2);
-    // Nothing is wrong: nothing is downloaded.
+    // The file is valid, so nothing is downloaded.
     local.command(ModelCommand::Repair { id: id() }).unwrap();
     until(&local, GPT_OSS, |status| *status == ModelStatus::NotLoaded);
     assert_eq!(server.asked().len(), 2);
-    // A part is missing: the size tells.
+    // A truncated file: the size differs.
     std::fs::write(file(&stage), &damaged[..1000]).unwrap();
     let local = stage.local();
     assert!(matches!(card(&local, GPT_OSS).status, ModelStatus::Error { .. }));
@@ -177,7 +177,7 @@ fn a_damaged_file_is_found_and_repaired() {
 }
 
 #[test]
-fn what_is_removed_is_deleted_here_and_forgotten_elsewhere() {
+fn removing_deletes_downloads_and_forgets_added_files() {
     let (stage, _server) = stage_with(model(), []);
     let elsewhere = Stage::new().with_model("mine.gguf");
     let path = elsewhere.folder.path().join("mine.gguf");
@@ -220,7 +220,7 @@ fn two_programs_do_not_undo_each_others_changes() {
 }
 
 #[test]
-fn an_added_file_that_lies_in_the_folder_now_can_be_removed() {
+fn an_added_file_in_the_folder_can_be_removed() {
     let stage = Stage::new();
     let path = stage.folder.path().join("inner").join("mine.gguf");
     std::fs::create_dir(path.parent().unwrap()).unwrap();

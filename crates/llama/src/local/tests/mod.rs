@@ -1,4 +1,4 @@
-//! [`Local`] over an engine that does what a test says, real files and a real server.
+//! Tests of [`Local`] with a scripted engine, real files and a real server.
 
 mod answers;
 mod files;

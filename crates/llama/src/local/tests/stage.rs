@@ -1,4 +1,4 @@
-//! What every test needs: an engine with strings attached, settings in memory, a folder.
+//! Test setup: a scripted engine, settings in memory, a folder.
 
 use super::super::{Local, LocalConfig};
 use crate::{
@@ -24,7 +24,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Only a test that hangs waits so long.
+/// Limit of every wait; longer means a hang.
 const HANG: Duration = Duration::from_secs(60);
 
 pub(super) const ROOMY: MachineFacts =
@@ -44,27 +44,27 @@ impl SettingsStore for MemorySettings {
     }
 }
 
-/// What the next load or generation does; nothing said is done well.
+/// The behaviour of the next load or generation; success by default.
 #[derive(Debug, Clone)]
 pub(super) enum Cue {
     Well,
-    /// Goes on when the test says so, or when it is cancelled.
+    /// Waits until the test releases it or it is cancelled.
     Wait,
     Fail(ModelError),
-    /// The process is gone.
+    /// The process exits.
     Crash,
 }
 
 #[derive(Default)]
 struct Acting {
-    /// The process is there, with a model or without.
+    /// Whether the process is running.
     running: bool,
     loaded: Option<Loaded>,
     memory: Option<u64>,
     cues: VecDeque<Cue>,
-    /// What the next start of the process does.
+    /// The behaviour of the next start of the process.
     starts: VecDeque<Cue>,
-    /// It is gone when the next request looks.
+    /// The process exits before the next request checks it.
     dies_before_next: bool,
     on_end: Option<Arc<dyn Fn() + Send + Sync>>,
     loads: Vec<PathBuf>,
@@ -88,7 +88,7 @@ impl ScriptedEngine {
         self.acting.lock().unwrap().starts.push_back(cue);
     }
 
-    /// Models need so much memory from now on.
+    /// Sets the memory that models need from now on.
     pub(super) fn needs(&self, bytes: u64) {
         self.acting.lock().unwrap().memory = Some(bytes);
     }
@@ -97,7 +97,7 @@ impl ScriptedEngine {
         self.acting.lock().unwrap().running
     }
 
-    /// Ends the process as a crash does.
+    /// Ends the process like a crash.
     pub(super) fn die(&self) {
         let on_end = {
             let mut acting = self.acting.lock().unwrap();
@@ -115,13 +115,13 @@ impl ScriptedEngine {
         self.acting.lock().unwrap().cues.extend(cues);
     }
 
-    /// Lets what waits go on.
+    /// Releases waiting calls.
     pub(super) fn go(&self) {
         self.acting.lock().unwrap().go = true;
         self.changed.notify_all();
     }
 
-    /// The names of the files that were loaded, in order.
+    /// The names of the loaded files, in order.
     pub(super) fn loads(&self) -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         self.acting.lock().unwrap().loads.iter().map(name).collect()
@@ -248,7 +248,7 @@ impl Stage {
         }
     }
 
-    /// Puts a small model into the folder.
+    /// Adds a small model to the folder.
     pub(super) fn with_model(self, file: &str) -> Self {
         let draft = Draft::gpt_oss().with("general.name", Pair::Text("Tiny"));
         std::fs::write(self.folder.path().join(file), draft.bytes()).unwrap();
@@ -271,7 +271,7 @@ impl Stage {
         Local::start(self.config())
     }
 
-    /// With the small model in use.
+    /// Creates a `Local` with this model in use.
     pub(super) fn local_with(&self, id: &str) -> Arc<Local> {
         let local = self.local();
         local.command(ModelCommand::Use { id: id.to_owned() }).unwrap();
@@ -284,7 +284,7 @@ pub(super) fn card(local: &Local, id: &str) -> ModelCard {
     found.unwrap_or_else(|| panic!("no model {id}"))
 }
 
-/// Waits until a model is in a state.
+/// Waits for a status of a model.
 pub(super) fn until(local: &Local, id: &str, reached: impl Fn(&ModelStatus) -> bool) -> ModelStatus {
     let begun = Instant::now();
     loop {
@@ -297,7 +297,7 @@ pub(super) fn until(local: &Local, id: &str, reached: impl Fn(&ModelStatus) -> b
     }
 }
 
-/// Asks, and returns the events with the answer.
+/// Sends a request and returns the events with the answer.
 pub(super) fn ask(
     local: &Local,
     cancel: &CancellationToken,

@@ -1,4 +1,4 @@
-//! An engine that fails, ends or is in somebody else's hands: what is shown, and what is left behind.
+//! Failures, crashes and contention of the engine: the status shown and the state left behind.
 
 use super::stage::{Cue, ROOMY, Stage, ask, card, until};
 use crate::{Local, machine::MachineFacts};
@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Only a test that hangs waits so long.
+/// Limit of every wait; longer means a hang.
 const HANG: Duration = Duration::from_secs(60);
 const FULL: MachineFacts = MachineFacts { memory_free: 1 << 20, ..ROOMY };
 
@@ -27,7 +27,7 @@ fn never() -> CancellationToken {
     CancellationToken::new()
 }
 
-/// With a machine that can be changed.
+/// With a changeable machine.
 fn on_machine(stage: &Stage) -> (Arc<Local>, Arc<Mutex<MachineFacts>>) {
     let machine = Arc::new(Mutex::new(ROOMY));
     let facts = machine.clone();
@@ -62,7 +62,7 @@ fn a_load_that_came_to_nothing_left_a_process_behind() {
 }
 
 #[test]
-fn a_process_that_died_with_nothing_to_do_stayed_ready_on_the_card() {
+fn a_crashed_idle_process_was_shown_as_ready() {
     let stage = Stage::new().with_model("tiny.gguf");
     let (local, machine) = on_machine(&stage);
     assert!(ask(&local, &never()).1.is_ok());
@@ -127,14 +127,14 @@ fn a_model_was_refused_for_the_memory_of_the_one_before() {
 }
 
 #[test]
-fn a_load_that_was_asked_for_failed_without_a_word() {
+fn a_requested_load_failed_silently() {
     let stage = Stage::new().with_model("tiny.gguf");
     let (local, machine) = on_machine(&stage);
     let change = SettingsChange { preload: Some(true), ..SettingsChange::default() };
     local.command(ModelCommand::Configure(change)).unwrap();
     let turn = local.inner.turns.try_take().unwrap();
     local.command(ModelCommand::Load).unwrap();
-    // Something else took the memory while the load waited.
+    // The memory was taken while the load waited.
     *machine.lock().unwrap() = FULL;
     drop(turn);
     let told = until(&local, "tiny", |status| matches!(status, ModelStatus::Error { .. }));
@@ -146,7 +146,7 @@ fn a_load_that_was_asked_for_failed_without_a_word() {
 }
 
 #[test]
-fn a_file_that_was_looked_at_first_had_the_last_word() {
+fn an_older_listing_overwrote_a_newer_one() {
     let stage = Stage::new();
     let (held, slow) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(())));
     let (reached, at_machine) = mpsc::channel();
@@ -182,7 +182,7 @@ fn a_file_that_was_looked_at_first_had_the_last_word() {
 }
 
 #[test]
-fn an_idle_model_was_forgotten_when_somebody_else_only_looked() {
+fn an_idle_model_was_kept_after_a_mere_check() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     assert!(ask(&local, &never()).1.is_ok());
@@ -195,7 +195,7 @@ fn an_idle_model_was_forgotten_when_somebody_else_only_looked() {
 }
 
 #[test]
-fn who_waited_for_a_load_saw_no_progress() {
+fn a_request_waiting_for_a_load_saw_no_progress() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
     stage.engine.cue([Cue::Wait]);

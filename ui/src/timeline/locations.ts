@@ -1,4 +1,4 @@
-/** A path as it is shown: relative where it lies in the workspace. */
+/** A path for display: relative if it is in the workspace. */
 export function relative(path: string, root: string): string {
   const base = root.endsWith('/') ? root : `${root}/`;
   return root !== '' && path.startsWith(base) && path.length > base.length ? path.slice(base.length) : path;

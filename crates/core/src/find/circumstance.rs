@@ -1,24 +1,24 @@
-//! Which part of an English question asks. "When a redirect fails, how is it tried again without losing the body?" asks
-//! how it is tried again; the rest is a circumstance, or says what is not meant.
+//! Finds the asking part of an English question. "When a redirect fails, how is it tried again without losing the
+//! body?" asks how it is tried again; the rest is a circumstance or an exclusion.
 
 use std::ops::Range;
 
-/// Begin a question.
+/// First words of a question.
 const QUESTION: [&str; 18] = [
     "are", "can", "could", "did", "do", "does", "find", "how", "is", "should", "show", "what", "when",
     "where", "which", "who", "why", "will",
 ];
 
-/// Behind "when" they make it a question and not a circumstance.
+/// After "when", these words start a question and not a circumstance.
 const AFTER_WHEN: [&str; 10] = ["are", "can", "did", "do", "does", "has", "is", "should", "was", "will"];
 
-/// Begin a circumstance behind a comma.
+/// First words of a circumstance after a comma.
 const BEHIND_COMMA: [&str; 15] = [
     "after", "although", "as", "because", "before", "but", "even", "given", "if", "so", "though", "unless",
     "when", "while", "without",
 ];
 
-/// Begin one, or what is not meant, anywhere.
+/// Words that start a circumstance or an exclusion anywhere.
 const ASIDES: [&str; 10] = [
     " although ",
     " even after ",
@@ -32,10 +32,10 @@ const ASIDES: [&str; 10] = [
     " without ",
 ];
 
-/// Bytes of the shortest part, whether it asks or not.
+/// Minimum length of a part in bytes.
 const SHORTEST: usize = 15;
 
-/// Returns the bytes of a question that ask; all of them where nothing sets a part off.
+/// Returns the byte range of the asking part, or of the whole question.
 pub(super) fn part(question: &str) -> Range<usize> {
     let lower = question.to_ascii_lowercase();
     let commas = || lower.match_indices(", ").map(|(at, _)| at).filter(|at| *at >= SHORTEST);

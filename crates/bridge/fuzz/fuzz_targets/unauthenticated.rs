@@ -4,4 +4,4 @@
 use libfuzzer_sys::fuzz_target;
 use openagents_bridge::fuzzing;
 
-fuzz_target!(|data: &[u8]| fuzzing::stranger(data));
+fuzz_target!(|data: &[u8]| fuzzing::unauthenticated(data));

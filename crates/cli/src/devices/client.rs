@@ -1,42 +1,42 @@
-//! The devices of the bridge that runs. Only a running one can let anybody in.
+//! Client for the devices of the running bridge. Access can be granted only while a bridge runs.
 
 use crate::{bridge::Connection, surroundings};
 use anyhow::Context;
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::Path};
 
-pub(crate) struct Desk(Connection);
+pub(crate) struct DevicesClient(Connection);
 
-impl Desk {
-    /// Connects to the bridge of our data folder; `None` where none is running.
+impl DevicesClient {
+    /// Connects to the bridge of our data folder; `None` if none is running.
     pub(crate) async fn open() -> anyhow::Result<Option<Self>> {
         let home = surroundings::data_folder()?;
         let Some(address) = openagents_bridge::running(&home) else { return Ok(None) };
-        let desk =
+        let client =
             Self::at(address, &home).await.with_context(|| format!("the bridge at http://{address}"))?;
-        Ok(Some(desk))
+        Ok(Some(client))
     }
 
     pub(crate) async fn at(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
         Ok(Self(Connection::open(address, home).await?))
     }
 
-    /// Returns the devices as they are now.
+    /// Returns the current devices.
     pub(crate) async fn snapshot(&mut self) -> anyhow::Result<Value> {
         self.call("list", json!({})).await
     }
 
-    /// The same; [`Desk::changed`] hears of every change from now on.
+    /// Like [`DevicesClient::snapshot`], and subscribes [`DevicesClient::changed`] to all further changes.
     pub(crate) async fn watch(&mut self) -> anyhow::Result<Value> {
         self.call("list", json!({"watch": true})).await
     }
 
-    /// Does something, and returns what the bridge answers: the devices afterwards, mostly.
+    /// Runs a command and returns the bridge's result, usually the devices afterwards.
     pub(crate) async fn call(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
         self.0.request(&format!("_openagents/devices/{verb}"), params).await
     }
 
-    /// Waits until something has changed, and returns the devices then. May be dropped and called again.
+    /// Waits for a change and returns the devices. Cancel safe.
     pub(crate) async fn changed(&mut self) -> anyhow::Result<Value> {
         loop {
             let mut message = self.0.next().await?;
@@ -47,7 +47,7 @@ impl Desk {
     }
 }
 
-/// Nobody can be let in, because nobody would serve them.
+/// Returns the error for commands that need a running bridge.
 pub(crate) fn nothing_runs() -> anyhow::Error {
     anyhow::anyhow!("OpenAgents is not running here; start the app, or `openagents serve --lan`")
 }

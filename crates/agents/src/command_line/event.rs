@@ -1,40 +1,40 @@
-//! What both programs say, each in its own words.
+//! Events of both programs in a common form.
 
 use openagents_core::update::{Location, ToolContent, ToolKind};
 use serde_json::{Map, Value};
 
-/// One thing that a program says.
+/// An event of a program.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum News {
-    /// Its own id of the session.
+pub(super) enum Event {
+    /// The program's own id of the session.
     Session(String),
-    /// A whole message.
-    Said(String),
-    /// A whole thought that it publishes.
+    /// A complete message.
+    Message(String),
+    /// A complete thought, if the program shows it.
     Thought(String),
-    /// A tool runs.
-    Began(Call),
-    /// News of a tool that runs, or its end.
-    Went {
+    /// A tool call has started.
+    Started(Call),
+    /// Progress of a tool call, or its end.
+    Progressed {
         /// See [`Call::id`].
         id: String,
-        /// What it shows from now on.
+        /// The new content.
         content: Vec<ToolContent>,
-        /// How it ended; absent while it runs.
+        /// The result; absent while it runs.
         end: Option<Result<Value, String>>,
     },
-    /// The turn ended well.
+    /// The turn has completed.
     Done,
-    /// The turn failed: a clause.
+    /// The turn has failed, for this reason (a clause).
     Failed(String),
 }
 
-/// A tool that runs.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     /// Unique in one run of the program.
     pub(super) id: String,
-    /// As the program calls it.
+    /// The program's name of the tool.
     pub(super) name: String,
     /// One line.
     pub(super) title: String,
@@ -44,24 +44,24 @@ pub(super) struct Call {
     pub(super) content: Vec<ToolContent>,
 }
 
-/// Letters of a title.
+/// Maximum characters of a title.
 const TITLE: usize = 200;
-/// Bytes of a text in a tool call, and of each side of a diff.
+/// Maximum bytes of a text in a tool call, and of each side of a diff.
 const TEXT: usize = 64 << 10;
 const SIDE: usize = 256 << 10;
 
-/// Makes one line of a text.
+/// Joins a text into one line.
 pub(super) fn title(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|letter| !letter.is_control()).take(TITLE).collect()
 }
 
-/// Shows a text, cut to its beginning.
+/// Text content, truncated at the end.
 pub(super) fn text(text: &str) -> ToolContent {
     ToolContent::Text { text: text[..text.floor_char_boundary(TEXT)].to_owned() }
 }
 
-/// Shows a change.
+/// Diff content.
 pub(super) fn diff(path: &str, old: Option<&str>, new: &str) -> ToolContent {
     let side = |text: &str| text[..text.floor_char_boundary(SIDE)].to_owned();
     ToolContent::Diff {
@@ -72,7 +72,7 @@ pub(super) fn diff(path: &str, old: Option<&str>, new: &str) -> ToolContent {
     }
 }
 
-/// Shows a command and the end of what it printed.
+/// Terminal content: a command and the end of its output.
 pub(super) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<i32>) -> ToolContent {
     let from = output.ceil_char_boundary(output.len().saturating_sub(TEXT));
     ToolContent::Terminal {
@@ -85,7 +85,7 @@ pub(super) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<
     }
 }
 
-/// Names a file.
+/// A location without a line.
 pub(super) fn location(path: &str) -> Location {
     Location { path: path.to_owned(), line: None }
 }

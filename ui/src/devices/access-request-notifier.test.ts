@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DeviceRequest } from '../connection/devices-wire';
-import { Doorbell } from './doorbell';
+import { AccessRequestNotifier } from './access-request-notifier';
 
 const request = (id: string): DeviceRequest => ({
   id,
@@ -13,11 +13,11 @@ const request = (id: string): DeviceRequest => ({
   sessionId: null,
 });
 
-test('it rings once for each', () => {
+test('notifies once for each access request', () => {
   const said: string[] = [];
-  const bell = new Doorbell((_, body) => said.push(body));
-  bell.ring([request('a')]);
-  bell.ring([request('a'), request('b')]);
-  bell.ring([]);
+  const notifier = new AccessRequestNotifier((_, body) => said.push(body));
+  notifier.notify([request('a')]);
+  notifier.notify([request('a'), request('b')]);
+  notifier.notify([]);
   expect(said).toEqual(['A device at 192.168.1.7 wants to pair.', 'A device at 192.168.1.7 wants to pair.']);
 });

@@ -1,4 +1,4 @@
-//! Words a ranked session for people: its lines, and why it is shown.
+//! Words a ranked session: its lines and the reason.
 
 use super::{
     gather::{Kind, Seen},
@@ -13,16 +13,16 @@ use crate::{
 use jiff::{Timestamp, Zoned};
 use std::collections::HashSet;
 
-/// Facts in an excerpt.
+/// Maximum number of facts in an excerpt.
 const FACTS: usize = 8;
-/// A fact that answers less well than that, compared to the best, is left out.
+/// Minimum score of a fact relative to the best.
 const NEARLY: f32 = 0.5;
-/// Characters of a command or a path in the reason.
+/// Maximum length of a command or a path in the reason, in characters.
 const NAME_CHARS: usize = 60;
-/// Words named in the reason.
+/// Maximum number of words in the reason.
 const NAMED: usize = 4;
 
-/// Makes a finding; `None` when the session has no facts.
+/// Returns the finding; `None` if the session has no facts.
 pub(super) fn finding(question: &Question, ranked: &Ranked<'_>, now: &Zoned) -> Option<Finding> {
     let (best, weight) = *ranked.facts.first()?;
     let mut said = HashSet::new();
@@ -106,7 +106,7 @@ fn why(question: &Question, ranked: &Ranked<'_>, best: &Seen, shown: &[&Seen], n
     parts.join("; ")
 }
 
-/// Returns a day as people say it.
+/// Returns a relative date.
 fn day(at: i64, now: &Zoned) -> String {
     let Ok(then) = Timestamp::from_millisecond(at) else { return String::new() };
     let then = then.to_zoned(now.time_zone().clone());

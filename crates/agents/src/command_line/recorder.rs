@@ -1,6 +1,6 @@
-//! One turn as the log of a session has it: calls announced once and always closed, one last word.
+//! Records one turn in the log of a session: announces each call once, always closes it, and ends with one outcome.
 
-use super::news::{Call, News};
+use super::event::{Call, Event};
 use openagents_core::{
     agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
     update::{
@@ -12,9 +12,9 @@ use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-pub(super) struct Telling<'a> {
+pub(super) struct Recorder<'a> {
     host: &'a dyn AgentHost,
-    /// Our ids of the calls that run, by the program's.
+    /// Our ids of the running calls, by the program's ids.
     open: HashMap<String, Open>,
     /// The last message and its id.
     last: Option<(String, String)>,
@@ -22,28 +22,28 @@ pub(super) struct Telling<'a> {
 
 struct Open {
     call_id: String,
-    /// What it shows stays below what its end shows: a diff.
+    /// Content of the announcement; a diff is kept when the call ends.
     content: Vec<ToolContent>,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> Recorder<'a> {
     pub(super) fn new(host: &'a dyn AgentHost) -> Self {
         Self { host, open: HashMap::new(), last: None }
     }
 
-    pub(super) fn tell(&mut self, news: News) {
-        match news {
-            News::Said(text) if !text.is_empty() => {
+    pub(super) fn record(&mut self, event: Event) {
+        match event {
+            Event::Message(text) if !text.is_empty() => {
                 let id = fresh_id();
                 self.message(&text, &id, false);
                 self.last = Some((text, id));
             }
-            News::Thought(text) if !text.is_empty() => {
+            Event::Thought(text) if !text.is_empty() => {
                 let thought = AgentThought { text, message_id: Some(fresh_id()), ..AgentThought::default() };
                 self.emit(SessionUpdate::AgentThought(thought));
             }
-            News::Began(call) if !self.open.contains_key(&call.id) => self.begin(call),
-            News::Went { id, content, end } => self.went(&id, content, end),
+            Event::Started(call) if !self.open.contains_key(&call.id) => self.begin(call),
+            Event::Progressed { id, content, end } => self.progressed(&id, content, end),
             _ => {}
         }
     }
@@ -71,7 +71,7 @@ impl<'a> Telling<'a> {
         self.update(call_id, started, Vec::new());
     }
 
-    fn went(&mut self, id: &str, content: Vec<ToolContent>, end: Option<Result<Value, String>>) {
+    fn progressed(&mut self, id: &str, content: Vec<ToolContent>, end: Option<Result<Value, String>>) {
         let Some(open) = self.open.get(id) else { return };
         let call_id = open.call_id.clone();
         let keeps_diff = open.content.iter().any(|shown| matches!(shown, ToolContent::Diff { .. }));
@@ -93,7 +93,7 @@ impl<'a> Telling<'a> {
     pub(super) fn complete(mut self) -> PromptOutcome {
         self.close("the turn ended before it did");
         let (text, id) = self.last.take().unwrap_or_else(|| ("Done.".to_owned(), String::new()));
-        // The end of the last message, or a word for a turn that has none.
+        // The end of the last message, or a text for a turn without any.
         if id.is_empty() {
             self.message(&text, &fresh_id(), true)
         } else {
@@ -102,14 +102,14 @@ impl<'a> Telling<'a> {
         outcome(RunState::Complete, text)
     }
 
-    /// Somebody cancelled.
+    /// The turn was cancelled.
     pub(super) fn cancelled(mut self) -> PromptOutcome {
         self.close("cancelled");
         self.message(CANCELLED, &fresh_id(), true);
         outcome(RunState::Cancelled, CANCELLED.to_owned())
     }
 
-    /// It failed, for a reason in a clause.
+    /// The turn failed, for this reason (a clause).
     pub(super) fn failed(mut self, why: &str) -> PromptOutcome {
         self.close("the turn failed");
         let text = format!("❌ {why}");

@@ -13,11 +13,11 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Connections of one address that have not authenticated.
-pub(super) const STRANGERS_PER_ADDRESS: usize = 16;
+pub(super) const UNAUTHENTICATED_PER_ADDRESS: usize = 16;
 /// Connections that have not authenticated, in all.
-pub(super) const STRANGERS: usize = 256;
+pub(super) const UNAUTHENTICATED: usize = 256;
 /// How long a connection may stay a stranger.
-pub(crate) const STRANGER_TIME: Duration = Duration::from_secs(5);
+pub(crate) const UNAUTHENTICATED_TIME: Duration = Duration::from_secs(5);
 /// How long one that was sent away may stay on: the longest refusal takes five seconds.
 const SENT_AWAY: Duration = Duration::from_secs(7);
 /// How long a connection stays on to read that its device was removed.
@@ -25,7 +25,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Those who have not authenticated, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Strangers(Mutex<VecDeque<Waiting>>);
+pub(super) struct UnauthenticatedQueue(Mutex<VecDeque<Waiting>>);
 
 #[derive(Debug)]
 struct Waiting {
@@ -35,23 +35,26 @@ struct Waiting {
     is_guest: bool,
 }
 
-impl Strangers {
+impl UnauthenticatedQueue {
     /// Takes one in. When all places of its address are taken, the oldest one of that address is cut at once; when all
     /// places of all are, the oldest one of the address that has most. So nobody can hold them all, and a crowd at one
     /// address does no harm to others.
     fn welcome(&self, address: IpAddr) -> CancellationToken {
         let evicted = CancellationToken::new();
         let mut waiting = self.lock();
-        let strangers = || waiting.iter().filter(|stranger| !stranger.is_guest);
-        let held = |address: IpAddr| strangers().filter(|stranger| stranger.address == address).count();
-        let crowd = if held(address) >= STRANGERS_PER_ADDRESS {
+        let unauthenticated = || waiting.iter().filter(|unauthenticated| !unauthenticated.is_guest);
+        let held = |address: IpAddr| {
+            unauthenticated().filter(|unauthenticated| unauthenticated.address == address).count()
+        };
+        let crowd = if held(address) >= UNAUTHENTICATED_PER_ADDRESS {
             Some(address)
-        } else if strangers().count() >= STRANGERS {
-            strangers().map(|stranger| stranger.address).max_by_key(|of| held(*of))
+        } else if unauthenticated().count() >= UNAUTHENTICATED {
+            unauthenticated().map(|unauthenticated| unauthenticated.address).max_by_key(|of| held(*of))
         } else {
             None
         };
-        let is_of = |stranger: &Waiting| !stranger.is_guest && Some(stranger.address) == crowd;
+        let is_of =
+            |unauthenticated: &Waiting| !unauthenticated.is_guest && Some(unauthenticated.address) == crowd;
         if let Some(oldest) = waiting.iter().position(is_of)
             && let Some(oldest) = waiting.remove(oldest)
         {
@@ -62,12 +65,14 @@ impl Strangers {
     }
 
     fn forget(&self, evicted: &CancellationToken) {
-        self.lock().retain(|stranger| stranger.evicted != *evicted);
+        self.lock().retain(|unauthenticated| unauthenticated.evicted != *evicted);
     }
 
     fn set_guest(&self, evicted: &CancellationToken, is_guest: bool) {
-        if let Some(stranger) = self.lock().iter_mut().find(|stranger| stranger.evicted == *evicted) {
-            stranger.is_guest = is_guest;
+        if let Some(unauthenticated) =
+            self.lock().iter_mut().find(|unauthenticated| unauthenticated.evicted == *evicted)
+        {
+            unauthenticated.is_guest = is_guest;
         }
     }
 
@@ -84,30 +89,30 @@ impl Strangers {
 
 /// A place among the strangers, until the stranger turns out to be a friend; and a socket, until all clones are dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Stranger(Arc<Seat>);
+pub(crate) struct Unauthenticated(Arc<Slot>);
 
 #[derive(Debug)]
-struct Seat {
-    strangers: Arc<Strangers>,
+struct Slot {
+    unauthenticated: Arc<UnauthenticatedQueue>,
     evicted: CancellationToken,
-    standing: watch::Sender<Standing>,
+    state: watch::Sender<SlotState>,
     _sockets: Sockets,
 }
 
 /// A socket among all, and among those of the network.
 pub(super) type Sockets = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.strangers.forget(&self.evicted);
+        self.unauthenticated.forget(&self.evicted);
     }
 }
 
 /// What is known of a connection.
 #[derive(Debug, Default)]
-struct Standing {
+struct SlotState {
     /// Those who have authenticated on it: one, except behind a proxy.
-    friends: Vec<Friend>,
+    friends: Vec<Authenticated>,
     /// It has authenticated, and is counted elsewhere.
     is_welcome: bool,
     is_sent_away: bool,
@@ -118,7 +123,7 @@ struct Standing {
 }
 
 #[derive(Debug)]
-struct Friend {
+struct Authenticated {
     who: Who,
     revoked: CancellationToken,
     /// `None` for this machine.
@@ -127,7 +132,7 @@ struct Friend {
 
 /// Why a connection may stay, and until when.
 enum Stay {
-    Stranger,
+    Unauthenticated,
     SentAway,
     /// As long as nothing changes.
     Welcome,
@@ -135,7 +140,7 @@ enum Stay {
     Friends(Vec<CancellationToken>),
 }
 
-impl Standing {
+impl SlotState {
     fn stay(&self) -> Stay {
         if !self.friends.is_empty() {
             Stay::Friends(self.friends.iter().map(|friend| friend.revoked.clone()).collect())
@@ -144,53 +149,58 @@ impl Standing {
         } else if self.is_sent_away {
             Stay::SentAway
         } else {
-            Stay::Stranger
+            Stay::Unauthenticated
         }
     }
 }
 
-impl Stranger {
-    pub(super) fn welcome(strangers: &Arc<Strangers>, address: IpAddr, sockets: Sockets) -> Self {
-        let (strangers, evicted) = (strangers.clone(), strangers.welcome(address));
-        Self(Arc::new(Seat { strangers, evicted, standing: watch::Sender::default(), _sockets: sockets }))
+impl Unauthenticated {
+    pub(super) fn welcome(
+        unauthenticated: &Arc<UnauthenticatedQueue>,
+        address: IpAddr,
+        sockets: Sockets,
+    ) -> Self {
+        let (unauthenticated, evicted) = (unauthenticated.clone(), unauthenticated.welcome(address));
+        Self(Arc::new(Slot { unauthenticated, evicted, state: watch::Sender::default(), _sockets: sockets }))
     }
 
     /// Returns whether it has authenticated as `who` already.
-    pub(super) fn is_friend(&self, who: &Who) -> bool {
-        self.0.standing.borrow().friends.iter().any(|friend| friend.who == *who)
+    pub(super) fn is_authenticated(&self, who: &Who) -> bool {
+        self.0.state.borrow().friends.iter().any(|friend| friend.who == *who)
     }
 
     /// It has authenticated with `pass`, and may stay until that is revoked. It is `counted` among the sockets of its device.
-    pub(super) fn befriend(&self, pass: &Pass, counted: Option<Counted<Who>>) {
-        let friend = Friend { who: pass.who.clone(), revoked: pass.revoked.clone(), _counted: counted };
-        self.0.standing.send_modify(|standing| standing.friends.push(friend));
-        self.0.strangers.forget(&self.0.evicted);
+    pub(super) fn authenticate(&self, pass: &Pass, counted: Option<Counted<Who>>) {
+        let friend =
+            Authenticated { who: pass.who.clone(), revoked: pass.revoked.clone(), _counted: counted };
+        self.0.state.send_modify(|state| state.friends.push(friend));
+        self.0.unauthenticated.forget(&self.0.evicted);
     }
 
     /// Gives the place back: the connection has authenticated, and is counted elsewhere for as long as it lasts.
     pub(crate) fn leave(&self) {
-        self.0.standing.send_modify(|standing| standing.is_welcome = true);
-        self.0.strangers.forget(&self.0.evicted);
+        self.0.state.send_modify(|state| state.is_welcome = true);
+        self.0.unauthenticated.forget(&self.0.evicted);
     }
 
     /// Says that the connection goes on after an answer: a refusal does not end it, so it keeps its place.
     pub(crate) fn has_more_requests(&self) {
-        self.0.standing.send_modify(|standing| standing.has_more = true);
+        self.0.state.send_modify(|state| state.has_more = true);
     }
 
     /// The connection is being told why it has to go. One that ends with that gives its place back, and may stay for it.
     pub(crate) fn send_away(&self) {
-        if self.0.standing.borrow().has_more {
+        if self.0.state.borrow().has_more {
             return;
         }
-        self.0.standing.send_modify(|standing| standing.is_sent_away = true);
-        self.0.strangers.forget(&self.0.evicted);
+        self.0.state.send_modify(|state| state.is_sent_away = true);
+        self.0.unauthenticated.forget(&self.0.evicted);
     }
 
     /// Lets the connection stay while one of its requests waits for a person.
     pub(crate) fn be_guest(&self) -> Guest {
-        self.0.strangers.set_guest(&self.0.evicted, true);
-        self.0.standing.send_modify(|standing| standing.guests += 1);
+        self.0.unauthenticated.set_guest(&self.0.evicted, true);
+        self.0.state.send_modify(|state| state.guests += 1);
         Guest(self.0.clone())
     }
 
@@ -202,13 +212,13 @@ impl Stranger {
     /// Resolves when the connection has to go: it has been a stranger for too long, makes room, has been told to, or
     /// belongs to a device that was removed.
     pub(crate) async fn overstayed(&self) {
-        let mut standing = self.0.standing.subscribe();
+        let mut state = self.0.state.subscribe();
         loop {
-            let stay = standing.borrow_and_update().stay();
+            let stay = state.borrow_and_update().stay();
             let over = async {
                 match stay {
-                    Stay::Stranger => {
-                        let _ = tokio::time::timeout(STRANGER_TIME, self.0.evicted.cancelled()).await;
+                    Stay::Unauthenticated => {
+                        let _ = tokio::time::timeout(UNAUTHENTICATED_TIME, self.0.evicted.cancelled()).await;
                     }
                     Stay::SentAway => tokio::time::sleep(SENT_AWAY).await,
                     Stay::Welcome => std::future::pending().await,
@@ -221,7 +231,7 @@ impl Stranger {
             tokio::select! {
                 () = over => return,
                 // The sender is ours.
-                _ = standing.changed() => {}
+                _ = state.changed() => {}
             }
         }
     }
@@ -229,17 +239,17 @@ impl Stranger {
 
 /// A request that waits for a person.
 #[derive(Debug)]
-pub(crate) struct Guest(Arc<Seat>);
+pub(crate) struct Guest(Arc<Slot>);
 
 impl Drop for Guest {
     fn drop(&mut self) {
         let mut is_last = false;
-        self.0.standing.send_modify(|standing| {
-            standing.guests -= 1;
-            is_last = standing.guests == 0;
+        self.0.state.send_modify(|state| {
+            state.guests -= 1;
+            is_last = state.guests == 0;
         });
         if is_last {
-            self.0.strangers.set_guest(&self.0.evicted, false);
+            self.0.unauthenticated.set_guest(&self.0.evicted, false);
         }
     }
 }

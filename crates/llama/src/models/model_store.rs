@@ -1,4 +1,4 @@
-//! The models that there are: those of the catalog, the GGUF files in the folder, and files that were added.
+//! Lists models: those of the catalog, GGUF files in the folder, and added files.
 
 use super::{
     catalog::{OFFERS, Offer},
@@ -15,64 +15,64 @@ use std::{
     time::SystemTime,
 };
 
-/// Files of the folder at the most.
+/// Maximum number of files in the folder.
 const FILES: usize = 1_000;
-/// Characters of a name that a file gives itself.
+/// Maximum characters of a name from a file's header.
 const NAME_CHARS: usize = 80;
 
-/// One model, downloaded or not.
+/// A model, downloaded or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// `gpt-oss-20b`, or made of the file's name.
+    /// `gpt-oss-20b`, or derived from the file name.
     pub id: String,
-    /// What people read.
+    /// Display name.
     pub name: String,
-    /// How to get it, for a model of the catalog.
+    /// The catalog entry, if it can be downloaded.
     pub offer: Option<&'static Offer>,
-    /// Where its file is, or would be.
+    /// The path of its file, which may not exist.
     pub path: PathBuf,
     /// Its file, if there is one.
     pub file: Option<ModelFile>,
-    /// Bytes that an unfinished download has, and those that it will have.
+    /// Bytes received and total of an unfinished download.
     pub unfinished: Option<(u64, u64)>,
 }
 
-/// A file as it was found.
+/// A model file on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelFile {
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What it says about itself, or why it cannot be used.
+    /// The header, or the reason the file is unusable.
     pub header: Result<Header, GgufError>,
-    /// What it has to be, if it was downloaded.
+    /// The expected properties, if it was downloaded.
     pub record: Option<FileRecord>,
 }
 
 impl ModelFile {
-    /// Returns why the file cannot be used, as far as its header and its size tell.
+    /// Returns why the file is unusable, judging by its header and size.
     pub fn fault(&self) -> Option<String> {
         if let Err(error) = &self.header {
             return Some(error.to_string());
         }
         let expected = self.record.as_ref()?.size_bytes;
         (expected != self.bytes)
-            .then(|| format!("the file has {} bytes where {expected} belong; download it again", self.bytes))
+            .then(|| format!("the file has {} bytes, expected {expected}; download it again", self.bytes))
     }
 }
 
-/// Lists models, and remembers headers of files that did not change.
+/// Lists models, with a cache of file headers.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct ModelStore {
     headers: BTreeMap<PathBuf, (Stamp, Result<Header, GgufError>)>,
-    /// Files that nothing can be said about: each is told of once.
+    /// Files whose names can't be shown; each is logged once.
     unnameable: BTreeSet<PathBuf>,
 }
 
-/// Size and time of the last change: a file that has the same is the same.
+/// Size and modification time, which identify a version of a file.
 type Stamp = (u64, Option<SystemTime>);
 
-impl Shelf {
-    /// Returns every model: those of the catalog first, then the others by name. `added` are files elsewhere.
+impl ModelStore {
+    /// Returns all models: those of the catalog first, then the others by name. `added` are files elsewhere.
     pub fn entries(&mut self, folder: &Path, added: &[PathBuf]) -> Vec<Entry> {
         let mut entries = Vec::new();
         for offer in &OFFERS {
@@ -105,11 +105,11 @@ impl Shelf {
         entries
     }
 
-    /// Clients are told of files in JSON, which has no other names than those in UTF-8.
+    /// File names are sent to clients as JSON, which requires UTF-8.
     fn can_be_named(&mut self, path: &Path) -> bool {
         let named = path.to_str().is_some();
         if !named && self.unnameable.insert(path.to_owned()) {
-            tracing::warn!("{} is left out: its name is not UTF-8", path.display());
+            tracing::warn!("skipped {}: its name is not UTF-8", path.display());
         }
         named
     }
@@ -132,7 +132,7 @@ fn gguf_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// `SmolLM2 135M.Q4_1` → `smollm2-135m.q4_1`: nothing that a shell would ask about.
+/// `SmolLM2 135M.Q4_1` → `smollm2-135m.q4_1`: needs no quoting in a shell.
 fn id_of(stem: &str) -> String {
     let plain =
         |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c.to_ascii_lowercase() } else { '-' };
@@ -141,8 +141,8 @@ fn id_of(stem: &str) -> String {
     if id.is_empty() { "model".to_owned() } else { id.to_owned() }
 }
 
-/// Gives each of several files with the same id one of its own, made of its path: a file that comes or goes never
-/// hands its id to another one.
+/// Makes duplicate ids unique by a suffix derived from the path, so that an id never moves to another file when files
+/// come or go.
 fn tell_apart(entries: &mut [Entry]) {
     let mut owners: BTreeMap<String, u32> = OFFERS.iter().map(|offer| (offer.id.to_owned(), 1)).collect();
     for entry in entries.iter() {
@@ -177,8 +177,8 @@ mod tests {
         std::fs::write(folder.path().join("notes.txt"), "text").unwrap();
         let added =
             [write(elsewhere.path(), "tiny-chat.q4.GGUF", &small), elsewhere.path().join("gone.gguf")];
-        let mut shelf = Shelf::default();
-        let entries = shelf.entries(folder.path(), &added);
+        let mut store = ModelStore::default();
+        let entries = store.entries(folder.path(), &added);
         let told: Vec<_> = entries
             .iter()
             .map(|entry| {
@@ -200,7 +200,7 @@ mod tests {
     tiny-chat.q4-HASH · Small[2J one · whole
     tiny-chat.q4-HASH · Small[2J one · whole
     ");
-        assert_eq!(shelf.entries(folder.path(), &added), entries);
+        assert_eq!(store.entries(folder.path(), &added), entries);
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let added = ["b.gguf", "gpt-oss-20b.gguf"].map(|name| elsewhere.path().join(name));
         let by_id = |path: &Path| {
-            let entries = Shelf::default().entries(folder.path(), &added);
+            let entries = ModelStore::default().entries(folder.path(), &added);
             entries.into_iter().find(|entry| entry.path == path).map(|entry| entry.id).unwrap()
         };
         assert_eq!(by_id(&added[0]), "b");
@@ -232,7 +232,7 @@ mod tests {
         // Some file systems refuse such a name.
         if std::fs::write(&odd, Draft::gpt_oss().bytes()).is_ok() {
             std::fs::write(folder.path().join("b.gguf"), Draft::gpt_oss().bytes()).unwrap();
-            let entries = Shelf::default().entries(folder.path(), &[odd]);
+            let entries = ModelStore::default().entries(folder.path(), &[odd]);
             let ids: Vec<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
             assert_eq!(ids, ["gpt-oss-20b", "b"]);
         }
@@ -242,10 +242,10 @@ mod tests {
     fn a_file_that_changed_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.gguf");
-        let mut shelf = Shelf::default();
+        let mut store = ModelStore::default();
         std::fs::write(&path, "text").unwrap();
-        assert!(shelf.entries(folder.path(), &[])[1].file.as_ref().unwrap().fault().is_some());
+        assert!(store.entries(folder.path(), &[])[1].file.as_ref().unwrap().fault().is_some());
         std::fs::write(&path, Draft::gpt_oss().bytes()).unwrap();
-        assert_eq!(shelf.entries(folder.path(), &[])[1].file.as_ref().unwrap().fault(), None);
+        assert_eq!(store.entries(folder.path(), &[])[1].file.as_ref().unwrap().fault(), None);
     }
 }

@@ -1,20 +1,20 @@
 import { openDB, type DBSchema, type IDBPDatabase } from 'idb';
 import type { Fold } from '../session/fold';
 
-/** A session as it was seen last, in a list. */
+/** A stored session, as listed. */
 export interface KeptItem {
   id: string;
   title: string | null;
   cwd: string;
   mode: string;
-  /** When it last changed, and when this page last knew that it had not: milliseconds since the epoch. */
+  /** When it last changed and when this page last saw it, in milliseconds since the epoch. */
   updatedAt: number;
   seenAt: number;
-  /** About the size of its rows. */
+  /** The approximate size of its rows. */
   bytes: number;
-  /** Only its end is kept. */
+  /** Only its end is stored. */
   cut: boolean;
-  /** The build of the page that kept it: another one may fold logs to something else. */
+  /** The build of the page that stored it: another build may fold logs differently. */
   page: string;
 }
 
@@ -25,12 +25,12 @@ interface Schema extends DBSchema {
   folds: { key: string; value: Fold };
 }
 
-/** Sessions that are kept, and how much they may hold in all. */
+/** The number of stored sessions and their total size. */
 const MOST = 20;
 const MOST_BYTES = 5_000_000;
 
-/** The browser's own store of the sessions that were seen last. Where it is switched off, nothing is kept. */
-export class Shelf {
+/** The sessions seen last, in the browser's database. Stores nothing where that is disabled. */
+export class OfflineStore {
   #opened: Promise<IDBPDatabase<Schema>> | null = null;
 
   /** Newest first. */
@@ -45,7 +45,7 @@ export class Shelf {
     });
   }
 
-  /** Keeps a session, and lets those go that were not seen for longest. */
+  /** Stores a session and evicts those not seen for longest. */
   keep(item: Omit<KeptItem, 'page'>, fold: Fold): Promise<void> {
     return this.#use(undefined, async (db) => {
       const transaction = db.transaction(['items', 'folds'], 'readwrite');
@@ -60,7 +60,7 @@ export class Shelf {
     });
   }
 
-  /** Forgets the sessions with these ids; all of them when none are named. */
+  /** Deletes the sessions with these ids; all of them without ids. */
   forget(ids?: readonly string[]): Promise<void> {
     return this.#use(undefined, async (db) => {
       const transaction = db.transaction(['items', 'folds'], 'readwrite');
@@ -72,7 +72,7 @@ export class Shelf {
     });
   }
 
-  /** Forgets all but the sessions with these ids. */
+  /** Deletes all but the sessions with these ids. */
   async keepOnly(ids: ReadonlySet<string>): Promise<void> {
     const kept = await this.#use([], (db) => db.getAllKeys('items'));
     const gone = kept.filter((id) => !ids.has(id));
@@ -90,14 +90,14 @@ export class Shelf {
       });
       return await act(await this.#opened);
     } catch {
-      // Full, or switched off, as in a private window.
+      // The database is full or disabled, as in a private window.
       this.#opened = null;
       return otherwise;
     }
   }
 }
 
-/** Ids of those that there is no room for, of a list with the newest first. The newest always has room. */
+/** Ids of the sessions to evict from a list with the newest first. The newest always stays. */
 export function surplus(items: readonly Pick<KeptItem, 'id' | 'bytes'>[]): string[] {
   let bytes = 0;
   const from = items.findIndex((item, at) => {

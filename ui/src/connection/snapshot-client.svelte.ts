@@ -5,26 +5,26 @@ import { asSentence, sentence } from './sentence';
 /** JSON-RPC's "method not found". */
 const UNKNOWN_METHOD = -32601;
 
-/** Something that the bridge tells of in whole snapshots, and that people ask it to change. */
-export class Watched<Snapshot> {
+/** State that the bridge sends as whole snapshots, with actions to change it. */
+export class SnapshotClient<Snapshot> {
   snapshot = $state.raw<Snapshot | null>(null);
-  /** This bridge has nothing of the kind. */
+  /** This bridge does not support it. */
   absent = $state(false);
-  /** Why the last wish was refused, by the id of its card; `''` for those that belong to none. */
+  /** Why the last action was refused, by the id of its card; `''` if it belongs to none. */
   problems = $state.raw<Readonly<Record<string, string>>>({});
 
   readonly #link: () => Link;
   readonly #method: string;
-  /** Snapshots that were told. */
+  /** The number of snapshots received. */
   #told = 0;
 
-  /** Requests go to `method` with `/list` and the like behind it. */
+  /** Requests go to `method` plus `/list` and the like. */
   constructor(link: () => Link, method: string) {
     this.#link = link;
     this.#method = method;
   }
 
-  /** A connection is up: follow it there. */
+  /** Subscribes on a new connection. */
   connected(): void {
     const told = this.#told;
     void this.ask<Snapshot>('list', { watch: true }).then(
@@ -36,24 +36,24 @@ export class Watched<Snapshot> {
     );
   }
 
-  /** The bridge tells how everything stands. */
+  /** Takes a snapshot from the bridge. */
   take(snapshot: Snapshot): void {
     this.#told += 1;
     this.absent = false;
     this.snapshot = snapshot;
   }
 
-  /** Answers come a longer way than what is told: one that was overtaken is old. What is newer still is told soon. */
+  /** Responses take longer than notifications: one that was overtaken is stale, and a newer notification is on its way. */
   #answered(snapshot: Snapshot, told: number): void {
     if (told === this.#told) this.take(snapshot);
   }
 
-  /** Asks for a deed; a refusal is shown at the card. Resolves with whether it was taken. */
-  async act(deed: string, params: object, card: string): Promise<boolean> {
+  /** Requests an action; a refusal is shown on the card. Resolves with whether it was accepted. */
+  async act(action: string, params: object, card: string): Promise<boolean> {
     this.dismiss(card);
     const told = this.#told;
     try {
-      this.#answered(await this.ask(deed, params), told);
+      this.#answered(await this.ask(action, params), told);
       return true;
     } catch (error) {
       this.#say(card, asSentence(sentence(error)));

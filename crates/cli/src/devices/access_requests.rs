@@ -1,4 +1,4 @@
-//! Who asks to come in, told once each.
+//! Announces each access request once.
 
 use super::pick::short;
 use crate::output;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::collections::HashSet;
 
 #[derive(Debug, Default)]
-pub(crate) struct Knocks {
+pub(crate) struct AccessRequests {
     told: HashSet<String>,
 }
 
-impl Knocks {
-    /// Returns a line for each who asks and has not been told of before.
+impl AccessRequests {
+    /// Returns a line for each request that was not announced before.
     pub(crate) fn news(&mut self, devices: &Value) -> Vec<String> {
         let requests = devices["requests"].as_array().map(Vec::as_slice).unwrap_or_default();
         let ids = requests.iter().filter_map(|request| request["id"].as_str());
@@ -27,15 +27,15 @@ impl Knocks {
     }
 }
 
-/// `Pixel 9 at 192.168.1.7 asks to pair, compare-code 482 913`.
+/// Describes a request: `Pixel 9 at 192.168.1.7 asks to pair, compare-code 482 913`.
 pub(crate) fn who(request: &Value) -> String {
     let said = |key: &str| output::printable(request[key].as_str().unwrap_or_default());
     let address = said("address");
     match (request["kind"].as_str(), request["compare"].as_str()) {
         (Some("ios"), _) if said("name").is_empty() => {
-            format!("an OpenAgents iOS app at {address} asks to come in")
+            format!("an OpenAgents iOS app at {address} asks for access")
         }
-        (Some("ios"), _) => format!("{} at {address} asks to come in", said("name")),
+        (Some("ios"), _) => format!("{} at {address} asks for access", said("name")),
         (_, Some(code)) => {
             format!("{} at {address} asks to pair, compare-code {}", said("name"), output::printable(code))
         }
@@ -49,18 +49,18 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_is_told_once_until_it_is_gone() {
+    fn each_request_is_announced_once_while_pending() {
         let phone = json!({"id": "0123456789", "kind": "pair", "name": "Pixel\u{1b}[2J", "address": "192.0.2.7",
             "compare": "482 913"});
         let app = json!({"id": "f", "kind": "ios", "name": "", "address": "192.0.2.8", "compare": null});
-        let mut knocks = Knocks::default();
+        let mut requests = AccessRequests::default();
         let both = json!({"requests": [phone, app]});
-        insta::assert_snapshot!(knocks.news(&both).join("\n"), @"
+        insta::assert_snapshot!(requests.news(&both).join("\n"), @"
         Pixel [2J at 192.0.2.7 asks to pair, compare-code 482 913: `openagents devices allow 01234567`
-        an OpenAgents iOS app at 192.0.2.8 asks to come in: `openagents devices allow f`
+        an OpenAgents iOS app at 192.0.2.8 asks for access: `openagents devices allow f`
         ");
-        assert!(knocks.news(&both).is_empty());
-        assert!(knocks.news(&json!({"requests": []})).is_empty());
-        assert_eq!(knocks.news(&both).len(), 2, "who asks again is told again");
+        assert!(requests.news(&both).is_empty());
+        assert!(requests.news(&json!({"requests": []})).is_empty());
+        assert_eq!(requests.news(&both).len(), 2, "a repeated request is announced again");
     }
 }

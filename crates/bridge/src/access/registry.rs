@@ -1,7 +1,7 @@
 //! Everybody who may come in, and everybody who would like to.
 
 use super::{
-    AppDoor, Asking, Kind, Knock, Pass, Scope, Visit, Who,
+    AccessRequest, AppAccess, Asking, ConnectionLease, Kind, Pass, Scope, Who,
     apps::{self, Apps},
     audit::Refusals,
     deadline::Deadline,
@@ -9,7 +9,7 @@ use super::{
     pairing::{Grant, Pairing},
     requests::{Outcome, Requests, Waiting},
 };
-use crate::{feed::Feed, limits::Place, network::Network};
+use crate::{feed::Feed, limits::ConnectionSlot, network::Network};
 use openagents_sessions::store::{Store, now_ms};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -65,19 +65,24 @@ pub(super) struct State {
 }
 
 impl State {
-    fn knock(&mut self, address: IpAddr, name: &str, session: Option<String>) -> Option<Knock> {
+    fn request_access(
+        &mut self,
+        address: IpAddr,
+        name: &str,
+        session: Option<String>,
+    ) -> Option<AccessRequest> {
         // A person may have answered since it looked at the door. To ask again would cut whoever is in by now.
         match self.apps.door(address) {
-            AppDoor::Open(_) => return Some(Knock::over(Outcome::Allowed)),
-            AppDoor::Shut => return Some(Knock::over(Outcome::Declined)),
-            AppDoor::Ask => {}
+            AppAccess::Open(_) => return Some(AccessRequest::over(Outcome::Allowed)),
+            AppAccess::Shut => return Some(AccessRequest::over(Outcome::Declined)),
+            AppAccess::Ask => {}
         }
         if let Some(waiting) = self.requests.of_app(address, session.as_deref()) {
             return Some(waiting);
         }
         let waiting =
             self.requests.waiting().iter().filter(|request| request.asking.kind == Kind::Ios).count();
-        if waiting >= apps::KNOCKS {
+        if waiting >= apps::ACCESS_REQUESTS {
             return None;
         }
         let asking = Asking { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
@@ -164,20 +169,30 @@ impl Devices {
     }
 
     /// Notes a connection that was let in.
-    pub(crate) fn enter(&self, pass: Arc<Pass>, address: IpAddr, place: Place) -> Option<Arc<Visit>> {
-        Some(Visit::begin(self.me.upgrade()?, pass, address, place))
+    pub(crate) fn enter(
+        &self,
+        pass: Arc<Pass>,
+        address: IpAddr,
+        place: ConnectionSlot,
+    ) -> Option<Arc<ConnectionLease>> {
+        Some(ConnectionLease::begin(self.me.upgrade()?, pass, address, place))
     }
 
     /// Returns what an address finds at the door of the iOS app when people are asked.
-    pub(crate) fn app(&self, address: IpAddr) -> AppDoor {
+    pub(crate) fn app(&self, address: IpAddr) -> AppAccess {
         self.state().apps.door(address.to_canonical())
     }
 
     /// Asks a person whether the iOS app at `address`, which calls itself `name` and wants `session`, may come in. `None`
     /// when too many are waiting. An app that knocks again waits for the same answer, and may say then which session it
     /// wants; an allowed one finds [`AppDoor::Open`].
-    pub(crate) fn knock(&self, address: IpAddr, name: &str, session: Option<String>) -> Option<Knock> {
-        let waiting = self.state().knock(address.to_canonical(), name, session)?;
+    pub(crate) fn request_access(
+        &self,
+        address: IpAddr,
+        name: &str,
+        session: Option<String>,
+    ) -> Option<AccessRequest> {
+        let waiting = self.state().request_access(address.to_canonical(), name, session)?;
         if waiting.ended().is_none() {
             self.tidy_after(apps::PATIENCE);
             self.changed();
@@ -341,18 +356,18 @@ mod tests {
     fn an_app_that_knocks_just_after_it_was_answered_is_not_asked_about_again() {
         let (phone, other) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([192, 0, 2, 8]));
         let mut state = State::default();
-        let first = state.knock(phone, "Phone", None).unwrap();
+        let first = state.request_access(phone, "Phone", None).unwrap();
         assert_eq!((first.ended(), state.requests.waiting().len()), (None, 1));
         let id = state.requests.waiting()[0].id.clone();
         state.apps.allow(phone, "Phone", Scope::Prompt);
         state.requests.end(&id, Outcome::Allowed);
         state.apps.shut_out(other);
         for (address, outcome) in [(phone, Outcome::Allowed), (other, Outcome::Declined)] {
-            let late = state.knock(address, "Phone", Some("session".to_owned())).unwrap();
+            let late = state.request_access(address, "Phone", Some("session".to_owned())).unwrap();
             assert_eq!(late.ended(), Some(outcome));
         }
         assert!(state.requests.waiting().is_empty());
-        let AppDoor::Open(pass) = state.apps.door(phone) else { panic!("it was allowed") };
+        let AppAccess::Open(pass) = state.apps.door(phone) else { panic!("it was allowed") };
         assert!(!pass.is_revoked());
     }
 }

@@ -9,10 +9,10 @@ use super::{
     to_wire::{self, Voice},
 };
 use crate::{
-    access::{AppDoor, Knock, Outcome, Pass},
+    access::{AccessRequest, AppAccess, Outcome, Pass},
     http::Caller,
     inspect::Line,
-    limits::{STRANGER_FRAME, one_address},
+    limits::{UNAUTHENTICATED_FRAME, one_address},
     machine,
     rpc::{self, Incoming},
     shared::Shared,
@@ -34,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 const HELD: usize = 64;
 const HELD_BYTES: usize = 1 << 20;
 /// Phones that wait, or were not allowed, in all and of one address.
-const SEATS: usize = 64;
-const SEATS_PER_ADDRESS: usize = 8;
+const SLOTS: usize = 64;
+const SLOTS_PER_ADDRESS: usize = 8;
 /// Bytes of a session's id that a person is told.
 const SESSION: usize = 100;
 /// How often a phone that waits has to show that it lives, and how often it may miss that.
@@ -44,7 +44,7 @@ const MISSES: u32 = 2;
 
 /// Who waits, the longest first.
 #[derive(Debug, Default)]
-pub(crate) struct Porch(Mutex<Vec<Taken>>);
+pub(crate) struct PendingConnections(Mutex<Vec<Taken>>);
 
 #[derive(Debug)]
 struct Taken {
@@ -55,28 +55,28 @@ struct Taken {
     evicted: CancellationToken,
 }
 
-/// A place on the porch, until it is dropped.
+/// A place on the pending, until it is dropped.
 #[derive(Debug)]
-struct Seat<'a> {
-    porch: &'a Porch,
+struct Slot<'a> {
+    pending: &'a PendingConnections,
     evicted: CancellationToken,
 }
 
-impl Porch {
+impl PendingConnections {
     /// Where all places are taken, the one that was refused and is there for longest makes room.
-    fn seat(&self, address: IpAddr) -> Option<Seat<'_>> {
+    fn slot(&self, address: IpAddr) -> Option<Slot<'_>> {
         let address = one_address(address);
         let mut taken = self.lock();
         let its = taken.iter().filter(|known| known.address == address).count();
         let gives_way =
-            |known: &Taken| known.refused && (its < SEATS_PER_ADDRESS || known.address == address);
-        if taken.len() >= SEATS || its >= SEATS_PER_ADDRESS {
+            |known: &Taken| known.refused && (its < SLOTS_PER_ADDRESS || known.address == address);
+        if taken.len() >= SLOTS || its >= SLOTS_PER_ADDRESS {
             let place = taken.iter().position(gives_way)?;
             taken.remove(place).evicted.cancel();
         }
         let evicted = CancellationToken::new();
         taken.push(Taken { address, refused: false, evicted: evicted.clone() });
-        Some(Seat { porch: self, evicted })
+        Some(Slot { pending: self, evicted })
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Taken>> {
@@ -84,16 +84,16 @@ impl Porch {
     }
 }
 
-impl Seat<'_> {
+impl Slot<'_> {
     fn refuse(&self) {
-        let mut taken = self.porch.lock();
+        let mut taken = self.pending.lock();
         taken.iter_mut().filter(|known| known.evicted == self.evicted).for_each(|known| known.refused = true);
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        self.porch.lock().retain(|known| known.evicted != self.evicted);
+        self.pending.lock().retain(|known| known.evicted != self.evicted);
     }
 }
 
@@ -112,13 +112,13 @@ pub(super) async fn wait(
     line: &Line,
     caller: &Caller,
 ) -> Result<Allowed, Option<Closing>> {
-    let seat = shared.porch.seat(caller.address);
-    let seat = seat.ok_or_else(|| Some(too_many()))?;
+    let slot = shared.pending.slot(caller.address);
+    let slot = slot.ok_or_else(|| Some(too_many()))?;
     let mut waiting = Waiting {
         shared,
         socket,
         line,
-        seat: &seat,
+        slot: &slot,
         address: caller.address,
         held: Vec::new(),
         bytes: 0,
@@ -126,13 +126,13 @@ pub(super) async fn wait(
         refused: false,
         told: false,
     };
-    let mut knock = None;
+    let mut request_access = None;
     let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
     let mut misses = 0;
     loop {
         let answered = async {
-            match &mut knock {
-                Some(knock) => Knock::outcome(knock).await,
+            match &mut request_access {
+                Some(request_access) => AccessRequest::outcome(request_access).await,
                 None => std::future::pending().await,
             }
         };
@@ -140,21 +140,21 @@ pub(super) async fn wait(
             message = waiting.socket.next() => {
                 misses = 0;
                 if let Some(name) = waiting.hear(message).await? {
-                    caller.stranger.leave();
-                    knock = shared.devices.knock(caller.address, &name, None);
-                    if knock.is_none() {
+                    caller.unauthenticated.leave();
+                    request_access = shared.devices.request_access(caller.address, &name, None);
+                    if request_access.is_none() {
                         waiting.refuse().await?;
                     }
                 }
             }
             outcome = answered => {
-                knock = None;
-                if outcome == Outcome::Allowed && let AppDoor::Open(pass) = shared.devices.app(caller.address) {
+                request_access = None;
+                if outcome == Outcome::Allowed && let AppAccess::Open(pass) = shared.devices.app(caller.address) {
                     return Ok(Allowed { pass, held: waiting.held });
                 }
                 waiting.refuse().await?;
             }
-            () = seat.evicted.cancelled() => return Err(Some(too_many())),
+            () = slot.evicted.cancelled() => return Err(Some(too_many())),
             _ = pings.tick() => {
                 misses += 1;
                 if misses > MISSES {
@@ -170,7 +170,7 @@ struct Waiting<'a> {
     shared: &'a Shared,
     socket: &'a mut Socket,
     line: &'a Line,
-    seat: &'a Seat<'a>,
+    slot: &'a Slot<'a>,
     address: IpAddr,
     held: Vec<Utf8Bytes>,
     bytes: usize,
@@ -194,11 +194,13 @@ impl Waiting<'_> {
             }
             Some(Ok(Message::Close(_))) => return Err(None),
             Some(Ok(_)) => return Ok(None),
-            Some(Err(tungstenite::Error::Capacity(_))) => return Err(Some(Closing::too_big(STRANGER_FRAME))),
+            Some(Err(tungstenite::Error::Capacity(_))) => {
+                return Err(Some(Closing::too_big(UNAUTHENTICATED_FRAME)));
+            }
             Some(Err(_)) | None => return Err(None),
         };
-        if text.len() > STRANGER_FRAME {
-            return Err(Some(Closing::too_big(STRANGER_FRAME)));
+        if text.len() > UNAUTHENTICATED_FRAME {
+            return Err(Some(Closing::too_big(UNAUTHENTICATED_FRAME)));
         }
         if self.refused {
             self.tell(&text).await?;
@@ -216,7 +218,7 @@ impl Waiting<'_> {
             && let Some(Asked::Session(session)) = asked(&text)
         {
             self.named = true;
-            let _ = self.shared.devices.knock(
+            let _ = self.shared.devices.request_access(
                 self.address,
                 &self.line.client(),
                 Some(prune::head(&session, SESSION).to_owned()),
@@ -239,7 +241,7 @@ impl Waiting<'_> {
     /// Nobody allowed it: says so in the session that it asked for last, and forgets what it said.
     async fn refuse(&mut self) -> Result<(), Option<Closing>> {
         self.refused = true;
-        self.seat.refuse();
+        self.slot.refuse();
         let held = std::mem::take(&mut self.held);
         tracing::info!(address = %self.address, "an iOS app was not allowed");
         for text in held.iter().rev() {
@@ -318,24 +320,24 @@ mod tests {
     /// Their sockets stay, and nobody else could wait any more.
     #[test]
     fn who_was_refused_makes_room_for_who_waits() {
-        let porch = Porch::default();
-        let mut of_one: Vec<_> = (0..SEATS_PER_ADDRESS).map(|_| porch.seat(phone(0)).unwrap()).collect();
-        assert!(porch.seat(phone(0)).is_none());
+        let pending = PendingConnections::default();
+        let mut of_one: Vec<_> = (0..SLOTS_PER_ADDRESS).map(|_| pending.slot(phone(0)).unwrap()).collect();
+        assert!(pending.slot(phone(0)).is_none());
         let others: Vec<_> =
-            (SEATS_PER_ADDRESS..SEATS).map(|n| porch.seat(phone(n as u8)).unwrap()).collect();
-        assert!(porch.seat(phone(200)).is_none());
+            (SLOTS_PER_ADDRESS..SLOTS).map(|n| pending.slot(phone(n as u8)).unwrap()).collect();
+        assert!(pending.slot(phone(200)).is_none());
         // Only its own at an address that has its share.
         others[0].refuse();
-        assert!(porch.seat(phone(0)).is_none());
+        assert!(pending.slot(phone(0)).is_none());
         of_one[2].refuse();
         of_one[5].refuse();
-        let again = porch.seat(phone(0)).unwrap();
+        let again = pending.slot(phone(0)).unwrap();
         assert!(of_one[2].evicted.is_cancelled() && !of_one[5].evicted.is_cancelled());
-        let next = porch.seat(phone(200)).unwrap();
+        let next = pending.slot(phone(200)).unwrap();
         assert!(of_one[5].evicted.is_cancelled() && !others[0].evicted.is_cancelled());
         assert!(!again.evicted.is_cancelled() && !next.evicted.is_cancelled());
         of_one.clear();
         drop((others, again, next));
-        assert!(porch.lock().is_empty());
+        assert!(pending.lock().is_empty());
     }
 }

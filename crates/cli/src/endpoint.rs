@@ -1,4 +1,4 @@
-//! What a person manages on this machine, through the bridge that runs or in this process. Both give the same snapshots.
+//! Access to managed state through the running bridge or in this process. Both return the same snapshots.
 
 use crate::{bridge::Connection, signals::Interrupts, surroundings};
 use anyhow::Context;
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Something that a bridge manages for its clients, and a command can manage by itself.
+/// State that a bridge manages for its clients and a command can manage by itself.
 pub(crate) trait Managed {
-    /// What a person can ask for.
+    /// A command that changes the state.
     type Command;
 
-    /// What its methods begin with: `_openagents/models`.
+    /// Prefix of the methods: `_openagents/models`.
     const METHODS: &'static str;
 
-    /// Begins to manage it in this process.
+    /// Starts managing the state in this process.
     fn here() -> anyhow::Result<Self>
     where
         Self: Sized;
@@ -23,14 +23,14 @@ pub(crate) trait Managed {
 
     fn command(&self, command: Self::Command) -> anyhow::Result<()>;
 
-    /// Ends what this process started itself.
+    /// Stops what this process started.
     fn shut_down(&self);
 
-    /// Returns the last word of the method that a command goes by, and its params.
+    /// Returns the last segment of the command's method, and its params.
     fn on_the_wire(command: Self::Command) -> anyhow::Result<(&'static str, Value)>;
 }
 
-pub(crate) struct Door<M> {
+pub(crate) struct Endpoint<M> {
     runtime: Runtime,
     managed: Reached<M>,
 }
@@ -40,7 +40,7 @@ enum Reached<M> {
     Bridge(Box<Connection>),
 }
 
-impl<M: Managed> Door<M> {
+impl<M: Managed> Endpoint<M> {
     pub(crate) fn open() -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let home = surroundings::data_folder()?;
@@ -65,7 +65,7 @@ impl<M: Managed> Door<M> {
         }
     }
 
-    /// Does something and returns the snapshot afterwards.
+    /// Runs a command and returns the snapshot afterwards.
     pub(crate) fn command(&mut self, command: M::Command) -> anyhow::Result<Value> {
         match &mut self.managed {
             Reached::Here(managed) => {
@@ -79,7 +79,7 @@ impl<M: Managed> Door<M> {
         }
     }
 
-    /// Waits, and returns whether a person has pressed Ctrl-C meanwhile.
+    /// Waits, and returns whether Ctrl-C was pressed.
     pub(crate) fn wait(&self, signals: &mut Interrupts, time: Duration) -> bool {
         self.runtime.block_on(async {
             tokio::select! {
@@ -89,13 +89,13 @@ impl<M: Managed> Door<M> {
         })
     }
 
-    /// Hears Ctrl-C from now on.
+    /// Listens for Ctrl-C from now on.
     pub(crate) fn signals(&self) -> anyhow::Result<Interrupts> {
         let _entered = self.runtime.enter();
         Ok(Interrupts::listen()?)
     }
 
-    /// Ends what this process started itself.
+    /// Stops what this process started.
     pub(crate) fn close(self) {
         if let Reached::Here(managed) = self.managed {
             managed.shut_down();
