@@ -15,7 +15,7 @@ FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test app bench bench-answers bench-exploration bench-local-model bench-fan-out fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -40,6 +40,11 @@ test: install-tests ## Run every test
 	@$(STEP) "Page: in a browser" $(MAKE) test-page
 	@$(STEP) "ACP: clients of others" $(MAKE) test-conformance
 	@printf '\nEvery test passed.\n'
+
+test-peers: install-tests ui ## Try a real llama-server as the model (builds it: ten to twenty minutes the first time)
+	@scripts/llama-server.sh
+	cargo build --workspace --locked
+	cargo test --locked -p openagents-e2e --features llama-server --test llama_server
 
 app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	@scripts/install.sh desktop
@@ -93,7 +98,7 @@ check-macos: ui ## Type-check for macOS on Apple silicon, from Debian
 	CARGO_TARGET_DIR=$(TARGET)/darwin-check scripts/macos-check/check.sh
 
 lint: ui ## Run clippy; a warning is an error
-	cargo clippy --workspace --all-targets --features openagents-e2e/peers --locked -- -D warnings
+	cargo clippy --workspace --all-targets --features openagents-e2e/peers,openagents-e2e/llama-server --locked -- -D warnings
 
 ui: $(PAGE) ## Build the page
 
@@ -107,7 +112,6 @@ clean: ## Remove everything that was built
 install-tests:
 	@scripts/install.sh tests
 	@scripts/test-models.sh
-	@scripts/llama-server.sh
 
 deny: $(DENY)
 	@$(DENY) --locked check bans licenses sources

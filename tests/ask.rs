@@ -1,57 +1,19 @@
-//! `openagents agent` with models that call tools: a scripted OpenAI-compatible server, a scripted gpt-oss in the real
-//! engine, and a real llama-server.
+//! `openagents agent` with models that call tools: a scripted OpenAI-compatible server, and a scripted gpt-oss in the
+//! real engine.
 
 #![cfg(unix)]
 
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
+    agent_turn::{LIST, agent, calls, desk, turn},
     gptoss::{self, Script},
-    llama_server::LlamaServer,
     openai::{Server, THOUGHT, scripted},
-    terminal::{Desk, json_lines},
+    terminal::json_lines,
 };
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
-const LIST: &str = "list files in current dir";
 const READ: &str = "read the README.md file";
-
-fn desk() -> Result<Desk> {
-    Desk::new("proj", &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")])
-}
-
-/// Returns `openagents agent` with a model of this server.
-fn agent(desk: &Desk, server: &str, prompt: &str, more: &[&str]) -> Result<Command> {
-    let arguments = ["agent", prompt, "--model", "openai:scripted", "--base-url", server];
-    let mut command = desk.openagents(&[&arguments, more].concat())?;
-    command.env_remove("OPENAI_API_KEY");
-    Ok(command)
-}
-
-/// Runs a turn to its end; returns its updates and the `final` object.
-fn turn(mut command: Command) -> Result<(Vec<Value>, Value)> {
-    let output = command.output()?;
-    let mut lines = json_lines(&output.stdout)?;
-    let last = lines.pop().with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
-    let updates = lines.into_iter().map(|mut line| line["update"].take()).collect();
-    Ok((updates, last["final"].clone()))
-}
-
-fn of_kind<'a>(updates: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
-}
-
-/// Name, arguments, status and output of every call.
-fn calls(updates: &[Value]) -> Vec<(String, Value, String, Value)> {
-    let ends = of_kind(updates, "tool_call_update");
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let row = |call: &Value| {
-        let id = &call["toolCallId"];
-        let end = ends.iter().rfind(|end| end["toolCallId"] == *id).map_or(Value::Null, |end| (*end).clone());
-        (text(&call["name"]), call["rawInput"].clone(), text(&end["status"]), end["rawOutput"].clone())
-    };
-    of_kind(updates, "tool_call").into_iter().map(row).collect()
-}
 
 #[test]
 fn a_model_behind_an_address_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
@@ -108,33 +70,6 @@ fn gpt_oss_calls_the_tools_of_both_dogfood_commands() -> Result<()> {
         assert!(called[0].3.to_string().contains(found), "{called:?}");
         assert_eq!(last["message"], script.answer);
     }
-    Ok(())
-}
-
-/// What gpt-oss thinks reaches nobody, whether its server takes it out of the content or leaves it there.
-#[test]
-fn gpt_oss_behind_a_real_server_calls_tools_and_keeps_its_thoughts() -> Result<()> {
-    let desk = desk()?;
-    let (model, template) = (desk.folder("scripted.gguf"), desk.folder("template.jinja"));
-    let script = Script::explorer();
-    gptoss::write(&model, &script)?;
-    std::fs::write(&template, gptoss::CHAT_TEMPLATE)?;
-    let template = template.to_str().context("a path in UTF-8")?;
-    let server = LlamaServer::with(&model, &["--chat-template-file", template])?;
-    let (updates, last) = turn(agent(&desk, &server.base_url(), LIST, &["--json"])?)?;
-    let called = calls(&updates);
-    ensure!(called.len() == 1, "{called:?} {last}");
-    assert_eq!((called[0].0.as_str(), called[0].2.as_str()), ("fs.list_dir", "completed"));
-    assert_eq!(last["message"], script.answer);
-    assert!(!serde_json::to_string(&updates)?.contains("secret"));
-    drop(server);
-
-    let careless =
-        LlamaServer::with(&model, &["--chat-template-file", template, "--reasoning-format", "none"])?;
-    let (updates, last) = turn(agent(&desk, &careless.base_url(), LIST, &["--json"])?)?;
-    let log = serde_json::to_string(&updates)? + &last.to_string();
-    assert!(!log.contains("secret") && !log.contains("<|"), "{log}");
-    assert_eq!(last["message"], script.answer);
     Ok(())
 }
 
@@ -302,19 +237,5 @@ fn an_answer_without_end_is_stopped_by_ctrl_c() -> Result<()> {
     assert_eq!(child.wait()?.code(), Some(130));
     let last = json_lines(&rest)?.pop().context("the end")?;
     assert_eq!(last["final"]["status"], "cancelled");
-    Ok(())
-}
-
-#[test]
-fn a_real_llama_server_answers() -> Result<()> {
-    let (desk, server) = (desk()?, LlamaServer::start()?);
-    let question = "What is the capital of France? Answer in one word.";
-    let more = ["--temperature", "0", "--max-tokens", "200", "--json"];
-    let (updates, last) = turn(agent(&desk, &server.base_url(), question, &more)?)?;
-    // So small a model says this or that when it is offered tools; what counts is that a turn comes to its end.
-    assert_eq!(last["status"], "complete", "{last}");
-    assert!(last["message"].as_str().is_some_and(|said| !said.trim().is_empty()), "{last}");
-    assert!(last["usage"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
-    assert!(!of_kind(&updates, "agent_message_chunk").is_empty());
     Ok(())
 }

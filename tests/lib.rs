@@ -1,6 +1,8 @@
 //! End-to-end tests over the real binaries, and what they share.
 
 #[cfg(unix)]
+#[path = "support/agent_turn.rs"]
+pub mod agent_turn;
 #[path = "support/chaos/mod.rs"]
 pub mod chaos;
 
