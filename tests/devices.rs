@@ -164,7 +164,7 @@ async fn a_device_is_renamed_rescoped_and_removed() -> Result<()> {
     let mut device = server.connect_with(&token).await?;
     let new = json!({"cwd": desk.workspace, "mcpServers": []});
     let refused = device.request("session/new", new.clone()).await.unwrap_err().to_string();
-    assert!(refused.contains("This device may only view"), "{refused}");
+    assert!(refused.contains("This device can only view"), "{refused}");
 
     let beginning = &id[..6];
     assert_eq!(devices(&desk, &["rename", beginning, "Old phone"])?["devices"][0]["name"], "Old phone");

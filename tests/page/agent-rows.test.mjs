@@ -135,7 +135,7 @@ test('delegated work is a card: live, with its questions, then the brief next to
   played.update(approval('edit', { title: 'Edit src/pair.rs' }), inside);
 
   const card = page.locator('[data-delegate=codex]');
-  await card.getByText('waiting for approval').waitFor();
+  await card.getByText(/^waiting for approval · /).waitFor();
   await card.getByText('Show 9 earlier rows').waitFor();
   await tab.shootAll('delegate-waiting');
   played.answers['_openagents/approvals/answer'] = ({ sessionId }) => {

@@ -43,8 +43,8 @@ test('delegated work is shown on two pages, approved on one, and its change is n
   const { tab, card } = await delegated('[[think About it]] [[edit harbour.md]] [[say All done here.]]');
   const two = await stage.follow(browser, tab, { size: 'phone' });
   const other = two.page.locator('[data-delegate="custom:fake"]');
-  await card.getByText('waiting for approval').waitFor();
-  await other.getByText('waiting for approval').waitFor();
+  await card.getByText(/^waiting for approval · /).waitFor();
+  await other.getByText(/^waiting for approval · /).waitFor();
   await tab.shootAll('delegate-real-waiting');
   await two.page.locator('[data-sheet]').getByRole('button', { name: 'Approve', exact: true }).click();
   for (const shown of [card, other]) {

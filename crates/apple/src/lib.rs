@@ -4,6 +4,19 @@
 //! any machine. This crate contains what needs no framework and is tested everywhere: whether it is worth asking
 //! ([`availability`]), tool schemas in both directions ([`schema`], [`adapter`]), the [`budget`] of 4,096 tokens, the
 //! [`protocol`] of the helper, and its [`client`], which other crates use.
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `availability` | whether the model can be asked |
+//! | 1 | `schema` | tool schemas in both directions |
+//! | 2 | `adapter` | tool calls of the model |
+//! | 2 | `budget` | the context of 4,096 tokens |
+//! | 2 | `protocol` | commands and reports of the helper |
+//! | 3 | `client` | the helper as a `LanguageModel` |
 
 pub mod adapter;
 pub mod availability;

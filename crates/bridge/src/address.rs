@@ -1,4 +1,4 @@
-//! One bridge per data folder: a lock that ends with its process, and a file that tells its address.
+//! One bridge per data folder: a lock held by the process, and a file with its address.
 
 use crate::error::BridgeError;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::{
 
 const LOCK_FILE: &str = "bridge.lock";
 
-/// Name of the file that tells where the running bridge listens.
+/// Name of the file with the address of the running bridge.
 pub const ADDRESS_FILE: &str = "bridge.json";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,20 +23,20 @@ struct Announcement {
 /// Held for as long as a bridge runs.
 #[derive(Debug)]
 pub(crate) struct InstanceLock {
-    /// The operating system takes the lock back when the process ends, however it ends.
+    /// The operating system releases the lock when the process exits or crashes.
     _lock: File,
     announcement: PathBuf,
 }
 
 impl InstanceLock {
-    /// Takes the data folder, or says who has it.
+    /// Locks the data folder. Fails with [`BridgeError::AlreadyRunning`] when another bridge holds it.
     pub(crate) fn take(home: &Path) -> Result<Self, BridgeError> {
         let path = home.join(LOCK_FILE);
         let failed =
             |error: &io::Error| BridgeError::NotWritable { path: home.to_owned(), reason: error.to_string() };
         openagents_sessions::store::create_folder(home).map_err(|error| failed(&error))?;
         let lock = open_lock(&path).map_err(|error| failed(&error))?;
-        match patiently(|| lock.try_lock()) {
+        match retry(|| lock.try_lock()) {
             Ok(()) => Ok(Self { _lock: lock, announcement: home.join(ADDRESS_FILE) }),
             Err(TryLockError::WouldBlock) => {
                 let address = read(home).map(|announced| announced.address.to_string());
@@ -46,12 +46,12 @@ impl InstanceLock {
         }
     }
 
-    /// Tells where this bridge listens.
+    /// Writes the address of this bridge.
     pub(crate) fn announce(&self, address: SocketAddr) -> Result<(), BridgeError> {
         let announcement = Announcement { address, pid: std::process::id() };
         let failed = |reason: String| BridgeError::NotWritable { path: self.announcement.clone(), reason };
         let text = serde_json::to_string(&announcement).map_err(|error| failed(error.to_string()))?;
-        // Renamed into place: a reader sees the old text or the new one, never half of it.
+        // Renamed into place, so that a reader never sees a partial file.
         let draft = self.announcement.with_extension("json.new");
         std::fs::write(&draft, text)
             .and_then(|()| std::fs::rename(&draft, &self.announcement))
@@ -61,7 +61,7 @@ impl InstanceLock {
 
 impl Drop for InstanceLock {
     fn drop(&mut self) {
-        // Gone already is fine; a stale one does no harm, because the lock is what counts.
+        // A missing or stale file is harmless: the lock decides.
         let _ = std::fs::remove_file(&self.announcement);
     }
 }
@@ -75,8 +75,8 @@ pub fn running(home: &Path) -> Option<SocketAddr> {
     }
 }
 
-/// [`running`] holds the lock for a moment; a bridge that starts just then must not give up.
-fn patiently(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+/// Retries for 50 ms, because [`running`] may hold the lock for a moment.
+fn retry(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
     for _ in 0..5 {
         match lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(10)),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_where_the_first_is() {
+    fn a_second_bridge_fails_with_the_address_of_the_first() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(running(home.path()), None);
         let first = InstanceLock::take(home.path()).unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_left_behind_is_no_bridge() {
+    fn a_stale_address_file_is_ignored() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join(ADDRESS_FILE), r#"{"address":"127.0.0.1:1","pid":1}"#).unwrap();
         assert_eq!(running(home.path()), None);

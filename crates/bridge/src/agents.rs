@@ -1,4 +1,4 @@
-//! The agents of this machine as connections see them.
+//! The agents of this machine, shared by connections.
 
 use crate::{access::Scope, error::Fault, feed::Feed};
 use openagents_core::agent::{AgentCommand, Agents, AgentsError};
@@ -6,7 +6,7 @@ use openagents_sessions::run_blocking;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The agents, and those who watch them.
+/// The agents and their feed.
 #[derive(Debug)]
 pub(crate) struct SharedAgents {
     agents: Arc<dyn Agents>,
@@ -15,8 +15,8 @@ pub(crate) struct SharedAgents {
 
 impl SharedAgents {
     pub(crate) fn new(agents: Arc<dyn Agents>) -> Arc<Self> {
-        let shown = agents.clone();
-        let snapshot = move || serde_json::to_value(shown.snapshot()).unwrap_or_default();
+        let source = agents.clone();
+        let snapshot = move || serde_json::to_value(source.snapshot()).unwrap_or_default();
         let feed =
             Feed::new("_openagents/agents", Scope::View, snapshot, |on_change| agents.watch(on_change));
         Arc::new(Self { agents, feed })
@@ -26,7 +26,7 @@ impl SharedAgents {
         &self.feed
     }
 
-    /// Does what a person asked for and returns how everything stands then.
+    /// Runs a command and returns the resulting snapshot.
     pub(crate) async fn command(&self, command: AgentCommand) -> Result<Value, Fault> {
         let agents = self.agents.clone();
         let done = run_blocking(move || agents.command(command)).await;
@@ -34,7 +34,7 @@ impl SharedAgents {
         Ok(self.feed.snapshot())
     }
 
-    /// Ends every agent that runs. Blocks.
+    /// Stops all running agents. Blocks.
     pub(crate) fn shut_down(&self) {
         self.agents.shut_down();
     }

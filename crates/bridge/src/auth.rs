@@ -1,5 +1,5 @@
-//! Tokens: the one for local use, 256 bits in a file that only its owner can read, and those of devices. All are compared
-//! in constant time.
+//! Tokens: the local one, 256 bits in a file that only its owner can read, and those of devices. All are compared in
+//! constant time.
 
 use crate::{
     access::Pass,
@@ -31,7 +31,7 @@ const TOKEN_PROTOCOL: &str = "openagents.token.";
 
 const TOKEN_BYTES: usize = 32;
 
-/// The token and the file that it came from.
+/// The local token and its file.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) text: String,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// Reads the token of the data folder, or makes one.
+    /// Reads the token of the data folder, or creates one.
     pub(crate) fn load(home: &Path) -> Result<Self, BridgeError> {
         let file = home.join(TOKEN_FILE);
         let failed =
@@ -69,18 +69,18 @@ impl Token {
     }
 }
 
-/// Returns what a request may do by the token that it carries: a device's, or the one for local use, which is good for
-/// what comes from this machine itself and for nothing that a proxy or the network brings.
+/// Returns the pass for the token of a request. The local token is valid only from this machine, not through a proxy or
+/// the network.
 pub(crate) fn pass(shared: &Shared, caller: &Caller, headers: &HeaderMap) -> Option<Arc<Pass>> {
     let token = token(headers)?;
     if shared.token.is(token) {
         let is_here = caller.listener == Listener::Loopback && !shared.hosts.is_proxied(headers);
         return is_here.then(|| shared.devices.local());
     }
-    shared.devices.admit(token)
+    shared.devices.authenticate(token)
 }
 
-/// A new token: 64 hexadecimal digits.
+/// Returns a new token: 64 hexadecimal digits.
 pub(crate) fn new_token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes)?;
@@ -91,7 +91,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     bearer(headers).or_else(|| offered(headers))
 }
 
-/// Returns whether the client offered our subprotocol, which the server then has to select.
+/// Returns whether the client offered our subprotocol, which the server must then select.
 pub(crate) fn offers_protocol(headers: &HeaderMap) -> bool {
     protocols(headers).any(|protocol| protocol == SUBPROTOCOL)
 }
@@ -118,7 +118,7 @@ fn is_token(text: &str) -> bool {
     text.len() == TOKEN_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Creates `file` readable by its owner alone, from its first moment on.
+/// Creates `file` with mode 0600.
 fn write_private(file: &Path, text: &str) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -127,7 +127,7 @@ fn write_private(file: &Path, text: &str) -> io::Result<()> {
     options.open(file)?.write_all(text.as_bytes())
 }
 
-/// Takes back what a careless copy has opened up.
+/// Restores mode 0600, which a copy may have lost.
 fn keep_private(file: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -139,39 +139,39 @@ fn keep_private(file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes whoever failed to authenticate wait, each time longer; not when too many wait already. They take no place from
-/// those who are welcome.
-pub(crate) async fn hold_back(shared: &Shared, caller: &Caller) -> Option<Refusal> {
+/// Delays the refusal of a failed authentication, longer each time. Not when too many refusals are delayed already. The
+/// connection gives its slot back.
+pub(crate) async fn delay_refusal(shared: &Shared, caller: &Caller) -> Option<Refusal> {
     let delay = shared.back_off.failed(caller.address);
-    caller.unauthenticated.send_away();
+    caller.unauthenticated.refuse();
     let refusal = shared.limits.refusal(caller.address)?;
     tokio::time::sleep(delay).await;
     Some(refusal)
 }
 
-/// Slows down those who guess. Only failures wait; a valid token is never delayed.
+/// Backs off per address after failures. A valid token is never delayed.
 #[derive(Debug, Default)]
 pub(crate) struct BackOff(Mutex<Failures>);
 
 #[derive(Debug, Default)]
 struct Failures {
     of: HashMap<IpAddr, (u32, Instant)>,
-    /// When those that are over were taken out last.
+    /// When expired entries were last removed.
     swept: Option<Instant>,
 }
 
-/// The first failure waits this long, each further one twice as long.
+/// Delay of the first failure; it doubles with each further one.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(5);
-/// After so much quiet an address starts afresh.
+/// Time without failures after which an address starts over.
 const FORGET: Duration = Duration::from_secs(60);
-/// Addresses that are remembered; when there are more, the others wait longest.
+/// Addresses that are counted; further ones get [`MAX_DELAY`].
 const ADDRESSES: usize = 1024;
-/// How often room is looked for when there is none.
+/// Interval at which expired entries are removed while the map is full.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
 impl BackOff {
-    /// Counts a failure of `address` and returns how long its answer has to wait.
+    /// Counts a failure of `address` and returns the delay of its answer.
     pub(crate) fn failed(&self, address: IpAddr) -> Duration {
         let (now, address) = (Instant::now(), one_address(address));
         let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_admitted() {
+    fn tokens_are_read_from_headers() {
         let good = "ab".repeat(32);
         for (name, value, expected) in [
             (header::AUTHORIZATION, format!("Bearer {good}"), true),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_made_once_and_kept_private() {
+    fn the_token_is_created_once_and_kept_private() {
         let home = tempfile::tempdir().unwrap();
         let first = Token::load(home.path()).unwrap();
         assert!(is_token(&first.text));
@@ -249,18 +249,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_wait_longer_and_longer() {
+    async fn delays_double_with_each_failure() {
         let (back_off, address) = (BackOff::default(), IpAddr::from([127, 0, 0, 1]));
         let delays: Vec<u128> = (0..8).map(|_| back_off.failed(address).as_millis()).collect();
         assert_eq!(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
-        // A v4 address inside a v6 one is the same address.
+        // An IPv4-mapped IPv6 address is the same address.
         assert_eq!(back_off.failed("::ffff:127.0.0.1".parse().unwrap()), MAX_DELAY);
         assert_eq!(back_off.failed(IpAddr::from([127, 0, 0, 2])), FIRST_DELAY);
         tokio::time::advance(FORGET).await;
         assert_eq!(back_off.failed(address), FIRST_DELAY);
     }
 
-    /// The map grew beyond its bound, and every failure went through all of it.
     #[tokio::test(start_paused = true)]
     async fn failures_of_many_addresses_do_not_fill_the_memory() {
         let back_off = BackOff::default();

@@ -1,4 +1,4 @@
-//! A bridge from its start to its end.
+//! Starting and stopping a bridge.
 
 use crate::{
     BridgeConfig, BridgeError,
@@ -32,20 +32,19 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-/// What a bridge has for those who explore and answer.
+/// Resources that a bridge offers to its providers.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// The logs of other agents.
+    /// Transcripts of other agents.
     pub history: Arc<History>,
-    /// What a person chose.
+    /// The user's settings.
     pub settings: Arc<dyn SettingsStore>,
 }
 
-/// How long clients have for the last words.
-const GOOD_BYE: Duration = Duration::from_secs(5);
+/// Time for clients to disconnect on shutdown.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A running bridge. Dropping it without [`Bridge::shutdown`] stops it without waiting for anybody; what is stored
-/// stays stored.
+/// A running bridge. Dropping it without [`Bridge::shutdown`] stops it at once, without waiting for turns or clients.
 #[derive(Debug)]
 pub struct Bridge {
     address: SocketAddr,
@@ -54,17 +53,17 @@ pub struct Bridge {
     instance: InstanceLock,
     accepting: CancellationToken,
     listeners: [JoinHandle<()>; 2],
-    /// Stop the tasks when this is dropped.
+    /// Stop the tasks on drop.
     _guards: [DropGuard; 3],
 }
 
 impl Bridge {
     /// Opens the store, binds the port and serves until [`Bridge::shutdown`].
     pub async fn start(config: BridgeConfig) -> Result<Self, BridgeError> {
-        Self::start_with(config, |around| Providers::rules(around.history)).await
+        Self::start_with(config, |surroundings| Providers::rules(surroundings.history)).await
     }
 
-    /// Like [`Bridge::start`], with others that explore and answer. `providers` may block.
+    /// Like [`Bridge::start`], with other providers. `providers` may block.
     pub async fn start_with(
         config: BridgeConfig,
         providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
@@ -83,12 +82,13 @@ impl Bridge {
         instance.announce(address)?;
         let (home, network, ios) = (config.home.clone(), config.network, config.ios);
         let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
-        let of_network = settings.clone();
-        let network = run_blocking(move || Network::open(home, network, ios, address, of_network)).await;
+        let network_settings = settings.clone();
+        let network =
+            run_blocking(move || Network::open(home, network, ios, address, network_settings)).await;
         let network = network.ok_or(BridgeError::Providers)??;
         let history = Arc::new(History::new(config.history, store.transcript_index()));
-        let around = Surroundings { history: history.clone(), settings: settings.clone() };
-        let providers = run_blocking(move || providers(around)).await;
+        let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
+        let providers = run_blocking(move || providers(surroundings)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;
         let models = providers.models.clone().map(SharedModels::new);
         let agents = providers.agents.clone().map(SharedAgents::new);
@@ -121,10 +121,12 @@ impl Bridge {
             [&accepting, shared.sessions.stopping(), &shared.closing].map(|token| token.clone().drop_guard());
         let gate =
             Gate { kind: Listener::Loopback, accepting: accepting.clone(), closing: shared.closing.clone() };
-        let mut others = Listeners::new(shared.clone(), accepting.clone());
-        others.look().await;
-        let listeners =
-            [tokio::spawn(network::listen(listener, gate, shared.clone())), tokio::spawn(others.run())];
+        let mut network_listeners = Listeners::new(shared.clone(), accepting.clone());
+        network_listeners.look().await;
+        let listeners = [
+            tokio::spawn(network::listen(listener, gate, shared.clone())),
+            tokio::spawn(network_listeners.run()),
+        ];
         Ok(Self { address, shared, store, instance, accepting, listeners, _guards: guards })
     }
 
@@ -148,22 +150,22 @@ impl Bridge {
         format!("http://{}/#token={}", self.address, self.token())
     }
 
-    /// Returns what is served to other devices, and under which certificate.
+    /// Returns the state of the network: listeners, names and certificate.
     pub fn network(&self) -> Arc<NetworkState> {
         self.shared.network.state()
     }
 
-    /// Returns what a person should know about the start, one sentence each.
+    /// Returns notices about the start to show to the user, one sentence each.
     pub fn notices(&self) -> &[String] {
         self.store.notices()
     }
 
-    /// Ends running turns, stores their last updates, closes every socket, and gives the data folder back.
+    /// Stops running turns, stores their last updates, closes every socket, and releases the data folder.
     pub async fn shutdown(self) {
         self.accepting.cancel();
         for listener in self.listeners {
             if let Err(error) = listener.await {
-                tracing::warn!(%error, "a listener ended badly");
+                tracing::warn!(%error, "listener task failed");
             }
         }
         self.shared.turns.stop().await;
@@ -175,8 +177,8 @@ impl Bridge {
         }
         self.shared.closing.cancel();
         self.shared.connections.close();
-        if tokio::time::timeout(GOOD_BYE, self.shared.connections.wait()).await.is_err() {
-            tracing::warn!("some clients did not say good-bye in time");
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.shared.connections.wait()).await.is_err() {
+            tracing::warn!("some clients did not disconnect in time");
         }
         let store = self.store;
         drop(self.shared);

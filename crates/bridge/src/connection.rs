@@ -1,4 +1,4 @@
-//! One connection, whatever it speaks and however its frames travel: reads frames in order, hands them to its door, ends cleanly.
+//! One connection, independent of dialect and transport: reads frames in order, passes them to a handler, ends cleanly.
 
 use crate::{
     access::{Pass, Scope},
@@ -20,55 +20,55 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes, error::CapacityError};
 use tokio_util::sync::CancellationToken;
 
-/// Understands the frames of one connection.
+/// Handles the frames of one connection.
 pub(crate) trait FrameHandler: Send {
-    /// Handles one frame to its end before the next one. `cancelled` says that it cancels a turn and has done so
-    /// already. An error closes the connection.
+    /// Handles one frame; the next one waits. `cancelled` is set if the frame cancels a turn and that is already
+    /// done. An error closes the connection.
     fn frame(&mut self, text: &str, cancelled: bool) -> impl Future<Output = Result<(), Closing>> + Send;
 
     /// Returns the session whose turn a frame cancels.
     fn cancels(text: &str) -> Option<String>;
 }
 
-/// Frames, and their bytes, that are read while an earlier one is handled.
+/// Frames, and their bytes, that are read ahead while an earlier one is handled.
 const AHEAD: usize = 16;
 const AHEAD_BYTES: usize = 64 << 10;
-/// A frame that cancels has no more bytes.
+/// Longest frame that is checked for a cancel, in bytes.
 const CANCEL_BYTES: usize = 4 << 10;
 
-/// What others can do with a connection.
+/// Lets other tasks end a connection and observe its activity.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionControl {
-    /// Cancelled to end it.
+    /// Cancelled to end the connection.
     pub(crate) cut: CancellationToken,
-    /// Told at every sign of life.
+    /// Notified whenever a frame arrives.
     pub(crate) signs: watch::Sender<()>,
 }
 
-/// How a connection ended.
+/// The outcome of a connection.
 pub(crate) struct Ended {
     pub(crate) follows: Vec<Follow>,
-    /// The client said good-bye.
+    /// The client sent a close frame.
     pub(crate) polite: bool,
 }
 
-/// What is particular to a door.
+/// The connection options of an endpoint.
 pub(crate) struct ConnectionOptions {
     pub(crate) line: Arc<Line>,
-    /// Frames above this end the connection.
+    /// Largest frame in bytes; a larger one ends the connection.
     pub(crate) frame_limit: usize,
     /// Binary frames are read as text.
     pub(crate) binary: bool,
     pub(crate) control: Arc<ConnectionControl>,
-    /// What the client may do. When it is revoked, the client is told so.
+    /// What the client may do. A revoked client is closed with a reason.
     pub(crate) pass: Arc<Pass>,
-    /// Cancelled when the way in is closed, or the bridge goes down; the client is told what there is to tell before.
+    /// Cancelled when the listener closes or the bridge shuts down; pending frames are sent first.
     pub(crate) closing: CancellationToken,
-    /// Frames that came before the door was opened; they are handled first.
+    /// Frames received before the connection was served; handled first.
     pub(crate) held: Vec<Utf8Bytes>,
 }
 
-/// Serves a connection until either side ends it. `open` makes the door from the queue of answers.
+/// Serves a connection until either side ends it. `open` creates the handler.
 pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
     shared: &Shared,
     socket: Socket,
@@ -102,8 +102,8 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
         tokio::select! { () = cut.cancelled() => {}, () = revoked.cancelled() => {} }
     };
     let receiving = async {
-        let mut door = open(orders.clone());
-        let hear = |message| {
+        let mut handler = open(orders.clone());
+        let receive = |message| {
             heard.store(true, Ordering::Relaxed);
             options.control.signs.send_replace(());
             read(message, &options)
@@ -116,24 +116,25 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
                 None => {
                     let message = tokio::select! {
                         message = stream.next() => message,
-                        () = sent.cancelled() => break End::Suddenly,
-                        () = is_cut() => break End::Suddenly,
+                        () = sent.cancelled() => break End::Disconnected,
+                        () = is_cut() => break End::Disconnected,
                     };
-                    match hear(message) {
+                    match receive(message) {
                         Ok(Some(text)) => (text, false),
                         Ok(None) => continue,
                         Err(end) => break end,
                     }
                 }
             };
-            let mut handling = std::pin::pin!(door.frame(&text, cancelled));
+            let mut handling = std::pin::pin!(handler.frame(&text, cancelled));
             let handled = loop {
                 tokio::select! {
                     biased;
                     handled = &mut handling => break handled,
-                    // A turn is never left half begun: what waits for the sending half goes on when that has ended.
+                    // A turn is never left half started: a handler that waits for the sending half continues once that
+                    // has ended.
                     () = is_cut(), if !hangup.is_cancelled() => hangup.cancel(),
-                    message = stream.next(), if ahead.has_room() => match hear(message) {
+                    message = stream.next(), if ahead.has_room() => match receive(message) {
                         Ok(Some(text)) => {
                             let may = options.pass.may(Scope::Prompt);
                             ahead.push(text, if may { H::cancels } else { |_| None }, &shared.sessions);
@@ -144,14 +145,14 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
                 }
             };
             if let Err(closing) = handled {
-                break End::Badly(closing);
+                break End::Failed(closing);
             }
         };
         match &end {
-            End::Badly(closing) if orders.send(Out::Close(closing.clone())).await.is_ok() => {}
+            End::Failed(closing) if orders.send(Out::Close(closing.clone())).await.is_ok() => {}
             _ => hangup.cancel(),
         }
-        matches!(end, End::Politely)
+        matches!(end, End::Closed)
     };
     let (remains, polite) = tokio::join!(sending, receiving);
     if let Ok(socket) = stream.reunite(remains.sink) {
@@ -163,22 +164,22 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
     Ended { follows: remains.follows, polite }
 }
 
-/// Why the receiving half stops.
+/// The reason why the receiving half stops.
 enum End {
-    /// The client said good-bye.
-    Politely,
+    /// The client sent a close frame.
+    Closed,
     /// The socket is gone.
-    Suddenly,
-    /// The client did something that ends the connection.
-    Badly(Closing),
+    Disconnected,
+    /// The client broke a rule of the connection.
+    Failed(Closing),
 }
 
-/// What was read while an earlier frame was handled.
+/// Frames read while an earlier one was handled.
 #[derive(Default)]
 struct Ahead {
     frames: VecDeque<(Utf8Bytes, Option<JoinHandle<bool>>)>,
     bytes: usize,
-    /// Comes after the frames.
+    /// Applies after the frames.
     end: Option<End>,
 }
 
@@ -192,7 +193,7 @@ impl Ahead {
         self.end.is_none() && self.frames.len() < AHEAD && self.bytes < AHEAD_BYTES
     }
 
-    /// Keeps a frame. A cancel waits for nothing; it has its turn as well, for the sake of prompts between.
+    /// Queues a frame. A cancel runs at once and again in its order, for prompts in between.
     fn push(
         &mut self,
         text: Utf8Bytes,
@@ -211,7 +212,7 @@ impl Ahead {
         self.frames.push_back((text, cancelling));
     }
 
-    /// Returns the next frame and whether its cancel was done, or the end.
+    /// Returns the next frame and whether its cancel is already done, or the end.
     async fn next(&mut self) -> Option<Result<(Utf8Bytes, bool), End>> {
         let Some((text, cancelling)) = self.frames.pop_front() else { return self.end.take().map(Err) };
         self.bytes -= text.len();
@@ -229,15 +230,15 @@ fn read(message: Received, options: &ConnectionOptions) -> Result<Option<Utf8Byt
     match message {
         Some(Ok(Message::Text(text))) => Ok(Some(text)),
         Some(Ok(Message::Binary(bytes))) if options.binary => {
-            Utf8Bytes::try_from(bytes).map(Some).map_err(|_| End::Badly(Closing::not_text()))
+            Utf8Bytes::try_from(bytes).map(Some).map_err(|_| End::Failed(Closing::not_text()))
         }
-        Some(Ok(Message::Binary(_))) => Err(End::Badly(Closing::not_text())),
-        Some(Ok(Message::Close(_))) => Err(End::Politely),
+        Some(Ok(Message::Binary(_))) => Err(End::Failed(Closing::not_text())),
+        Some(Ok(Message::Close(_))) => Err(End::Closed),
         Some(Ok(_)) => Ok(None),
         Some(Err(tungstenite::Error::Capacity(CapacityError::MessageTooLong { .. }))) => {
-            Err(End::Badly(Closing::too_big(options.frame_limit)))
+            Err(End::Failed(Closing::too_big(options.frame_limit)))
         }
-        Some(Err(tungstenite::Error::Utf8(_))) => Err(End::Badly(Closing::not_text())),
-        Some(Err(_)) | None => Err(End::Suddenly),
+        Some(Err(tungstenite::Error::Utf8(_))) => Err(End::Failed(Closing::not_text())),
+        Some(Err(_)) | None => Err(End::Disconnected),
     }
 }

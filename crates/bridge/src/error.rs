@@ -1,4 +1,4 @@
-//! Errors at the boundary: a code to switch on, one sentence to read, and a hint where there is something to do.
+//! Errors at the boundary: a code for programs, a sentence for people, and an optional hint.
 
 use crate::access::Scope;
 use openagents_core::{agent::AgentsError, model::LocalModelsError};
@@ -6,7 +6,7 @@ use openagents_sessions::{SessionError, store::StoreError};
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::PathBuf};
 
-/// Why a bridge cannot start.
+/// An error that keeps a bridge from starting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
@@ -16,15 +16,15 @@ pub enum BridgeError {
     /// The port cannot be bound for another reason.
     #[error("cannot listen on {address}: {reason}")]
     Listen {
-        /// What was to be bound.
+        /// The address to bind.
         address: SocketAddr,
-        /// What the operating system says.
+        /// The operating system's error.
         reason: String,
     },
-    /// There is one bridge per data folder, and it is running.
+    /// Another bridge runs on this data folder.
     #[error("OpenAgents is already running on this data folder{}", at(.address.as_deref()))]
     AlreadyRunning {
-        /// Its address, when it has told it.
+        /// Its address, if known.
         address: Option<String>,
     },
     /// The data folder cannot be used.
@@ -32,14 +32,14 @@ pub enum BridgeError {
     NotWritable {
         /// The folder, or the file in it.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         reason: String,
     },
-    /// The door that lets everybody in is for this machine alone.
-    #[error("--ios allow lets every program in and is for this machine alone; it does not go with --lan")]
+    /// `--ios allow` was combined with `--lan`.
+    #[error("--ios allow accepts every program on this computer and cannot be combined with --lan")]
     OpenOnNetwork,
-    /// What is to explore and answer could not be made.
-    #[error("cannot start: what answers prompts ended unexpectedly")]
+    /// The providers could not be created.
+    #[error("cannot start: creating the providers failed")]
     Providers,
     /// The session store cannot be opened.
     #[error("cannot open the session store: {0}")]
@@ -51,7 +51,7 @@ fn at(address: Option<&str>) -> String {
 }
 
 impl BridgeError {
-    /// Returns a word that programs can switch on.
+    /// Returns a code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::PortBusy(_) => "port_busy",
@@ -64,7 +64,7 @@ impl BridgeError {
         }
     }
 
-    /// Returns what a person can do about it.
+    /// Returns the remedy, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::PortBusy(_) => Some("Use --port 0 to let the system pick a free port."),
@@ -87,13 +87,13 @@ impl From<StoreError> for BridgeError {
     }
 }
 
-/// Why a request was refused: what a JSON-RPC error says.
+/// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) code: i32,
     pub(crate) message: String,
     pub(crate) hint: Option<&'static str>,
-    /// A word that programs can switch on, where the code says too little.
+    /// A code for programs, where the JSON-RPC code is not specific enough.
     pub(crate) kind: Option<&'static str>,
 }
 
@@ -126,15 +126,15 @@ impl Fault {
         Self::new(-32002, what)
     }
 
-    /// A device may not do this.
+    /// The device lacks the scope for a call.
     pub(crate) fn out_of_scope(scope: Scope) -> Self {
-        let may = match scope {
+        let can = match scope {
             Scope::View => "only view",
-            Scope::Prompt => "view and prompt, but not this",
-            Scope::Approve => "view, prompt and approve, but not this",
+            Scope::Prompt => "view and prompt",
+            Scope::Approve => "view, prompt and approve",
             Scope::Admin => "do everything but this",
         };
-        let message = format!("This device may {may}; allow more on the desktop.");
+        let message = format!("This device can {can}. Change its access on the desktop.");
         Self { kind: Some("scope"), ..Self::new(-32000, message) }
     }
 

@@ -1,4 +1,4 @@
-//! What connections are told of again whenever it changes: a snapshot, at a pace that a socket can take.
+//! Snapshots that watching connections are sent when they change, at a bounded rate.
 
 use crate::{access::Scope, rpc};
 use openagents_sessions::Wake;
@@ -13,19 +13,19 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// A connection is sent at most one snapshot in this time.
+/// Shortest time between two snapshots for one connection.
 const EVERY: Duration = Duration::from_millis(250);
 
 type Snapshot = Box<dyn Fn() -> Value + Send + Sync>;
 
-/// Something that changes, and those who watch it.
+/// A changing snapshot and its watchers.
 pub(crate) struct Feed {
-    /// The notification that tells of a change.
+    /// The method of the change notification.
     method: &'static str,
-    /// What whoever watches has to be allowed, for as long as they watch.
+    /// The scope needed to watch; checked before every notification.
     needed: Scope,
     snapshot: Snapshot,
-    /// Grows with every change.
+    /// Incremented with every change.
     changes: AtomicU64,
     watchers: Mutex<Vec<Weak<Notify>>>,
 }
@@ -37,7 +37,7 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// `watch` is given what is to be called at every change.
+    /// `watch` receives the callback to call on every change.
     pub(crate) fn new(
         method: &'static str,
         needed: Scope,
@@ -67,13 +67,13 @@ impl Feed {
         watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 
-    /// Returns how everything stands, as it goes over the wire.
+    /// Returns the current snapshot, as sent to clients.
     pub(crate) fn snapshot(&self) -> Value {
         (self.snapshot)()
     }
 }
 
-/// What one connection has been told.
+/// One connection's view of a feed.
 #[derive(Debug)]
 pub(crate) struct Watch {
     feed: Arc<Feed>,
@@ -83,36 +83,36 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch for a connection that has just been told `told`.
+    /// Starts watching for a connection that was just sent `told`.
     pub(crate) fn begin(feed: Arc<Feed>, told: Value, wake: &Wake) -> Self {
         {
             let mut watchers = feed.watchers.lock().unwrap_or_else(PoisonError::into_inner);
             watchers.retain(|watcher| watcher.strong_count() > 0);
-            // A connection may ask again and again.
+            // A connection may watch repeatedly.
             if !watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
                 watchers.push(Arc::downgrade(wake));
             }
         }
-        // What changed since then is found at the first look.
+        // `seen: 0` makes the first check pick up changes made since `told`.
         Self { feed, seen: 0, told, next: Instant::now() + EVERY }
     }
 
-    /// Returns what whoever watches has to be allowed.
+    /// Returns the scope needed to watch.
     pub(crate) fn needed(&self) -> Scope {
         self.feed.needed
     }
 
-    /// Returns whether it watches this feed.
+    /// Returns whether this watches `feed`.
     pub(crate) fn is_of(&self, feed: &Arc<Feed>) -> bool {
         Arc::ptr_eq(&self.feed, feed)
     }
 
-    /// Returns when there may be something to tell; `None` as long as nothing changed.
+    /// Returns when the next notification may be due; `None` if nothing changed.
     pub(crate) fn due(&self) -> Option<Instant> {
         (self.feed.changes.load(Ordering::Relaxed) != self.seen).then_some(self.next)
     }
 
-    /// Returns the notification if its time has come and there is news.
+    /// Returns the notification, if one is due and the snapshot changed.
     pub(crate) fn news(&mut self) -> Option<String> {
         self.due().filter(|due| *due <= Instant::now())?;
         self.seen = self.feed.changes.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! What reads foreign bytes, one function for each kind of them. None panics, whatever they are; the fuzz targets and
-//! the tests below look for the input that proves this wrong.
+//! The parsers of untrusted bytes, one function per kind of input. None may panic; the fuzz targets and the tests
+//! below search for inputs that make them.
 
 use crate::{
     access::{self, Scope},
@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A frame on the ACP door, from its bytes to a call, for clients of every scope.
+/// Parses a frame of the ACP endpoint, for clients of every scope.
 pub fn acp_frame(bytes: &[u8]) {
     let Some((text, parsed)) = frame(bytes) else { return };
     transport::sort(text);
@@ -34,7 +34,7 @@ pub fn acp_frame(bytes: &[u8]) {
     }
 }
 
-/// A frame on the door of the iOS app.
+/// Parses a frame of the iOS endpoint.
 pub fn ios_frame(bytes: &[u8]) {
     if let Some((_, Incoming::Request { id, method, params })) = frame(bytes)
         && let Err(fault) = ios::reads(&method, &params)
@@ -43,7 +43,7 @@ pub fn ios_frame(bytes: &[u8]) {
     }
 }
 
-/// What somebody without a token says: where it came to, where it comes from, and the code that it pairs with.
+/// Parses the input of an unauthenticated client: host, origin and pairing code.
 pub fn unauthenticated(bytes: &[u8]) {
     if let Ok(value) = HeaderValue::from_bytes(bytes) {
         let hosts = Hosts::default();
@@ -60,7 +60,7 @@ pub fn unauthenticated(bytes: &[u8]) {
     }
 }
 
-/// Reads what is a frame, and sees to it that anything else can be answered.
+/// Parses a frame, and checks the error response to anything else.
 fn frame(bytes: &[u8]) -> Option<(&str, Incoming)> {
     let text = str::from_utf8(bytes).ok()?;
     match rpc::parse(text) {
@@ -72,7 +72,7 @@ fn frame(bytes: &[u8]) -> Option<(&str, Incoming)> {
     }
 }
 
-/// An answer is one line of JSON, and has the id that was asked with, byte for byte.
+/// Checks that a response is one line of JSON and echoes the id byte for byte.
 fn is_answer(text: &str, id: Option<&Id>) {
     #[derive(Deserialize)]
     struct Answer<'a> {
@@ -109,7 +109,7 @@ mod tests {
         leaf.prop_recursive(4, 32, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(","))),
-                // A key may come twice.
+                // A key may be repeated.
                 prop::collection::vec((KEYS, inner), 0..4).prop_map(|members| {
                     let members: Vec<_> =
                         members.iter().map(|(key, value)| format!("{key:?}:{value}")).collect();
@@ -146,13 +146,13 @@ mod tests {
         }
 
         #[test]
-        fn any_unauthenticated_can_be_judged(said in prop_oneof![
+        fn any_unauthenticated_input_is_handled(input in prop_oneof![
             any::<Vec<u8>>(),
             r"(https?://)?\[?[0-9a-fA-F:.]{0,12}\]?:?[0-9]{0,6}".prop_map(String::into_bytes),
             "[a-z0-9-]{0,8}(\\.(local|localhost|ts\\.net))?:?[0-9]{0,3}".prop_map(String::into_bytes),
             "[0-9a-zA-Z -]{0,12}".prop_map(String::into_bytes),
         ]) {
-            unauthenticated(&said);
+            unauthenticated(&input);
         }
     }
 }

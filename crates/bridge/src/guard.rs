@@ -1,4 +1,4 @@
-//! Which `Host` and `Origin` may talk to the bridge. Names and addresses are parsed, never compared as text.
+//! Checks of `Host` and `Origin`. Names and addresses are parsed, never compared as text.
 
 use crate::{
     http::Listener,
@@ -10,18 +10,18 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
-/// What a request says about where it comes from, judged.
+/// The verdict on the `Host` or `Origin` of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A program, or one of our own pages.
-    Welcome,
-    /// The `Host` is not ours: a name that somebody pointed at this machine.
+    Allowed,
+    /// The `Host` is not one of our names, as in DNS rebinding.
     WrongHost,
-    /// A page of somebody else.
+    /// A foreign page.
     WrongOrigin,
 }
 
-/// What this machine is called, apart from its loopback names. Changes while the bridge runs.
+/// Names and addresses of this machine besides loopback. They change while the bridge runs.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts(RwLock<Names>);
 
@@ -33,12 +33,12 @@ struct Names {
 }
 
 impl Hosts {
-    /// Follows what is served on the network.
+    /// Follows the names and addresses of `network`.
     pub(crate) fn following(network: &Arc<Network>) -> Arc<Self> {
         let hosts = Arc::new(Self::default());
-        let (followed, behind) = (hosts.clone(), Arc::downgrade(network));
+        let (followed, weak) = (hosts.clone(), Arc::downgrade(network));
         network.watch(Arc::new(move || {
-            if let Some(network) = behind.upgrade() {
+            if let Some(network) = weak.upgrade() {
                 let (addresses, names) = network.hosts();
                 followed.set(addresses, &names);
             }
@@ -46,8 +46,8 @@ impl Hosts {
         hosts
     }
 
-    /// Takes the addresses that listeners on the network are bound to, the machine's `.local` names, and those under which
-    /// a private network brings its own to the loopback listener, encrypted.
+    /// Sets the addresses of the network listeners, and the names: `.local` ones for the network, others for a private
+    /// network whose encrypted proxy forwards to the loopback listener.
     fn set(&self, addresses: impl IntoIterator<Item = IpAddr>, names: &[String]) {
         let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
         let names = names.iter().filter_map(|name| network::host_name(name));
@@ -55,25 +55,25 @@ impl Hosts {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Names { addresses, local, private };
     }
 
-    /// Judges the `Host` of any request.
+    /// Checks the `Host` of a request.
     pub(crate) fn host(&self, headers: &HeaderMap, listener: Listener) -> Verdict {
-        match self.asked(headers, listener) {
-            Some(_) => Verdict::Welcome,
+        match self.requested(headers, listener) {
+            Some(_) => Verdict::Allowed,
             None => Verdict::WrongHost,
         }
     }
 
-    /// Judges the `Origin` of a request: none (a program), or a page that this bridge served (on `port`, for loopback), or
-    /// the window.
+    /// Checks the `Origin` of a request. Allowed: none (a program), a page of this bridge (on `port` for loopback), and
+    /// the desktop window.
     pub(crate) fn origin(&self, headers: &HeaderMap, listener: Listener, port: u16) -> Verdict {
-        if self.is_ours(headers, listener, port) { Verdict::Welcome } else { Verdict::WrongOrigin }
+        if self.is_ours(headers, listener, port) { Verdict::Allowed } else { Verdict::WrongOrigin }
     }
 
-    /// Returns whether a proxy brought the request, that of a private network for example: it is not from this machine,
-    /// though its socket is.
+    /// Returns whether the request came through a proxy, such as that of a private network: then it is not local, even
+    /// on a local socket.
     pub(crate) fn is_proxied(&self, headers: &HeaderMap) -> bool {
         let is_private =
-            self.asked(headers, Listener::Loopback).is_some_and(|(kind, _)| kind == Kind::Private);
+            self.requested(headers, Listener::Loopback).is_some_and(|(kind, _)| kind == Kind::Private);
         is_private || headers.keys().any(|name| is_of_proxy(name.as_str()))
     }
 
@@ -86,22 +86,22 @@ impl Hosts {
         }
         let Some((scheme, rest)) = origin.split_once("://") else { return false };
         let Some((name, at)) = split_authority(rest) else { return false };
-        let asked = self.asked(headers, listener);
+        let requested = self.requested(headers, listener);
         match (scheme, self.kind(&name, listener)) {
-            // Behind a tunnel the port differs from ours; then it is the one that the browser asked for.
+            // Behind a tunnel the port differs from ours but matches the `Host`.
             ("http", Some(Kind::Loopback)) => {
                 let at = at.unwrap_or(80);
-                at == port || asked.is_some_and(|(_, asked)| asked.unwrap_or(80) == at)
+                at == port || requested.is_some_and(|(_, port)| port.unwrap_or(80) == at)
             }
             ("https", Some(kind @ (Kind::Network | Kind::Private))) => {
-                asked.is_some_and(|(of, asked)| of == kind && asked.unwrap_or(443) == at.unwrap_or(443))
+                requested.is_some_and(|(of, port)| of == kind && port.unwrap_or(443) == at.unwrap_or(443))
             }
             _ => false,
         }
     }
 
-    /// Returns which of our names the one `Host` of a request is, and the port in it.
-    fn asked(&self, headers: &HeaderMap, listener: Listener) -> Option<(Kind, Option<u16>)> {
+    /// Returns the kind of name in the single `Host` header, and its port.
+    fn requested(&self, headers: &HeaderMap, listener: Listener) -> Option<(Kind, Option<u16>)> {
         let mut hosts = headers.get_all(header::HOST).into_iter();
         let (name, port) = hosts.next().and_then(authority)?;
         if hosts.next().is_some() {
@@ -128,7 +128,7 @@ impl Hosts {
     }
 }
 
-/// Which of our names one is.
+/// The kind of one of our names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Loopback,
@@ -136,14 +136,13 @@ enum Kind {
     Private,
 }
 
-/// Returns whether a header is one that proxies write, and nobody else.
+/// Returns whether only proxies send this header.
 fn is_of_proxy(name: &str) -> bool {
     name.starts_with("x-forwarded-")
         || matches!(name, "forwarded" | "via" | "x-real-ip" | "cf-connecting-ip" | "true-client-ip")
 }
 
-/// Returns the address that the nearest proxy says it forwards for. Anybody can write that: it is shown, and tells those
-/// apart who fail, and nobody is trusted for it.
+/// Returns the client address given by the nearest proxy. It can be forged: use it for display and rate limits only.
 pub(crate) fn forwarded_for(headers: &HeaderMap) -> Option<IpAddr> {
     let last = headers.get_all("x-forwarded-for").into_iter().next_back()?.to_str().ok()?;
     let last = last.rsplit(',').next()?.trim();
@@ -151,7 +150,7 @@ pub(crate) fn forwarded_for(headers: &HeaderMap) -> Option<IpAddr> {
     address.ok().map(|address| address.to_canonical())
 }
 
-/// Returns whether any page, ours included, sent the request.
+/// Returns whether a page sent the request, ours included.
 pub(crate) fn is_page(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN)
 }
@@ -217,16 +216,16 @@ mod tests {
     #[test]
     fn hosts_of_this_machine() {
         for (value, expected) in [
-            ("127.0.0.1:9099", Verdict::Welcome),
-            ("127.0.0.1", Verdict::Welcome),
-            ("127.9.9.9:1", Verdict::Welcome),
-            ("localhost:9099", Verdict::Welcome),
-            ("LOCALHOST:9099", Verdict::Welcome),
-            ("localhost.:9099", Verdict::Welcome),
-            ("[::1]:9099", Verdict::Welcome),
-            ("[::ffff:127.0.0.1]:9099", Verdict::Welcome),
-            ("mac.tail1234.ts.net", Verdict::Welcome),
-            ("MAC.tail1234.ts.net.:8443", Verdict::Welcome),
+            ("127.0.0.1:9099", Verdict::Allowed),
+            ("127.0.0.1", Verdict::Allowed),
+            ("127.9.9.9:1", Verdict::Allowed),
+            ("localhost:9099", Verdict::Allowed),
+            ("LOCALHOST:9099", Verdict::Allowed),
+            ("localhost.:9099", Verdict::Allowed),
+            ("[::1]:9099", Verdict::Allowed),
+            ("[::ffff:127.0.0.1]:9099", Verdict::Allowed),
+            ("mac.tail1234.ts.net", Verdict::Allowed),
+            ("MAC.tail1234.ts.net.:8443", Verdict::Allowed),
             ("127.0.0.1.example.com:9099", Verdict::WrongHost),
             ("127.0.0.1.nip.io", Verdict::WrongHost),
             ("localhost.example.com", Verdict::WrongHost),
@@ -257,11 +256,11 @@ mod tests {
     #[test]
     fn hosts_of_the_network() {
         for (value, expected) in [
-            ("192.168.1.11:9443", Verdict::Welcome),
-            ("[::ffff:192.168.1.11]:9443", Verdict::Welcome),
-            ("[fe80::1]:9443", Verdict::Welcome),
-            ("mac-mini.local:9443", Verdict::Welcome),
-            ("MAC-MINI.LOCAL.", Verdict::Welcome),
+            ("192.168.1.11:9443", Verdict::Allowed),
+            ("[::ffff:192.168.1.11]:9443", Verdict::Allowed),
+            ("[fe80::1]:9443", Verdict::Allowed),
+            ("mac-mini.local:9443", Verdict::Allowed),
+            ("MAC-MINI.LOCAL.", Verdict::Allowed),
             ("192.168.1.12:9443", Verdict::WrongHost),
             ("192.168.1.11.nip.io", Verdict::WrongHost),
             ("localhost:9443", Verdict::WrongHost),
@@ -284,10 +283,10 @@ mod tests {
     #[test]
     fn origins_on_this_machine() {
         for (value, expected) in [
-            ("http://127.0.0.1:9099", Verdict::Welcome),
-            ("http://localhost:9099", Verdict::Welcome),
-            ("http://[::1]:9099", Verdict::Welcome),
-            ("tauri://localhost", Verdict::Welcome),
+            ("http://127.0.0.1:9099", Verdict::Allowed),
+            ("http://localhost:9099", Verdict::Allowed),
+            ("http://[::1]:9099", Verdict::Allowed),
+            ("tauri://localhost", Verdict::Allowed),
             ("http://localhost:3000", Verdict::WrongOrigin),
             ("http://localhost", Verdict::WrongOrigin),
             ("https://localhost:9099", Verdict::WrongOrigin),
@@ -305,7 +304,7 @@ mod tests {
             let headers = self::headers(&[(header::HOST, "127.0.0.1:9099"), (header::ORIGIN, value)]);
             assert_eq!(hosts().origin(&headers, Listener::Loopback, 9099), expected, "{value}");
         }
-        assert_eq!(hosts().origin(&HeaderMap::new(), Listener::Loopback, 9099), Verdict::Welcome);
+        assert_eq!(hosts().origin(&HeaderMap::new(), Listener::Loopback, 9099), Verdict::Allowed);
         let mut twice =
             headers(&[(header::HOST, "127.0.0.1:9099"), (header::ORIGIN, "http://127.0.0.1:9099")]);
         twice.append(header::ORIGIN, HeaderValue::from_static("https://example.com"));
@@ -315,9 +314,9 @@ mod tests {
     #[test]
     fn origins_on_the_network() {
         for (host, value, expected) in [
-            ("192.168.1.11:9443", "https://192.168.1.11:9443", Verdict::Welcome),
-            ("mac-mini.local:9443", "https://Mac-Mini.local:9443", Verdict::Welcome),
-            ("mac-mini.local", "https://mac-mini.local", Verdict::Welcome),
+            ("192.168.1.11:9443", "https://192.168.1.11:9443", Verdict::Allowed),
+            ("mac-mini.local:9443", "https://Mac-Mini.local:9443", Verdict::Allowed),
+            ("mac-mini.local", "https://mac-mini.local", Verdict::Allowed),
             ("192.168.1.11:9443", "http://192.168.1.11:9443", Verdict::WrongOrigin),
             ("192.168.1.11:9443", "https://192.168.1.11:9444", Verdict::WrongOrigin),
             ("192.168.1.11:9443", "https://192.168.1.11", Verdict::WrongOrigin),
@@ -334,8 +333,8 @@ mod tests {
     #[test]
     fn a_private_network_comes_through_the_loopback_listener() {
         for (host, value, expected) in [
-            ("mac.tail1234.ts.net", "https://mac.tail1234.ts.net", Verdict::Welcome),
-            ("mac.tail1234.ts.net:8443", "https://mac.tail1234.ts.net:8443", Verdict::Welcome),
+            ("mac.tail1234.ts.net", "https://mac.tail1234.ts.net", Verdict::Allowed),
+            ("mac.tail1234.ts.net:8443", "https://mac.tail1234.ts.net:8443", Verdict::Allowed),
             ("mac.tail1234.ts.net", "https://mac.tail1234.ts.net:8443", Verdict::WrongOrigin),
             ("mac.tail1234.ts.net", "http://mac.tail1234.ts.net", Verdict::WrongOrigin),
             ("mac.tail1234.ts.net", "https://other.tail1234.ts.net", Verdict::WrongOrigin),
@@ -350,12 +349,11 @@ mod tests {
     #[test]
     fn a_tunnel_keeps_its_port() {
         let tunnel = headers(&[(header::HOST, "localhost:8000"), (header::ORIGIN, "http://localhost:8000")]);
-        assert_eq!(hosts().origin(&tunnel, Listener::Loopback, 9099), Verdict::Welcome);
+        assert_eq!(hosts().origin(&tunnel, Listener::Loopback, 9099), Verdict::Allowed);
     }
 
-    /// A proxy that writes another `Host` made everybody somebody at this machine.
     #[test]
-    fn a_proxy_that_rewrites_the_host_is_one_still() {
+    fn a_proxy_is_detected_when_it_rewrites_the_host() {
         for name in
             ["forwarded", "x-forwarded-for", "X-Forwarded-Proto", "via", "x-real-ip", "cf-connecting-ip"]
         {
@@ -367,11 +365,11 @@ mod tests {
     }
 
     #[test]
-    fn whom_a_proxy_forwards_for() {
+    fn the_forwarded_address() {
         for (values, expected) in [
             (&[][..], None),
             (&["203.0.113.9"], Some("203.0.113.9")),
-            // The last one was written by the proxy that is nearest, the others by whoever liked to.
+            // The nearest proxy wrote the last one; the others can be forged.
             (&["10.0.0.1, 203.0.113.9"], Some("203.0.113.9")),
             (&["10.0.0.1", "203.0.113.9:51234"], Some("203.0.113.9")),
             (&["::ffff:203.0.113.9"], Some("203.0.113.9")),

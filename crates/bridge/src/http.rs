@@ -1,4 +1,4 @@
-//! The doors: who asks, what for, and may they.
+//! HTTP routes, and the checks on every request.
 
 use crate::{
     access,
@@ -22,42 +22,42 @@ use serde::Serialize;
 use std::{net::IpAddr, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
-/// Which doors a request may knock at.
+/// The listener that accepted a connection. It determines the routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listener {
-    /// This machine: every door.
+    /// Loopback: all routes.
     Loopback,
     /// The network, encrypted: the page and ACP.
     Web,
-    /// The network, in clear text: the iOS app and nothing else.
+    /// The network, unencrypted: the iOS app only.
     App,
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) listener: Listener,
-    /// Whom a proxy says it forwards for, where one does.
+    /// The peer's address, or the one given by its proxy.
     pub(crate) address: IpAddr,
     pub(crate) unauthenticated: Unauthenticated,
-    /// Cancelled when its listener is closed: its sockets end.
+    /// Cancelled when the listener closes; its sockets close.
     pub(crate) closing: CancellationToken,
-    /// Cancelled when a stream of events has to end whose reader takes nothing.
+    /// Cancelled to close an event stream whose reader is stuck.
     pub(crate) cut: CancellationToken,
 }
 
-/// Returns what is served at a listener.
+/// Returns the routes of a listener.
 pub(crate) fn router(shared: Arc<Shared>, listener: Listener) -> Router {
-    let doors = match listener {
+    let routes = match listener {
         Listener::Loopback => pages().route("/", any(root)),
         Listener::Web => pages(),
-        Listener::App => Router::new().route("/", any(ios_endpoint)).fallback(nothing),
+        Listener::App => Router::new().route("/", any(ios_endpoint)).fallback(not_found),
     };
-    doors.layer(middleware::from_fn_with_state(shared.clone(), check_host)).with_state(shared)
+    routes.layer(middleware::from_fn_with_state(shared.clone(), check_host)).with_state(shared)
 }
 
-/// The page, what belongs to it, and ACP.
+/// Routes of the page, its files, and ACP.
 fn pages() -> Router<Arc<Shared>> {
     Router::new()
         .merge(access::pairing_routes())
@@ -67,10 +67,10 @@ fn pages() -> Router<Arc<Shared>> {
         .fallback(files)
 }
 
-/// A name that somebody else pointed at this machine gets nothing, not even the page.
+/// Refuses every request with a foreign `Host`, even for the page, against DNS rebinding.
 async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let is_http2 = request.version() == Version::HTTP_2;
-    // HTTP/2 says it elsewhere.
+    // HTTP/2 sends the host in `:authority`.
     if is_http2
         && let Some(authority) = request.uri().authority()
         && let Ok(host) = HeaderValue::from_str(authority.as_str())
@@ -85,7 +85,7 @@ async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, nex
         caller.address = address;
     }
     let (mut response, host) = match shared.hosts.host(request.headers(), listener(&request)) {
-        Verdict::Welcome => {
+        Verdict::Allowed => {
             let host = request.headers().get(header::HOST).cloned();
             (next.run(request).await, host)
         }
@@ -93,7 +93,7 @@ async fn check_host(State(shared): State<Arc<Shared>>, mut request: Request, nex
     };
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         page::secure(response.headers_mut(), host.as_ref().and_then(|host| host.to_str().ok()));
-        // An idle connection of a browser tab would keep a place that somebody else needs.
+        // An idle connection of a browser tab would keep a slot.
         if !is_http2 {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -110,18 +110,19 @@ async fn root(State(shared): State<Arc<Shared>>, request: Request) -> Response {
 
 async fn ios_endpoint(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     if !websocket::is_upgrade(request.headers()) {
-        return nothing().await;
+        return not_found().await;
     }
-    // The app is no page, and behind no proxy: whoever has an Origin, or comes through one, is something else.
+    // The app sends no `Origin` and uses no proxy.
     if guard::is_page(request.headers()) || shared.hosts.is_proxied(request.headers()) {
-        return refuse(StatusCode::FORBIDDEN, "This door is for the OpenAgents iOS app, not for web pages.");
+        let sentence = "This endpoint is for the OpenAgents iOS app, not for web pages.";
+        return refuse(StatusCode::FORBIDDEN, sentence);
     }
     let Some(caller) = caller(&request) else { return no_caller() };
     let entry = match ios::entry(&shared, caller.address) {
         Ok(entry) => entry,
         Err(sentence) => return refuse(StatusCode::FORBIDDEN, &sentence),
     };
-    let Some(place) = shared.limits.ios(caller.address) else {
+    let Some(slot) = shared.limits.ios(caller.address) else {
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
     };
     let (response, upgrade) = websocket::upgrade(request, None);
@@ -129,7 +130,7 @@ async fn ios_endpoint(State(shared): State<Arc<Shared>>, request: Request) -> Re
         let connections = shared.connections.clone();
         connections.spawn(async move {
             ios::serve(shared, upgrade, caller, entry).await;
-            drop(place);
+            drop(slot);
         });
     }
     response
@@ -137,7 +138,7 @@ async fn ios_endpoint(State(shared): State<Arc<Shared>>, request: Request) -> Re
 
 async fn acp_endpoint(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let Some(caller) = caller(&request) else { return no_caller() };
-    if shared.hosts.origin(request.headers(), caller.listener, shared.port) != Verdict::Welcome {
+    if shared.hosts.origin(request.headers(), caller.listener, shared.port) != Verdict::Allowed {
         return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
     }
     let Some(pass) = auth::pass(&shared, &caller, request.headers()) else {
@@ -149,12 +150,12 @@ async fn acp_endpoint(State(shared): State<Arc<Shared>>, request: Request) -> Re
     transport::answer(shared, request, caller, pass).await
 }
 
-/// Refuses whoever has no token, later each time. A page cannot see why an upgrade failed: it gets its socket, and with
-/// it the reason, and nothing else.
+/// Refuses a request without a valid token, with a growing delay. A page cannot see why an upgrade failed, so its
+/// socket is opened and closed with the reason.
 async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> Response {
     shared.devices.refused(caller.address, "token");
     let refused = || refuse(StatusCode::UNAUTHORIZED, "The token is missing or wrong.");
-    let Some(refusal) = auth::hold_back(&shared, &caller).await else { return refused() };
+    let Some(refusal) = auth::delay_refusal(&shared, &caller).await else { return refused() };
     if !auth::offers_protocol(request.headers()) {
         return refused();
     }
@@ -174,14 +175,14 @@ async fn refuse_token(shared: Arc<Shared>, request: Request, caller: Caller) -> 
 async fn files(request: Request) -> Response {
     match *request.method() {
         Method::GET | Method::HEAD => page::file(request.uri().path(), request.headers()),
-        _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "Only GET is answered here."),
+        _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are supported."),
     }
 }
 
 /// The certificate of the authority, for phones to install.
 async fn authority(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let Some((pem, profile)) = shared.network.installable() else {
-        return refuse(StatusCode::NOT_FOUND, "There is no certificate before the network is switched on.");
+        return refuse(StatusCode::NOT_FOUND, "There is no certificate until the network is switched on.");
     };
     let (kind, name, text) = if request.uri().path() == network::PROFILE {
         (network::PROFILE_TYPE, "openagents.mobileconfig", profile)
@@ -196,7 +197,7 @@ async fn authority(State(shared): State<Arc<Shared>>, request: Request) -> Respo
     (headers, text).into_response()
 }
 
-async fn nothing() -> Response {
+async fn not_found() -> Response {
     refuse(StatusCode::NOT_FOUND, "There is nothing at this address.")
 }
 
@@ -209,14 +210,14 @@ fn listener(request: &Request) -> Listener {
 }
 
 fn no_caller() -> Response {
-    refuse(StatusCode::INTERNAL_SERVER_ERROR, "The connection is not known.")
+    refuse(StatusCode::INTERNAL_SERVER_ERROR, "Unknown connection.")
 }
 
 fn refuse(status: StatusCode, sentence: &str) -> Response {
     (status, format!("{sentence}\n")).into_response()
 }
 
-/// Returns whether a request says that its body is JSON.
+/// Returns whether the content type is JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next());

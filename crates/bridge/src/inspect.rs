@@ -9,55 +9,55 @@ use std::{
 use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-/// Frames that are kept.
+/// Number of frames kept.
 const FRAMES: usize = 2000;
-/// Bytes of text that are kept in all; the oldest go first.
+/// Bytes of text kept in total; the oldest frames are dropped first.
 const BYTES: usize = 32 << 20;
-/// Bytes of one frame's text that are kept.
+/// Bytes of text kept per frame.
 const FRAME_BYTES: usize = 64 << 10;
-/// Bytes of the answer to `_openagents/inspect`; the newest frames that fit.
+/// Bytes of the answer to `_openagents/inspect`, which has the newest frames that fit.
 const ANSWER: usize = 8 << 20;
 
-/// Which way a frame went, seen from the server.
+/// The direction of a frame, as seen from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     In,
     Out,
 }
 
-/// Who is on the other end of a connection.
+/// The peer of a connection.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) id: Arc<str>,
-    pub(crate) door: &'static str,
+    pub(crate) endpoint: &'static str,
     client: Mutex<Arc<str>>,
 }
 
 impl Line {
-    pub(crate) fn new(door: &'static str) -> Arc<Self> {
+    pub(crate) fn new(endpoint: &'static str) -> Arc<Self> {
         let id = uuid::Uuid::new_v4().to_string().into();
-        Arc::new(Self { id, door, client: Mutex::new("".into()) })
+        Arc::new(Self { id, endpoint, client: Mutex::new("".into()) })
     }
 
-    /// Remembers the name that the client gave in `initialize`.
+    /// Sets the client's name, from `initialize`.
     pub(crate) fn introduce(&self, client: &str) {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) =
             openagents_sessions::prune::head(client, 200).into();
     }
 
-    /// Returns the name that the client gave.
+    /// Returns the client's name; empty if it gave none.
     pub(crate) fn client(&self) -> Arc<str> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// One frame that went by.
+/// One recorded frame.
 #[derive(Debug)]
 pub(crate) struct Frame {
     n: u64,
     ts: i64,
     connection: Arc<str>,
-    door: &'static str,
+    endpoint: &'static str,
     client: Arc<str>,
     direction: Direction,
     bytes: usize,
@@ -65,7 +65,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Returns the number of the frame: 1, 2, 3 … for as long as the process lives.
+    /// Returns the number of the frame: 1, 2, 3 … within one process.
     pub(crate) fn number(&self) -> u64 {
         self.n
     }
@@ -76,13 +76,13 @@ impl Frame {
             "n": self.n,
             "ts": self.ts,
             "connection": self.connection,
-            "door": self.door,
+            "door": self.endpoint,
             "client": self.client,
             "direction": match self.direction { Direction::In => "in", Direction::Out => "out" },
             "bytes": self.bytes,
             "json": self.json.as_str(),
         });
-        // Found here rather than when the frame went by: most are never looked at.
+        // Parsed lazily: most frames are never viewed.
         let (method, id) = method_and_id(&self.json);
         if let Some(method) = method {
             wire["method"] = method.into();
@@ -103,7 +103,7 @@ struct Peek {
 }
 
 fn method_and_id(text: &str) -> (Option<String>, Option<Value>) {
-    // A frame that was cut is no JSON any more; its beginning says enough.
+    // A truncated frame is not valid JSON; take the method from its start.
     serde_json::from_str::<Peek>(text)
         .map_or_else(|_| (quoted_after(text, "\"method\":"), None), |p| (p.method, p.id))
 }
@@ -113,7 +113,7 @@ fn quoted_after(text: &str, key: &str) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// The ring, and those who watch it.
+/// A ring buffer of frames, and its watchers.
 #[derive(Debug, Default)]
 pub(crate) struct Inspector(Mutex<Ring>);
 
@@ -126,14 +126,13 @@ struct Ring {
 }
 
 impl Inspector {
-    /// Remembers a frame that a client sent.
+    /// Records a frame from a client.
     pub(crate) fn record_in(&self, line: &Line, text: &str) {
         let kept = openagents_sessions::prune::head(text, FRAME_BYTES).into();
         self.record(line, Direction::In, std::iter::once((text.len(), kept)));
     }
 
-    /// Remembers frames that a client is sent. Most are never looked at, and many are sent to more than one client: a
-    /// text is shared with the others, not copied.
+    /// Records frames sent to a client. Short texts are shared, not copied.
     pub(crate) fn record_out(&self, line: &Line, texts: &[Utf8Bytes]) {
         let keep = |text: &Utf8Bytes| match text.len() > FRAME_BYTES {
             true => (text.len(), openagents_sessions::prune::head(text, FRAME_BYTES).into()),
@@ -157,7 +156,7 @@ impl Inspector {
             ring.last += 1;
             ring.bytes += json.len();
             let (n, connection, client) = (ring.last, line.id.clone(), client.clone());
-            let frame = Frame { n, ts, connection, door: line.door, client, direction, bytes, json };
+            let frame = Frame { n, ts, connection, endpoint: line.endpoint, client, direction, bytes, json };
             ring.frames.push_back(Arc::new(frame));
         }
         while ring.frames.len() > FRAMES || ring.bytes > BYTES {
@@ -167,7 +166,7 @@ impl Inspector {
         ring.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 
-    /// Wakes `wake` at each frame from now on.
+    /// Wakes `wake` on every frame from now on.
     pub(crate) fn watch(&self, wake: &Wake) {
         let mut ring = self.lock();
         if !ring.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
@@ -175,7 +174,7 @@ impl Inspector {
         }
     }
 
-    /// Returns frames after number `since`, oldest first. Those that have left the ring are gone.
+    /// Returns the frames after number `since` that are still in the ring, oldest first.
     pub(crate) fn after(&self, since: u64, limit: usize) -> Vec<Arc<Frame>> {
         let ring = self.lock();
         let first = ring.frames.front().map_or(0, |frame| frame.n);
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_says_what_it_is() {
+    fn a_frame_has_its_method_id_and_client() {
         let (inspector, line) = (Inspector::default(), Line::new("ios"));
         line.introduce("OpenAgents iOS");
         inspector.record_out(&line, &[r#"{"jsonrpc":"2.0","id":"a","result":{}}"#.into()]);

@@ -2,9 +2,9 @@
 //!
 //! **Architecture invariant:** this is the only crate that knows what a client sees.
 //!
-//! A frame's way in: `http` takes the upgrade and checks who asks, `connection` reads frames in order,
-//! a door (`acp`, `ios`) turns each into a call. The way out: a turn appends updates to the `store`, a session
-//! (`sessions`) shows them once they are on disk, and each connection's `outbox` reads on from its own position.
+//! Inbound: `http` authenticates and upgrades, `connection` reads frames in order, and a dialect (`acp`, `ios`) turns
+//! each into a call. Outbound: a turn appends updates to the `store`, the session (`sessions`) publishes them once they
+//! are on disk, and each connection's `outbox` sends them from its own position.
 
 mod access;
 mod address;
@@ -50,52 +50,52 @@ use openagents_core::history::HistoryRoots;
 use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, path::PathBuf};
 
-/// Who may use the door of the OpenAgents iOS app, which has no token.
+/// Access to the endpoint of the OpenAgents iOS app, which has no token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IosAccess {
-    /// Nobody.
+    /// Closed.
     #[default]
     Off,
-    /// Those whom a person allows, one by one, on this machine and on the network.
+    /// Each app has to be approved, on this machine and on the network.
     Ask,
-    /// Everybody on this machine (loopback only).
+    /// Every app on this machine, without approval (loopback only).
     Allow,
 }
 
-/// How the network is served.
+/// Network settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkConfig {
-    /// Serves the page and ACP on the network, encrypted; `None` as a person has switched it.
+    /// Serves the page and ACP on the network, encrypted. `None`: as set by the user.
     pub lan: Option<bool>,
     /// Port of the encrypted listener; 0 picks one.
     pub port: u16,
-    /// The addresses that are served; `None` those that this machine has on its network, followed as they change.
+    /// Addresses to serve. `None`: those of this machine, followed as they change.
     pub addresses: Option<Vec<IpAddr>>,
     /// Announces the listeners by mDNS.
     pub announce: bool,
 }
 
 impl Default for NetworkConfig {
-    /// As a person has switched it, on port 9443.
+    /// As set by the user, on port 9443.
     fn default() -> Self {
         Self { lan: None, port: 9443, addresses: None, announce: true }
     }
 }
 
-/// How a bridge is started.
+/// Configuration of a bridge.
 #[derive(Debug, Clone)]
 pub struct BridgeConfig {
     /// The data folder: database, token, address.
     pub home: PathBuf,
     /// Loopback port; 0 picks one.
     pub port: u16,
-    /// The server's own workspace: known, shown to iOS, the fallback of its door.
+    /// The server's own workspace: always admitted, shown to the iOS app, and the fallback of its endpoint.
     pub root: PathBuf,
-    /// Who may use the door of the iOS app; `None` as a person has switched it.
+    /// Access to the iOS endpoint. `None`: as set by the user.
     pub ios: Option<IosAccess>,
-    /// What is served to other devices.
+    /// Network settings.
     pub network: NetworkConfig,
-    /// Where other agents keep their logs.
+    /// Folders in which other agents keep their transcripts.
     pub history: HistoryRoots,
 }

@@ -1,8 +1,8 @@
-//! The computer that this runs on.
+//! This computer.
 
 use std::sync::OnceLock;
 
-/// Returns its name as its owner knows it, without the domain.
+/// Returns the host name without the domain.
 pub(crate) fn name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {

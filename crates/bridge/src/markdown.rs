@@ -1,34 +1,33 @@
-//! Markdown in, sanitised HTML out. Rendered here, once, so that the page needs no Markdown code and trusts no text.
+//! Renders Markdown to sanitised HTML, so that the page needs no Markdown code and trusts no text.
 
 use pulldown_cmark::{Event, Options, Parser, html};
 use std::time::Duration;
 
-/// Texts are cut here; what a person reads is never longer.
+/// Longer texts are cut.
 const MAX_BYTES: usize = 1 << 20;
-/// A longer text is shown as it was written.
+/// Longer texts are shown as plain text.
 const RENDERED_BYTES: usize = 256 << 10;
-/// A text whose parts lie deeper in each other is shown as it was written: the time that an HTML parser needs grows
-/// with the square of the depth.
+/// Texts nested deeper are shown as plain text: an HTML parser takes time quadratic in the depth.
 const DEPTH: usize = 50;
-/// How long a client waits for its text to be rendered.
+/// Time limit for rendering.
 const TIME: Duration = Duration::from_secs(2);
 
-/// Renders `text` beside the event loop, and in time: else it is shown as it was written.
+/// Renders `text` on a blocking thread. Falls back to plain text when that takes too long.
 pub(crate) async fn render(text: String) -> String {
     let text: std::sync::Arc<str> = text.into();
     let rendering = text.clone();
     let rendered = openagents_sessions::run_blocking(move || to_html(&rendering));
     match tokio::time::timeout(TIME, rendered).await {
         Ok(Some(html)) => html,
-        _ => as_written(openagents_sessions::prune::head(&text, MAX_BYTES)),
+        _ => plain_text(openagents_sessions::prune::head(&text, MAX_BYTES)),
     }
 }
 
-/// Renders `text`. No scripts, no styles, no images from anywhere, no raw HTML; links open beside the page.
+/// Renders `text` without scripts, styles, images or raw HTML. Links open in a new tab.
 fn to_html(text: &str) -> String {
     let text = openagents_sessions::prune::head(text, MAX_BYTES);
     if text.len() > RENDERED_BYTES {
-        return as_written(text);
+        return plain_text(text);
     }
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let (mut depth, mut deepest) = (0_usize, 0);
@@ -40,7 +39,7 @@ fn to_html(text: &str) -> String {
         }
         deepest = deepest.max(depth);
         (deepest <= DEPTH).then_some(match event {
-            // Shown as it was written: a model that says <b> means the characters.
+            // Shown as text: a model that writes <b> means the characters.
             Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
             Event::SoftBreak => Event::HardBreak,
             other => other,
@@ -49,7 +48,7 @@ fn to_html(text: &str) -> String {
     let mut rendered = String::with_capacity(text.len() * 3 / 2);
     html::push_html(&mut rendered, events);
     if deepest > DEPTH {
-        return as_written(text);
+        return plain_text(text);
     }
     ammonia::Builder::default()
         .rm_tags(["img"])
@@ -63,7 +62,7 @@ fn to_html(text: &str) -> String {
         .to_string()
 }
 
-fn as_written(text: &str) -> String {
+fn plain_text(text: &str) -> String {
     let mut html = String::with_capacity(text.len() + 32);
     html.push_str("<pre>");
     for character in text.chars() {
@@ -126,13 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_shown_as_it_was_written() {
+    fn a_long_text_is_shown_as_plain_text() {
         let html = to_html(&"**x** ".repeat(RENDERED_BYTES / 4));
         assert!(html.starts_with("<pre>**x** **x**") && html.len() > RENDERED_BYTES);
     }
 
     #[tokio::test]
-    async fn what_is_rendered_beside_is_the_same() {
+    async fn rendering_on_a_blocking_thread_gives_the_same() {
         assert_eq!(super::render("*x*".to_owned()).await, to_html("*x*"));
     }
 

@@ -1,4 +1,4 @@
-//! The local models as connections see them.
+//! The local models, shared by connections.
 
 use crate::{access::Scope, error::Fault, feed::Feed};
 use openagents_core::model::{LocalModels, LocalModelsError, ModelCommand};
@@ -6,7 +6,7 @@ use openagents_sessions::run_blocking;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The models, and those who watch them.
+/// The models and their feed.
 #[derive(Debug)]
 pub(crate) struct SharedModels {
     models: Arc<dyn LocalModels>,
@@ -15,8 +15,8 @@ pub(crate) struct SharedModels {
 
 impl SharedModels {
     pub(crate) fn new(models: Arc<dyn LocalModels>) -> Arc<Self> {
-        let shown = models.clone();
-        let snapshot = move || serde_json::to_value(shown.snapshot()).unwrap_or_default();
+        let source = models.clone();
+        let snapshot = move || serde_json::to_value(source.snapshot()).unwrap_or_default();
         let feed =
             Feed::new("_openagents/models", Scope::View, snapshot, |on_change| models.watch(on_change));
         Arc::new(Self { models, feed })
@@ -26,14 +26,14 @@ impl SharedModels {
         &self.feed
     }
 
-    /// Looks at the files first: a person may have put one there.
+    /// Returns the snapshot after a rescan of the model folder: files may have been added by hand.
     pub(crate) async fn fresh_snapshot(&self) -> Value {
         let models = self.models.clone();
         run_blocking(move || models.refresh()).await;
         self.feed.snapshot()
     }
 
-    /// Does what a person asked for and returns how everything stands then.
+    /// Runs a command and returns the resulting snapshot.
     pub(crate) async fn command(&self, command: ModelCommand) -> Result<Value, Fault> {
         let models = self.models.clone();
         let done = run_blocking(move || models.command(command)).await;
@@ -41,7 +41,7 @@ impl SharedModels {
         Ok(self.feed.snapshot())
     }
 
-    /// Ends downloads and the model's process. Blocks.
+    /// Stops downloads and the model process. Blocks.
     pub(crate) fn shut_down(&self) {
         self.models.shut_down();
     }

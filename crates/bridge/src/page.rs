@@ -1,4 +1,4 @@
-//! The page: what the web UI's build left in `ui/dist`, with headers that keep everything else out.
+//! Serves the web UI that was built into `ui/dist`, with security headers.
 
 use axum::{
     body::{Body, Bytes},
@@ -23,10 +23,10 @@ const WORKER: &str = "sw.js";
 const SERVICE_WORKER_ALLOWED: header::HeaderName = header::HeaderName::from_static("service-worker-allowed");
 
 const NOT_BUILT: &str = "<!doctype html><meta charset=\"utf-8\"><title>OpenAgents</title>\
-    <h1>The page was not built</h1><p>OpenAgents is running, but this build carries no page. \
+    <h1>The page was not built</h1><p>OpenAgents is running, but this build has no page. \
     Run <code>make build</code>, then start it again.</p>";
 
-/// Answers with a file of the page; `/` is `index.html`.
+/// Serves a file of the page; `/` is `index.html`.
 pub(crate) fn file(path: &str, request: &HeaderMap) -> Response {
     let path = path.trim_start_matches('/');
     let name = if path.is_empty() { "index.html" } else { path };
@@ -42,9 +42,9 @@ pub(crate) fn file(path: &str, request: &HeaderMap) -> Response {
 fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Response {
     let digest = file.metadata.sha256_hash();
     let tag = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
-    let packed = (is_text(name) && accepts_gzip(request)).then(|| gzip(&tag, &file.data)).flatten();
-    let tag = if packed.is_some() { format!("\"{tag}-gzip\"") } else { format!("\"{tag}\"") };
-    // The build puts a hash into the names of its assets: what they hold never changes.
+    let compressed = (is_text(name) && accepts_gzip(request)).then(|| gzip(&tag, &file.data)).flatten();
+    let tag = if compressed.is_some() { format!("\"{tag}-gzip\"") } else { format!("\"{tag}\"") };
+    // Asset names contain a hash, so their content never changes.
     let caching =
         if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [
@@ -53,12 +53,12 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
         (header::ETAG, tag.clone()),
         (header::VARY, header::ACCEPT_ENCODING.to_string()),
     ];
-    // The service worker is for the whole page, wherever the build puts it.
+    // The scope of the service worker is the whole page.
     let scope = (name == WORKER).then_some([(SERVICE_WORKER_ALLOWED, "/")]);
     if request.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return (StatusCode::NOT_MODIFIED, scope, headers).into_response();
     }
-    match packed {
+    match compressed {
         Some(bytes) => {
             (scope, headers, [(header::CONTENT_ENCODING, "gzip")], Body::from(bytes)).into_response()
         }
@@ -66,17 +66,17 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
     }
 }
 
-/// Returns a file's bytes packed; done once for each. A phone in a weak network waits for the page a third of the time.
+/// Returns a file's bytes compressed and cached. On a slow network the page loads in a third of the time.
 fn gzip(tag: &str, bytes: &[u8]) -> Option<Bytes> {
-    static PACKED: Mutex<BTreeMap<String, Bytes>> = Mutex::new(BTreeMap::new());
-    let mut packed = PACKED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = packed.get(tag) {
+    static COMPRESSED: Mutex<BTreeMap<String, Bytes>> = Mutex::new(BTreeMap::new());
+    let mut compressed = COMPRESSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = compressed.get(tag) {
         return Some(known.clone());
     }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).ok()?;
     let made = Bytes::from(encoder.finish().ok()?);
-    packed.insert(tag.to_owned(), made.clone());
+    compressed.insert(tag.to_owned(), made.clone());
     Some(made)
 }
 
@@ -90,14 +90,14 @@ fn accepts_gzip(request: &HeaderMap) -> bool {
     })
 }
 
-/// The rest is packed already.
+/// Returns whether a file is worth compressing; the other kinds are compressed already.
 fn is_text(name: &str) -> bool {
     let kind = kind(name);
     kind.starts_with("text/") || kind.contains("json") || kind.contains("svg") || kind.contains("wasm")
 }
 
-/// Adds the headers that every answer carries. `host` is what the browser asked for, if that is ours: some browsers do
-/// not count a WebSocket to it as `'self'`.
+/// Adds the headers of every response. `host` is the request's host, if it is ours: some browsers do not treat a
+/// WebSocket to it as `'self'`.
 pub(crate) fn secure(headers: &mut HeaderMap, host: Option<&str>) {
     let sockets = host.map(|host| format!(" ws://{host} wss://{host}")).unwrap_or_default();
     let policy = format!(
@@ -142,7 +142,7 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn who_takes_packed_files() {
+    fn accepted_encodings() {
         for (value, expected) in [
             ("gzip, deflate, br, zstd", true),
             ("br;q=1.0, GZIP;q=0.5", true),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_it_is_the_same_file() {
+    fn compression_is_lossless_and_cached() {
         let text = "let a = 1;\n".repeat(1000);
         let (first, again) = (gzip("tag", text.as_bytes()).unwrap(), gzip("tag", b"").unwrap());
         assert!(first == again && first.len() < text.len() / 10);

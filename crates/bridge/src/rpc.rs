@@ -1,21 +1,21 @@
-//! The JSON-RPC 2.0 core that both dialects stand on. Ids are echoed as they came, byte for byte.
+//! JSON-RPC 2.0, shared by both dialects. Ids are echoed byte for byte.
 
 use crate::error::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-/// A frame of a client.
+/// A frame from a client.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// Wants an answer.
+    /// Expects a response.
     Request { id: Id, method: String, params: Value },
-    /// Wants none.
+    /// Expects no response.
     Notification { method: String, params: Value },
-    /// Answers something that we asked; `result` is null for an error.
+    /// Answers a request of ours; `result` is null for an error.
     Response { id: Option<Id>, result: Value },
 }
 
-/// The id of a request as it came: `1` stays a number, `"1"` a string.
+/// The id of a request as received: `1` stays a number, `"1"` a string.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Id(Box<RawValue>);
@@ -26,7 +26,7 @@ impl Id {
     }
 }
 
-/// What is wrong with a frame, and the id to answer it with, where one could be read.
+/// An invalid frame: the error, and the id if it could be read.
 #[derive(Debug)]
 pub(crate) struct Malformed {
     pub(crate) id: Option<Id>,
@@ -47,7 +47,7 @@ struct Envelope {
     result: Option<Value>,
 }
 
-/// Reads a frame.
+/// Parses a frame.
 pub(crate) fn parse(text: &str) -> Result<Incoming, Malformed> {
     if text.trim_start().starts_with('[') {
         return Err(Malformed { id: None, fault: Fault::invalid_request("Batches are not supported.") });
@@ -85,7 +85,7 @@ fn is_id(raw: &str) -> bool {
     raw.starts_with('"') || raw.starts_with('-') || raw.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// What goes out. Written member by member: a detour over [`Value`] would lose how an id was written.
+/// An outgoing frame. Serialised directly: going through [`Value`] would lose the spelling of ids.
 #[derive(Serialize)]
 struct Frame<'a> {
     jsonrpc: &'static str,
@@ -105,24 +105,24 @@ const EMPTY: Frame<'static> =
     Frame { jsonrpc: "2.0", id: None, method: None, params: None, result: None, error: None };
 
 impl Frame<'_> {
-    /// Compact, because the iOS app looks for `"jsonrpc":"2.0"` to the letter.
+    /// Serialises to compact JSON: the iOS app searches for the literal `"jsonrpc":"2.0"`.
     fn write(&self) -> String {
-        // Strings as keys and no failing members: there is nothing that could go wrong.
+        // Cannot fail: all keys are strings and no member's serialisation fails.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// Writes a response. `result` must be an object or an array: the iOS app ends on anything else.
+/// Writes a response. `result` must be an object or an array: the iOS app crashes on anything else.
 pub(crate) fn response(id: &Id, result: &Value) -> String {
     Frame { id: Some(Some(id)), result: Some(result), ..EMPTY }.write()
 }
 
-/// Writes an error response; with the id `null` where none could be read.
+/// Writes an error response. Without an id, the id is `null`.
 pub(crate) fn error(id: Option<&Id>, fault: &Fault) -> String {
     Frame { id: Some(id), error: Some(fault.to_wire()), ..EMPTY }.write()
 }
 
-/// Writes a request of ours; its answer comes with the same id.
+/// Writes a request.
 pub(crate) fn request(id: &str, method: &str, params: &Value) -> String {
     let id = serde_json::value::to_raw_value(id).map(Id).ok();
     Frame { id: Some(id.as_ref()), method: Some(method), params: Some(params), ..EMPTY }.write()
@@ -139,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ids_come_back_as_they_came() {
+    fn ids_are_echoed_unchanged() {
         for id in ["1", "\"1\"", "-7", "1.50", "\"a\\u0041\"", "12345678901234567890123"] {
             let Ok(Incoming::Request { id: parsed, .. }) =
                 parse(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#))
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn invalid_frames_are_rejected() {
         for (text, code, id) in [
             ("", -32700, None),
             ("{", -32700, None),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_has_an_id_even_when_none_could_be_read() {
+    fn an_error_without_an_id_has_a_null_id() {
         assert_eq!(
             error(None, &Fault::parse("Oh.")),
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Oh."}}"#

@@ -1,4 +1,4 @@
-//! What a person chose: one JSON value for each key, the same for every client.
+//! The settings: one JSON value per key, shared by all clients.
 
 use openagents_core::model::{SettingsError, SettingsStore};
 use openagents_sessions::store::{Store, StoreError};
@@ -17,7 +17,7 @@ impl SettingsStore for Settings {
                 .query_row([key], |row| row.get(0))
                 .optional()
         });
-        let json: Option<String> = read.map_err(unkept)?;
+        let json: Option<String> = read.map_err(settings_error)?;
         let parse =
             |json: String| serde_json::from_str(&json).map_err(|error| SettingsError(error.to_string()));
         json.map(parse).transpose()
@@ -34,11 +34,11 @@ impl SettingsStore for Settings {
                 .execute(params![key, json])?;
             Ok(())
         };
-        self.0.write(write).map_err(unkept)
+        self.0.write(write).map_err(settings_error)
     }
 }
 
-fn unkept(error: StoreError) -> SettingsError {
+fn settings_error(error: StoreError) -> SettingsError {
     SettingsError(error.to_string())
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn settings_are_kept_by_key() {
+    fn settings_are_stored_by_key() {
         let home = tempfile::tempdir().unwrap();
         let store = Settings(open_store(home.path()).unwrap());
         assert_eq!(store.get("a"), Ok(None));

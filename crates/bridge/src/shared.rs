@@ -1,4 +1,4 @@
-//! What every connection of a bridge shares.
+//! State shared by all connections of a bridge.
 
 use crate::{
     access::{ConnectionLease, Devices, Pass},
@@ -16,42 +16,39 @@ use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::{net::IpAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Everything behind the doors.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) sessions: Arc<SessionRegistry>,
     pub(crate) turns: Arc<TurnExecutor>,
     pub(crate) inspector: Arc<Inspector>,
-    /// The local models, where there are any.
+    /// The local models, if supported.
     pub(crate) models: Option<Arc<SharedModels>>,
-    /// The agents of this machine, where they are looked for.
+    /// The agents of this machine, if supported.
     pub(crate) agents: Option<Arc<SharedAgents>>,
-    /// Who may come in.
     pub(crate) devices: Arc<Devices>,
-    /// What this machine is called.
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) token: Token,
     pub(crate) back_off: BackOff,
     pub(crate) limits: Limits,
     /// The bound loopback port.
     pub(crate) port: u16,
-    /// What is served to other devices.
     pub(crate) network: Arc<Network>,
-    /// Where iOS connections were when they broke.
+    /// Positions of broken iOS connections.
     pub(crate) resumes: Resumes,
     /// Connections of the remote transport.
     pub(crate) remotes: Remotes,
-    /// Where those wait that nobody has allowed yet.
+    /// iOS connections that wait for approval.
     pub(crate) pending: PendingConnections,
-    /// Cancelled when the bridge goes down, once the last turn has ended.
+    /// Cancelled when the bridge stops, after the last turn has ended.
     pub(crate) closing: CancellationToken,
     pub(crate) connections: TaskTracker,
 }
 
 impl Shared {
-    /// Takes a place for a connection of somebody who authenticated at `address`. `None` when there are too many.
-    pub(crate) fn enter(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
-        let place = self.limits.acp(&pass.who)?;
-        self.devices.enter(pass, address, place)
+    /// Takes a slot for an authenticated connection from `address`. `None` when there are too many.
+    pub(crate) fn lease(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
+        let slot = self.limits.acp(&pass.who)?;
+        self.devices.lease(pass, address, slot)
     }
 }

@@ -1,9 +1,9 @@
-//! The tables of the bridge in the session store: devices, what was done from afar, and settings.
+//! The bridge's tables in the session store: devices, the audit log and settings.
 
 use openagents_sessions::store::{Step, Store, StoreError};
 use std::path::Path;
 
-/// The steps that make them; see [`Step`] for their numbers.
+/// The migration steps; see [`Step`] for their numbers.
 const STEPS: &[Step] = &[
     // Settings.
     Step {
@@ -37,11 +37,11 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// Opens the store of a data folder with every table of this program.
+/// Opens the store of a data folder with all tables of this program.
 ///
 /// # Errors
 ///
-/// When the folder cannot be written to, or SQLite cannot open the database.
+/// Fails if the folder cannot be written to, or SQLite cannot open the database.
 pub fn open_store(home: &Path) -> Result<Store, StoreError> {
     Store::open(home, STEPS)
 }
@@ -55,7 +55,7 @@ mod tests {
     use rusqlite::Connection;
     use serde_json::json;
 
-    /// The columns of the database at a version, one a line.
+    /// Returns the columns of the database at a version, one per line.
     fn shape(version: u32) -> String {
         let mut connection = Connection::open_in_memory().unwrap();
         run_to(&mut connection, version, STEPS).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_of_version_two_keeps_what_it_has() {
+    fn a_database_of_version_two_keeps_its_data() {
         let home = tempfile::tempdir().unwrap();
         {
             let mut connection = Connection::open(home.path().join(DATABASE_FILE)).unwrap();

@@ -1,6 +1,36 @@
 //! The `openagents` command.
 //!
 //! Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C.
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `args` | the arguments |
+//! | 1 | `bridge` | a running bridge as its client |
+//! | 1 | `local` | the models of this machine |
+//! | 1 | `output` | tables, colours, errors |
+//! | 1 | `signals` | Ctrl-C |
+//! | 1 | `words` | the result of a tool in a few words |
+//! | 2 | `question` | questions to the person |
+//! | 2 | `record` | keeping a run in the store |
+//! | 2 | `surroundings` | data folder, store and settings |
+//! | 3 | `acp` | `openagents acp` |
+//! | 3 | `agent` | `openagents agent` |
+//! | 3 | `devices` | `openagents devices` |
+//! | 3 | `endpoint` | managed state, through the running bridge or in this process |
+//! | 3 | `explore` | `openagents explore` |
+//! | 3 | `find` | `openagents find` |
+//! | 3 | `mcp` | `openagents mcp` |
+//! | 3 | `sessions` | `openagents sessions` |
+//! | 3 | `tools` | `openagents tools` |
+//! | 4 | `attach` | `openagents attach` |
+//! | 4 | `doctor` | `openagents doctor` |
+//! | 4 | `models` | `openagents models` |
+//! | 4 | `pair` | `openagents pair` |
+//! | 4 | `serve` | `openagents serve` |
 
 mod acp;
 mod agent;

@@ -7,6 +7,23 @@
 //!
 //! **Architecture invariant:** no public function takes the text of a prompt. It takes messages, which a template turns
 //! into tokens, so that text typed by a person can't become markup.
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `chat` | chat templates and their parsers |
+//! | 1 | `engine` | the `Engine` trait |
+//! | 1 | `gguf` | facts from the head of a model file |
+//! | 2 | `harmony` | the format of gpt-oss |
+//! | 2 | `machine` | what fits into memory |
+//! | 2 | `protocol` | commands and reports of the helper |
+//! | 3 | `models` | model files: catalogue, download, checks |
+//! | 3 | `reports` | waiting for a report of the helper |
+//! | 4 | `client` | the helper as an `Engine` |
+//! | 4 | `local` | `Local`: the model as a `LanguageModel` |
 
 pub mod chat;
 pub mod client;
@@ -17,6 +34,7 @@ pub mod local;
 pub mod machine;
 pub mod models;
 pub mod protocol;
+pub mod reports;
 
 pub use engine::{Engine, LoadRequest, Loaded};
 pub use local::{Local, LocalConfig};

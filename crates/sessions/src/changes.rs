@@ -1,6 +1,6 @@
-//! What changes in the list of sessions, for those who watch it: rows as they are now, at a pace that a socket can take.
+//! Changes in the list of sessions, for watching connections: current rows, at a bounded rate.
 //!
-//! What this process does is told at once. Another process writes to the same store without telling: it is looked for.
+//! Changes by this process are reported at once. Changes by other processes that share the store are found by polling.
 
 use crate::{store::SessionRow, wake::Wake};
 use std::{
@@ -11,58 +11,58 @@ use std::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// The list is looked at, and a connection is told, at most once in this time.
+/// Shortest time between two polls of the list, and between two notifications of a connection.
 pub(crate) const EVERY: Duration = Duration::from_millis(250);
-/// Changed sessions that are remembered; who has not heard of more is told to read the list anew.
+/// Number of remembered changes; a connection that missed more is told to reload the list.
 const KEPT: usize = 4_096;
 
-/// A session in a list, with what only the living know.
+/// A row of the session list, with the live state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// Its row.
     pub row: SessionRow,
     /// A turn runs.
     pub running: bool,
-    /// Approvals that somebody waits for in it, those of its delegates included.
+    /// Number of pending approvals, including those of its delegates.
     pub waiting: usize,
 }
 
-/// The changes of a list, as long as anybody watches.
+/// The changes of the list while it is watched.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     state: Mutex<State>,
     nudge: Notify,
-    /// Shared with those who watch.
+    /// Cloned by every watcher.
     interest: Arc<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Grows with every change.
+    /// Incremented with every change.
     number: u64,
-    /// By session: the number of its last change, and its row; `None` when it is gone.
+    /// By session: the number of its last change, and its row; `None` if it is deleted.
     rows: HashMap<Arc<str>, (u64, Option<Listed>)>,
-    /// The same sessions by those numbers.
+    /// Sessions by the number of their last change.
     order: BTreeMap<u64, Arc<str>>,
-    /// The last change that is not remembered.
+    /// The last change that was dropped.
     forgotten: u64,
-    /// Sessions that have to be looked at.
+    /// Sessions whose rows must be read.
     touched: HashSet<Arc<str>>,
     watchers: Vec<Weak<Notify>>,
-    /// Somebody looks.
+    /// A task reads changed rows.
     is_looked_at: bool,
 }
 
-/// Which rows a connection wants.
+/// A filter for rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Only those of this workspace.
+    /// Only sessions in this workspace.
     pub cwd: Option<PathBuf>,
-    /// Those of delegates too.
+    /// Include sessions of delegates.
     pub children: bool,
 }
 
-/// What one connection knows of the list.
+/// One connection's view of the list.
 #[derive(Debug)]
 pub struct ListWatch {
     changes: Arc<Changes>,
@@ -72,14 +72,14 @@ pub struct ListWatch {
     _interest: Arc<()>,
 }
 
-/// What is new in the list.
+/// Changes in the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListNews {
-    /// New ones, and those with another row.
+    /// New and changed rows.
     pub changed: Vec<Listed>,
-    /// Ids of those that were deleted.
+    /// Ids of deleted sessions.
     pub removed: Vec<Arc<str>>,
-    /// More has changed than is remembered.
+    /// Some changes were dropped; reload the list.
     pub reset: bool,
 }
 
@@ -97,13 +97,13 @@ impl State {
         }
     }
 
-    fn tell(&mut self) {
+    fn notify(&mut self) {
         self.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 }
 
 impl Changes {
-    /// A session has changed, or whether it runs has.
+    /// Marks a session as changed.
     pub(crate) fn touch(&self, id: &Arc<str>) {
         if !self.is_watched() {
             return;
@@ -113,13 +113,13 @@ impl Changes {
         }
     }
 
-    /// Sessions are gone.
+    /// Marks sessions as deleted.
     pub(crate) fn remove(&self, ids: &[String]) {
         if self.is_watched() {
             let mut state = self.lock();
-            // A change in any case: what was read before is older.
+            // Recorded even if unknown, so that rows read earlier are ignored.
             ids.iter().for_each(|id| state.enter(id.as_str().into(), None));
-            state.tell();
+            state.notify();
         }
     }
 
@@ -127,14 +127,14 @@ impl Changes {
         Arc::strong_count(&self.interest) > 1
     }
 
-    /// Takes rows that were read after change `read`.
+    /// Records rows that were read after change `read`.
     pub(crate) fn take(&self, rows: Vec<Listed>, read: u64) {
         let mut state = self.lock();
         let before = state.number;
         for listed in rows {
             let is_old = |(number, known): &(u64, Option<Listed>)| match known {
                 Some(known) => *known == listed,
-                // Deleted while it was read.
+                // Deleted while the row was read.
                 None => *number > read,
             };
             let id: Arc<str> = listed.row.id.as_str().into();
@@ -143,7 +143,7 @@ impl Changes {
             }
         }
         if state.number != before {
-            state.tell();
+            state.notify();
         }
     }
 
@@ -152,8 +152,8 @@ impl Changes {
         self.nudge.notified().await;
     }
 
-    /// Returns the sessions that have to be looked at, and the number of the last change; `None` when nobody watches any
-    /// more, or nobody will, as `ends` says.
+    /// Returns the sessions whose rows must be read, and the number of the last change; `None` if `ends` is set or
+    /// nothing watches any more.
     pub(crate) fn to_look_at(&self, ends: bool) -> Option<(Vec<Arc<str>>, u64)> {
         let mut state = self.lock();
         if ends || !self.is_watched() {
@@ -169,7 +169,7 @@ impl Changes {
 }
 
 impl ListWatch {
-    /// Watches from now on. Also returns whether nobody looks for changes yet: the caller does from then on.
+    /// Watches from now on. Also returns whether the caller must start the task that reads changed rows.
     pub(crate) fn new(changes: &Arc<Changes>, wanted: Wanted) -> (Self, bool) {
         let interest = changes.interest.clone();
         let mut state = changes.lock();
@@ -178,7 +178,7 @@ impl ListWatch {
         (Self { changes, wanted, seen, next: Instant::now() + EVERY, _interest: interest }, is_first)
     }
 
-    /// Says who is to be woken.
+    /// Wakes `wake` on every change.
     pub fn wake(&self, wake: &Wake) {
         let mut state = self.changes.lock();
         state.watchers.retain(|watcher| watcher.strong_count() > 0);
@@ -187,12 +187,12 @@ impl ListWatch {
         }
     }
 
-    /// Returns when there may be something to tell; `None` as long as nothing changed.
+    /// Returns when the next notification may be due; `None` if nothing changed.
     pub fn due(&self) -> Option<Instant> {
         (self.changes.lock().number != self.seen).then_some(self.next)
     }
 
-    /// Returns what is new if its time has come.
+    /// Returns the changes, if a notification is due.
     pub fn news(&mut self) -> Option<ListNews> {
         self.due().filter(|due| *due <= Instant::now())?;
         let mut news = ListNews::default();
@@ -259,14 +259,14 @@ mod tests {
             let told = news(&mut watch).unwrap();
             assert_eq!((told.removed, told.changed), (vec!["s".into()], vec![]));
         }
-        // One that has the same id later is another one.
+        // A later session with the same id is a new one.
         let read = changes.lock().number;
         changes.take(vec![row.clone()], read);
         assert_eq!(news(&mut watch).unwrap().changed, [row]);
     }
 
     #[test]
-    fn who_has_not_heard_of_more_than_is_kept_reads_the_list_anew() {
+    fn a_watcher_that_missed_dropped_changes_reloads_the_list() {
         let changes = Arc::<Changes>::default();
         let (mut late, mut later) = (watch(&changes), watch(&changes));
         let ids: Vec<String> = (0..=KEPT).map(|n| n.to_string()).collect();

@@ -1,26 +1,26 @@
-//! Why a session cannot do what it was asked for.
+//! Errors of session requests.
 
 use crate::store::StoreError;
 
-/// Why a request to a session was refused. Each text is complete, for a person to read.
+/// The reason why a request to a session failed. Each text is complete and readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// An argument cannot be used.
+    /// An invalid argument.
     #[error("{0}")]
     Invalid(String),
-    /// This folder is not a known workspace.
+    /// The folder is not a known workspace.
     #[error("{0} is not a known workspace")]
     UnknownWorkspace(String),
-    /// The sessions have no workspace of their own, and none was named.
+    /// There is no default workspace, and none was named.
     #[error("no workspace is open; open a folder on the desktop first")]
     NoWorkspace,
     /// There is no such session, approval or prompt.
     #[error("{0}")]
     NotFound(String),
-    /// It is possible later, or after something else was ended.
+    /// Possible later, or after something else has ended.
     #[error("{0}")]
     Busy(String),
-    /// A fault of this program or this machine.
+    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }

@@ -1,29 +1,29 @@
 //! The sessions of OpenAgents Desktop: numbered logs in a store, and the turns that write to them, one at a time.
 //!
-//! Readers pull: a reader has a position of its own and is woken when there is more. Whatever a client does, fast or
-//! slow, first connection or tenth, it sees the log from some number on.
+//! Readers pull: each reader has its own position and is woken when there is more. Fast or slow, every client sees the
+//! log from some number on.
 //!
-//! **Architecture invariant:** nothing here knows a wire format, a socket or a device. A program that keeps tables of its
-//! own in the store hands their steps to [`store::Store::open`].
+//! **Architecture invariant:** nothing here knows a wire format, a socket or a device. A program with its own tables in
+//! the store passes their migration steps to [`store::Store::open`].
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only, and no files import each other in a circle: `tests/layers.rs` reads this
-//! table and holds every file to it.
+//! A module uses only modules of lower layers, and files do not import each other in cycles: `tests/layers.rs` reads
+//! this table and checks every file.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `blocking` | blocking work beside the event loop |
-//! | 1 | `modes` | who can answer in a session |
-//! | 1 | `policy` | what a person allows in one session |
+//! | 1 | `blocking` | blocking work off the event loop |
+//! | 1 | `modes` | the modes of a session |
+//! | 1 | `policy` | permissions of one session |
 //! | 1 | `prune` | JSON made small without changing its shape |
 //! | 1 | `wake` | waking connections |
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
-//! | 3 | `changes` | what changes in the list of sessions |
+//! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
 //! | 5 | `registry` | all sessions: finding, creating, listing; known workspaces |
-//! | 6 | `turns` | selecting who answers, running turns, delegates, answers to approvals |
+//! | 6 | `turns` | routing prompts, running turns, delegates, answers to approvals |
 
 mod blocking;
 mod changes;

@@ -1,4 +1,4 @@
-//! The modes of a session: who answers its prompts.
+//! The modes of a session.
 
 use openagents_core::{
     agent::Agents,
@@ -6,10 +6,10 @@ use openagents_core::{
     model::{Availability, LocalModels},
 };
 
-/// The mode of a session that nobody set another mode for.
+/// The mode of a new session.
 pub const DEFAULT_MODE: &str = "default_mode";
 
-/// A mode as people choose it.
+/// A mode, as shown to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mode {
     /// Its id.
@@ -18,20 +18,20 @@ pub struct Mode {
     pub name: String,
     /// One sentence.
     pub description: &'static str,
-    /// Nothing that is said in it leaves this machine.
+    /// Nothing leaves this machine in this mode.
     pub local: bool,
-    /// Why a prompt would not be answered now. It can be chosen all the same.
+    /// The reason why a prompt would fail now. The mode can still be chosen.
     pub unavailable: Option<String>,
 }
 
-/// Returns the modes that can be chosen now.
+/// Returns the available modes.
 pub(crate) fn available(models: Option<&dyn LocalModels>, agents: Option<&dyn Agents>) -> Vec<Mode> {
     let own = Mode {
         id: DEFAULT_MODE.to_owned(),
         name: "OpenAgents".to_owned(),
         description: match agents {
             Some(_) => "OpenAgents chooses who answers",
-            None => "Explores the folder and says what was done in it",
+            None => "Explores the folder and summarizes recent work in it",
         },
         local: agents.is_none(),
         unavailable: None,
@@ -49,7 +49,7 @@ pub(crate) fn available(models: Option<&dyn LocalModels>, agents: Option<&dyn Ag
         name: agent.name(),
         description: match agent.is_local() {
             true => "Works in the folder; nothing leaves this computer",
-            false => "Works in the folder, and with the service behind it",
+            false => "Works in the folder and uses an online service",
         },
         local: agent.is_local(),
         unavailable: reason(agent.availability()),

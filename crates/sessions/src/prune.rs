@@ -1,9 +1,9 @@
-//! Makes an output small enough for a client without changing its shape: lists get shorter, long strings are cut,
-//! nothing becomes a string that was a structure. The whole stays in the store.
+//! Shrinks an output for a client without changing its shape: lists get shorter and long strings are cut, but no
+//! structure becomes a string. The store keeps the whole output.
 
 use serde_json::{Map, Value};
 
-/// Below this a string is not worth cutting.
+/// Shorter strings are not worth cutting, in bytes.
 const SHORT: usize = 64;
 
 const ELLIPSIS: &str = "…";
@@ -61,7 +61,7 @@ fn shrink(value: &Value, limit: usize) -> Value {
     }
 }
 
-/// Keeps the items of the front. The first one is made smaller when not even that fits.
+/// Keeps the first items. Shrinks the first one if not even that fits.
 fn shrink_array(items: &[Value], limit: usize) -> Vec<Value> {
     let mut kept = Vec::new();
     let mut used = 2;
@@ -85,7 +85,7 @@ fn shrink_array(items: &[Value], limit: usize) -> Vec<Value> {
     kept
 }
 
-/// Small members stay as they are; the large ones share what is left, evenly.
+/// Keeps small members; the large ones share the remaining space evenly.
 fn shrink_object(members: &Map<String, Value>, limit: usize) -> Map<String, Value> {
     let sizes: Vec<usize> = members.values().map(size).collect();
     let frame: usize =
@@ -102,7 +102,7 @@ fn shrink_object(members: &Map<String, Value>, limit: usize) -> Map<String, Valu
     if size_of_map(&result) > limit { shrink_map(&result, limit) } else { result }
 }
 
-/// The largest share such that everything, cut to it, fits into `room`.
+/// Returns the largest share such that all sizes, capped to it, fit into `room`.
 fn fair_share(sizes: &[usize], room: usize) -> usize {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -117,7 +117,7 @@ fn fair_share(sizes: &[usize], room: usize) -> usize {
     room
 }
 
-/// An object that is used as a list (file → count): the members of the front stay.
+/// Keeps the first members of an object that is used as a map (file → count).
 fn shrink_map(members: &Map<String, Value>, limit: usize) -> Map<String, Value> {
     let mut kept = Map::new();
     let mut used = 2;
@@ -161,7 +161,7 @@ mod tests {
     const LIMIT: usize = 16_384;
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn a_value_that_fits_is_unchanged() {
         let value = json!({"matches": [1, 2, 3]});
         assert_eq!(to_fit(&value, 100), (value, false));
     }

@@ -1,4 +1,4 @@
-//! Updates for tests: one of each kind, and the ones that are needed again and again.
+//! Updates for tests: one of each kind, and builders for common ones.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "only tests use it")]
 
@@ -86,7 +86,7 @@ pub fn stored(updates: Vec<SessionUpdate>) -> Vec<Arc<Stored>> {
     updates.into_iter().zip(1..).map(number).collect()
 }
 
-/// One of each kind and status, with everything in it that can be.
+/// Returns one update of each kind and status, with all fields set.
 pub fn every_update() -> Vec<SessionUpdate> {
     use EntryStatus::*;
     let mut plan_with_error = plan(RunState::Cancelled, &[Completed, InProgress, Pending]);
@@ -172,7 +172,7 @@ pub fn every_update() -> Vec<SessionUpdate> {
     ]
 }
 
-/// A call of an agent that says what it shows.
+/// An agent's update with all details of a call.
 fn edit() -> SessionUpdate {
     let details = ToolCallDetails {
         title: Some("Edit src/a.rs".to_owned()),
@@ -266,7 +266,7 @@ pub fn summary() -> SessionUpdate {
     })
 }
 
-/// A session that is in the store, as one that is found.
+/// Loads a stored session.
 pub fn session(store: Store, id: &str) -> Arc<Session> {
     Arc::new(Session::new(store.session(id).unwrap().unwrap(), store, Arc::default()))
 }

@@ -3,5 +3,5 @@
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Wakes one connection; it looks for itself what there is to do.
+/// Wakes one connection, which then checks all its sources.
 pub type Wake = Arc<Notify>;

@@ -1,4 +1,4 @@
-//! Any frame on the ACP door: it is read, or it can be answered.
+//! Any frame on the ACP endpoint is parsed or answered with an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

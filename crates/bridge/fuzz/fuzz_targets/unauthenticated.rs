@@ -1,4 +1,4 @@
-//! Whatever somebody without a token says is judged.
+//! `Host`, `Origin` and pairing codes of unauthenticated clients are parsed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

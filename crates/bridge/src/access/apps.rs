@@ -1,34 +1,34 @@
-//! iOS apps, which have no token: a person allows them by their address, which is no identity, so never for long.
+//! iOS apps. They have no token and are allowed by address, which is not an identity, so only for a limited time.
 
-use super::{Devices, Pass, Scope, Waiting, Who, deadline::Deadline};
+use super::{Devices, OutcomeReceiver, Pass, Scope, Who, deadline::Deadline};
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
-/// How long an address stays allowed at most.
+/// Longest time an address stays allowed.
 pub(super) const ALLOWED: Duration = Duration::from_secs(12 * 60 * 60);
-/// How long an address that was not allowed is shut out.
-pub(super) const SHUT_OUT: Duration = Duration::from_secs(10 * 60);
-/// How long a person has to answer.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// Apps that wait for an answer at the same time.
+/// Time a declined address stays blocked.
+pub(super) const BLOCKED_FOR: Duration = Duration::from_secs(10 * 60);
+/// Time to answer an access request.
+pub(super) const APPROVAL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Concurrent access requests.
 pub(super) const ACCESS_REQUESTS: usize = 16;
-/// Addresses that are remembered as shut out.
-const REMEMBERED: usize = 1024;
+/// Blocked addresses kept at most.
+const MAX_BLOCKED: usize = 1024;
 
-/// What an address finds at the door of the iOS app.
+/// Access of an address to the iOS endpoint.
 #[derive(Debug, Clone)]
 pub(crate) enum AppAccess {
-    /// A person allowed it: it comes in with this.
-    Open(Arc<Pass>),
-    /// A person said no, or nothing, a short time ago.
-    Shut,
-    /// A person has to be asked: [`super::Devices::knock`].
+    /// Approved.
+    Allowed(Arc<Pass>),
+    /// Recently declined, or its request timed out.
+    Blocked,
+    /// Needs approval: [`super::Devices::request_access`].
     Ask,
 }
 
-/// An app that waits for a person. The desk forgets nothing when this is dropped.
-pub(crate) type AccessRequest = Waiting;
+/// An app's request for access. Dropping this does not withdraw the request.
+pub(crate) type AccessRequest = OutcomeReceiver;
 
-/// An address that was allowed.
+/// An allowed address.
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) pass: Arc<Pass>,
@@ -37,24 +37,24 @@ pub(super) struct App {
     pub(super) until: Deadline,
 }
 
-/// What is remembered of addresses.
+/// Allowed and blocked addresses.
 #[derive(Debug, Default)]
 pub(super) struct Apps {
     allowed: HashMap<IpAddr, App>,
-    shut_out: HashMap<IpAddr, Deadline>,
+    blocked: HashMap<IpAddr, Deadline>,
 }
 
 impl Apps {
-    pub(super) fn door(&self, address: IpAddr) -> AppAccess {
-        match (self.allowed.get(&address), self.shut_out.get(&address)) {
-            (Some(app), _) if !app.until.is_over() => AppAccess::Open(app.pass.clone()),
-            (_, Some(until)) if !until.is_over() => AppAccess::Shut,
+    pub(super) fn access(&self, address: IpAddr) -> AppAccess {
+        match (self.allowed.get(&address), self.blocked.get(&address)) {
+            (Some(app), _) if !app.until.is_over() => AppAccess::Allowed(app.pass.clone()),
+            (_, Some(until)) if !until.is_over() => AppAccess::Blocked,
             _ => AppAccess::Ask,
         }
     }
 
     pub(super) fn allow(&mut self, address: IpAddr, name: &str, scope: Scope) {
-        self.shut_out.remove(&address);
+        self.blocked.remove(&address);
         let allowed_at = openagents_sessions::store::now_ms();
         let pass = Pass::new(Who::App(address), scope, name);
         let app = App { pass, allowed_at, until: Deadline::after(ALLOWED) };
@@ -63,31 +63,31 @@ impl Apps {
         }
     }
 
-    pub(super) fn shut_out(&mut self, address: IpAddr) {
-        if self.shut_out.len() >= REMEMBERED {
-            self.shut_out.retain(|_, until| !until.is_over());
+    pub(super) fn block(&mut self, address: IpAddr) {
+        if self.blocked.len() >= MAX_BLOCKED {
+            self.blocked.retain(|_, until| !until.is_over());
         }
-        if self.shut_out.len() < REMEMBERED {
-            self.shut_out.insert(address, Deadline::after(SHUT_OUT));
+        if self.blocked.len() < MAX_BLOCKED {
+            self.blocked.insert(address, Deadline::after(BLOCKED_FOR));
         }
     }
 
-    /// Cuts the connections of an address and shuts it out: the app comes back by itself every second.
+    /// Closes the connections of an address and blocks it: the app reconnects by itself every second.
     pub(super) fn revoke(&mut self, address: IpAddr) -> Option<App> {
         let app = self.allowed.remove(&address)?;
         app.pass.revoked.cancel();
-        self.shut_out(address);
+        self.block(address);
         Some(app)
     }
 
-    /// Cuts all of them; they may ask again. Returns whether there was any.
-    fn end(&mut self) -> bool {
-        let ended = std::mem::take(&mut self.allowed);
-        ended.values().for_each(|app| app.pass.revoked.cancel());
-        !ended.is_empty()
+    /// Closes all connections; the apps may ask again. Returns whether there was any.
+    fn revoke_all(&mut self) -> bool {
+        let revoked = std::mem::take(&mut self.allowed);
+        revoked.values().for_each(|app| app.pass.revoked.cancel());
+        !revoked.is_empty()
     }
 
-    /// Cuts those whose time is over; they may ask again.
+    /// Closes expired connections; the apps may ask again.
     pub(super) fn expire(&mut self) {
         self.allowed.retain(|_, app| {
             let stays = !app.until.is_over();
@@ -98,7 +98,7 @@ impl Apps {
         });
     }
 
-    /// Returns the addresses that are allowed, the latest last.
+    /// Returns the allowed addresses, newest last.
     pub(super) fn allowed(&self) -> Vec<(IpAddr, &App)> {
         let mut apps: Vec<_> = self.allowed.iter().map(|(address, app)| (*address, app)).collect();
         apps.sort_by_key(|(address, app)| (app.allowed_at, *address));
@@ -107,11 +107,10 @@ impl Apps {
 }
 
 impl Devices {
-    /// Ends what was allowed to addresses: they may be somebody else's by now.
+    /// Revokes every allowed address, because on another network it may belong to another device.
     pub(crate) fn end_apps(&self) {
-        let ended = self.state().apps.end();
-        if ended {
-            tracing::info!("the network has changed: iOS apps have to be allowed again");
+        if self.state().apps.revoke_all() {
+            tracing::info!("network changed: iOS apps must be allowed again");
             self.changed();
         }
     }
@@ -122,13 +121,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_allowed_in_one_network_is_not_in_another() {
+    async fn addresses_are_not_allowed_on_another_network() {
         let (mut apps, phone) = (Apps::default(), IpAddr::from([192, 168, 1, 7]));
-        assert!(!apps.end());
+        assert!(!apps.revoke_all());
         apps.allow(phone, "Phone", Scope::Prompt);
-        let AppAccess::Open(pass) = apps.door(phone) else { panic!("it was allowed") };
-        assert!(apps.end() && pass.is_revoked());
-        // It is not shut out: a person is asked again.
-        assert!(matches!(apps.door(phone), AppAccess::Ask));
+        let AppAccess::Allowed(pass) = apps.access(phone) else { panic!("it was allowed") };
+        assert!(apps.revoke_all() && pass.is_revoked());
+        // Not blocked: approval is requested again.
+        assert!(matches!(apps.access(phone), AppAccess::Ask));
     }
 }

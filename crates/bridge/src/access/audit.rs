@@ -1,4 +1,4 @@
-//! What was done from afar: written down, and summarised where it is much.
+//! The audit log of remote actions. Repeated refusals are summarised.
 
 use super::{
     Devices, Who,
@@ -17,19 +17,18 @@ use std::{
 /// Rows of one page.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
-/// Refusals of one kind are counted for so long and told together.
+/// Window in which refusals of one kind are counted and recorded together.
 const SUMMARY: Duration = Duration::from_secs(60);
-/// What is told one by one in that time: addresses, and methods of devices.
-const TOLD: usize = 64;
-/// Somebody was not let in.
-const ENTRY: &str = "access.refused";
-/// Characters of a detail.
+/// Kinds of refusals counted separately in that window.
+const MAX_COUNTED: usize = 64;
+const ACCESS_REFUSED: &str = "access.refused";
+/// Bytes of a name, an action or a detail.
 const DETAIL: usize = 200;
 
-/// Who does something.
+/// The author of an audit entry.
 #[derive(Debug, Clone)]
 pub(crate) struct Actor {
-    /// `None` for the person at this machine, and for those who are not let in yet.
+    /// `None` for the local user and for unauthenticated clients.
     pub(crate) device: Option<String>,
     pub(crate) name: String,
     pub(crate) address: IpAddr,
@@ -41,26 +40,26 @@ pub(super) struct Refusals(Mutex<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
-    /// Those after the first.
+    /// Repetitions after the first.
     more: HashMap<Refused, u32>,
     others: u32,
 }
 
-/// What is counted together.
+/// Key by which refusals are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Refused {
-    /// Somebody at an address was not let in.
-    Entry(IpAddr),
-    /// A device asked for what it may not do.
+    /// An address was refused access.
+    Access(IpAddr),
+    /// A device called a method beyond its scope.
     Call { device: Option<String>, name: String, address: IpAddr, method: String },
 }
 
 impl Refused {
     fn entry(&self, detail: String) -> AuditEntry {
         match self {
-            Self::Entry(address) => AuditEntry {
+            Self::Access(address) => AuditEntry {
                 address: address.to_string(),
-                action: ENTRY.to_owned(),
+                action: ACCESS_REFUSED.to_owned(),
                 detail,
                 ..AuditEntry::default()
             },
@@ -73,16 +72,16 @@ impl Refused {
 }
 
 impl Devices {
-    /// Writes down what somebody did. `detail` names things and holds nothing that is secret or was said.
+    /// Records an action. `detail` holds names only, never secrets or prompt text.
     pub(crate) async fn record(&self, actor: &Actor, action: &str, detail: &str) {
         let (store, entry) = (self.store.clone(), entry(actor, action, detail));
         let written = run_blocking(move || audit_rows::record(&store, entry)).await;
         if !matches!(written, Some(Ok(()))) {
-            tracing::warn!(action, "what was done from afar was not written down");
+            tracing::warn!(action, "audit entry was not stored");
         }
     }
 
-    /// Returns who acts over a connection whose client calls itself `client`.
+    /// Returns the actor of a connection whose client calls itself `client`.
     pub(crate) fn actor(&self, who: &Who, client: &str, address: IpAddr) -> Actor {
         let (device, name) = match who {
             Who::Local if client.is_empty() => (None, "This computer".to_owned()),
@@ -92,16 +91,15 @@ impl Devices {
         Actor { device, name, address }
     }
 
-    /// Writes down that somebody at `address` was not let in; what comes soon after is counted.
+    /// Records that `address` was refused; repetitions within [`SUMMARY`] are counted.
     pub(crate) fn refused(&self, address: IpAddr, what: &'static str) {
-        if self.count(Refused::Entry(one_address(address))) {
-            let what = what.to_owned();
-            let entry = Refused::Entry(address.to_canonical()).entry(what);
+        if self.count(Refused::Access(one_address(address))) {
+            let entry = Refused::Access(address.to_canonical()).entry(what.to_owned());
             self.write(move |store| audit_rows::record(store, entry));
         }
     }
 
-    /// Writes down that somebody may not call a method; what comes soon after is counted.
+    /// Records a refused call; repetitions within [`SUMMARY`] are counted.
     pub(crate) async fn refused_call(&self, actor: &Actor, method: &str) {
         let Actor { device, name, address } = actor.clone();
         let method = openagents_sessions::prune::head(method, DETAIL).to_owned();
@@ -110,12 +108,12 @@ impl Devices {
         }
     }
 
-    /// Counts a refusal. Returns whether it is the first one of its kind within a minute, and told at once.
+    /// Counts a refusal. Returns whether it is the first of its kind within [`SUMMARY`] and must be recorded at once.
     fn count(&self, refused: Refused) -> bool {
         let (is_first, begins) = {
             let mut counted = self.refusals.0.lock().unwrap_or_else(PoisonError::into_inner);
             let begins = counted.more.is_empty();
-            let has_room = counted.more.len() < TOLD;
+            let has_room = counted.more.len() < MAX_COUNTED;
             match counted.more.get_mut(&refused) {
                 Some(more) => {
                     *more = more.saturating_add(1);
@@ -144,16 +142,16 @@ impl Devices {
             several.map(|(refused, more)| refused.entry(format!("{more} more within a minute"))).collect();
         if counted.others > 0 {
             let detail = format!("{} more within a minute, elsewhere", counted.others);
-            entries.push(AuditEntry { action: ENTRY.to_owned(), detail, ..AuditEntry::default() });
+            entries.push(AuditEntry { action: ACCESS_REFUSED.to_owned(), detail, ..AuditEntry::default() });
         }
         self.write(move |store| entries.into_iter().try_for_each(|entry| audit_rows::record(store, entry)));
     }
 
-    /// Returns a page of what was done, newest first, as it goes over the wire.
+    /// Returns a page of the audit log, newest first, in wire format.
     pub(crate) async fn audit(&self, limit: Option<usize>, before: Option<i64>) -> Result<Value, Fault> {
         let (store, limit) = (self.store.clone(), limit.unwrap_or(PAGE).clamp(1, PAGE_MAX));
         let rows = run_blocking(move || audit_rows::newest(&store, limit, before)).await;
-        let rows = rows.ok_or_else(|| Fault::internal("The reading was interrupted."))??;
+        let rows = rows.ok_or_else(|| Fault::internal("Reading the audit log was interrupted."))??;
         let wire = |row: &AuditRow| {
             let AuditEntry { device, name, address, action, detail } = &row.entry;
             json!({"id": row.id, "ts": row.ts, "device": device, "name": name, "address": address,

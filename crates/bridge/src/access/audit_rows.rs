@@ -1,24 +1,24 @@
-//! What was done from afar, and what was decided about it: the newest of it.
+//! The audit table, bounded to its newest rows.
 
 use openagents_sessions::store::{Store, StoreError};
 use rusqlite::{Transaction, params};
 
-/// Rows that are kept: of what was decided about devices, apps and the network, and of everything else. So nobody who
-/// calls much washes away how it came in.
+/// Rows kept of each kind: access decisions, and everything else. Frequent calls cannot push out the decision that
+/// allowed them.
 const KEPT: i64 = 10_000;
-/// Rows that may be too many until the oldest are taken out.
+/// Inserts between two prunes.
 const SLACK: i64 = 100;
 
-/// What was decided.
+/// Selects access decisions.
 const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
     OR action LIKE 'network.%')";
 
-/// Something that was done, and by whom. Never holds a token, a code, or the text of a prompt.
+/// One audited action. Never holds a token, a code, or the text of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AuditEntry {
-    /// `None` when no paired device did it.
+    /// `None` when the actor is not a paired device.
     pub(crate) device: Option<String>,
-    /// The name of whoever did it, as it was then.
+    /// Name of the actor at that time.
     pub(crate) name: String,
     pub(crate) address: String,
     /// A method, or a word such as `pair.allowed`.
@@ -27,7 +27,7 @@ pub(crate) struct AuditEntry {
     pub(crate) detail: String,
 }
 
-/// A deed with its number and time.
+/// An audit entry with its id and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuditRow {
     pub(crate) id: i64,
@@ -36,7 +36,7 @@ pub(crate) struct AuditRow {
     pub(crate) entry: AuditEntry,
 }
 
-/// Keeps a deed. Blocks.
+/// Stores an entry. Blocks.
 pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError> {
     store.write(move |transaction, now| {
         transaction
@@ -52,7 +52,7 @@ pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError>
     })
 }
 
-/// Returns at most `limit` deeds that came before number `before`, newest first. Blocks.
+/// Returns at most `limit` entries with an id below `before`, newest first. Blocks.
 pub(crate) fn newest(store: &Store, limit: usize, before: Option<i64>) -> Result<Vec<AuditRow>, StoreError> {
     store.read(|connection| {
         let mut statement = connection.prepare_cached(
@@ -82,9 +82,8 @@ mod tests {
     use super::*;
     use crate::tables::open_store;
 
-    /// A device that called much made everybody forget how it came in.
     #[test]
-    fn calls_do_not_wash_away_what_was_decided() {
+    fn calls_do_not_push_out_access_decisions() {
         let home = tempfile::tempdir().unwrap();
         let store = open_store(home.path()).unwrap();
         let record = |action: &str| {

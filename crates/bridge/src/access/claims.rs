@@ -1,16 +1,16 @@
-//! Devices that send the code, and wait for a person from then on.
+//! Pairing requests of devices that sent the right code.
 
 use super::audit_rows::{self, AuditEntry};
 use super::{
-    Asking, Devices, Kind,
+    Devices, Kind, RequestInfo,
     code::compare_code,
-    pairing::{PATIENCE, Refusal},
+    pairing::{PAIRING_TIMEOUT, Refusal},
     registry::clean_name,
 };
 use crate::auth;
 use std::net::IpAddr;
 
-/// Why a device may not wait.
+/// Why a pairing code was not accepted.
 #[derive(Debug)]
 pub(super) enum ClaimError {
     Refused(Refusal),
@@ -24,8 +24,8 @@ impl From<getrandom::Error> for ClaimError {
 }
 
 impl Devices {
-    /// Lets a device that knows the code wait for a person. Returns the secret that it asks with, the digits that both
-    /// screens show, and when its time is over in milliseconds since the epoch.
+    /// Files a pairing request for a device that knows the code. Returns the secret it polls with, the digits that both
+    /// screens show, and the expiry in milliseconds since the epoch.
     pub(super) fn claim(
         &self,
         code: &str,
@@ -35,39 +35,39 @@ impl Devices {
         let secret = auth::new_token()?;
         let mut state = self.state();
         let was_shown = state.pairing.current().is_some();
-        let judged = state.pairing.judge(code, address);
+        let checked = state.pairing.check(code, address);
         if was_shown && state.pairing.current().is_none() {
             drop(state);
-            self.withdrawn(address);
+            self.record_withdrawn(address);
             return Err(ClaimError::Refused(Refusal::Wrong));
         }
-        let number = judged.map_err(ClaimError::Refused)?;
+        let number = checked.map_err(ClaimError::Refused)?;
         state.pairing.has_room().map_err(ClaimError::Refused)?;
         let compare = loop {
             let compare = compare_code()?;
-            let taken = |asking: &Asking| asking.compare.as_deref() == Some(&compare);
-            if !state.requests.waiting().iter().any(|request| taken(&request.asking)) {
+            let taken = |info: &RequestInfo| info.compare.as_deref() == Some(&compare);
+            if !state.requests.pending().iter().any(|request| taken(&request.info)) {
                 break compare;
             }
         };
-        let asking = Asking {
+        let info = RequestInfo {
             kind: Kind::Pair,
             name: clean_name(name),
             address,
             compare: Some(compare.clone()),
             session: None,
         };
-        let (id, waiting) = state.requests.ask(asking, PATIENCE);
+        let (id, outcome) = state.requests.add(info, PAIRING_TIMEOUT);
         let expires_at = state.requests.get(&id).map_or(0, |request| request.expires.at);
-        state.pairing.claim(number, &secret, id, waiting);
+        state.pairing.claim(number, &secret, id, outcome);
         drop(state);
-        self.tidy_after(PATIENCE);
+        self.tidy_after(PAIRING_TIMEOUT);
         self.changed();
         Ok((secret, compare, expires_at))
     }
 
-    /// Tells the desktop that its code is worth nothing any more: too many have guessed.
-    fn withdrawn(&self, address: IpAddr) {
+    /// Records that the code was withdrawn after too many wrong guesses.
+    fn record_withdrawn(&self, address: IpAddr) {
         let detail = "too many wrong codes".to_owned();
         let (address, action) = (address.to_string(), "pair.withdrawn".to_owned());
         let entry = AuditEntry { address, action, detail, ..AuditEntry::default() };

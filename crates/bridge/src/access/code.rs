@@ -1,14 +1,14 @@
-//! Secrets that a person reads, types and compares.
+//! Pairing codes, and the digits to compare.
 
 use std::fmt;
 use subtle::ConstantTimeEq;
 
-/// Crockford's base 32: no sign looks like another.
-const SIGNS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Crockford's base 32, without look-alikes.
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 const LENGTH: usize = 8;
 
-/// The code that a device pairs with: eight signs, 40 bits, shown as `K7QX-2M9P`. Never printed by accident.
+/// A pairing code: eight characters, 40 bits, shown as `K7QX-2M9P`. `Debug` does not print it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Code([u8; LENGTH]);
 
@@ -22,40 +22,40 @@ impl Code {
     pub(super) fn new() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; LENGTH];
         getrandom::fill(&mut bytes)?;
-        // 256 is a multiple of 32: each sign is as likely as the others.
-        Ok(Self(bytes.map(|byte| SIGNS[usize::from(byte % 32)])))
+        // 256 is a multiple of 32, so the distribution is uniform.
+        Ok(Self(bytes.map(|byte| ALPHABET[usize::from(byte % 32)])))
     }
 
-    /// Reads what a person typed: case does not matter, nor do spaces and hyphens, nor whether `O` was meant for `0`.
+    /// Parses a typed code. Ignores case, spaces and hyphens; reads `O` as `0`, `I` and `L` as `1`.
     pub(super) fn read(text: &str) -> Option<Self> {
-        let mut signs = text.bytes().filter(|byte| !matches!(byte, b' ' | b'-')).map(|byte| {
-            let sign = match byte.to_ascii_uppercase() {
+        let mut characters = text.bytes().filter(|byte| !matches!(byte, b' ' | b'-')).map(|byte| {
+            let character = match byte.to_ascii_uppercase() {
                 b'O' => b'0',
                 b'I' | b'L' => b'1',
                 other => other,
             };
-            SIGNS.contains(&sign).then_some(sign)
+            ALPHABET.contains(&character).then_some(character)
         });
         let mut code = [0; LENGTH];
-        for place in &mut code {
-            *place = signs.next()??;
+        for slot in &mut code {
+            *slot = characters.next()??;
         }
-        signs.next().is_none().then_some(Self(code))
+        characters.next().is_none().then_some(Self(code))
     }
 
-    /// Compares in a time that says nothing.
+    /// Compares in constant time.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 
-    /// As it is shown: `K7QX-2M9P`.
+    /// Formats the code as `K7QX-2M9P`.
     pub(super) fn shown(&self) -> String {
         let (first, second) = self.0.split_at(LENGTH / 2);
         format!("{}-{}", String::from_utf8_lossy(first), String::from_utf8_lossy(second))
     }
 }
 
-/// Returns six digits that both screens show: `482 913`.
+/// Returns six random digits for both screens: `482 913`.
 pub(super) fn compare_code() -> Result<String, getrandom::Error> {
     let number = getrandom::u64()? % 1_000_000;
     Ok(format!("{:03} {:03}", number / 1000, number % 1000))
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_read_as_people_type_them() {
+    fn typed_codes_are_parsed_leniently() {
         for (text, expected) in [
             ("K7QX-2M9P", Some("K7QX-2M9P")),
             ("k7qx2m9p", Some("K7QX-2M9P")),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_read_back() {
+    fn shown_codes_are_read_back() {
         for _ in 0..100 {
             let code = Code::new().unwrap();
             assert!(Code::read(&code.shown()).is_some_and(|read| read.is(&code)));

@@ -1,12 +1,12 @@
-//! What a person decides about devices, at this machine or on a device that may.
+//! Commands on devices, given on this machine or on a device with [`Scope::Admin`].
 
 use super::{
-    Asking, Devices, Kind, Outcome, Pass, Scope,
+    Devices, Kind, Outcome, Pass, RequestInfo, Scope,
     apps::ALLOWED,
     audit::Actor,
     code::Code,
     device_rows::{self, DeviceRow},
-    pairing::{FETCH, Grant, PATIENCE, Refusal},
+    pairing::{FETCH_TIMEOUT, Grant, PAIRING_TIMEOUT, Refusal},
     registry::{Device, clean_name, token_hash},
 };
 use crate::{IosAccess, auth, error::Fault, network::Switch};
@@ -17,10 +17,10 @@ use openagents_sessions::{
 use serde_json::Value;
 use std::{net::IpAddr, sync::Arc};
 
-/// What a person can do.
+/// A command on devices or the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Show a code.
+    /// Shows a pairing code.
     Offer,
     StopPairing,
     Allow {
@@ -45,26 +45,25 @@ pub(crate) enum Command {
     RevokeApp {
         address: IpAddr,
     },
-    /// How the network is served.
+    /// Changes the network settings.
     Switch(Switch),
 }
 
-/// Why that cannot be done.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccessError {
-    /// Removed, or never there.
     #[error("There is no such device.")]
     UnknownDevice,
     #[error("No iOS app is allowed at {0}.")]
     UnknownApp(IpAddr),
-    #[error("This request is over; the device may ask again.")]
-    Over,
+    #[error("This request has ended; the device can ask again.")]
+    RequestEnded,
     #[error("A device needs a name.")]
     NoName,
-    #[error("The operating system gives no random numbers: {0}.")]
+    #[error("The operating system returned no random numbers: {0}.")]
     Random(#[from] getrandom::Error),
-    /// It counts for now, but would be forgotten.
-    #[error("The device is cut off now, but that was not stored ({0}): remove it again.")]
+    /// In effect until the next restart.
+    #[error("The device is disconnected, but its removal couldn't be saved ({0}). Remove it again.")]
     RevokedForNow(StoreError),
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -74,7 +73,7 @@ impl From<AccessError> for Fault {
     fn from(error: AccessError) -> Self {
         match error {
             AccessError::UnknownDevice | AccessError::UnknownApp(_) => Self::not_found(error.to_string()),
-            AccessError::Over => Self::busy(error.to_string()),
+            AccessError::RequestEnded => Self::busy(error.to_string()),
             AccessError::NoName => Self::invalid_params(error.to_string()),
             AccessError::Random(_) | AccessError::RevokedForNow(_) | AccessError::Store(_) => {
                 Self::internal(error.to_string())
@@ -84,19 +83,19 @@ impl From<AccessError> for Fault {
 }
 
 impl Devices {
-    /// Does what a person asked for, writes it down, and returns how everything stands then.
+    /// Runs a command, records it, and returns the resulting snapshot.
     pub(crate) async fn command(&self, command: Command, actor: &Actor) -> Result<Value, Fault> {
-        // Whoever is removed is cut before anything has to be waited for.
+        // Revocations take effect before anything is awaited.
         match &command {
-            Command::Revoke { id } => self.cut(id)?,
-            Command::RevokeApp { address } => self.cut_app(*address),
+            Command::Revoke { id } => self.disconnect(id)?,
+            Command::RevokeApp { address } => self.disconnect_app(*address),
             _ => {}
         }
-        let _one_after_the_other = self.changing.lock().await;
+        let _guard = self.changing.lock().await;
         let (action, detail) = match command {
             Command::Offer => {
                 self.state().pairing.offer(Code::new().map_err(AccessError::from)?);
-                self.tidy_after(PATIENCE);
+                self.tidy_after(PAIRING_TIMEOUT);
                 ("pair.offered", String::new())
             }
             Command::StopPairing => {
@@ -118,7 +117,7 @@ impl Devices {
                 self.network.switch(switch).await?;
                 let lan = lan.map(|on| format!("network {}", if on { "on" } else { "off" }));
                 let names = names.map(|names| format!("names: {}", names.join(" ")));
-                let switched = [lan, ios.map(ios_endpoint), names];
+                let switched = [lan, ios.map(ios_detail), names];
                 ("network.switched", switched.into_iter().flatten().collect::<Vec<_>>().join(", "))
             }
         };
@@ -127,10 +126,10 @@ impl Devices {
         Ok(self.feed().snapshot())
     }
 
-    /// Removes the device itself, because it asks for that.
+    /// Removes a device at its own request.
     pub(crate) async fn leave(&self, id: &str, actor: &Actor) -> Result<(), Fault> {
-        self.cut(id)?;
-        let _one_after_the_other = self.changing.lock().await;
+        self.disconnect(id)?;
+        let _guard = self.changing.lock().await;
         let name = self.revoke(id).await?;
         self.changed();
         self.record(actor, "device.left", &name).await;
@@ -140,7 +139,7 @@ impl Devices {
     fn stop_pairing(&self) {
         let mut state = self.state();
         state.pairing.withdraw(Refusal::Expired);
-        for request in state.pairing.waiting() {
+        for request in state.pairing.pending() {
             state.requests.end(&request, Outcome::Declined);
         }
     }
@@ -151,28 +150,28 @@ impl Devices {
         scope: Option<Scope>,
         name: Option<String>,
     ) -> Result<(&'static str, String), AccessError> {
-        let asking = self.asking(request)?;
-        let name = name.filter(|name| !name.trim().is_empty()).map_or(asking.name, |name| clean_name(&name));
-        match asking.kind {
+        let info = self.request_info(request)?;
+        let name = name.filter(|name| !name.trim().is_empty()).map_or(info.name, |name| clean_name(&name));
+        match info.kind {
             Kind::Ios => {
-                // It has no token: it may never do what a device with one may.
+                // An app has no token, so it never gets more than `Prompt`.
                 let scope = scope.unwrap_or(Scope::Prompt).min(Scope::Prompt);
                 let mut state = self.state();
-                state.apps.allow(asking.address, &name, scope);
+                state.apps.allow(info.address, &name, scope);
                 state.requests.end(request, Outcome::Allowed);
                 drop(state);
                 self.tidy_after(ALLOWED);
-                Ok(("app.allowed", format!("{name} at {}: {}", asking.address, scope.as_str())))
+                Ok(("app.allowed", format!("{name} at {}: {}", info.address, scope.as_str())))
             }
             Kind::Pair => {
                 let scope = scope.unwrap_or(Scope::Approve);
                 self.pair(request, &name, scope).await?;
-                Ok(("pair.allowed", format!("{name} at {}: {}", asking.address, scope.as_str())))
+                Ok(("pair.allowed", format!("{name} at {}: {}", info.address, scope.as_str())))
             }
         }
     }
 
-    /// Makes a device of one that waits, and tells the others that wait for the same code.
+    /// Pairs the device of a request, and declines the other requests for the same code.
     async fn pair(&self, request: &str, name: &str, scope: Scope) -> Result<(), AccessError> {
         let (token, id) = (auth::new_token()?, uuid::Uuid::new_v4().to_string());
         let row = DeviceRow {
@@ -186,10 +185,10 @@ impl Devices {
         };
         let device = Device::new(row.clone());
         self.stored(move |store| device_rows::add(store, &row)).await?;
-        let is_over = {
+        let has_ended = {
             let mut state = self.state();
-            let is_over = state.requests.get(request).is_none();
-            if !is_over {
+            let has_ended = state.requests.get(request).is_none();
+            if !has_ended {
                 state.devices.push(device);
                 let grant = Grant { token, device: id.clone(), name: name.to_owned(), scope };
                 state.pairing.grant(request, grant);
@@ -202,18 +201,18 @@ impl Devices {
                     state.requests.end(&rival, Outcome::Declined);
                 }
             }
-            is_over
+            has_ended
         };
-        if is_over {
+        if has_ended {
             self.stored(move |store| device_rows::remove(store, &id)).await?;
-            return Err(AccessError::Over);
+            return Err(AccessError::RequestEnded);
         }
         let request = request.to_owned();
-        self.later(FETCH, move |devices| devices.end_grant(&request));
+        self.later(FETCH_TIMEOUT, move |devices| devices.end_grant(&request));
         Ok(())
     }
 
-    /// A device that never asked for its token has none: nobody could ever come in with it.
+    /// Removes the device of a request if it never fetched its token.
     fn end_grant(&self, request: &str) {
         let mut state = self.state();
         let Some(id) = state.pairing.end_grant(request) else { return };
@@ -225,12 +224,12 @@ impl Devices {
 
     fn decline(&self, request: &str) -> Result<(&'static str, String), AccessError> {
         let mut state = self.state();
-        let Asking { kind, name, address, .. } =
-            state.requests.end(request, Outcome::Declined).ok_or(AccessError::Over)?.asking;
+        let RequestInfo { kind, name, address, .. } =
+            state.requests.end(request, Outcome::Declined).ok_or(AccessError::RequestEnded)?.info;
         let action = match kind {
             Kind::Pair => "pair.declined",
             Kind::Ios => {
-                state.apps.shut_out(address);
+                state.apps.block(address);
                 "app.declined"
             }
         };
@@ -259,7 +258,7 @@ impl Devices {
                 device.pass.change(scope);
             });
         };
-        // What is taken away is gone at once; what is given has to be stored first.
+        // A narrower scope applies at once; a wider one has to be stored first.
         if scope < pass.scope() {
             apply();
         }
@@ -269,21 +268,21 @@ impl Devices {
         Ok(format!("{}: {}", pass.name(), scope.as_str()))
     }
 
-    /// Cuts every connection of a device at once.
-    fn cut(&self, id: &str) -> Result<(), AccessError> {
+    /// Closes every connection of a device at once.
+    fn disconnect(&self, id: &str) -> Result<(), AccessError> {
         self.pass_of(id)?.revoked.cancel();
         Ok(())
     }
 
-    fn cut_app(&self, address: IpAddr) {
+    fn disconnect_app(&self, address: IpAddr) {
         let state = self.state();
         let allowed = state.apps.allowed();
         let app = allowed.iter().find(|(of, _)| *of == address.to_canonical());
         app.iter().for_each(|(_, app)| app.pass.revoked.cancel());
     }
 
-    /// Forgets a device that was cut. Until that is stored it is shown, and can be removed again: its token would be good
-    /// after a restart.
+    /// Deletes a disconnected device. If that cannot be stored, the device stays listed so that it can be removed again,
+    /// because its token would be valid after a restart.
     async fn revoke(&self, id: &str) -> Result<String, AccessError> {
         let pass = self.pass_of(id)?;
         let device = id.to_owned();
@@ -295,8 +294,9 @@ impl Devices {
         Ok(pass.name())
     }
 
-    fn asking(&self, request: &str) -> Result<Asking, AccessError> {
-        self.state().requests.get(request).map(|request| request.asking.clone()).ok_or(AccessError::Over)
+    fn request_info(&self, request: &str) -> Result<RequestInfo, AccessError> {
+        let info = self.state().requests.get(request).map(|request| request.info.clone());
+        info.ok_or(AccessError::RequestEnded)
     }
 
     fn pass_of(&self, id: &str) -> Result<Arc<Pass>, AccessError> {
@@ -305,7 +305,7 @@ impl Devices {
         found.map(|device| device.pass.clone()).ok_or(AccessError::UnknownDevice)
     }
 
-    /// Returns the name of a device that is known.
+    /// Returns the name of a device.
     pub(super) fn name_of(&self, id: &str) -> Option<String> {
         self.pass_of(id).ok().map(|pass| pass.name())
     }
@@ -325,7 +325,7 @@ impl Devices {
     }
 }
 
-fn ios_endpoint(ios: IosAccess) -> String {
+fn ios_detail(ios: IosAccess) -> String {
     let word = match ios {
         IosAccess::Off => "off",
         IosAccess::Ask => "ask",

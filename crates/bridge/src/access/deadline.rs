@@ -1,13 +1,13 @@
-//! When something is over, though the computer may sleep until then.
+//! Deadlines that also pass while the computer sleeps.
 
 use openagents_sessions::store::now_ms;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The clock of a computer that slept is looked at this often.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Interval between checks of the wall clock.
+const CHECK_EVERY: Duration = Duration::from_secs(10);
 
-/// Over when either clock says so: one does not run while the computer sleeps, the other one can be set.
+/// Passes when either clock has reached it: the monotonic clock stops during sleep, the wall clock can be set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     instant: Instant,
@@ -29,10 +29,10 @@ impl Deadline {
         self.instant <= Instant::now() || self.at <= now
     }
 
-    /// Resolves when it is over; after a sleep a little later.
+    /// Resolves when the deadline has passed, up to ten seconds late after sleep.
     pub(super) async fn passed(&self) {
         while !self.is_over() {
-            tokio::time::sleep_until(self.instant.min(Instant::now() + LOOK_EVERY)).await;
+            tokio::time::sleep_until(self.instant.min(Instant::now() + CHECK_EVERY)).await;
         }
     }
 }
@@ -41,14 +41,13 @@ impl Deadline {
 mod tests {
     use super::*;
 
-    /// Five minutes were five minutes of a computer that was awake.
     #[tokio::test(start_paused = true)]
-    async fn time_runs_while_the_computer_sleeps() {
+    async fn deadlines_pass_during_sleep() {
         let deadline = Deadline::after(Duration::from_secs(300));
         assert!(!deadline.is_over_at(deadline.at - 1));
-        // It slept: only the clock on the wall went on.
+        // Asleep: only the wall clock advanced.
         assert!(deadline.is_over_at(deadline.at));
-        // Somebody set that back.
+        // The wall clock was set back.
         tokio::time::advance(Duration::from_secs(300)).await;
         assert!(deadline.is_over_at(0));
     }

@@ -1,23 +1,23 @@
-//! Devices that were paired. A power cut undoes none of it: who was removed stays out.
+//! The table of paired devices. Changes are durable, so a removed device stays removed after a power cut.
 
 use super::Scope;
 use openagents_sessions::store::{Store, StoreError};
 use rusqlite::{Row, params};
 
-/// One device.
+/// A paired device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceRow {
     pub(crate) id: String,
-    /// As a person named it.
+    /// As named by the user.
     pub(crate) name: String,
     pub(crate) scope: Scope,
-    /// SHA-256 of its token, which nobody but the device has.
+    /// SHA-256 of its token. The token itself is not stored.
     pub(crate) token_hash: [u8; 32],
     /// Milliseconds since the epoch.
     pub(crate) created_ts: i64,
-    /// When it was last connected, in milliseconds since the epoch.
+    /// Last connection, in milliseconds since the epoch.
     pub(crate) last_seen_ts: Option<i64>,
-    /// Where it was then.
+    /// Address of the last connection.
     pub(crate) last_address: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl DeviceRow {
         Ok(Self {
             id: row.get(0)?,
             name: row.get(1)?,
-            // A word that nobody knows allows the least.
+            // An unknown scope grants the least.
             scope: Scope::read(&scope).unwrap_or(Scope::View),
             token_hash: row.get(3)?,
             created_ts: row.get(4)?,
@@ -37,7 +37,7 @@ impl DeviceRow {
     }
 }
 
-/// Keeps a new device. Blocks.
+/// Stores a new device. Blocks.
 pub(crate) fn add(store: &Store, device: &DeviceRow) -> Result<(), StoreError> {
     let device = device.clone();
     store.write_durably(move |transaction, _| {
@@ -58,7 +58,7 @@ pub(crate) fn add(store: &Store, device: &DeviceRow) -> Result<(), StoreError> {
     })
 }
 
-/// Gives a device another name. Blocks.
+/// Renames a device. Blocks.
 pub(crate) fn rename(store: &Store, id: &str, name: &str) -> Result<(), StoreError> {
     let (id, name) = (id.to_owned(), name.to_owned());
     store.write_durably(move |transaction, _| {
@@ -67,7 +67,7 @@ pub(crate) fn rename(store: &Store, id: &str, name: &str) -> Result<(), StoreErr
     })
 }
 
-/// Changes what a device may do. Blocks.
+/// Changes the scope of a device. Blocks.
 pub(crate) fn change_scope(store: &Store, id: &str, scope: Scope) -> Result<(), StoreError> {
     let id = id.to_owned();
     store.write_durably(move |transaction, _| {
@@ -76,7 +76,7 @@ pub(crate) fn change_scope(store: &Store, id: &str, scope: Scope) -> Result<(), 
     })
 }
 
-/// Forgets a device and its token. Blocks.
+/// Deletes a device and its token. Blocks.
 pub(crate) fn remove(store: &Store, id: &str) -> Result<(), StoreError> {
     let id = id.to_owned();
     store.write_durably(move |transaction, _| {
@@ -85,8 +85,8 @@ pub(crate) fn remove(store: &Store, id: &str) -> Result<(), StoreError> {
     })
 }
 
-/// Remembers when and where a device was last connected; a power cut may undo that. Blocks.
-pub(crate) fn saw(store: &Store, id: &str, seen: i64, address: &str) -> Result<(), StoreError> {
+/// Stores time and address of the last connection; a power cut may undo it. Blocks.
+pub(crate) fn set_last_seen(store: &Store, id: &str, seen: i64, address: &str) -> Result<(), StoreError> {
     let (id, address) = (id.to_owned(), address.to_owned());
     store.write(move |transaction, _| {
         transaction
@@ -96,7 +96,7 @@ pub(crate) fn saw(store: &Store, id: &str, seen: i64, address: &str) -> Result<(
     })
 }
 
-/// Returns every device, the oldest first. Blocks.
+/// Returns every device, oldest first. Blocks.
 pub(crate) fn all(store: &Store) -> Result<Vec<DeviceRow>, StoreError> {
     store.read(|connection| {
         let mut statement = connection.prepare_cached(
@@ -131,7 +131,7 @@ mod tests {
         assert!(add(&store, &device("c", 1, 7)).is_err(), "a token belongs to one device");
         rename(&store, "b", "Old phone").unwrap();
         change_scope(&store, "b", Scope::View).unwrap();
-        saw(&store, "b", 8, "192.168.1.9").unwrap();
+        set_last_seen(&store, "b", 8, "192.168.1.9").unwrap();
         drop(store);
         let store = open_store(home.path()).unwrap();
         let changed = DeviceRow {

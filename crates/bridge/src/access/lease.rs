@@ -1,16 +1,16 @@
-//! A connection that was let in, for as long as it lasts.
+//! Leases of authenticated connections.
 
 use super::{Devices, Pass, Who};
 use crate::limits::ConnectionSlot;
 use std::{net::IpAddr, sync::Arc};
 
-/// Who is connected and from where. When the last clone is dropped, the place is free again and the time is noted.
+/// An authenticated connection. Dropping the last clone frees its slot and stores the time.
 #[derive(Debug)]
 pub(crate) struct ConnectionLease {
     pub(crate) pass: Arc<Pass>,
     pub(crate) address: IpAddr,
     devices: Arc<Devices>,
-    _place: ConnectionSlot,
+    _slot: ConnectionSlot,
 }
 
 impl ConnectionLease {
@@ -18,14 +18,14 @@ impl ConnectionLease {
         devices: Arc<Devices>,
         pass: Arc<Pass>,
         address: IpAddr,
-        place: ConnectionSlot,
+        slot: ConnectionSlot,
     ) -> Arc<Self> {
-        devices.arrived(&pass, address);
-        Arc::new(Self { pass, address, devices, _place: place })
+        devices.connected(&pass, address);
+        Arc::new(Self { pass, address, devices, _slot: slot })
     }
 
-    /// Notes that it is still there.
-    pub(crate) fn acts(&self) {
+    /// Updates the time the device was last seen.
+    pub(crate) fn touch(&self) {
         if let Who::Device(id) = &self.pass.who {
             self.devices.seen(id, self.address, false);
         }
@@ -34,6 +34,6 @@ impl ConnectionLease {
 
 impl Drop for ConnectionLease {
     fn drop(&mut self) {
-        self.devices.left(&self.pass, self.address);
+        self.devices.disconnected(&self.pass, self.address);
     }
 }

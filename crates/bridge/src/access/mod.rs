@@ -1,4 +1,4 @@
-//! Who is on the other end, and what they may do: the person at this machine, or a device that was paired.
+//! Authentication and authorization: the local user, paired devices, and iOS apps.
 
 mod apps;
 mod audit;
@@ -25,10 +25,10 @@ pub(crate) use lease::ConnectionLease;
 pub(crate) use pairing_http::routes as pairing_routes;
 pub(crate) use pass::{Pass, Who};
 pub(crate) use registry::Devices;
-pub(crate) use requests::{Asking, Kind, Outcome, Waiting};
+pub(crate) use requests::{Kind, Outcome, OutcomeReceiver, RequestInfo};
 pub(crate) use scope::Scope;
 
-/// Reads a pairing code and throws it away.
+/// Returns whether `text` is a well-formed pairing code.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn reads_code(text: &str) -> bool {
     code::Code::read(text).is_some()

@@ -1,9 +1,9 @@
-//! How a device that knows the code becomes one that is let in.
+//! Pairing with a code.
 //!
-//! A person sees the code on the desktop. A device that sends it gets a request of its own, and both screens show the same
-//! six digits; when the person allows the request the device has a token, and the code is used up.
+//! The desktop shows a code. A device that sends it gets a pairing request, and both screens show the same six digits.
+//! Allowing the request gives the device a token and uses up the code.
 
-use super::{Outcome, Scope, Waiting, code::Code, deadline::Deadline};
+use super::{Outcome, OutcomeReceiver, Scope, code::Code, deadline::Deadline};
 use crate::limits::one_address;
 use sha2::{Digest, Sha256};
 use std::{
@@ -14,37 +14,37 @@ use std::{
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
-/// How long a code is good for, and how long a device waits for a person.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// How long a device has to fetch its token.
-pub(super) const FETCH: Duration = Duration::from_secs(60);
-/// Devices that wait for a person at the same time.
+/// Lifetime of a code, and of a pairing request.
+pub(super) const PAIRING_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// Time a device has to fetch its token.
+pub(super) const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
+/// Concurrent pairing requests.
 const CLAIMS: usize = 3;
-/// Claims that are remembered after their end, so that the device is told.
+/// Ended claims kept so that their devices learn the outcome.
 const ENDED: usize = 16;
-/// Codes that are remembered after their end, so that whoever sends one late is told.
+/// Ended codes kept so that a late device learns why its code fails.
 const PAST: usize = 8;
-/// Wrong codes that one address may send in a minute.
+/// Wrong codes that one address may send per [`GUESSES_IN`].
 const GUESSES: usize = 5;
 const GUESSES_IN: Duration = Duration::from_secs(60);
-/// Wrong codes, of whatever address, after which a code is withdrawn.
+/// Wrong codes, of all addresses, after which a code is withdrawn.
 const GUESSES_IN_ALL: u32 = 50;
-/// Addresses whose guesses are remembered.
+/// Addresses whose guesses are counted.
 const ADDRESSES: usize = 1024;
 
-/// Why a code is not taken.
+/// Why a code is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     Wrong,
-    /// Its time is over, or it was withdrawn.
+    /// Timed out or withdrawn.
     Expired,
-    /// Another device was let in with it.
+    /// Another device paired with it.
     Used,
-    /// Too many guesses, or too many that wait already; again after this time.
+    /// Too many guesses or pending requests; retry after this time.
     SlowDown(Duration),
 }
 
-/// What a device is let in with, handed out until it has come in.
+/// The token of a newly paired device, handed out until the device connects.
 #[derive(Clone)]
 pub(super) struct Grant {
     pub(super) token: String,
@@ -59,12 +59,12 @@ impl std::fmt::Debug for Grant {
     }
 }
 
-/// The code that is shown now.
+/// The current code.
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) code: Code,
     pub(super) expires: Deadline,
-    /// Its QR code, and the address in it.
+    /// The URL in its QR code, and the QR code as SVG.
     pub(super) drawn: Option<(String, String)>,
     number: u64,
     wrong: u32,
@@ -73,21 +73,21 @@ pub(super) struct Offer {
 /// A device that sent the right code.
 #[derive(Debug)]
 struct Claim {
-    /// SHA-256 of the secret that the device asks with.
+    /// SHA-256 of the secret that the device polls with.
     secret: [u8; 32],
     request: String,
     /// Of the code.
     number: u64,
-    waiting: Waiting,
+    outcome: OutcomeReceiver,
     grant: Option<Grant>,
-    /// Its token was handed out, though it may not have arrived.
+    /// The token was handed out; the answer may have been lost.
     is_fetched: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
     offer: Option<Offer>,
-    /// Grows with every code.
+    /// Number of the last code.
     number: u64,
     past: VecDeque<(Code, Refusal)>,
     guesses: HashMap<IpAddr, VecDeque<Instant>>,
@@ -95,25 +95,25 @@ pub(super) struct Pairing {
 }
 
 impl Pairing {
-    /// Shows a code from now on; the one before is withdrawn.
+    /// Replaces the current code, which is withdrawn.
     pub(super) fn offer(&mut self, code: Code) {
         self.withdraw(Refusal::Expired);
         self.number += 1;
-        let expires = Deadline::after(PATIENCE);
+        let expires = Deadline::after(PAIRING_TIMEOUT);
         self.offer = Some(Offer { code, expires, drawn: None, number: self.number, wrong: 0 });
     }
 
-    /// Returns the code that is good now.
+    /// Returns the code if it has not expired.
     pub(super) fn current(&self) -> Option<&Offer> {
         self.offer.as_ref().filter(|offer| !offer.expires.is_over())
     }
 
-    /// Returns it, to be shown.
-    pub(super) fn shown(&mut self) -> Option<&mut Offer> {
+    /// Like [`Self::current`], mutable.
+    pub(super) fn current_mut(&mut self) -> Option<&mut Offer> {
         self.offer.as_mut().filter(|offer| !offer.expires.is_over())
     }
 
-    /// Ends the code; whoever sends it from now on is told why.
+    /// Ends the code. Devices that send it later are refused with `why`.
     pub(super) fn withdraw(&mut self, why: Refusal) {
         if let Some(offer) = self.offer.take() {
             self.past.truncate(PAST - 1);
@@ -121,8 +121,8 @@ impl Pairing {
         }
     }
 
-    /// Judges what a device at `address` sent, and returns the number of the code.
-    pub(super) fn judge(&mut self, text: &str, address: IpAddr) -> Result<u64, Refusal> {
+    /// Checks the code that `address` sent, and returns its number.
+    pub(super) fn check(&mut self, text: &str, address: IpAddr) -> Result<u64, Refusal> {
         let (now, address) = (Instant::now(), one_address(address));
         self.may_guess(address, now)?;
         if self.offer.as_ref().is_some_and(|offer| offer.expires.is_over()) {
@@ -142,7 +142,7 @@ impl Pairing {
         if let Some(offer) = &mut self.offer {
             offer.wrong += 1;
             if offer.wrong >= GUESSES_IN_ALL {
-                tracing::warn!("the pairing code was guessed at too often and is withdrawn");
+                tracing::warn!("pairing code withdrawn after too many wrong guesses");
                 self.withdraw(Refusal::Expired);
             }
         }
@@ -167,79 +167,79 @@ impl Pairing {
         }
     }
 
-    /// Returns whether one more device may wait.
+    /// Checks whether one more request may wait.
     pub(super) fn has_room(&self) -> Result<(), Refusal> {
-        let waiting = self.claims.iter().filter(|claim| claim.waiting.ended().is_none()).count();
-        if waiting < CLAIMS { Ok(()) } else { Err(Refusal::SlowDown(Duration::from_secs(15))) }
+        let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none()).count();
+        if pending < CLAIMS { Ok(()) } else { Err(Refusal::SlowDown(Duration::from_secs(15))) }
     }
 
-    /// Remembers a device that sent the code with this number. It asks with `secret`.
-    pub(super) fn claim(&mut self, number: u64, secret: &str, request: String, waiting: Waiting) {
+    /// Adds a device that sent the code with this number and polls with `secret`.
+    pub(super) fn claim(&mut self, number: u64, secret: &str, request: String, outcome: OutcomeReceiver) {
         while self.claims.len() >= ENDED
-            && let Some(over) = self.claims.iter().position(|claim| claim.waiting.ended().is_some())
+            && let Some(ended) = self.claims.iter().position(|claim| claim.outcome.get().is_some())
         {
-            self.claims.remove(over);
+            self.claims.remove(ended);
         }
         self.claims.push_back(Claim {
             secret: hash(secret),
             request,
             number,
-            waiting,
+            outcome,
             grant: None,
             is_fetched: false,
         });
     }
 
-    /// Returns the requests that wait for the same code as `request`, and whether that code is shown still.
+    /// Returns the pending requests with the same code as `request`, and whether that code is still shown.
     pub(super) fn rivals(&self, request: &str) -> (Vec<String>, bool) {
         let Some(claim) = self.claims.iter().find(|claim| claim.request == request) else {
             return (Vec::new(), false);
         };
         let rivals =
             self.claims.iter().filter(|other| other.number == claim.number && other.request != request);
-        let rivals = rivals.filter(|other| other.waiting.ended().is_none());
+        let rivals = rivals.filter(|other| other.outcome.get().is_none());
         let is_shown = self.offer.as_ref().is_some_and(|offer| offer.number == claim.number);
         (rivals.map(|other| other.request.clone()).collect(), is_shown)
     }
 
-    /// Returns every request that waits.
-    pub(super) fn waiting(&self) -> Vec<String> {
-        let waiting = self.claims.iter().filter(|claim| claim.waiting.ended().is_none());
-        waiting.map(|claim| claim.request.clone()).collect()
+    /// Returns every pending request.
+    pub(super) fn pending(&self) -> Vec<String> {
+        let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none());
+        pending.map(|claim| claim.request.clone()).collect()
     }
 
-    /// Puts a token where its device finds it.
+    /// Sets the token that the device of `request` will fetch.
     pub(super) fn grant(&mut self, request: &str, grant: Grant) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.request == request) {
             claim.grant = Some(grant);
         }
     }
 
-    /// Hands no token out any more for this request, and returns its device when that never asked for it.
+    /// Stops handing out the token of this request. Returns the device if it never fetched the token.
     pub(super) fn end_grant(&mut self, request: &str) -> Option<String> {
         let claim = self.claims.iter_mut().find(|claim| claim.request == request)?;
         claim.grant.take().filter(|_| !claim.is_fetched).map(|grant| grant.device)
     }
 
-    /// Notes that a device has come in: it has its token.
-    pub(super) fn came_in(&mut self, device: &str) {
+    /// Drops the token of a device that has connected.
+    pub(super) fn connected(&mut self, device: &str) {
         let its = |claim: &&mut Claim| claim.grant.as_ref().is_some_and(|grant| grant.device == device);
         self.claims.iter_mut().filter(its).for_each(|claim| claim.grant = None);
     }
 
-    /// Returns what the device with this secret waits for.
-    pub(super) fn waits(&self, secret: &str) -> Option<Waiting> {
+    /// Returns the outcome of the claim with this secret.
+    pub(super) fn outcome(&self, secret: &str) -> Option<OutcomeReceiver> {
         let secret = hash(secret);
         let is_its = |claim: &&Claim| bool::from(claim.secret.ct_eq(&secret));
-        self.claims.iter().filter(is_its).fold(None, |_, claim| Some(claim.waiting.clone()))
+        self.claims.iter().filter(is_its).fold(None, |_, claim| Some(claim.outcome.clone()))
     }
 
-    /// Returns how the request of the device with this secret ended, and its token until it has come in: an answer may
+    /// Returns the outcome of the claim with this secret, with the token until the device connects, because an answer may
     /// be lost.
     pub(super) fn fetch(&mut self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
         let secret = hash(secret);
         let claim = self.claims.iter_mut().find(|claim| bool::from(claim.secret.ct_eq(&secret)))?;
-        let outcome = claim.waiting.ended()?;
+        let outcome = claim.outcome.get()?;
         claim.is_fetched |= claim.grant.is_some();
         Some((outcome, claim.grant.clone()))
     }
@@ -262,7 +262,7 @@ mod tests {
         (pairing, code.shown())
     }
 
-    /// A code that is none of those that were given out.
+    /// A code that was never given out.
     fn wrong(right: &str) -> String {
         let first = if right.starts_with('0') { '1' } else { '0' };
         format!("{first}{}", &right[1..])
@@ -273,77 +273,77 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_becomes_of_a_code() {
+    async fn codes_are_used_withdrawn_or_expire() {
         let (mut pairing, code) = offered();
-        assert_eq!(pairing.judge(&code, HERE), Ok(1));
-        assert_eq!(pairing.judge(&code.to_lowercase().replace('-', " "), HERE), Ok(1));
-        assert_eq!(pairing.judge(&wrong(&code), HERE), Err(Refusal::Wrong));
-        assert_eq!(pairing.judge("", HERE), Err(Refusal::Wrong));
+        assert_eq!(pairing.check(&code, HERE), Ok(1));
+        assert_eq!(pairing.check(&code.to_lowercase().replace('-', " "), HERE), Ok(1));
+        assert_eq!(pairing.check(&wrong(&code), HERE), Err(Refusal::Wrong));
+        assert_eq!(pairing.check("", HERE), Err(Refusal::Wrong));
         pairing.withdraw(Refusal::Used);
-        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::Used));
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::Used));
         assert!(pairing.current().is_none());
         let next = Code::new().unwrap();
         pairing.offer(next);
-        assert_eq!(pairing.judge(&next.shown(), HERE), Ok(2));
-        tokio::time::advance(PATIENCE - Duration::from_millis(1)).await;
-        assert_eq!(pairing.judge(&next.shown(), HERE), Ok(2));
+        assert_eq!(pairing.check(&next.shown(), HERE), Ok(2));
+        tokio::time::advance(PAIRING_TIMEOUT - Duration::from_millis(1)).await;
+        assert_eq!(pairing.check(&next.shown(), HERE), Ok(2));
         assert!(pairing.current().is_some());
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(pairing.current().is_none());
-        assert_eq!(pairing.judge(&next.shown(), HERE), Err(Refusal::Expired));
-        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::Used));
+        assert_eq!(pairing.check(&next.shown(), HERE), Err(Refusal::Expired));
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::Used));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_address_may_guess_five_times_a_minute() {
         let (mut pairing, code) = offered();
         for _ in 0..GUESSES {
-            assert_eq!(pairing.judge(&wrong(&code), HERE), Err(Refusal::Wrong));
+            assert_eq!(pairing.check(&wrong(&code), HERE), Err(Refusal::Wrong));
         }
-        // The right one is not taken either: it would be a sixth guess.
-        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::SlowDown(GUESSES_IN)));
+        // The right code is refused as well: it is the sixth guess.
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::SlowDown(GUESSES_IN)));
         assert_eq!(
-            pairing.judge(&code, "::ffff:127.0.0.1".parse().unwrap()),
+            pairing.check(&code, "::ffff:127.0.0.1".parse().unwrap()),
             Err(Refusal::SlowDown(GUESSES_IN))
         );
-        assert_eq!(pairing.judge(&code, address(1)), Ok(1));
+        assert_eq!(pairing.check(&code, address(1)), Ok(1));
         tokio::time::advance(Duration::from_secs(20)).await;
-        assert_eq!(pairing.judge(&code, HERE), Err(Refusal::SlowDown(Duration::from_secs(40))));
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::SlowDown(Duration::from_secs(40))));
         tokio::time::advance(Duration::from_secs(40)).await;
-        assert_eq!(pairing.judge(&code, HERE), Ok(1));
+        assert_eq!(pairing.check(&code, HERE), Ok(1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_fifty_guesses_the_code_is_withdrawn() {
         let (mut pairing, code) = offered();
         for n in 0..GUESSES_IN_ALL {
-            assert_eq!(pairing.judge(&wrong(&code), address(n)), Err(Refusal::Wrong));
+            assert_eq!(pairing.check(&wrong(&code), address(n)), Err(Refusal::Wrong));
         }
         assert!(pairing.current().is_none());
-        assert_eq!(pairing.judge(&code, address(100)), Err(Refusal::Expired));
+        assert_eq!(pairing.check(&code, address(100)), Err(Refusal::Expired));
     }
 
     #[tokio::test(start_paused = true)]
     async fn guesses_from_many_addresses_do_not_fill_the_memory() {
         let mut pairing = Pairing::default();
         for n in 0..3 * ADDRESSES as u32 {
-            let _ = pairing.judge("0000-0000", address(n));
+            let _ = pairing.check("0000-0000", address(n));
         }
         assert!(pairing.guesses.len() <= ADDRESSES);
         tokio::time::advance(GUESSES_IN).await;
-        assert_eq!(pairing.judge("0000-0000", address(9_999)), Err(Refusal::Wrong));
+        assert_eq!(pairing.check("0000-0000", address(9_999)), Err(Refusal::Wrong));
         assert_eq!(pairing.guesses.len(), 1);
     }
 
     #[tokio::test]
-    async fn three_may_wait_and_one_gets_its_token_until_it_comes_in() {
-        use crate::access::requests::{Asking, Kind, Requests};
+    async fn one_of_three_requests_gets_its_token_until_it_connects() {
+        use crate::access::requests::{Kind, RequestInfo, Requests};
         let (mut pairing, mut requests) = (offered().0, Requests::default());
         let claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
             let name = "Phone".to_owned();
-            let asking = Asking { kind: Kind::Pair, name, address: HERE, compare: None, session: None };
-            let (id, waiting) = requests.ask(asking, PATIENCE);
-            pairing.claim(1, secret, id.clone(), waiting);
+            let info = RequestInfo { kind: Kind::Pair, name, address: HERE, compare: None, session: None };
+            let (id, outcome) = requests.add(info, PAIRING_TIMEOUT);
+            pairing.claim(1, secret, id.clone(), outcome);
             id
         };
         let ids = ["a", "b", "c"].map(|secret| {
@@ -351,7 +351,7 @@ mod tests {
             claim(&mut pairing, &mut requests, secret)
         });
         assert!(matches!(pairing.has_room(), Err(Refusal::SlowDown(_))));
-        assert!(pairing.waits("d").is_none() && pairing.fetch("a").is_none());
+        assert!(pairing.outcome("d").is_none() && pairing.fetch("a").is_none());
         assert_eq!(pairing.rivals(&ids[0]), (vec![ids[1].clone(), ids[2].clone()], true));
         let (token, device) = ("t".to_owned(), "d".to_owned());
         let grant = Grant { token, device, name: "Phone".to_owned(), scope: Scope::View };
@@ -360,19 +360,21 @@ mod tests {
         requests.end(&ids[1], Outcome::Declined);
         assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
         assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
-        pairing.came_in("other");
+        pairing.connected("other");
         assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
-        pairing.came_in("d");
+        pairing.connected("d");
         assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, None))));
         assert!(matches!(pairing.fetch("b"), Some((Outcome::Declined, None))));
         assert_eq!(pairing.end_grant(&ids[0]), None);
-        // Those that are over make room.
+        // Ended claims make room.
         for n in 0..100 {
             let id = claim(&mut pairing, &mut requests, &n.to_string());
             requests.end(&id, Outcome::Declined);
         }
         assert!(
-            pairing.claims.len() <= ENDED && pairing.waits("c").is_some() && pairing.waits("99").is_some()
+            pairing.claims.len() <= ENDED
+                && pairing.outcome("c").is_some()
+                && pairing.outcome("99").is_some()
         );
     }
 }

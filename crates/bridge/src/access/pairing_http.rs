@@ -1,4 +1,4 @@
-//! The two requests of a device that has no token yet: it sends the code, then waits for a person.
+//! The two requests of a device without a token: sending the code, then polling for approval.
 
 use super::{Outcome, audit::Actor, claims::ClaimError, pairing::Refusal};
 use crate::{
@@ -22,10 +22,10 @@ use std::{sync::Arc, time::Duration};
 
 /// Bytes of a body.
 const BODY: usize = 4 << 10;
-/// How long a device is kept waiting before it has to ask again.
+/// Longest time a poll is held open.
 const POLL: Duration = Duration::from_secs(25);
 
-/// The requests that a device can make without a token.
+/// Routes that need no token.
 pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/pair", post(ask)).route("/pair/wait", post(wait))
 }
@@ -57,28 +57,26 @@ async fn ask(State(shared): State<Arc<Shared>>, request: Request) -> Response {
             answer_with(StatusCode::OK, answer)
         }
         Err(ClaimError::Random(error)) => {
-            tracing::error!(%error, "a device could not be paired");
-            refuse(StatusCode::INTERNAL_SERVER_ERROR, "random", "This computer cannot pair devices just now.")
+            tracing::error!(%error, "could not pair a device");
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, "random", "This computer can't pair devices right now.")
         }
         Err(ClaimError::Refused(why)) => {
             shared.devices.refused(caller.address, "pairing code");
-            // Said at once: it helps nobody who guesses.
+            // Not delayed: it reveals nothing about the code.
             if let Refusal::SlowDown(wait) = why {
                 let retry = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
-                let message = "Too many tried to pair just now; try again in a moment.";
+                let message = "Too many pairing attempts. Try again in a moment.";
                 let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": retry});
                 return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
             }
-            let _held = auth::hold_back(&shared, &caller).await;
+            let _held = auth::delay_refusal(&shared, &caller).await;
             let (code, message) = match why {
-                Refusal::Expired => {
-                    ("expired", "This code is not valid any more; show a new one on the desktop.")
-                }
+                Refusal::Expired => ("expired", "This code has expired. Show a new one on the desktop."),
                 Refusal::Used => {
-                    ("used", "Another device was let in with this code; show a new one on the desktop.")
+                    ("used", "Another device already used this code. Show a new one on the desktop.")
                 }
                 Refusal::Wrong | Refusal::SlowDown(_) => {
-                    ("wrong_code", "The desktop shows another code; look again.")
+                    ("wrong_code", "Wrong code. Check the code on the desktop.")
                 }
             };
             refuse(StatusCode::FORBIDDEN, code, message)
@@ -91,20 +89,19 @@ async fn wait(State(shared): State<Arc<Shared>>, request: Request) -> Response {
         Ok(read) => read,
         Err(refusal) => return refusal,
     };
-    let Some(mut waiting) = shared.devices.waits(&request) else {
+    let Some(mut outcome) = shared.devices.outcome(&request) else {
         shared.devices.refused(caller.address, "pairing request");
-        let _held = auth::hold_back(&shared, &caller).await;
-        return over("expired", "This request is over; send the code again.".to_owned());
+        let _held = auth::delay_refusal(&shared, &caller).await;
+        return ended("expired", "This request has ended. Send the code again.".to_owned());
     };
-    // What is over is told at once, and is no reason to stay.
-    if waiting.ended().is_none() {
+    if outcome.get().is_none() {
         let Some(_poll) = shared.devices.poll() else {
-            let answer =
-                json!({"code": "slow_down", "message": "Too many wait just now.", "retryAfterMs": 1000});
+            let message = "Too many devices are waiting. Try again in a moment.";
+            let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": 1000});
             return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
         };
-        let _guest = caller.unauthenticated.be_guest();
-        if tokio::time::timeout(POLL, waiting.outcome()).await.is_err() {
+        let _hold = caller.unauthenticated.hold();
+        if tokio::time::timeout(POLL, outcome.recv()).await.is_err() {
             return answer_with(StatusCode::OK, json!({"state": "waiting"}));
         }
     }
@@ -116,24 +113,24 @@ async fn wait(State(shared): State<Arc<Shared>>, request: Request) -> Response {
             answer_with(StatusCode::OK, answer)
         }
         Some((Outcome::Allowed, None)) => {
-            over("expired", "The token of this device was handed out already; send a new code.".to_owned())
+            ended("expired", "This device already has its token. Pair it again with a new code.".to_owned())
         }
         Some((Outcome::Declined, _)) => {
-            over("declined", format!("This device was not allowed on {}.", machine::name()))
+            ended("declined", format!("This device was not allowed on {}.", machine::name()))
         }
         Some((Outcome::Expired, _)) | None => {
-            over("expired", format!("Nobody allowed this device on {} in time.", machine::name()))
+            ended("expired", format!("This device was not approved on {} in time.", machine::name()))
         }
     }
 }
 
-/// Reads a request of one of our own pages, or of a program.
+/// Reads a request from one of our own pages or from a program.
 async fn read<T: DeserializeOwned>(shared: &Shared, request: Request) -> Result<(Caller, T), Response> {
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
-        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "caller", "The connection is not known."));
+        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "caller", "Unknown connection."));
     };
     let headers = request.headers();
-    if shared.hosts.origin(headers, caller.listener, shared.port) != Verdict::Welcome {
+    if shared.hosts.origin(headers, caller.listener, shared.port) != Verdict::Allowed {
         return Err(refuse(StatusCode::FORBIDDEN, "origin", "This page may not pair devices."));
     }
     if !is_json(headers) {
@@ -141,15 +138,14 @@ async fn read<T: DeserializeOwned>(shared: &Shared, request: Request) -> Result<
         return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", sentence));
     }
     let body = to_bytes(request.into_body(), BODY).await.map_err(|_| {
-        refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &format!("A body may have {BODY} bytes at most."))
+        refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &format!("The body is larger than {BODY} bytes."))
     })?;
-    let wanted = serde_json::from_slice(&body).map_err(|error| {
-        refuse(StatusCode::BAD_REQUEST, "invalid", &format!("The body is not right: {error}."))
-    })?;
-    Ok((caller, wanted))
+    let parsed = serde_json::from_slice(&body)
+        .map_err(|error| refuse(StatusCode::BAD_REQUEST, "invalid", &format!("Invalid body: {error}.")))?;
+    Ok((caller, parsed))
 }
 
-fn over(state: &str, message: String) -> Response {
+fn ended(state: &str, message: String) -> Response {
     answer_with(StatusCode::OK, json!({"state": state, "message": message}))
 }
 

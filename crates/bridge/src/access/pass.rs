@@ -1,4 +1,4 @@
-//! What a connection was let in with.
+//! The credentials of a connection.
 
 use super::Scope;
 use crate::feed::Feed;
@@ -10,22 +10,22 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Who a connection belongs to.
+/// The owner of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
-    /// Whoever reads the token file: the person at this machine.
+    /// The local user, who can read the token file.
     Local,
-    /// A device that was paired, by its id.
+    /// A paired device, by id.
     Device(Arc<str>),
-    /// An iOS app without a token, which a person allowed by its address.
+    /// An iOS app without a token, allowed by its address.
     App(IpAddr),
 }
 
-/// Looked at for every call, so that a change counts at once. All connections of a device share one.
+/// Owner and scope, shared by all connections of a device. Checked on every call, so that changes apply at once.
 pub(crate) struct Pass {
     pub(crate) who: Who,
     granted: Arc<Mutex<Granted>>,
-    /// Cancelled when the device is revoked; its sockets end.
+    /// Cancelled when the device is revoked; its sockets close.
     pub(crate) revoked: CancellationToken,
     feed: Arc<Feed>,
     changed: Box<dyn Fn() + Send + Sync>,
@@ -34,7 +34,7 @@ pub(crate) struct Pass {
 #[derive(Debug)]
 struct Granted {
     scope: Scope,
-    /// As a person named it.
+    /// As named by the user.
     name: String,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for Pass {
 }
 
 impl Pass {
-    /// The person at this machine may do all.
+    /// The pass of the local user, with [`Scope::Admin`].
     pub(crate) fn local() -> Arc<Self> {
         Self::new(Who::Local, Scope::Admin, crate::machine::name())
     }
@@ -71,7 +71,7 @@ impl Pass {
         lock(&self.granted).scope
     }
 
-    /// Returns whether its connections may do what needs this scope.
+    /// Returns whether it is valid and includes `needed`.
     pub(crate) fn may(&self, needed: Scope) -> bool {
         !self.is_revoked() && self.scope() >= needed
     }
@@ -80,29 +80,28 @@ impl Pass {
         lock(&self.granted).name.clone()
     }
 
-    /// Changes what its connections may do from now on, and tells them.
+    /// Changes the scope and notifies the connections.
     pub(crate) fn change(&self, scope: Scope) {
         lock(&self.granted).scope = scope;
         (self.changed)();
     }
 
-    /// Gives it another name, and tells its connections.
+    /// Changes the name and notifies the connections.
     pub(crate) fn rename(&self, name: &str) {
         lock(&self.granted).name = name.to_owned();
         (self.changed)();
     }
 
-    /// Returns what its connections may do, and as whom: the params of `_openagents/access`.
+    /// Returns scope and device: the params of `_openagents/access`.
     pub(crate) fn access(&self) -> Value {
         access(&self.who, &lock(&self.granted))
     }
 
-    /// Tells its connections when that changes.
+    /// The feed of [`Self::access`].
     pub(crate) fn feed(&self) -> &Arc<Feed> {
         &self.feed
     }
 
-    /// Returns whether it was revoked.
     pub(crate) fn is_revoked(&self) -> bool {
         self.revoked.is_cancelled()
     }

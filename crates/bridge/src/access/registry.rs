@@ -1,13 +1,13 @@
-//! Everybody who may come in, and everybody who would like to.
+//! The registry of devices, iOS apps and their pending requests.
 
 use super::{
-    AccessRequest, AppAccess, Asking, ConnectionLease, Kind, Pass, Scope, Who,
+    AccessRequest, AppAccess, ConnectionLease, Kind, Pass, RequestInfo, Scope, Who,
     apps::{self, Apps},
     audit::Refusals,
     deadline::Deadline,
     device_rows::{self, DeviceRow},
     pairing::{Grant, Pairing},
-    requests::{Outcome, Requests, Waiting},
+    requests::{Outcome, OutcomeReceiver, Requests},
 };
 use crate::{feed::Feed, limits::ConnectionSlot, network::Network};
 use openagents_sessions::store::{Store, now_ms};
@@ -26,25 +26,25 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-/// A device that stays connected is noted this often.
-const NOTED_EVERY: Duration = Duration::from_secs(60);
+/// Interval at which the last-seen time of a connected device is stored.
+const STORE_SEEN_EVERY: Duration = Duration::from_secs(60);
 
-/// Devices without a token that wait for an answer at the same time.
+/// Concurrent polls of devices without a token.
 const POLLS: usize = 16;
 
-/// The devices, and those who watch them.
+/// The registry of devices and its feed.
 pub(crate) struct Devices {
     pub(super) store: Store,
     pub(super) network: Arc<Network>,
     pub(super) refusals: Refusals,
-    /// Held while something changes that is stored as well.
+    /// Serialises changes to state that is also stored.
     pub(super) changing: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     polls: Arc<Semaphore>,
     local: Arc<Pass>,
     feed: Arc<Feed>,
     changed: Box<dyn Fn() + Send + Sync>,
-    /// Writing that nobody waits for, until the bridge ends.
+    /// Background writes, awaited when the bridge stops.
     tasks: TaskTracker,
     me: Weak<Self>,
 }
@@ -57,7 +57,7 @@ impl fmt::Debug for Devices {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The oldest first.
+    /// Oldest first.
     pub(super) devices: Vec<Device>,
     pub(super) pairing: Pairing,
     pub(super) requests: Requests,
@@ -71,22 +71,22 @@ impl State {
         name: &str,
         session: Option<String>,
     ) -> Option<AccessRequest> {
-        // A person may have answered since it looked at the door. To ask again would cut whoever is in by now.
-        match self.apps.door(address) {
-            AppAccess::Open(_) => return Some(AccessRequest::over(Outcome::Allowed)),
-            AppAccess::Shut => return Some(AccessRequest::over(Outcome::Declined)),
+        // The previous request may have been answered since the caller's check. Allowing the address again would close
+        // its connections.
+        match self.apps.access(address) {
+            AppAccess::Allowed(_) => return Some(AccessRequest::resolved(Outcome::Allowed)),
+            AppAccess::Blocked => return Some(AccessRequest::resolved(Outcome::Declined)),
             AppAccess::Ask => {}
         }
-        if let Some(waiting) = self.requests.of_app(address, session.as_deref()) {
-            return Some(waiting);
+        if let Some(outcome) = self.requests.of_app(address, session.as_deref()) {
+            return Some(outcome);
         }
-        let waiting =
-            self.requests.waiting().iter().filter(|request| request.asking.kind == Kind::Ios).count();
-        if waiting >= apps::ACCESS_REQUESTS {
+        let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios).count();
+        if pending >= apps::ACCESS_REQUESTS {
             return None;
         }
-        let asking = Asking { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
-        Some(self.requests.ask(asking, apps::PATIENCE).1)
+        let info = RequestInfo { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
+        Some(self.requests.add(info, apps::APPROVAL_TIMEOUT).1)
     }
 }
 
@@ -96,19 +96,19 @@ pub(super) struct Device {
     pub(super) row: DeviceRow,
     pub(super) pass: Arc<Pass>,
     pub(super) connections: usize,
-    /// When the store was told last that it is there.
-    noted: Option<Instant>,
+    /// When the last-seen time was last stored.
+    stored_at: Option<Instant>,
 }
 
 impl Device {
     pub(super) fn new(row: DeviceRow) -> Self {
         let pass = Pass::new(Who::Device(row.id.as_str().into()), row.scope, &row.name);
-        Self { row, pass, connections: 0, noted: None }
+        Self { row, pass, connections: 0, stored_at: None }
     }
 }
 
 impl Devices {
-    /// Begins with the devices of the store. `tasks` are waited for when the bridge ends.
+    /// Starts with the stored devices. The owner of `tasks` awaits them when the bridge stops.
     pub(crate) fn new(
         store: Store,
         known: Vec<DeviceRow>,
@@ -118,8 +118,8 @@ impl Devices {
         let watched = network.clone();
         let devices = Arc::new_cyclic(|me: &Weak<Self>| {
             let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
-            let shown = me.clone();
-            let snapshot = move || shown.upgrade().map_or(Value::Null, |devices| devices.snapshot());
+            let weak = me.clone();
+            let snapshot = move || weak.upgrade().map_or(Value::Null, |devices| devices.snapshot());
             let feed = Feed::new("_openagents/devices", Scope::Admin, snapshot, |on_change| {
                 changed = Box::new(move || on_change());
             });
@@ -149,68 +149,67 @@ impl Devices {
         devices
     }
 
-    /// Returns what the person at this machine comes in with.
+    /// Returns the pass of the local user.
     pub(crate) fn local(&self) -> Arc<Pass> {
         self.local.clone()
     }
 
-    /// Returns what the device with this token comes in with.
-    pub(crate) fn admit(&self, token: &str) -> Option<Arc<Pass>> {
+    /// Returns the pass of the device with this token.
+    pub(crate) fn authenticate(&self, token: &str) -> Option<Arc<Pass>> {
         let hash = token_hash(token);
         let mut state = self.state();
-        // All of them, so that the time says nothing.
+        // Compares all of them, so that the time reveals nothing.
         let is_its = |device: &&Device| bool::from(device.row.token_hash.ct_eq(&hash));
         let found = state.devices.iter().filter(is_its).fold(None, |_, device| Some(device))?;
         let pass = (!found.pass.is_revoked()).then(|| found.pass.clone())?;
         if let Who::Device(id) = &pass.who {
-            state.pairing.came_in(id);
+            state.pairing.connected(id);
         }
         Some(pass)
     }
 
-    /// Notes a connection that was let in.
-    pub(crate) fn enter(
+    /// Starts the lease of an authenticated connection. `None` when the bridge is stopping.
+    pub(crate) fn lease(
         &self,
         pass: Arc<Pass>,
         address: IpAddr,
-        place: ConnectionSlot,
+        slot: ConnectionSlot,
     ) -> Option<Arc<ConnectionLease>> {
-        Some(ConnectionLease::begin(self.me.upgrade()?, pass, address, place))
+        Some(ConnectionLease::begin(self.me.upgrade()?, pass, address, slot))
     }
 
-    /// Returns what an address finds at the door of the iOS app when people are asked.
-    pub(crate) fn app(&self, address: IpAddr) -> AppAccess {
-        self.state().apps.door(address.to_canonical())
+    /// Returns the access of an address to the iOS endpoint under [`crate::IosAccess::Ask`].
+    pub(crate) fn app_access(&self, address: IpAddr) -> AppAccess {
+        self.state().apps.access(address.to_canonical())
     }
 
-    /// Asks a person whether the iOS app at `address`, which calls itself `name` and wants `session`, may come in. `None`
-    /// when too many are waiting. An app that knocks again waits for the same answer, and may say then which session it
-    /// wants; an allowed one finds [`AppDoor::Open`].
+    /// Files an access request for the iOS app `name` at `address`, which wants `session`. `None` when too many are
+    /// pending. Another call for the same address joins its pending request, and may add the session.
     pub(crate) fn request_access(
         &self,
         address: IpAddr,
         name: &str,
         session: Option<String>,
     ) -> Option<AccessRequest> {
-        let waiting = self.state().request_access(address.to_canonical(), name, session)?;
-        if waiting.ended().is_none() {
-            self.tidy_after(apps::PATIENCE);
+        let outcome = self.state().request_access(address.to_canonical(), name, session)?;
+        if outcome.get().is_none() {
+            self.tidy_after(apps::APPROVAL_TIMEOUT);
             self.changed();
         }
-        Some(waiting)
+        Some(outcome)
     }
 
-    /// Returns what the device that asks with this secret waits for.
-    pub(super) fn waits(&self, secret: &str) -> Option<Waiting> {
-        self.state().pairing.waits(secret)
+    /// Returns the outcome of the pairing request with this secret.
+    pub(super) fn outcome(&self, secret: &str) -> Option<OutcomeReceiver> {
+        self.state().pairing.outcome(secret)
     }
 
-    /// Returns how that ended, and its token until it has come in.
+    /// Returns how that request ended, with the token until the device connects.
     pub(super) fn fetch(&self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
         self.state().pairing.fetch(secret)
     }
 
-    /// Takes a place among those who wait without a token.
+    /// Takes a slot for a poll without a token.
     pub(super) fn poll(&self) -> Option<OwnedSemaphorePermit> {
         self.polls.clone().try_acquire_owned().ok()
     }
@@ -223,7 +222,7 @@ impl Devices {
         (self.changed)();
     }
 
-    pub(super) fn arrived(&self, pass: &Pass, address: IpAddr) {
+    pub(super) fn connected(&self, pass: &Pass, address: IpAddr) {
         if let Who::Device(id) = &pass.who {
             if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
                 device.connections += 1;
@@ -233,7 +232,7 @@ impl Devices {
         }
     }
 
-    pub(super) fn left(&self, pass: &Pass, address: IpAddr) {
+    pub(super) fn disconnected(&self, pass: &Pass, address: IpAddr) {
         if let Who::Device(id) = &pass.who {
             if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
                 device.connections = device.connections.saturating_sub(1);
@@ -243,24 +242,24 @@ impl Devices {
         }
     }
 
-    /// Notes that a device is there; in the store not more often than it has to be, or when it leaves.
+    /// Updates the last-seen time of a device. Stored once per [`STORE_SEEN_EVERY`], and when the device `leaves`.
     pub(super) fn seen(&self, id: &str, address: IpAddr, leaves: bool) {
         let (now, seen, at) = (Instant::now(), now_ms(), address.to_string());
         {
             let mut state = self.state();
             let Some(device) = state.devices.iter_mut().find(|device| device.row.id == id) else { return };
-            let is_due = device.noted.is_none_or(|noted| now.duration_since(noted) >= NOTED_EVERY);
+            let is_due = device.stored_at.is_none_or(|stored| now.duration_since(stored) >= STORE_SEEN_EVERY);
             (device.row.last_seen_ts, device.row.last_address) = (Some(seen), Some(at.clone()));
             if !is_due && !leaves {
                 return;
             }
-            device.noted = Some(now);
+            device.stored_at = Some(now);
         }
         let id = id.to_owned();
-        self.write(move |store| device_rows::saw(store, &id, seen, &at));
+        self.write(move |store| device_rows::set_last_seen(store, &id, seen, &at));
     }
 
-    /// Writes beside everything else; a failure is no reason to stop anybody.
+    /// Writes in the background. A failure is only logged.
     pub(super) fn write(
         &self,
         write: impl FnOnce(&Store) -> Result<(), openagents_sessions::store::StoreError> + Send + 'static,
@@ -269,13 +268,13 @@ impl Devices {
         if tokio::runtime::Handle::try_current().is_ok() {
             self.tasks.spawn_blocking(move || {
                 if let Err(error) = write(&store) {
-                    tracing::warn!(%error, "what a device did was not noted");
+                    tracing::warn!(%error, "device activity was not stored");
                 }
             });
         }
     }
 
-    /// Does something after a while, unless the bridge has ended.
+    /// Runs `then` after `wait`, unless the bridge has stopped.
     pub(super) fn later(&self, wait: Duration, then: impl FnOnce(&Self) + Send + 'static) {
         let (me, deadline) = (self.me.clone(), Deadline::after(wait));
         tokio::spawn(async move {
@@ -286,16 +285,17 @@ impl Devices {
         });
     }
 
-    /// Ends what is over by then.
+    /// Schedules [`Self::tidy`].
     pub(super) fn tidy_after(&self, wait: Duration) {
         self.later(wait, Self::tidy);
     }
 
+    /// Ends expired requests and app access.
     fn tidy(&self) {
         let mut state = self.state();
         for request in state.requests.expire() {
-            if request.asking.kind == Kind::Ios {
-                state.apps.shut_out(request.asking.address);
+            if request.info.kind == Kind::Ios {
+                state.apps.block(request.info.address);
             }
         }
         state.apps.expire();
@@ -308,24 +308,25 @@ impl Devices {
     }
 }
 
-/// What is kept of a token.
+/// Returns the SHA-256 of a token.
 pub(super) fn token_hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Returns a name that fits into a line.
+/// Returns a visible one-line name of at most 60 characters.
 pub(super) fn clean_name(name: &str) -> String {
-    let seen = name.chars().filter(|sign| !is_unseen(*sign));
-    let shown: String = seen.map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    let visible = name.chars().filter(|character| !is_invisible(*character));
+    let shown: String =
+        visible.map(|character| if character.is_control() { ' ' } else { character }).collect();
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown: String = shown.chars().take(60).collect();
-    if shown.is_empty() { "A device without a name".to_owned() } else { shown }
+    if shown.is_empty() { "Unnamed device".to_owned() } else { shown }
 }
 
-/// Returns whether a sign shows nothing itself, or turns around what is near: a name made of such could look like another.
-/// Those of Unicode's category Cf, and the fillers.
-fn is_unseen(sign: char) -> bool {
-    matches!(sign,
+/// Returns whether a character is invisible or reorders its neighbours, so that one name could look like another:
+/// Unicode's category Cf, and the fillers.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
         | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
@@ -338,36 +339,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_hide_nothing_and_turn_nothing_around() {
+    fn names_have_no_invisible_characters() {
         for (name, expected) in [
             ("  Anna's\nphone ", "Anna's phone"),
             ("Anna\u{202e}enohp", "Annaenohp"),
             ("An\u{200b}na\u{feff}", "Anna"),
             ("\u{2066}Anna\u{2069}", "Anna"),
-            ("\u{200b}\u{3164}", "A device without a name"),
+            ("\u{200b}\u{3164}", "Unnamed device"),
             ("Телефон Анны 📱", "Телефон Анны 📱"),
         ] {
             assert_eq!(clean_name(name), expected, "{name:?}");
         }
     }
 
-    /// It came between the look at the door and the answer, and was asked about: that answer cut everybody who was in.
     #[test]
-    fn an_app_that_knocks_just_after_it_was_answered_is_not_asked_about_again() {
+    fn a_request_right_after_the_answer_gets_the_same_answer() {
         let (phone, other) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([192, 0, 2, 8]));
         let mut state = State::default();
         let first = state.request_access(phone, "Phone", None).unwrap();
-        assert_eq!((first.ended(), state.requests.waiting().len()), (None, 1));
-        let id = state.requests.waiting()[0].id.clone();
+        assert_eq!((first.get(), state.requests.pending().len()), (None, 1));
+        let id = state.requests.pending()[0].id.clone();
         state.apps.allow(phone, "Phone", Scope::Prompt);
         state.requests.end(&id, Outcome::Allowed);
-        state.apps.shut_out(other);
+        state.apps.block(other);
         for (address, outcome) in [(phone, Outcome::Allowed), (other, Outcome::Declined)] {
             let late = state.request_access(address, "Phone", Some("session".to_owned())).unwrap();
-            assert_eq!(late.ended(), Some(outcome));
+            assert_eq!(late.get(), Some(outcome));
         }
-        assert!(state.requests.waiting().is_empty());
-        let AppAccess::Open(pass) = state.apps.door(phone) else { panic!("it was allowed") };
+        assert!(state.requests.pending().is_empty());
+        let AppAccess::Allowed(pass) = state.apps.access(phone) else { panic!("it was allowed") };
         assert!(!pass.is_revoked());
     }
 }

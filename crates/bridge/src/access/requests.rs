@@ -1,33 +1,33 @@
-//! What only a person can allow, and those who wait for it.
+//! Requests that wait for approval.
 
 use super::deadline::Deadline;
 use openagents_sessions::store::now_ms;
 use std::{net::IpAddr, time::Duration};
 use tokio::sync::watch;
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A device that knows the code wants a token.
+    /// A device that knows the code asks for a token.
     Pair,
-    /// An iOS app wants in by its address.
+    /// An iOS app asks for access by its address.
     Ios,
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Allowed,
     Declined,
-    /// Nobody answered in time.
+    /// Timed out.
     Expired,
 }
 
-/// Who asks, as a person sees it.
+/// A request as shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asking {
+pub(crate) struct RequestInfo {
     pub(crate) kind: Kind,
-    /// As the device calls itself.
+    /// As given by the device.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
     /// Shown on both screens: `482 913`.
@@ -36,74 +36,74 @@ pub(crate) struct Asking {
     pub(crate) session: Option<String>,
 }
 
-/// One request that waits.
+/// A pending request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: String,
-    pub(super) asking: Asking,
+    pub(super) info: RequestInfo,
     /// Milliseconds since the epoch.
     pub(super) asked_at: i64,
     pub(super) expires: Deadline,
     outcome: watch::Sender<Option<Outcome>>,
 }
 
-/// The end of a request, for those who wait for it.
+/// The receiving side of a request's outcome.
 #[derive(Debug, Clone)]
-pub(crate) struct Waiting(watch::Receiver<Option<Outcome>>);
+pub(crate) struct OutcomeReceiver(watch::Receiver<Option<Outcome>>);
 
-impl Waiting {
-    /// Of what was answered before it was asked.
-    pub(super) fn over(outcome: Outcome) -> Self {
+impl OutcomeReceiver {
+    /// Creates one that already has its outcome.
+    pub(super) fn resolved(outcome: Outcome) -> Self {
         Self(watch::channel(Some(outcome)).1)
     }
 
-    /// Resolves when a person has answered, or nobody did in time.
-    pub(crate) async fn outcome(&mut self) -> Outcome {
+    /// Resolves when the request is answered or times out.
+    pub(crate) async fn recv(&mut self) -> Outcome {
         let ended = self.0.wait_for(Option::is_some).await;
         ended.ok().and_then(|outcome| *outcome).unwrap_or(Outcome::Expired)
     }
 
-    /// Returns how it ended, once it has.
-    pub(crate) fn ended(&self) -> Option<Outcome> {
+    /// Returns the outcome if the request has ended.
+    pub(crate) fn get(&self) -> Option<Outcome> {
         *self.0.borrow()
     }
 }
 
-/// Those that wait, oldest first.
+/// Pending requests, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Requests(Vec<Request>);
 
 impl Requests {
-    /// Adds one that waits for `patience` at most.
-    pub(super) fn ask(&mut self, asking: Asking, patience: Duration) -> (String, Waiting) {
-        let (outcome, end) = watch::channel(None);
+    /// Adds a request that expires after `timeout`. Returns its id.
+    pub(super) fn add(&mut self, info: RequestInfo, timeout: Duration) -> (String, OutcomeReceiver) {
+        let (outcome, receiver) = watch::channel(None);
         let (id, asked_at) = (uuid::Uuid::new_v4().to_string(), now_ms());
-        let expires = Deadline::after(patience);
-        self.0.push(Request { id: id.clone(), asking, asked_at, expires, outcome });
-        (id, Waiting(end))
+        let expires = Deadline::after(timeout);
+        self.0.push(Request { id: id.clone(), info, asked_at, expires, outcome });
+        (id, OutcomeReceiver(receiver))
     }
 
-    pub(super) fn waiting(&self) -> &[Request] {
+    pub(super) fn pending(&self) -> &[Request] {
         &self.0
     }
 
-    /// Returns one that still waits.
+    /// Returns a request that has not expired.
     pub(super) fn get(&self, id: &str) -> Option<&Request> {
         self.0.iter().find(|request| request.id == id && !request.expires.is_over())
     }
 
-    /// Returns the end of an app's request that waits already, and notes the session that it wants.
-    pub(super) fn of_app(&mut self, address: IpAddr, session: Option<&str>) -> Option<Waiting> {
+    /// Returns the outcome of the pending request of an app, after adding the session if it has none.
+    pub(super) fn of_app(&mut self, address: IpAddr, session: Option<&str>) -> Option<OutcomeReceiver> {
         let known =
-            |request: &&mut Request| request.asking.kind == Kind::Ios && request.asking.address == address;
+            |request: &&mut Request| request.info.kind == Kind::Ios && request.info.address == address;
         let request = self.0.iter_mut().find(known)?;
-        if request.asking.session.is_none() {
-            request.asking.session = session.map(str::to_owned);
+        if request.info.session.is_none() {
+            request.info.session = session.map(str::to_owned);
         }
-        Some(Waiting(request.outcome.subscribe()))
+        Some(OutcomeReceiver(request.outcome.subscribe()))
     }
 
-    /// Ends one and tells those who wait. `None` when it does not wait any more.
+    /// Ends a request and notifies its receivers. `None` when it is not pending.
     pub(super) fn end(&mut self, id: &str, outcome: Outcome) -> Option<Request> {
         let known = self.0.iter().position(|request| request.id == id)?;
         let request = self.0.remove(known);
@@ -111,14 +111,14 @@ impl Requests {
         Some(request)
     }
 
-    /// Ends those whose time is over.
+    /// Ends expired requests and returns them.
     pub(super) fn expire(&mut self) -> Vec<Request> {
-        let over: Vec<String> = self
+        let expired: Vec<String> = self
             .0
             .iter()
             .filter(|request| request.expires.is_over())
             .map(|request| request.id.clone())
             .collect();
-        over.iter().filter_map(|id| self.end(id, Outcome::Expired)).collect()
+        expired.iter().filter_map(|id| self.end(id, Outcome::Expired)).collect()
     }
 }

@@ -1,23 +1,23 @@
-//! How much a client may do.
+//! Permission levels of clients.
 
 use serde::{Deserialize, Serialize};
 
-/// Each scope holds the ones before it.
+/// Each scope includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scope {
-    /// Sessions and their updates.
+    /// Read sessions and their updates.
     View,
     /// Start and stop turns.
     Prompt,
-    /// Answer what agents ask for.
+    /// Answer approvals.
     Approve,
-    /// Every frame of everybody, settings and devices.
+    /// Inspect all frames, change settings and devices.
     Admin,
 }
 
 impl Scope {
-    /// The word that stands for it on the wire and in the store.
+    /// Its name on the wire and in the store.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",

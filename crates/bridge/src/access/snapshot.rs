@@ -1,4 +1,4 @@
-//! How everything stands, as it goes over the wire.
+//! The snapshot of devices, requests and network, in wire format.
 
 use super::{Devices, Kind, pairing::Offer, registry::Device, requests::Request};
 use crate::{http::Listener, network::NetworkState};
@@ -6,17 +6,16 @@ use qrcode::{QrCode, render::svg};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
-/// Pixels of a QR code's side, at least.
+/// Minimum side of a QR code, in pixels.
 const QR: u32 = 240;
 
-const UNREACHABLE: &str = "Other devices cannot reach this computer yet: switch the network on.";
+const UNREACHABLE: &str = "Other devices can't reach this computer. Turn on the local network first.";
 
 impl Devices {
-    /// Returns how everything stands, as it goes over the wire.
     pub(super) fn snapshot(&self) -> Value {
         let network = self.network.state();
         let mut state = self.state();
-        let pairing = state.pairing.shown().map(|offer| pairing(offer, &network));
+        let pairing = state.pairing.current_mut().map(|offer| pairing(offer, &network));
         let mut shown = serde_json::to_value(&*network).unwrap_or_default();
         if let Some(members) = shown.as_object_mut() {
             let names: Vec<&String> = network.hosts.iter().filter(|name| !name.ends_with(".local")).collect();
@@ -28,7 +27,7 @@ impl Devices {
         let app = |(address, app): &(IpAddr, &super::apps::App)| json!({"address": address, "allowedAt": app.allowed_at, "until": app.until.at});
         json!({
             "devices": state.devices.iter().map(device).collect::<Vec<_>>(),
-            "requests": state.requests.waiting().iter().map(request).collect::<Vec<_>>(),
+            "requests": state.requests.pending().iter().map(request).collect::<Vec<_>>(),
             "pairing": pairing,
             "apps": state.apps.allowed().iter().map(app).collect::<Vec<_>>(),
             "network": shown,
@@ -50,16 +49,16 @@ fn device(device: &Device) -> Value {
 }
 
 fn request(request: &Request) -> Value {
-    let asking = &request.asking;
+    let info = &request.info;
     json!({
         "id": request.id,
-        "kind": match asking.kind { Kind::Pair => "pair", Kind::Ios => "ios" },
-        "name": asking.name,
-        "address": asking.address,
-        "compare": asking.compare,
+        "kind": match info.kind { Kind::Pair => "pair", Kind::Ios => "ios" },
+        "name": info.name,
+        "address": info.address,
+        "compare": info.compare,
         "askedAt": request.asked_at,
         "expiresAt": request.expires.at,
-        "sessionId": asking.session,
+        "sessionId": info.session,
     })
 }
 
@@ -92,13 +91,13 @@ fn draw(url: &str) -> String {
     drawn.find("<svg").map_or(String::new(), |start| drawn[start..].to_owned())
 }
 
-/// Returns the address that a phone opens. What comes after `#` is sent to nobody.
+/// Returns the URL that a phone opens. The fragment is never sent to a server.
 fn url(code: &str, addresses: &[String], fingerprint: Option<&str>) -> String {
     let Some((first, others)) = addresses.split_first() else { return String::new() };
     let mut url = format!("{first}/#pair={code}");
     if let Some(fingerprint) = fingerprint {
         url.push_str("&fingerprint=");
-        url.extend(fingerprint.chars().filter(|sign| *sign != ':'));
+        url.extend(fingerprint.chars().filter(|character| *character != ':'));
     }
     let others: Vec<&str> = others.iter().filter_map(|address| address.strip_prefix("https://")).collect();
     if !others.is_empty() {
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_qr_code_holds() {
+    fn qr_code_url() {
         let addresses = ["https://192.168.1.5:9443", "https://mac.local:9443"].map(str::to_owned);
         assert_eq!(
             url("K7QX-2M9P", &addresses, Some("AB:CD")),

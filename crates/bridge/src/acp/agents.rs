@@ -1,4 +1,4 @@
-//! `_openagents/agents/*`: what a person can do with the agents of this machine.
+//! `_openagents/agents/*`: managing the agents on this machine.
 
 use super::from_wire::{Call, read};
 use crate::error::Fault;
@@ -6,13 +6,13 @@ use openagents_core::agent::{AgentCommand, AgentSettingsChange, CustomAgent};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What these methods begin with.
+/// Prefix of these methods.
 pub(super) const PREFIX: &str = "_openagents/agents/";
 
 /// Params of `_openagents/agents/list`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct List {
-    /// Tell every change from now on.
+    /// Notify about changes from now on.
     #[serde(default)]
     pub(crate) watch: bool,
 }
@@ -32,7 +32,7 @@ struct Configure {
     settings: AgentSettingsChange,
 }
 
-/// Reads the call that the last word of a method stands for.
+/// Parses the call named by the part of a method after [`PREFIX`].
 pub(super) fn call(verb: &str, params: Value) -> Result<Call, Fault> {
     Ok(match verb {
         "list" => Call::Agents(read(params)?),

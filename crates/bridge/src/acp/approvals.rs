@@ -1,4 +1,4 @@
-//! What agents ask for, as clients see it: ours in the log, any other ACP client by the protocol's own request.
+//! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's request.
 
 use super::to_wire;
 use crate::{
@@ -36,31 +36,31 @@ pub(crate) struct Resume {
     pub(crate) approval_id: String,
 }
 
-/// What one client was asked. Both halves of its connection know it.
+/// The permission requests sent to one client. Shared by both halves of its connection.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    /// It finds approvals in the log.
+    /// The client reads approvals from the log.
     reads_the_log: AtomicBool,
-    /// By approval, whose id is that of the request as well.
+    /// By approval id, which is also the id of the request.
     asked: Mutex<HashMap<String, Request>>,
 }
 
 #[derive(Debug)]
 struct Request {
     session_id: Arc<str>,
-    /// No answer came yet.
+    /// Not answered yet.
     open: bool,
 }
 
 impl Requests {
-    /// The client has said in `initialize` whether it finds approvals in the log.
+    /// Sets whether the client reads approvals from the log, as it says in `initialize`.
     pub(super) fn client_reads_the_log(&self, reads: bool) {
         self.reads_the_log.store(reads, Ordering::Relaxed);
     }
 
-    /// Returns the frames that bring the client up to date with what is waited for in a session.
+    /// Returns the frames that bring the client up to date with the pending approvals of a session.
     pub(super) fn update(&self, session_id: &Arc<str>, pending: &[Approval], scope: Scope) -> Vec<String> {
-        // Whoever may not answer is not asked, and whom nobody asks any more is told so.
+        // A client that may not answer gets no requests; open ones are cancelled.
         let pending = if scope < Scope::Approve { &[] } else { pending };
         if self.reads_the_log.load(Ordering::Relaxed) {
             return Vec::new();
@@ -76,7 +76,7 @@ impl Requests {
             !is_over
         });
         for approval in pending {
-            // Who follows the delegate as well is asked once.
+            // A client that also follows the delegate gets one request.
             if asked.contains_key(&approval.id) {
                 continue;
             }
@@ -88,7 +88,7 @@ impl Requests {
         frames
     }
 
-    /// Reads the answer to a request of ours; `None` for what is no answer, or answers nothing that was asked.
+    /// Reads the answer to a request of ours; `None` if it is not valid or matches no open request.
     pub(super) fn answer(&self, id: &Id, result: Value) -> Option<Answer> {
         let id: String = serde_json::from_str(id.as_str()).ok()?;
         let mut asked = self.asked();
@@ -105,7 +105,7 @@ impl Requests {
         Some(Answer { session_id: request.session_id.to_string(), approval_id: id, option_id })
     }
 
-    /// The answer was none that could be taken: the next time that this client follows the session it is asked again.
+    /// Forgets a request whose answer was rejected: it is sent again when the client next follows the session.
     pub(super) fn forget(&self, approval_id: &str) {
         self.asked().remove(approval_id);
     }

@@ -23,13 +23,13 @@ use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// What an authenticated connection begins with.
+/// The parts of an authenticated connection.
 pub(crate) struct Opening {
     pub(crate) line: Arc<Line>,
     pub(crate) lease: Arc<ConnectionLease>,
-    /// Cancelled to end it.
+    /// Cancelled to end the connection.
     pub(crate) cut: CancellationToken,
-    /// Cancelled when its way in is closed.
+    /// Cancelled when its listener closes.
     pub(crate) closing: CancellationToken,
 }
 
@@ -95,7 +95,7 @@ impl FrameHandler for AcpHandler {
     }
 }
 
-/// Shows every update as it is.
+/// Sends every update unchanged.
 struct Acp {
     requests: Arc<Requests>,
     pass: Arc<Pass>,

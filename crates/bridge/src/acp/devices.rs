@@ -1,4 +1,4 @@
-//! `_openagents/devices/*`: what a person can do with devices.
+//! `_openagents/devices/*`: managing devices.
 
 use super::from_wire::{Call, read};
 use crate::{
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 /// Params of `_openagents/devices/list`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct List {
-    /// Tell every change from now on.
+    /// Notify about changes from now on.
     #[serde(default)]
     pub(crate) watch: bool,
 }
@@ -21,7 +21,7 @@ pub(crate) struct List {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Audit {
     pub(crate) limit: Option<usize>,
-    /// Only what came before this number.
+    /// Only entries before this number.
     pub(crate) before: Option<i64>,
 }
 

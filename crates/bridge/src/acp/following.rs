@@ -1,4 +1,4 @@
-//! The calls that begin or end to follow a session.
+//! The calls that start or stop following a session.
 
 use super::{
     from_wire,
@@ -16,26 +16,26 @@ use openagents_sessions::Session;
 use serde_json::json;
 use std::sync::Arc;
 
-/// A log is long that has more updates: what it comes to is sent instead of what a client has missed of it.
+/// Updates above which a client gets the folded log instead of every update it has missed.
 const LONG: u64 = 2_000;
 
-/// A session that is followed with the answer, and from where on.
+/// A session to follow once the answer is sent, and the starting position.
 pub(super) struct Following {
     session: Arc<Session>,
     from: From,
-    /// The change of its queue that the answer tells of.
+    /// The queue change that the answer reports.
     queue: Option<u64>,
 }
 
 impl Following {
-    /// The session is new, and nobody knows anything of it.
+    /// Follows a new session from its first update.
     pub(super) fn from_the_beginning(session: Arc<Session>) -> Self {
         Self { session, from: From::Update(0), queue: None }
     }
 }
 
 impl Methods {
-    /// A client that has missed much, or that knows more than there is, gets what the log comes to.
+    /// A client that has missed many updates, or claims more than exist, gets the folded log.
     pub(super) async fn attach(&self, request: from_wire::Attach) -> Result<Answer, Fault> {
         let from_wire::Attach { session_id, since, snapshot } = request;
         let session = self.session(&session_id).await?;
@@ -88,7 +88,7 @@ impl Methods {
         self.send(Out::Follow { session, from, queue, answer: Some(answer) }).await;
     }
 
-    /// Answers when the client has been sent the session up to `seq`.
+    /// Answers once the session has been sent up to `seq`.
     pub(super) async fn answer_after(&self, answer: String, session: Arc<Session>, seq: u64) {
         let from = if seq > LONG { From::Folded(seq) } else { From::Update(0) };
         self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;

@@ -1,4 +1,4 @@
-//! ACP's words into calls: the one table of what may be asked, with which params, and by whom.
+//! Parses ACP methods into calls. One table holds every method, its params and the scope it needs.
 
 use super::{agents, approvals, devices, models};
 use crate::{
@@ -15,7 +15,7 @@ use openagents_sessions::{Policy, Said};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// What a client asks for.
+/// A parsed request or notification.
 #[derive(Debug)]
 pub(crate) enum Call {
     Initialize(Box<InitializeRequest>),
@@ -57,10 +57,10 @@ pub(crate) struct Explore {
     pub(crate) root: std::path::PathBuf,
     #[serde(default)]
     pub(crate) goals: Vec<String>,
-    /// Who plans.
+    /// The planner of the exploration.
     #[serde(default)]
     pub(crate) planner: PlannerChoice,
-    /// Accepted, and without effect: an exploration uses no network and no model of others.
+    /// Accepted without effect: an exploration uses neither the network nor external models.
     #[serde(default, rename = "policy")]
     _policy: Policy,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Attach {
     pub(crate) session_id: String,
     #[serde(default)]
     pub(crate) since: u64,
-    /// Where the log is long, what it comes to may be sent instead.
+    /// A long log may be sent folded.
     #[serde(default)]
     pub(crate) snapshot: Option<bool>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Update {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Delegate {
     pub(crate) session_id: String,
-    /// Those of the tool `delegate.run`.
+    /// The arguments of the tool `delegate.run`.
     pub(crate) arguments: Value,
 }
 
@@ -119,13 +119,13 @@ pub(crate) struct Markdown {
     pub(crate) text: String,
 }
 
-/// The longest name of a prompt that a client may choose; a longer one is not told to anybody.
+/// The longest prompt id that a client may choose, in bytes; a longer one is ignored.
 const PROMPT_ID_BYTES: usize = 128;
 
 type Read = fn(Value) -> Result<Call, Fault>;
 type ReadVerb = fn(&str, Value) -> Result<Call, Fault>;
 
-/// Every method of this door: its name, who may call it, and how its params are read.
+/// Every method of this endpoint: its name, the scope it needs, and its parser.
 const METHODS: &[(&str, Scope, Read)] = &[
     (ACP.initialize, Scope::View, |params| Ok(Call::Initialize(Box::new(read(params)?)))),
     (ACP.session_new, Scope::Prompt, |params| Ok(Call::NewSession(read(with_servers(params))?))),
@@ -162,10 +162,10 @@ const METHODS: &[(&str, Scope, Read)] = &[
     (INSPECT, Scope::Admin, |_| Ok(Call::Inspect)),
 ];
 
-/// The debug stream; the inspector does not inspect itself.
+/// The debug stream, which does not include its own frames.
 pub(crate) const INSPECT: &str = "_openagents/inspect";
 
-/// Reads a call that somebody with `scope` makes.
+/// Parses a call made with `scope`.
 pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
     let params = if params.is_null() { Value::Object(Default::default()) } else { params };
     if scope < needed(method).ok_or_else(|| Fault::method_not_found(method))? {
@@ -178,9 +178,9 @@ pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fa
     known.map_or_else(|| Err(Fault::method_not_found(method)), |(_, _, read)| read(params))
 }
 
-/// Returns what has to be allowed to whoever calls a method; `None` when there is no such method.
+/// Returns the scope that a method needs; `None` if the method is unknown.
 pub(crate) fn needed(method: &str) -> Option<Scope> {
-    // What is there is for everybody to see; to change it is for the person at this machine.
+    // Every client may list; only an admin may change.
     match family(method) {
         Some(("list" | "decisions", _)) => Some(Scope::View),
         Some(_) => Some(Scope::Admin),
@@ -206,12 +206,12 @@ pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
 }
 
-/// We start no MCP servers; a client that names none at all is fine.
+/// We start no MCP servers, so a client may omit them.
 fn with_servers(params: Value) -> Value {
     with(params, "mcpServers", Value::Array(Vec::new()))
 }
 
-/// A stored session knows where it ran.
+/// A stored session has its own `cwd`.
 fn with_cwd(params: Value) -> Value {
     with(params, "cwd", Value::String(String::new()))
 }
@@ -223,20 +223,19 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
     params
 }
 
-/// Returns what a client allows in the session that it creates. Only an admin is asked; the sessions of others have the
-/// default.
+/// Returns the policy for a session that an admin creates. Other clients' sessions have the default.
 pub(super) fn policy(ours: Option<&Value>) -> Policy {
     let policy = ours.and_then(|ours| ours.get("policy")).cloned();
     policy.and_then(|policy| serde_json::from_value(policy).ok()).unwrap_or_default()
 }
 
-/// Returns what a client calls its prompt.
+/// Returns the client's own id for its prompt.
 pub(super) fn prompt_id(ours: Option<&Value>) -> Option<String> {
     let id = ours.and_then(|ours| ours.get("promptId")).and_then(Value::as_str);
     id.filter(|id| !id.is_empty() && id.len() <= PROMPT_ID_BYTES).map(str::to_owned)
 }
 
-/// Reads a prompt. What is linked appears by its address, and what is attached comes after all of it, fenced.
+/// Reads a prompt. Links appear as their URI; attachments follow the text, fenced.
 pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
     let (mut written, mut words, mut attached) = (Vec::new(), Vec::new(), String::new());
     for block in blocks {
@@ -261,7 +260,7 @@ pub(crate) fn said(blocks: &[ContentBlock]) -> Said {
     Said { words: (words != text).then_some(words), text }
 }
 
-/// Returns a fence that a text cannot close.
+/// Returns a code fence longer than any run of backticks in `text`.
 fn fence(text: &str) -> String {
     let longest = text.split(|sign| sign != '`').map(str::len).max().unwrap_or_default();
     "`".repeat(longest.saturating_add(1).max(3))

@@ -1,4 +1,4 @@
-//! Runs the calls of one ACP connection, one after the other.
+//! Runs the calls of one ACP connection in order.
 
 use super::{
     approvals::{Answer as Answered, Requests},
@@ -28,16 +28,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A longer prompt is a file, and belongs into the workspace.
+/// Bytes of a prompt; a longer text belongs in a file in the workspace.
 const PROMPT_BYTES: usize = 1 << 20;
 
-/// The answer to what an agent asks for.
+/// Answers an approval.
 const ANSWER: &str = "_openagents/approvals/answer";
 
-/// What the methods about devices begin with.
+/// Prefix of the device methods.
 const DEVICES: &str = "_openagents/devices/";
 
-/// Who calls, and the way to them.
+/// The calls of one connection, with what they need to run.
 pub(super) struct Methods {
     shared: Arc<Shared>,
     line: Arc<Line>,
@@ -46,22 +46,22 @@ pub(super) struct Methods {
     lease: Arc<ConnectionLease>,
 }
 
-/// What is sent for a call, in this order.
+/// The response to a call, and what follows it.
 pub(super) enum Answer {
     Now(Value),
-    /// Then the updates of a session from somewhere on.
+    /// Then the updates of a session from a position on.
     AndFollow(Value, Following),
-    /// After the updates of a session up to a number.
+    /// Sent after the updates of a session up to a number.
     After(Value, Arc<Session>, u64),
-    /// When a turn is over.
+    /// Sent when the turn ends.
     AtEnd(Arc<Session>, Ticket),
-    /// Then what a feed tells whenever it changes.
+    /// Then the feed's snapshot whenever it changes.
     AndWatch(Value, Arc<Feed>),
-    /// Then what the connection may do, whenever that is not as told any more.
+    /// Then the connection's access whenever it changes.
     Welcome(Value, Value),
-    /// Then what changes in the list of sessions.
+    /// Then changes in the list of sessions.
     AndWatchList(Value, ListWatch),
-    /// Not shown to the inspector; then every frame after a number.
+    /// Hidden from the inspector; then every frame after a number.
     AndInspect(Value, u64),
 }
 
@@ -74,7 +74,7 @@ impl Methods {
         lease: Arc<ConnectionLease>,
     ) -> Self {
         if matches!(lease.pass.who, Who::Device(_)) {
-            // Others know it by the name that a person gave it, whether it introduces itself or not.
+            // A device is shown by the name that a person gave it, not by its own.
             line.introduce(&lease.pass.name());
         }
         Self { shared, line, outbox, requests, lease }
@@ -84,13 +84,13 @@ impl Methods {
         &self.shared
     }
 
-    /// Queues something for the client; one that is gone needs nothing.
+    /// Queues a frame for the client. Does nothing once the client is gone.
     pub(super) async fn send(&self, out: Out) {
         let _ = self.outbox.send(out).await;
     }
 
     pub(super) async fn notification(&mut self, method: &str, params: Value) {
-        // A notification has no answer, not even when it is wrong.
+        // A notification has no answer, not even an error.
         if self.admit(method, &params).await.is_err() {
             return;
         }
@@ -101,7 +101,7 @@ impl Methods {
         }
     }
 
-    /// Takes a client's answer to a request of ours. One that came too late changes nothing.
+    /// Handles a client's answer to a request of ours. A late answer changes nothing.
     pub(super) async fn response(&mut self, id: &Id, result: Value) {
         let Some(answer) = self.requests.answer(id, result) else { return };
         if !self.lease.pass.may(Scope::Approve) {
@@ -175,7 +175,7 @@ impl Methods {
             Call::Initialize(request) => Ok(self.initialize(&request)),
             Call::NewSession(request) => self.new_session(request).await,
             Call::ListSessions(request) => {
-                // Begun before the list is read: nothing comes between the two.
+                // Watch before the list is read, so that no change is missed.
                 let watch = requests::list_wanted(&request).map(|wanted| sessions.watch_list(wanted));
                 let list = requests::list(sessions, request).await?;
                 Ok(match watch {
@@ -208,14 +208,14 @@ impl Methods {
             Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
             Call::Workspaces => Ok(Answer::Now(requests::workspaces(sessions).await)),
             Call::Models(list) => {
-                let desk = self.models()?;
-                let snapshot = desk.fresh_snapshot().await;
-                Ok(watched(list.watch, snapshot, desk.feed()))
+                let models = self.models()?;
+                let snapshot = models.fresh_snapshot().await;
+                Ok(list_answer(list.watch, snapshot, models.feed()))
             }
             Call::Model(command) => Ok(Answer::Now(self.models()?.command(command).await?)),
             Call::Agents(list) => {
-                let desk = self.agents()?;
-                Ok(watched(list.watch, desk.feed().snapshot(), desk.feed()))
+                let agents = self.agents()?;
+                Ok(list_answer(list.watch, agents.feed().snapshot(), agents.feed()))
             }
             Call::Agent(command) => Ok(Answer::Now(self.agents()?.command(command).await?)),
             Call::Decisions => {
@@ -236,7 +236,7 @@ impl Methods {
             }
             Call::Devices(list) => {
                 let devices = &self.shared.devices;
-                Ok(watched(list.watch, devices.feed().snapshot(), devices.feed()))
+                Ok(list_answer(list.watch, devices.feed().snapshot(), devices.feed()))
             }
             Call::Device(command) => {
                 Ok(Answer::Now(self.shared.devices.command(command, &self.actor()).await?))
@@ -265,7 +265,7 @@ impl Methods {
     }
 
     async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
-        // A folder that the person at this machine names on purpose is made known; a device finds the known ones.
+        // Only an admin may open an unknown folder; a device may use known ones.
         let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let cwd = match ours.and_then(|ours| ours.get("open")) {
             Some(Value::Bool(true)) if self.lease.pass.scope() == Scope::Admin => {
@@ -273,7 +273,7 @@ impl Methods {
             }
             _ => self.shared.sessions.admit(&request.cwd).await?,
         };
-        // What may leave this machine, only an admin decides.
+        // Only an admin decides what may leave this machine.
         let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
         let session = self.shared.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
         let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
@@ -298,25 +298,25 @@ impl Methods {
         Ok(Answer::AtEnd(session, ticket))
     }
 
-    /// Returns who calls.
+    /// Returns the caller, for the audit log.
     fn actor(&self) -> Actor {
         let ConnectionLease { pass, address, .. } = &*self.lease;
         self.shared.devices.actor(&pass.who, &self.line.client(), *address)
     }
 
-    /// Writes down what is called from afar, and refuses whoever was removed in the meantime.
+    /// Records remote calls in the audit log, and refuses devices that were removed in the meantime.
     async fn admit(&self, method: &str, params: &Value) -> Result<(), Fault> {
         if self.lease.pass.is_revoked() {
             return Err(Fault::invalid_request("This device was removed."));
         }
-        self.lease.acts();
+        self.lease.touch();
         let Some(needed) = from_wire::needed(method).filter(|needed| *needed > Scope::View) else {
             return Ok(());
         };
         let may = self.lease.pass.may(needed);
-        // Decisions about devices and approvals are written down as such.
-        let is_told = method.starts_with(DEVICES) || method == ANSWER;
-        if self.lease.pass.who == Who::Local || (may && is_told) {
+        // Device and approval decisions are audited where they are made.
+        let is_audited = method.starts_with(DEVICES) || method == ANSWER;
+        if self.lease.pass.who == Who::Local || (may && is_audited) {
             return Ok(());
         }
         if may {
@@ -330,7 +330,7 @@ impl Methods {
 
     async fn leave(&self) -> Result<Answer, Fault> {
         let Who::Device(id) = &self.lease.pass.who else {
-            return Err(Fault::invalid_request("This computer is no device that could leave."));
+            return Err(Fault::invalid_request("This computer is not a paired device."));
         };
         self.shared.devices.leave(id, &self.actor()).await?;
         Ok(Answer::Now(json!({})))
@@ -389,7 +389,7 @@ impl Methods {
         }
     }
 
-    /// The client goes on asking while the turn runs.
+    /// Answers when the turn ends. Does not block further requests.
     fn answer_at_end(&self, id: Id, session: Arc<Session>, ticket: Ticket) {
         let outbox = self.outbox.clone();
         tokio::spawn(async move {
@@ -408,13 +408,13 @@ impl Methods {
                     (session.head().seq, rpc::error(Some(&id), &fault))
                 }
             };
-            // The client may have gone in the meantime.
+            // The client may be gone.
             let _ = outbox.send(Out::After { session, seq, text }).await;
         });
     }
 }
 
-fn watched(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
+fn list_answer(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
     if watch { Answer::AndWatch(snapshot, feed.clone()) } else { Answer::Now(snapshot) }
 }
 

@@ -1,4 +1,4 @@
-//! The ACP door: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
+//! The ACP endpoint: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
 
 mod agents;
 mod approvals;

@@ -1,4 +1,4 @@
-//! `_openagents/models/*`: what a person can do with the local models.
+//! `_openagents/models/*`: managing the local models.
 
 use super::from_wire::{Call, read};
 use crate::error::Fault;
@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What these methods begin with.
+/// Prefix of these methods.
 pub(super) const PREFIX: &str = "_openagents/models/";
 
 /// Params of `_openagents/models/list`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct List {
-    /// Tell every change from now on.
+    /// Notify about changes from now on.
     #[serde(default)]
     pub(crate) watch: bool,
 }
@@ -41,7 +41,7 @@ struct Configure {
     settings: SettingsChange,
 }
 
-/// Reads the call that the last word of a method stands for.
+/// Parses the call named by the part of a method after [`PREFIX`].
 pub(super) fn call(verb: &str, params: Value) -> Result<Call, Fault> {
     if verb == "list" { read(params).map(Call::Models) } else { command(verb, params).map(Call::Model) }
 }

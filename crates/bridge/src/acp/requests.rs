@@ -1,4 +1,4 @@
-//! The answers that only read.
+//! The read-only answers.
 
 use super::{from_wire, to_wire};
 use crate::{error::Fault, machine};
@@ -20,7 +20,7 @@ const PAGE: usize = 50;
 const TEXT: usize = 256 << 10;
 const TEXT_MAX: usize = 4 << 20;
 
-/// `access` is what the connection may do, and as whom.
+/// `access` is the scope and device of the connection.
 pub(super) fn initialized(connection: &str, root: Option<&Path>, access: &Value) -> Value {
     let sessions = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
@@ -60,7 +60,7 @@ pub(super) async fn list(sessions: &SessionRegistry, request: ListSessionsReques
     Ok(serde_json::to_value(response).unwrap_or_default())
 }
 
-/// Returns which changes of the list a client wants to hear of from now on, if it does.
+/// Returns the list changes that a client wants to watch, if any.
 pub(super) fn list_wanted(request: &ListSessionsRequest) -> Option<Wanted> {
     let wanted = || Wanted { cwd: request.cwd.clone(), children: flag(request, "children") };
     flag(request, "watch").then(wanted)

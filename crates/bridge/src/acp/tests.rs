@@ -33,7 +33,7 @@ fn a_large_output_is_cut_and_says_so() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_calls_are_refused() {
     for (method, params, code) in [
         ("session/fork", json!({}), -32601),
         ("initialized", json!(null), -32601),
@@ -74,7 +74,7 @@ fn what_is_refused() {
 }
 
 #[test]
-fn what_is_accepted() {
+fn valid_calls_are_accepted() {
     for (method, params) in [
         ("initialize", json!({"protocolVersion": 1})),
         (
@@ -140,7 +140,7 @@ fn a_smaller_scope_may_do_less() {
 }
 
 #[test]
-fn what_cancels_a_turn() {
+fn only_session_cancel_cancels_a_turn() {
     for (method, params, expected) in [
         ("session/cancel", json!({"sessionId": "s"}), Some("s")),
         ("session/cancel", json!({"sessionId": 1}), None),

@@ -1,4 +1,4 @@
-//! Our words into ACP's. One function for each direction and kind; nothing else builds these frames.
+//! Encodes updates and rows as ACP. One function per kind; nothing else builds these frames.
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, PermissionOption,
@@ -23,12 +23,12 @@ pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdat
     notification(session_id, json!({"seq": seq, "ts": ts}), update, crate::limits::ACP_OUTPUT)
 }
 
-/// The same with nothing cut, for those who ask for one update in full.
+/// Like [`session_update`], without cutting outputs.
 pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
     notification(session_id, json!({"seq": seq, "ts": ts}), update, usize::MAX)
 }
 
-/// Says something in a session that is not in its log, because the log cannot be written.
+/// Returns an error message for a session whose log cannot be written. It is not in the log.
 pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
     let update = SessionUpdate::AgentMessage(AgentMessage {
         text: format!("❌ {message}"),
@@ -37,7 +37,7 @@ pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
     notification(session_id, json!({"error": "store_failed"}), &update, usize::MAX)
 }
 
-/// Returns the params of the `session/update` notification that stands for all that was folded into one.
+/// Returns the params of the `session/update` notification for a folded update.
 pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
     let mut ours = json!({"seq": folded.seq, "ts": folded.ts, "folded": true});
     if folded.last_ts != folded.ts {
@@ -50,7 +50,7 @@ pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
         let news_of = tool_call_update(&news.update, crate::limits::ACP_OUTPUT);
         let mut fields = serde_json::to_value(news_of).unwrap_or_default();
         if fields["_meta"]["openagents"]["pruned"] == true {
-            // Where `_openagents/update` has the rest.
+            // The update for which `_openagents/update` returns the rest.
             fields["_meta"]["openagents"]["outputSeq"] = news.status_seq.into();
         }
         overlay(call, fields);
@@ -58,7 +58,7 @@ pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
     value
 }
 
-/// What is there replaces what was there; members of `_meta` are added one by one.
+/// Replaces members of `below` with those of `above`; `_meta` is merged member by member.
 fn overlay(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {
@@ -86,7 +86,7 @@ fn notification(session_id: &str, mut ours: Value, update: &SessionUpdate, limit
     let notification = SessionNotification::new(id, wire(update, limit)).meta(meta(ours));
     let mut value = serde_json::to_value(notification).unwrap_or_default();
     if let SessionUpdate::ToolCall(_) = update {
-        // The schema leaves its defaults out; ours are always there, so that a page need not know them.
+        // The schema omits its defaults; we always send them, so that the page need not know them.
         if let Some(call) = value.get_mut("update").and_then(Value::as_object_mut) {
             call.entry("kind").or_insert_with(|| "other".into());
             call.entry("status").or_insert_with(|| "pending".into());
@@ -110,7 +110,7 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
         SessionUpdate::Routed(decision) => {
             Wire::SessionInfoUpdate(SessionInfoUpdate::new().meta(meta(json!({"routing": decision}))))
         }
-        // The protocol has no word for it: it is news of the call that waits for it.
+        // The protocol has no such update: sent as an update of the waiting call.
         SessionUpdate::Approval(approval) => Wire::ToolCallUpdate(
             ToolCallUpdate::new(approval.call_id.clone(), ToolCallUpdateFields::new())
                 .meta(meta(json!({"approval": approval}))),
@@ -225,8 +225,8 @@ fn kind_word(kind: Kind) -> ToolKind {
 }
 
 fn locations(details: &ToolCallDetails) -> Vec<ToolCallLocation> {
-    let place = |place: &Location| ToolCallLocation::new(place.path.clone()).line(place.line);
-    details.locations.iter().map(place).collect()
+    let location = |location: &Location| ToolCallLocation::new(location.path.clone()).line(location.line);
+    details.locations.iter().map(location).collect()
 }
 
 fn content(details: &ToolCallDetails) -> Vec<ToolCallContent> {
@@ -236,7 +236,7 @@ fn content(details: &ToolCallDetails) -> Vec<ToolCallContent> {
             let diff = Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone());
             if *truncated { diff.meta(meta(json!({"truncated": true}))) } else { diff }.into()
         }
-        // Its output has no place in the protocol: only whoever runs a terminal can see into it.
+        // The protocol has no field for the output, which only the owner of a terminal can read.
         ToolContent::Terminal { terminal_id, command, output, truncated, exit_code, signal } => {
             let ours = json!({"terminal": {"command": command, "output": output, "truncated": truncated,
                 "exitCode": exit_code, "signal": signal}});
@@ -303,7 +303,7 @@ fn add_cut(ours: &mut Map<String, Value>, cut: Cut) {
     }
 }
 
-/// Returns the mode of a session and those it can be in. Its own is always among them, even one that nobody serves here.
+/// Returns the current and the available modes. The current one is always included, even if not served here.
 pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
     let mode = |mode: &Mode| {
         let mut ours = json!({"local": mode.local});
@@ -316,7 +316,7 @@ pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
     };
     let mut modes: Vec<SessionMode> = available.iter().map(mode).collect();
     if available.iter().all(|mode| mode.id != current) {
-        let explores = "Not served by this computer: prompts explore the folder".to_owned();
+        let explores = "Not available on this computer; prompts explore the folder".to_owned();
         modes.push(SessionMode::new(current.to_owned(), current.to_owned()).description(explores));
     }
     SessionModeState::new(current.to_owned(), modes)
@@ -368,7 +368,7 @@ fn iso(ts: i64) -> Option<String> {
     jiff::Timestamp::from_millisecond(ts).ok().map(|time| time.to_string())
 }
 
-/// Everything of ours lives under one key.
+/// Returns `_meta` with our fields under the key `openagents`.
 pub(crate) fn meta(ours: Value) -> Meta {
     Map::from_iter([("openagents".to_owned(), ours)])
 }

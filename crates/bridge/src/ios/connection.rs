@@ -1,4 +1,4 @@
-//! One connection of the app: who it is, what it has named, what it is sent.
+//! One connection of the app, from access check to close.
 
 use super::{
     folding,
@@ -8,7 +8,7 @@ use super::{
     phone::{NAMED, Phone},
     projection::{Projection, Shown, View},
     resume::Position,
-    to_wire::{self, Voice},
+    to_wire::{self, Role},
 };
 use crate::{
     IosAccess,
@@ -32,41 +32,40 @@ use tokio_util::sync::CancellationToken;
 /// A reader further behind than this gets its backlog folded.
 const BEHIND: u64 = 2 * PAGE as u64;
 
-const CLOSED: &str =
-    "The door of the OpenAgents iOS app is closed. Open it on the desktop, or with --ios ask.";
+const CLOSED: &str = "Access for the OpenAgents iOS app is off. Enable it on the desktop, or with --ios ask.";
 
-/// How an app comes in.
+/// The access granted to a new connection.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// `None`: a person has to be asked.
+    /// `None`: approval is needed.
     pass: Option<Arc<Pass>>,
-    /// Cancelled when the door is switched to something else.
+    /// Cancelled when the setting for iOS access changes.
     switched: CancellationToken,
 }
 
-/// Returns how the app at `address` may come in, or a sentence that says why not.
+/// Returns the access of the app at `address`, or the reason for a refusal.
 pub(crate) fn entry(shared: &Shared, address: IpAddr) -> Result<Entry, String> {
     let switched = shared.network.ios_changes();
-    let door = match shared.network.ios() {
+    let access = match shared.network.ios() {
         IosAccess::Off => return Err(CLOSED.to_owned()),
-        IosAccess::Allow => AppAccess::Open(Pass::new(Who::App(address), Scope::Prompt, "")),
-        IosAccess::Ask => shared.devices.app(address),
+        IosAccess::Allow => AppAccess::Allowed(Pass::new(Who::App(address), Scope::Prompt, "")),
+        IosAccess::Ask => shared.devices.app_access(address),
     };
-    let pass = match door {
-        AppAccess::Open(pass) => Some(pass),
+    let pass = match access {
+        AppAccess::Allowed(pass) => Some(pass),
         AppAccess::Ask => None,
-        AppAccess::Shut => {
+        AppAccess::Blocked => {
             return Err(format!("{} has not allowed this phone. Ask again in 10 minutes.", machine::name()));
         }
     };
     Ok(Entry { pass, switched })
 }
 
-/// Serves a connection until it ends, and remembers where it was.
+/// Serves a connection until it ends, and saves its position.
 pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Caller, entry: Entry) {
     let line = Line::new("ios");
     let Entry { pass, switched } = entry;
-    let entering = async {
+    let opening = async {
         let mut socket = Socket::WebSocket(Box::new(websocket::open(upgrade, IOS_FRAME).await?));
         match pass {
             Some(pass) => Some((socket, Allowed { pass, held: Vec::new() })),
@@ -81,16 +80,16 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
             },
         }
     };
-    let entered = tokio::select! {
-        entered = entering => entered,
-        () = caller.unauthenticated.overstayed() => None,
+    let opened = tokio::select! {
+        opened = opening => opened,
+        () = caller.unauthenticated.expired() => None,
         () = switched.cancelled() => None,
         () = caller.closing.cancelled() => None,
     };
-    let Some((socket, Allowed { pass, held })) = entered else { return };
+    let Some((socket, Allowed { pass, held })) = opened else { return };
     let phone = Arc::new(Phone::new(&line));
     let live = shared.resumes.join(caller.address, pass.clone(), phone.clone());
-    // Dropped last: whoever waits for the end finds the place.
+    // Dropped last: a connection that waits for the end finds the position.
     let _ended = live.end();
     let greeted = !held.is_empty();
     let control = live.control.clone();
@@ -104,8 +103,8 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
         held,
     };
     let dialect = Ios::new(phone.clone());
-    let door = |outbox: Outbox| {
-        live.reach(outbox.clone());
+    let handler = |outbox: Outbox| {
+        live.set_outbox(outbox.clone());
         let client = IosClient { pass: pass.clone(), line: line.clone(), address: caller.address, greeted };
         IosHandler {
             line: line.clone(),
@@ -113,24 +112,24 @@ pub(crate) async fn serve(shared: Arc<Shared>, upgrade: OnUpgrade, caller: Calle
             methods: Methods::new(shared.clone(), client, phone.clone(), live.clone(), outbox),
         }
     };
-    let serving = connection::serve(&shared, socket, options, dialect, door);
-    let cutting = async {
+    let serving = connection::serve(&shared, socket, options, dialect, handler);
+    let closing = async {
         switched.cancelled().await;
         live.control.cut.cancel();
         std::future::pending().await
     };
     let ended = tokio::select! {
         ended = serving => Some(ended),
-        () = caller.unauthenticated.overstayed() => None,
-        () = cutting => None,
+        () = caller.unauthenticated.expired() => None,
+        () = closing => None,
     };
     match ended {
         Some(Ended { follows, polite: false }) => {
-            if let Some(place) = phone.place(&follows) {
-                shared.resumes.put(&live, place);
+            if let Some(position) = phone.position(&follows) {
+                shared.resumes.put(&live, position);
             }
         }
-        Some(Ended { polite: true, .. }) if phone.has_place() => shared.resumes.forget(&live),
+        Some(Ended { polite: true, .. }) if phone.has_position() => shared.resumes.forget(&live),
         _ => {}
     }
 }
@@ -167,7 +166,7 @@ impl connection::FrameHandler for IosHandler {
                 if let Ok(Call::Initialize { client }) = &call {
                     self.line.introduce(client);
                     if let Some(unauthenticated) = self.unauthenticated.take() {
-                        unauthenticated.leave();
+                        unauthenticated.release();
                     }
                 }
                 if self.unauthenticated.is_none() {
@@ -176,7 +175,7 @@ impl connection::FrameHandler for IosHandler {
             }
             Ok(Incoming::Notification { method, params }) if self.unauthenticated.is_none() => {
                 if let Ok(call @ Call::Cancel { .. }) = from_wire::call(&method, &params)
-                    && self.methods.admit(&call).await.is_ok()
+                    && self.methods.authorize(&call).await.is_ok()
                     && let Call::Cancel { session_id } = call
                 {
                     self.methods.cancel(&session_id).await;
@@ -193,7 +192,7 @@ impl connection::FrameHandler for IosHandler {
     }
 }
 
-/// Shows what the app can use.
+/// The dialect of the app.
 pub(super) struct Ios {
     phone: Arc<Phone>,
     sessions: HashMap<Arc<str>, Projection>,
@@ -207,7 +206,7 @@ impl Ios {
 
 impl Dialect for Ios {
     const IN_PAGES: bool = false;
-    /// Those that it has named, and the one that it is just naming: the door leaves the oldest itself.
+    /// The named sessions and the one being named: [`Methods`] leaves the oldest itself.
     const FOLLOWS: usize = NAMED + 1;
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
@@ -218,15 +217,15 @@ impl Dialect for Ios {
             }
             let view = View { modes: state.sets_modes, progress: true };
             let fold_to = state.fold_to.as_ref().filter(|(id, _)| id == session.id()).map(|(_, seq)| *seq);
-            let seen = state.taken.as_ref().filter(|place| place.session_id == *session.id());
+            let seen = state.taken.as_ref().filter(|taken| taken.session_id == *session.id());
             (state.own.clone(), view, fold_to, seen.map(Position::seen))
         });
-        let old_news = page.first().zip(fold_to).is_some_and(|(first, to)| first.seq <= to);
+        let is_backlog = page.first().zip(fold_to).is_some_and(|(first, to)| first.seq <= to);
         let is_own = |id: &str| own.iter().any(|known| **known == *id);
         let projection = self.sessions.entry(session.id().clone()).or_insert_with(|| Projection::after(seen));
         let mut shown = Vec::new();
         let mut push = |stored: &Arc<Stored>| projection.push(stored, view, &is_own, &mut shown);
-        if old_news || behind > BEHIND {
+        if is_backlog || behind > BEHIND {
             folding::fold(page).iter().for_each(&mut push);
         } else {
             page.iter().for_each(&mut push);
@@ -250,7 +249,7 @@ impl Dialect for Ios {
         Scope::Prompt
     }
 
-    /// The app knows no such thing.
+    /// The app has no such notification.
     fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
         None
     }
@@ -261,7 +260,7 @@ impl Dialect for Ios {
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {
-        let update = to_wire::chunk(Voice::Agent, &format!("❌ {message}"));
+        let update = to_wire::chunk(Role::Agent, &format!("❌ {message}"));
         rpc::notification("session/update", &to_wire::note(session.id(), update))
     }
 }

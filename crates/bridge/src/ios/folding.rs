@@ -1,10 +1,10 @@
-//! Makes a backlog short before it is sent: of plans the last counts, of a tool call its end.
+//! Shortens a backlog: keeps only the last plan, and of each tool call only its end.
 
 use openagents_core::update::{SessionUpdate, ToolCallStatus};
 use openagents_sessions::store::Stored;
 use std::{collections::HashSet, sync::Arc};
 
-/// Returns the updates of a page that still matter once the page is over, in their order.
+/// Returns the updates that are not superseded within the page, in order.
 pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
     let mut kept = Vec::with_capacity(page.len());
     let mut plan_seen = false;
@@ -13,7 +13,7 @@ pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
         let keep = match &stored.update {
             SessionUpdate::Plan(_) => !std::mem::replace(&mut plan_seen, true),
             SessionUpdate::ToolCallUpdate(update) => match update.status {
-                // The last news of a running call stays: it says that it runs.
+                // The last update of a running call stays.
                 ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged => ended.insert(&update.call_id),
                 ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. } => {
                     ended.insert(&update.call_id);

@@ -1,10 +1,10 @@
-//! The app's words into calls. Lenient: every generation of the app leaves something else out.
+//! Parses requests of the app. Lenient: each generation of the app omits different fields.
 
 use crate::{access::Scope, error::Fault};
 use openagents_sessions::DEFAULT_MODE;
 use serde_json::Value;
 
-/// What the app asks for.
+/// A request of the app.
 #[derive(Debug, PartialEq)]
 pub(super) enum Call {
     Initialize { client: String },
@@ -20,7 +20,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// Returns the scope that it needs. This door knows two: the app may look, or start and stop turns as well.
+    /// Returns the required scope: viewing, or starting and stopping turns.
     pub(super) fn needs(&self) -> Scope {
         match self {
             Self::Initialize { .. }
@@ -36,7 +36,7 @@ impl Call {
         }
     }
 
-    /// Returns what is written down of it, if it does anything.
+    /// Returns its audit action, if it changes anything.
     pub(super) fn action(&self) -> Option<&'static str> {
         match self {
             Self::Prompt { .. } => Some("session/prompt"),
@@ -46,7 +46,7 @@ impl Call {
         }
     }
 
-    /// Returns the session that it names.
+    /// Returns the session it refers to.
     pub(super) fn session_id(&self) -> Option<&str> {
         match self {
             Self::Prompt { session_id, .. }
@@ -60,7 +60,7 @@ impl Call {
 
 type Read = fn(&Value) -> Result<Call, Fault>;
 
-/// Every method of this door and how its params are read.
+/// The methods of this endpoint and their parsers.
 const METHODS: &[(&str, Read)] = &[
     ("initialize", initialize),
     ("session/new", |_| Ok(Call::NewSession)),
@@ -76,7 +76,7 @@ const METHODS: &[(&str, Read)] = &[
     ("thread/load_latest_typed", |_| Ok(Call::LatestThread)),
 ];
 
-/// Reads a call.
+/// Parses a call.
 pub(super) fn call(method: &str, params: &Value) -> Result<Call, Fault> {
     let known = METHODS.iter().find(|(name, _)| *name == method);
     known.map_or_else(|| Err(Fault::method_not_found(method)), |(_, read)| read(params))
@@ -84,8 +84,8 @@ pub(super) fn call(method: &str, params: &Value) -> Result<Call, Fault> {
 
 fn initialize(params: &Value) -> Result<Call, Fault> {
     let info = params.get("client_info");
-    let named = ["title", "name"].iter().find_map(|key| info?.get(key)?.as_str());
-    Ok(Call::Initialize { client: named.unwrap_or_default().to_owned() })
+    let client = ["title", "name"].iter().find_map(|key| info?.get(key)?.as_str());
+    Ok(Call::Initialize { client: client.unwrap_or_default().to_owned() })
 }
 
 fn set_mode(params: &Value) -> Result<Call, Fault> {
@@ -94,7 +94,7 @@ fn set_mode(params: &Value) -> Result<Call, Fault> {
     Ok(Call::SetMode { session_id, mode: normal_mode(mode).to_owned() })
 }
 
-/// Words that some generation of the app, or of its tools, uses for a mode.
+/// Maps the mode ids of all generations of the app and its tools.
 fn normal_mode(mode: &str) -> &str {
     match mode {
         "codex" => "codex",
@@ -115,7 +115,7 @@ fn prompt(params: &Value) -> Result<Call, Fault> {
         }
         _ => return Err(Fault::invalid_params("Invalid session/prompt parameters")),
     };
-    // An empty prompt is answered in its session, where a person sees it.
+    // An empty prompt is refused in its session, where the user sees it.
     Ok(Call::Prompt { session_id, text: text.trim().to_owned() })
 }
 

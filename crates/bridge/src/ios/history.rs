@@ -1,4 +1,4 @@
-//! What the app's drawer shows: recent sessions and their timelines.
+//! Recent sessions and their timelines, for the app's drawer.
 
 use super::{
     folding,
@@ -13,9 +13,9 @@ use openagents_sessions::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The drawer has room for ten.
+/// Rows in the drawer.
 const RECENT: usize = 10;
-/// Updates of a session that are looked at, from its end.
+/// Updates of a session that are read, from its end.
 const UPDATES: u64 = 4096;
 const PAGE: usize = 256;
 
@@ -25,13 +25,13 @@ pub(super) async fn recent_sessions(sessions: &SessionRegistry) -> Result<Value,
     Ok(rows.into_iter().map(|listed| wire(listed.row)).collect())
 }
 
-/// Returns a bare array; a session that nobody knows has an empty one.
+/// Returns a bare array, empty for an unknown session.
 pub(super) async fn timeline(
     sessions: &SessionRegistry,
     session_id: String,
     limit: Option<u64>,
 ) -> Result<Value, Fault> {
-    // To find it closes what a process that is gone left open in it.
+    // Looking it up closes turns that a dead process left open.
     drop(sessions.find(&session_id).await?);
     let id = session_id.clone();
     let updates = sessions.read(move |store| read_end(store, &id)).await?;
@@ -53,7 +53,7 @@ fn read_end(store: &Store, session_id: &str) -> Result<Vec<Arc<Stored>>, StoreEr
     }
 }
 
-/// One plan, no progress, no modes; every prompt, whoever sent it.
+/// Projects a log for the timeline: one plan, no progress, no modes, the prompts of all clients.
 pub(super) fn shown(updates: &[Arc<Stored>]) -> Vec<Value> {
     let view = View { modes: false, progress: false };
     let mut projection = Projection::default();

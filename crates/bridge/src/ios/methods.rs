@@ -1,4 +1,4 @@
-//! Runs the calls of one connection of the app, one after the other.
+//! Runs the calls of one connection in order.
 
 use super::{
     from_wire::Call,
@@ -20,15 +20,15 @@ use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, r
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 
-/// Bytes of a path in a sentence.
+/// Bytes of a path in a note.
 const NOTE: usize = 1024;
 
-/// Who calls.
+/// The client of a connection.
 pub(super) struct IosClient {
     pub(super) pass: Arc<Pass>,
     pub(super) line: Arc<Line>,
     pub(super) address: IpAddr,
-    /// `initialize` was answered while it waited.
+    /// `initialize` was answered while it waited for approval.
     pub(super) greeted: bool,
 }
 
@@ -38,8 +38,8 @@ pub(super) struct Methods {
     phone: Arc<Phone>,
     live: Arc<Live>,
     outbox: Outbox,
-    /// The mode that this connection was last told, of each session that it has set one of.
-    told: HashMap<Arc<str>, String>,
+    /// The last mode this connection set, per session.
+    modes: HashMap<Arc<str>, String>,
 }
 
 impl Methods {
@@ -50,22 +50,22 @@ impl Methods {
         live: Arc<Live>,
         outbox: Outbox,
     ) -> Self {
-        Self { shared, client, phone, live, outbox, told: HashMap::new() }
+        Self { shared, client, phone, live, outbox, modes: HashMap::new() }
     }
 
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
     }
 
-    /// Queues something for the app; one that is gone needs nothing.
+    /// Queues a frame. Ignored when the connection has ended.
     pub(super) async fn send(&self, out: Out) {
         let _ = self.outbox.send(out).await;
     }
 
-    /// `cancelled` says that the call cancels a turn and has done so already.
+    /// Runs a call. `cancelled`: the call cancels a turn and has already done so.
     pub(super) async fn request(&mut self, id: &Id, call: Result<Call, Fault>, cancelled: bool) {
         let result = match call {
-            Ok(call) => match self.admit(&call).await {
+            Ok(call) => match self.authorize(&call).await {
                 Ok(()) => self.run(id, call, cancelled).await,
                 Err(fault) => Err(fault),
             },
@@ -78,9 +78,8 @@ impl Methods {
         }
     }
 
-    /// Refuses what the app may not do, and writes down what it does. Looked at for every call: a person may have changed
-    /// it.
-    pub(super) async fn admit(&self, call: &Call) -> Result<(), Fault> {
+    /// Checks the scope of a call, and records it. Checked on every call, because the scope can change.
+    pub(super) async fn authorize(&self, call: &Call) -> Result<(), Fault> {
         if self.client.pass.is_revoked() {
             return Err(Fault::busy("This phone was removed."));
         }
@@ -108,7 +107,7 @@ impl Methods {
         self.send(Out::Text(rpc::response(id, result))).await;
     }
 
-    /// Returns the result, or `None` when it was sent already because updates had to come after it.
+    /// Returns the result, or `None` when it was already sent because updates must follow it.
     async fn run(&mut self, id: &Id, call: Call, cancelled: bool) -> Result<Option<Value>, Fault> {
         let sessions = self.shared.sessions.clone();
         match call {
@@ -154,55 +153,55 @@ impl Methods {
         .map(Some)
     }
 
-    /// Finds or creates a session: after a restart the app goes on with an id that nobody here knows.
+    /// Finds or creates a session: after a restart the app may continue with an unknown id.
     async fn open(&mut self, id: &str) -> Result<Arc<Session>, Fault> {
         let session = self.shared.sessions.open(id, own_folder(&self.shared.sessions)).await?;
         self.name(&session).await;
         Ok(session)
     }
 
-    /// From now on the connection gets this session's updates.
+    /// Makes the connection follow this session.
     async fn name(&mut self, session: &Arc<Session>) {
         let Naming::First { instead_of } = self.phone.name(session) else { return };
         let since = session.head().seq;
         let from = From::Update(since);
         self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
         if let Some(oldest) = instead_of {
-            self.told.remove(oldest.id());
+            self.modes.remove(oldest.id());
             self.send(Out::Leave(oldest)).await;
         }
     }
 
-    /// After a broken connection its address goes on with the session that it named last.
+    /// Continues the session that an earlier, broken connection of the same address named last.
     async fn resume(&mut self) {
-        let Some(place) = self.shared.resumes.take_over(&self.live).await else { return };
-        match self.shared.sessions.find(&place.session_id).await {
+        let Some(position) = self.shared.resumes.take_over(&self.live).await else { return };
+        match self.shared.sessions.find(&position.session_id).await {
             Ok(Some(session)) => {
-                self.phone.resume(&session, place.own);
-                let from = From::Update(place.written);
+                self.phone.resume(&session, position.own);
+                let from = From::Update(position.written);
                 self.send(Out::Follow { session, from, queue: None, answer: None }).await;
             }
             Ok(None) => self.phone.forget(),
-            // The next connection tries again.
+            // The next connection retries.
             Err(_) => {}
         }
     }
 
     async fn set_mode(&mut self, session: &Arc<Session>, mode: String) -> Result<(), Fault> {
         self.phone.set_modes();
-        // The app knows few modes. One that it was told instead of the real one comes back before every prompt; that is
-        // no wish to leave the real one.
-        let real = session.mode();
-        if *real != *mode && to_wire::known_mode(&real) == mode {
+        // The app knows few modes. Before every prompt it sends back the substitute it was given for the real mode, which
+        // is not a request to change it.
+        let current = session.mode();
+        if *current != *mode && to_wire::known_mode(&current) == mode {
             return Ok(());
         }
-        let told = self.told.insert(session.id().clone(), mode.clone());
-        // The last generation of the app sets the same mode before every prompt. Another client may have set another
-        // one since.
-        if told.as_ref() != Some(&mode) || *session.mode() != *mode {
+        let before = self.modes.insert(session.id().clone(), mode.clone());
+        // The last generation of the app sets the same mode before every prompt. Another client may have changed it
+        // since.
+        if before.as_ref() != Some(&mode) || *session.mode() != *mode {
             let stored = session.set_mode(&mode).await;
             if stored.is_err() {
-                self.told.remove(session.id());
+                self.modes.remove(session.id());
             }
             stored?;
         }
@@ -215,7 +214,7 @@ impl Methods {
         let started = if text.is_empty() {
             Err(SessionError::Invalid("Empty prompt".to_owned()))
         } else {
-            // What was known when the session began may be something else by now.
+            // Checked again: the folder may have changed since the session began.
             let admitted = match session.cwd() {
                 cwd if cwd.as_os_str().is_empty() => Err(SessionError::NoWorkspace),
                 cwd => sessions.admit(cwd).await,
@@ -249,7 +248,7 @@ impl Methods {
         }
     }
 
-    /// An exploration of the server's own workspace, or the reason why there is none.
+    /// Returns an exploration of the server's own workspace, or its refusal without one.
     fn own_workspace(&self, goals: Vec<String>, note: Option<String>) -> TurnRequest {
         let sessions = &self.shared.sessions;
         let turn = TurnRequest::exploration(sessions.root().to_owned(), goals, note);
@@ -260,10 +259,10 @@ impl Methods {
         let sessions = self.shared.sessions.clone();
         let turn = match root {
             None => self.own_workspace(goals, None),
-            // Only what was admitted is explored and stored: the name that it was asked for by may lead elsewhere later.
+            // Explores and stores the admitted path: the requested one may be a symlink that changes.
             Some(root) => match sessions.admit(Path::new(root)).await {
                 Ok(admitted) => TurnRequest::exploration(admitted, goals, None),
-                // Most phones name a path that exists on another machine. Whether it exists here as well is not told.
+                // Most phones name a path of another machine. The answer does not reveal whether it exists here.
                 Err(_) => {
                     let note = format!(
                         "{} is not known on this computer",
@@ -284,12 +283,12 @@ impl Methods {
     }
 }
 
-/// Where the app's sessions begin: nowhere, when the server has no workspace.
+/// Returns the folder of the app's sessions, empty when the server has no workspace.
 fn own_folder(sessions: &SessionRegistry) -> &Path {
     sessions.offered().unwrap_or(Path::new(""))
 }
 
-/// The app shows no errors: the session does.
+/// Reports an error in the session, because the app shows no JSON-RPC errors.
 async fn show(session: &Arc<Session>, fault: &Fault) {
     let text = format!("❌ {fault}");
     append(session, SessionUpdate::AgentMessage(AgentMessage { text, ..AgentMessage::default() })).await;

@@ -1,7 +1,7 @@
-//! The door of the OpenAgents iOS app: JSON-RPC "0.2.2" in snake_case, without a token, off unless it was opened,
-//! and then for those whom a person allows.
+//! The endpoint of the OpenAgents iOS app: JSON-RPC "0.2.2" in snake_case, without a token. Off by default; each app
+//! has to be approved.
 //!
-//! The app is shipped and cannot be changed: what looks odd here is what it needs.
+//! The app is shipped and cannot be changed, so odd behaviour here is what it needs.
 
 mod connection;
 mod folding;
@@ -22,7 +22,7 @@ pub(crate) use connection::{entry, serve};
 pub(crate) use pending::PendingConnections;
 pub(crate) use resume::Resumes;
 
-/// Reads a call and throws it away.
+/// Parses a call and discards it.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn reads(method: &str, params: &serde_json::Value) -> Result<(), crate::error::Fault> {
     from_wire::call(method, params).map(drop)

@@ -1,12 +1,12 @@
-//! Where a phone waits that nobody has allowed yet. It is answered at once, else it would come back for ever; everything
-//! else that it says is held, and heard when a person has allowed it.
+//! Connections that wait for approval. `initialize` is answered at once, because the app would reconnect forever
+//! otherwise. All other frames are held until the connection is allowed.
 //!
-//! One that was not allowed is told so once, where a person sees it, and then hears nothing: its socket stays, because
-//! the app comes back every second when it is cut.
+//! A refused connection gets the refusal once, in a session, and is then ignored. Its socket stays open, because the
+//! app reconnects every second when it is closed.
 
 use super::{
     from_wire::{self, Call},
-    to_wire::{self, Voice},
+    to_wire::{self, Role},
 };
 use crate::{
     access::{AccessRequest, AppAccess, Outcome, Pass},
@@ -30,32 +30,32 @@ use tokio::time::{Instant, interval_at};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
-/// Frames that are held of one phone, and their bytes.
+/// Held frames of one connection, and their bytes.
 const HELD: usize = 64;
 const HELD_BYTES: usize = 1 << 20;
-/// Phones that wait, or were not allowed, in all and of one address.
+/// Waiting and refused connections, in total and per address.
 const SLOTS: usize = 64;
 const SLOTS_PER_ADDRESS: usize = 8;
-/// Bytes of a session's id that a person is told.
+/// Bytes of a session id in an access request.
 const SESSION: usize = 100;
-/// How often a phone that waits has to show that it lives, and how often it may miss that.
+/// Interval of pings, and the number that may go unanswered.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const MISSES: u32 = 2;
 
-/// Who waits, the longest first.
+/// Waiting and refused connections, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct PendingConnections(Mutex<Vec<Taken>>);
+pub(crate) struct PendingConnections(Mutex<Vec<Entry>>);
 
 #[derive(Debug)]
-struct Taken {
+struct Entry {
     address: IpAddr,
-    /// Nobody allowed it: it waits for nothing any more.
+    /// Declined or timed out.
     refused: bool,
-    /// Cancelled when somebody else needs the place.
+    /// Cancelled when another connection takes the slot.
     evicted: CancellationToken,
 }
 
-/// A place on the pending, until it is dropped.
+/// A slot in [`PendingConnections`], freed on drop.
 #[derive(Debug)]
 struct Slot<'a> {
     pending: &'a PendingConnections,
@@ -63,31 +63,35 @@ struct Slot<'a> {
 }
 
 impl PendingConnections {
-    /// Where all places are taken, the one that was refused and is there for longest makes room.
+    /// Takes a slot. When none is free, evicts the oldest refused connection, of the same address if that is full. `None`
+    /// when there is none.
     fn slot(&self, address: IpAddr) -> Option<Slot<'_>> {
         let address = one_address(address);
-        let mut taken = self.lock();
-        let its = taken.iter().filter(|known| known.address == address).count();
-        let gives_way =
-            |known: &Taken| known.refused && (its < SLOTS_PER_ADDRESS || known.address == address);
-        if taken.len() >= SLOTS || its >= SLOTS_PER_ADDRESS {
-            let place = taken.iter().position(gives_way)?;
-            taken.remove(place).evicted.cancel();
+        let mut entries = self.lock();
+        let of_address = entries.iter().filter(|known| known.address == address).count();
+        let is_evictable =
+            |known: &Entry| known.refused && (of_address < SLOTS_PER_ADDRESS || known.address == address);
+        if entries.len() >= SLOTS || of_address >= SLOTS_PER_ADDRESS {
+            let index = entries.iter().position(is_evictable)?;
+            entries.remove(index).evicted.cancel();
         }
         let evicted = CancellationToken::new();
-        taken.push(Taken { address, refused: false, evicted: evicted.clone() });
+        entries.push(Entry { address, refused: false, evicted: evicted.clone() });
         Some(Slot { pending: self, evicted })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Taken>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Slot<'_> {
     fn refuse(&self) {
-        let mut taken = self.pending.lock();
-        taken.iter_mut().filter(|known| known.evicted == self.evicted).for_each(|known| known.refused = true);
+        let mut entries = self.pending.lock();
+        entries
+            .iter_mut()
+            .filter(|known| known.evicted == self.evicted)
+            .for_each(|known| known.refused = true);
     }
 }
 
@@ -97,15 +101,14 @@ impl Drop for Slot<'_> {
     }
 }
 
-/// A phone that was allowed.
+/// An allowed connection.
 pub(super) struct Allowed {
     pub(super) pass: Arc<Pass>,
-    /// What it said meanwhile. The first frame is `initialize`, which has its answer.
+    /// Frames received while it waited. The first is `initialize`, already answered.
     pub(super) held: Vec<Utf8Bytes>,
 }
 
-/// Lets a phone wait for a person. Returns what it comes in with, or how its socket is to be closed: `None` when it is
-/// over.
+/// Waits for approval. An error says how to close the socket: `None` when it is closed already or dead.
 pub(super) async fn wait(
     shared: &Shared,
     socket: &mut Socket,
@@ -114,7 +117,7 @@ pub(super) async fn wait(
 ) -> Result<Allowed, Option<Closing>> {
     let slot = shared.pending.slot(caller.address);
     let slot = slot.ok_or_else(|| Some(too_many()))?;
-    let mut waiting = Waiting {
+    let mut connection = PendingConnection {
         shared,
         socket,
         line,
@@ -124,35 +127,37 @@ pub(super) async fn wait(
         bytes: 0,
         named: false,
         refused: false,
-        told: false,
+        notified: false,
     };
-    let mut request_access = None;
+    let mut request: Option<AccessRequest> = None;
     let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
     let mut misses = 0;
     loop {
         let answered = async {
-            match &mut request_access {
-                Some(request_access) => AccessRequest::outcome(request_access).await,
+            match &mut request {
+                Some(request) => request.recv().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            message = waiting.socket.next() => {
+            message = connection.socket.next() => {
                 misses = 0;
-                if let Some(name) = waiting.hear(message).await? {
-                    caller.unauthenticated.leave();
-                    request_access = shared.devices.request_access(caller.address, &name, None);
-                    if request_access.is_none() {
-                        waiting.refuse().await?;
+                if let Some(name) = connection.receive(message).await? {
+                    caller.unauthenticated.release();
+                    request = shared.devices.request_access(caller.address, &name, None);
+                    if request.is_none() {
+                        connection.refuse().await?;
                     }
                 }
             }
             outcome = answered => {
-                request_access = None;
-                if outcome == Outcome::Allowed && let AppAccess::Open(pass) = shared.devices.app(caller.address) {
-                    return Ok(Allowed { pass, held: waiting.held });
+                request = None;
+                if outcome == Outcome::Allowed
+                    && let AppAccess::Allowed(pass) = shared.devices.app_access(caller.address)
+                {
+                    return Ok(Allowed { pass, held: connection.held });
                 }
-                waiting.refuse().await?;
+                connection.refuse().await?;
             }
             () = slot.evicted.cancelled() => return Err(Some(too_many())),
             _ = pings.tick() => {
@@ -160,13 +165,13 @@ pub(super) async fn wait(
                 if misses > MISSES {
                     return Err(None);
                 }
-                waiting.pass(Message::Ping(Default::default())).await?;
+                connection.send(Message::Ping(Default::default())).await?;
             }
         }
     }
 }
 
-struct Waiting<'a> {
+struct PendingConnection<'a> {
     shared: &'a Shared,
     socket: &'a mut Socket,
     line: &'a Line,
@@ -174,16 +179,17 @@ struct Waiting<'a> {
     address: IpAddr,
     held: Vec<Utf8Bytes>,
     bytes: usize,
-    /// The person who is asked knows which session it wants.
+    /// The access request names the session it wants.
     named: bool,
-    /// A person said no, or nothing.
+    /// Declined or timed out.
     refused: bool,
-    told: bool,
+    /// The refusal was sent.
+    notified: bool,
 }
 
-impl Waiting<'_> {
-    /// Takes what the phone says. Returns its name when that was its first `initialize`.
-    async fn hear(
+impl PendingConnection<'_> {
+    /// Handles a message. Returns the client's name on its first `initialize`.
+    async fn receive(
         &mut self,
         message: Option<Result<Message, tungstenite::Error>>,
     ) -> Result<Option<String>, Option<Closing>> {
@@ -203,19 +209,19 @@ impl Waiting<'_> {
             return Err(Some(Closing::too_big(UNAUTHENTICATED_FRAME)));
         }
         if self.refused {
-            self.tell(&text).await?;
+            self.notify(&text).await?;
             return Ok(None);
         }
         if self.held.is_empty() {
-            return self.greet(text).await;
+            return self.initialize(text).await;
         }
         self.bytes += text.len();
         if self.held.len() >= HELD || self.bytes > HELD_BYTES {
-            let reason = "Too much was said before this phone was allowed.".to_owned();
+            let reason = "Too much data before this phone was allowed.".to_owned();
             return Err(Some(Closing { code: 1008, reason }));
         }
         if !self.named
-            && let Some(Asked::Session(session)) = asked(&text)
+            && let Some(Target::Session(session)) = target(&text)
         {
             self.named = true;
             let _ = self.shared.devices.request_access(
@@ -228,8 +234,8 @@ impl Waiting<'_> {
         Ok(None)
     }
 
-    /// Answers `initialize`; everything before it is ignored. Where the work lies is for those who were allowed.
-    async fn greet(&mut self, text: Utf8Bytes) -> Result<Option<String>, Option<Closing>> {
+    /// Answers `initialize`, without the workspace; everything before it is ignored.
+    async fn initialize(&mut self, text: Utf8Bytes) -> Result<Option<String>, Option<Closing>> {
         let Ok(Incoming::Request { id, method, params }) = rpc::parse(&text) else { return Ok(None) };
         let Ok(Call::Initialize { client }) = from_wire::call(&method, &params) else { return Ok(None) };
         self.line.introduce(&client);
@@ -238,42 +244,42 @@ impl Waiting<'_> {
         Ok(Some(client))
     }
 
-    /// Nobody allowed it: says so in the session that it asked for last, and forgets what it said.
+    /// Reports the refusal in the session it asked for last, and drops the held frames.
     async fn refuse(&mut self) -> Result<(), Option<Closing>> {
         self.refused = true;
         self.slot.refuse();
         let held = std::mem::take(&mut self.held);
         tracing::info!(address = %self.address, "an iOS app was not allowed");
         for text in held.iter().rev() {
-            self.tell(text).await?;
+            self.notify(text).await?;
         }
         Ok(())
     }
 
-    /// Says that it was not allowed in the session that a frame is about, once.
-    async fn tell(&mut self, text: &str) -> Result<(), Option<Closing>> {
-        let Some(asked) = asked(text).filter(|_| !self.told) else { return Ok(()) };
-        self.told = true;
-        let session = match asked {
-            Asked::Session(session) => session,
-            // It shows nothing before it has its session. This one is nowhere.
-            Asked::New { answer, session } => {
+    /// Reports the refusal once, in the session that a frame refers to.
+    async fn notify(&mut self, text: &str) -> Result<(), Option<Closing>> {
+        let Some(target) = target(text).filter(|_| !self.notified) else { return Ok(()) };
+        self.notified = true;
+        let session = match target {
+            Target::Session(session) => session,
+            // The app shows nothing without a session. This one is not stored.
+            Target::New { answer, session } => {
                 self.write(answer).await?;
                 session
             }
         };
         let sentence = format!("❌ {} has not allowed this phone. Ask again in 10 minutes.", machine::name());
-        let note = to_wire::note(&session, to_wire::chunk(Voice::Agent, &sentence));
+        let note = to_wire::note(&session, to_wire::chunk(Role::Agent, &sentence));
         self.write(rpc::notification("session/update", &note)).await
     }
 
     async fn write(&mut self, text: String) -> Result<(), Option<Closing>> {
         let text = Utf8Bytes::from(text);
         self.shared.inspector.record_out(self.line, std::slice::from_ref(&text));
-        self.pass(Message::Text(text)).await
+        self.send(Message::Text(text)).await
     }
 
-    async fn pass(&mut self, message: Message) -> Result<(), Option<Closing>> {
+    async fn send(&mut self, message: Message) -> Result<(), Option<Closing>> {
         let sent = tokio::time::timeout(PING_EVERY, self.socket.send(message)).await;
         sent.ok().and_then(Result::ok).ok_or(None)
     }
@@ -283,13 +289,13 @@ fn too_many() -> Closing {
     Closing { code: 1013, reason: "Too many phones are waiting.".to_owned() }
 }
 
-/// What a frame wants a session for.
-enum Asked {
+/// The session that a frame refers to.
+enum Target {
     Session(String),
     New { answer: String, session: String },
 }
 
-fn asked(text: &str) -> Option<Asked> {
+fn target(text: &str) -> Option<Target> {
     let (id, method, params) = match rpc::parse(text).ok()? {
         Incoming::Request { id, method, params } => (Some(id), method, params),
         Incoming::Notification { method, params } => (None, method, params),
@@ -298,14 +304,14 @@ fn asked(text: &str) -> Option<Asked> {
     let new = |mut result: Value| {
         let session = uuid::Uuid::new_v4().to_string();
         result["session_id"] = session.as_str().into();
-        Some(Asked::New { answer: rpc::response(id.as_ref()?, &result), session })
+        Some(Target::New { answer: rpc::response(id.as_ref()?, &result), session })
     };
     match from_wire::call(&method, &params).ok()? {
         Call::NewSession => new(json!({})),
         Call::Explore { .. } => {
             new(json!({"plan_id": uuid::Uuid::new_v4().to_string(), "status": "started"}))
         }
-        call => call.session_id().map(|session| Asked::Session(session.to_owned())),
+        call => call.session_id().map(|session| Target::Session(session.to_owned())),
     }
 }
 
@@ -317,16 +323,15 @@ mod tests {
         IpAddr::from([10, 0, 0, n])
     }
 
-    /// Their sockets stay, and nobody else could wait any more.
     #[test]
-    fn who_was_refused_makes_room_for_who_waits() {
+    fn refused_connections_make_room_for_waiting_ones() {
         let pending = PendingConnections::default();
         let mut of_one: Vec<_> = (0..SLOTS_PER_ADDRESS).map(|_| pending.slot(phone(0)).unwrap()).collect();
         assert!(pending.slot(phone(0)).is_none());
         let others: Vec<_> =
             (SLOTS_PER_ADDRESS..SLOTS).map(|n| pending.slot(phone(n as u8)).unwrap()).collect();
         assert!(pending.slot(phone(200)).is_none());
-        // Only its own at an address that has its share.
+        // A full address evicts only its own.
         others[0].refuse();
         assert!(pending.slot(phone(0)).is_none());
         of_one[2].refuse();

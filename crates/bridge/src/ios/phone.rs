@@ -1,4 +1,4 @@
-//! What both halves of a connection of the app know: who it is, and what it has named.
+//! State shared by the reading and writing half of a connection: its ids, and the sessions it has named.
 
 use super::resume::Position;
 use crate::{inspect::Line, outbox::Follow};
@@ -8,29 +8,29 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Sessions that a connection follows; the one that was not named for longest makes room.
+/// Sessions that a connection follows; the least recently named one is left first.
 pub(super) const NAMED: usize = 64;
 
-/// What naming a session means.
+/// The effect of naming a session.
 #[derive(Debug)]
 pub(super) enum Naming {
     Again,
     First { instead_of: Option<Arc<Session>> },
 }
 
-/// What both halves of a connection know.
+/// State shared by both halves of a connection.
 #[derive(Debug)]
 pub(super) struct Phone(Mutex<State>);
 
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) own: Vec<Arc<str>>,
-    /// The sessions that it gets updates of; the one that it named last is the last.
+    /// Followed sessions, most recently named last.
     pub(super) named: VecDeque<Arc<Session>>,
     pub(super) sets_modes: bool,
-    /// Of this session, everything up to this number is news from before the connection.
+    /// A resumed session, and the last update from before the connection.
     pub(super) fold_to: Option<(Arc<str>, u64)>,
-    /// Where an earlier connection of the same phone was.
+    /// Position of an earlier connection of the same phone.
     pub(super) taken: Option<Position>,
 }
 
@@ -50,22 +50,22 @@ impl Phone {
         self.with(|state| state.own.first().cloned().unwrap_or_else(|| "".into()))
     }
 
-    /// Remembers where an earlier connection of the same phone was.
-    pub(super) fn take(&self, place: Position) {
-        self.with(|state| state.taken = Some(place));
+    /// Takes over the position of an earlier connection of the same phone.
+    pub(super) fn take(&self, position: Position) {
+        self.with(|state| state.taken = Some(position));
     }
 
-    /// There is nothing any more where it was.
+    /// Drops the position that was taken over.
     pub(super) fn forget(&self) {
         self.with(|state| state.taken = None);
     }
 
-    /// Returns whether it would leave a place.
-    pub(super) fn has_place(&self) -> bool {
+    /// Returns whether it has a position to save.
+    pub(super) fn has_position(&self) -> bool {
         self.with(|state| state.taken.is_some() || !state.named.is_empty())
     }
 
-    /// Returns whether it gets updates of a session.
+    /// Returns whether it follows a session.
     pub(super) fn shows(&self, session_id: &str) -> bool {
         self.with(|state| {
             state.taken.as_ref().is_some_and(|taken| *taken.session_id == *session_id)
@@ -73,12 +73,12 @@ impl Phone {
         })
     }
 
-    /// Returns where the connection was when it broke: in the session that it named last of those that it followed. What
-    /// was taken over from an earlier one and not followed yet is left for the next one.
-    pub(super) fn place(&self, follows: &[Follow]) -> Option<Position> {
+    /// Returns the position of a broken connection: in the most recently named session that it followed, or else the
+    /// position it took over.
+    pub(super) fn position(&self, follows: &[Follow]) -> Option<Position> {
         self.with(|state| {
             let (own, taken) = (&state.own, state.taken.as_ref());
-            let place = |session: &Arc<Session>| {
+            let position = |session: &Arc<Session>| {
                 let before = taken.filter(|taken| taken.session_id == *session.id());
                 let Some(follow) = follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)) else {
                     return before.cloned();
@@ -89,11 +89,11 @@ impl Phone {
                 }
                 Some(Position { session_id: session.id().clone(), written, part, own: own.clone() })
             };
-            state.named.iter().rev().find_map(place).or_else(|| taken.cloned())
+            state.named.iter().rev().find_map(position).or_else(|| taken.cloned())
         })
     }
 
-    /// Remembers that a session was named. Returns the one that it is no longer to follow, when there are too many.
+    /// Marks a session as named. Returns the one to leave when there are too many.
     pub(super) fn name(&self, session: &Arc<Session>) -> Naming {
         self.with(|state| {
             let known = state.named.iter().position(|known| known.id() == session.id());
@@ -111,12 +111,12 @@ impl Phone {
         self.with(|state| state.sets_modes = true);
     }
 
-    /// Takes up where an earlier connection of the same phone was.
+    /// Resumes the session of an earlier connection with the ids `own`.
     pub(super) fn resume(&self, session: &Arc<Session>, own: Vec<Arc<str>>) {
         let head = session.head().seq;
         self.with(|state| {
             state.own.extend(own);
-            // A phone that breaks again and again has still only so many lives.
+            // Bounds the list for a phone that reconnects again and again.
             state.own.truncate(32);
             state.named.retain(|known| known.id() != session.id());
             state.named.push_back(session.clone());

@@ -1,9 +1,9 @@
-//! What of a session's log the app gets to see, and when. Pure: updates in, updates out.
+//! Projects a session's log into updates for the app. Pure: updates in, updates out.
 //!
-//! The app keeps 200 rows in all and draws each plan and each chunk as one of them: so chunks come as paragraphs,
-//! plans only when a step begins or all are done, progress rarely and only where it is shown.
+//! The app keeps 200 rows and draws each plan and each chunk as one row. So text is sent in paragraphs, plans only when
+//! a step begins or all are done, and progress rarely and only where it is shown.
 
-use super::to_wire::{self, Voice};
+use super::to_wire::{self, Role};
 use crate::outbox::HeldBack;
 use openagents_core::{
     approval::ApprovalState,
@@ -16,12 +16,12 @@ use openagents_sessions::store::Stored;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Text is sent at the latest when so much has come together.
+/// Bytes of text after which it is sent even without a paragraph end.
 const FLUSH_BYTES: usize = 8 << 10;
-/// Progress of one call is shown at most so often, in milliseconds.
+/// Minimum interval between progress updates of one call, in milliseconds.
 const PROGRESS_MS: i64 = 250;
 
-/// What a reader may see.
+/// The optional kinds of updates to include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct View {
     /// Modes: only for a connection that has set one.
@@ -30,36 +30,37 @@ pub(super) struct View {
     pub(super) progress: bool,
 }
 
-/// An update for the app, and the number of the last one of ours that it stands for.
+/// An update for the app.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shown {
     pub(super) update: Value,
+    /// Number of the last log update it covers in full.
     pub(super) covers: u64,
-    /// Bytes of the text of the next one that it shows as well.
+    /// Bytes of the next update's text that it also covers.
     pub(super) part: usize,
 }
 
-/// The memory that is needed between two updates of one session.
+/// The state of one session's projection.
 #[derive(Debug, Default)]
 pub(super) struct Projection {
     text: Option<Text>,
     calls: HashMap<String, Call>,
-    /// A plan between two steps: the next one says it all.
+    /// A plan between two steps, superseded by the next one.
     held_plan: Option<(u64, Value)>,
     last_plan: Option<Value>,
-    /// What the reader has seen before of an update's text.
+    /// The part of an update's text that the reader has already seen.
     seen: Option<HeldBack>,
 }
 
-/// Chunks that came together.
+/// Joined chunks.
 #[derive(Debug)]
 struct Text {
-    voice: Voice,
+    role: Role,
     message_id: Option<String>,
     text: String,
-    /// The first update of ours that is not shown in full.
+    /// The first log update that is not sent in full.
     from: u64,
-    /// Bytes of that one which are shown.
+    /// Bytes of its text that are sent.
     part: usize,
     last: u64,
 }
@@ -72,17 +73,17 @@ struct Call {
 }
 
 impl Projection {
-    /// Goes on where an earlier connection of the same reader broke.
+    /// Continues where an earlier connection of the same reader broke.
     pub(super) fn after(seen: Option<HeldBack>) -> Self {
         Self { seen, ..Self::default() }
     }
 
-    /// Returns what is held back as text.
+    /// Returns the start of the text that is held back.
     pub(super) fn held_back(&self) -> Option<HeldBack> {
         self.text.as_ref().map(|text| HeldBack { seq: text.from, part: text.part })
     }
 
-    /// Takes the next update of the log. `is_own` knows the connections of the reader.
+    /// Projects the next update of the log. `is_own` tells the reader's own connections.
     pub(super) fn push(
         &mut self,
         stored: &Stored,
@@ -91,7 +92,7 @@ impl Projection {
         out: &mut Vec<Shown>,
     ) {
         match &stored.update {
-            // The app draws no session inside another: what a delegate does follows the row of the call.
+            // The app cannot nest sessions: updates of a delegate follow the row of the call.
             SessionUpdate::Delegated(delegated) if is_drawn(&delegated.update) => {
                 self.take(&delegated.update, stored, view, is_own, out);
             }
@@ -110,32 +111,34 @@ impl Projection {
     ) {
         let seq = stored.seq;
         match update {
-            // It would be drawn into the answer to the next prompt.
+            // It would appear in the answer to the next prompt.
             SessionUpdate::AgentMessage(AgentMessage { late: true, .. })
             | SessionUpdate::AgentThought(AgentThought { late: true, .. }) => {}
             SessionUpdate::AgentMessage(message) => {
                 if message.findings.as_ref().is_some_and(|findings| findings.in_exploration) {
-                    // The app expects one message of an exploration.
+                    // The app expects one message per exploration.
                 } else if message.text.is_empty() {
-                    // Some chunks only carry figures.
+                    // Some chunks only carry usage figures.
                 } else if message.summary.is_some() {
-                    // Whole as it is: the app looks for heading and sentence in one text.
-                    self.show(to_wire::chunk(Voice::Agent, &message.text), seq, out);
+                    // Sent whole: the app expects heading and sentence in one text.
+                    self.show(to_wire::chunk(Role::Agent, &message.text), seq, out);
                 } else {
-                    self.say(Voice::Agent, message.message_id.as_deref(), &message.text, seq, out);
+                    self.push_text(Role::Agent, message.message_id.as_deref(), &message.text, seq, out);
                 }
-                // Another prompt may wait: its turn must not hold back the end of this one's answer.
+                // The end of this answer must not wait for the turn of a queued prompt.
                 if message.ends_turn() {
                     self.flush_text(out);
                 }
             }
-            SessionUpdate::AgentThought(thought) => self.say(Voice::Thought, None, &thought.text, seq, out),
-            // The app has no queue: a prompt that was taken back stays without an answer.
+            SessionUpdate::AgentThought(thought) => {
+                self.push_text(Role::Thought, None, &thought.text, seq, out)
+            }
+            // The app has no queue: a removed prompt stays unanswered.
             SessionUpdate::UserMessage(UserMessage { removed: true, .. }) => {}
             // The app has drawn its own prompt already.
             SessionUpdate::UserMessage(message) if message.connection.as_deref().is_some_and(is_own) => {}
             SessionUpdate::UserMessage(message) => {
-                self.show(to_wire::chunk(Voice::User, &message.text), seq, out)
+                self.show(to_wire::chunk(Role::User, &message.text), seq, out)
             }
             SessionUpdate::Plan(snapshot) => self.plan(snapshot, seq, out),
             SessionUpdate::ToolCall(call) => {
@@ -146,7 +149,7 @@ impl Projection {
             }
             SessionUpdate::ToolCallUpdate(update) => self.tool_call_update(update, stored, view, out),
             SessionUpdate::Mode(mode) if view.modes => self.show(to_wire::mode(&mode.mode_id), seq, out),
-            // Never the question: this door must not answer it.
+            // Never the question: this endpoint cannot answer it.
             SessionUpdate::Approval(approval) if approval.state == ApprovalState::Pending => {
                 self.show(to_wire::waiting_for_approval(), seq, out);
             }
@@ -158,7 +161,7 @@ impl Projection {
         }
     }
 
-    /// Gives out what was held back: the turn is over.
+    /// Emits everything held back, at the end of a turn.
     pub(super) fn rest(&mut self, out: &mut Vec<Shown>) {
         self.flush_text(out);
         if let Some((seq, plan)) = self.held_plan.take() {
@@ -173,7 +176,7 @@ impl Projection {
 
     fn plan(&mut self, snapshot: &PlanSnapshot, seq: u64, out: &mut Vec<Shown>) {
         let plan = to_wire::plan(snapshot);
-        // The app does not see the state of a run: two plans may differ in nothing else.
+        // Two plans may differ only in the run state, which the app does not see.
         if self.last_plan.as_ref() == Some(&plan) {
             return;
         }
@@ -202,7 +205,7 @@ impl Projection {
                 }
                 call.progress_at = Some(stored.ts);
             }
-            // What a call shows beside its result has no place in the app.
+            // The app shows only the result of a call.
             (ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged, _) => return,
             (_, Some(call)) if call.ended => return,
             (_, Some(call)) => call.ended = true,
@@ -212,16 +215,16 @@ impl Projection {
         self.show(to_wire::tool_call_update(update), stored.seq, out);
     }
 
-    fn say(&mut self, voice: Voice, id: Option<&str>, text: &str, seq: u64, out: &mut Vec<Shown>) {
+    fn push_text(&mut self, role: Role, id: Option<&str>, text: &str, seq: u64, out: &mut Vec<Shown>) {
         let whole = text.len();
         let seen = self.seen.take_if(|seen| seen.seq <= seq).filter(|seen| seen.seq == seq);
         let part = seen.map_or(0, |seen| seen.part);
         let text = text.get(part..).unwrap_or_default();
-        if self.text.as_ref().is_some_and(|known| known.voice != voice || known.message_id.as_deref() != id) {
+        if self.text.as_ref().is_some_and(|known| known.role != role || known.message_id.as_deref() != id) {
             self.flush_text(out);
         }
         let known = self.text.get_or_insert_with(|| Text {
-            voice,
+            role,
             message_id: id.map(str::to_owned),
             text: String::new(),
             from: seq,
@@ -233,14 +236,14 @@ impl Projection {
         if let Some(end) = paragraphs_end(&known.text) {
             let rest = known.text.split_off(end);
             let ready = std::mem::replace(&mut known.text, rest);
-            // What is left began in this very update.
+            // The rest began in this update.
             known.from = seq;
             known.part = whole.saturating_sub(known.text.len());
             let (done, part, finished) = match known.text.len() {
                 0 => (seq, 0, true),
                 _ => (seq.saturating_sub(1), known.part, false),
             };
-            emit(voice, &ready, (done, part), out);
+            emit(role, &ready, (done, part), out);
             if finished {
                 self.text = None;
             }
@@ -249,20 +252,20 @@ impl Projection {
 
     fn flush_text(&mut self, out: &mut Vec<Shown>) {
         if let Some(text) = self.text.take() {
-            emit(text.voice, &text.text, (text.last, 0), out);
+            emit(text.role, &text.text, (text.last, 0), out);
         }
     }
 }
 
-fn emit(voice: Voice, text: &str, (covers, part): (u64, usize), out: &mut Vec<Shown>) {
-    // Every piece becomes a paragraph of its own in the app.
+fn emit(role: Role, text: &str, (covers, part): (u64, usize), out: &mut Vec<Shown>) {
+    // The app draws each chunk as its own paragraph.
     let text = text.trim_matches('\n');
     if !text.trim().is_empty() {
-        out.push(Shown { update: to_wire::chunk(voice, text), covers, part });
+        out.push(Shown { update: to_wire::chunk(role, text), covers, part });
     }
 }
 
-/// Returns whether the app shows what a delegate does in the session that delegated.
+/// Returns whether an update of a delegate is shown in the delegating session.
 fn is_drawn(update: &SessionUpdate) -> bool {
     match update {
         SessionUpdate::AgentMessage(_)
@@ -279,7 +282,7 @@ fn is_drawn(update: &SessionUpdate) -> bool {
     }
 }
 
-/// A step is over and the next one has not begun.
+/// Returns whether a step is complete and the next one has not begun.
 fn is_between_steps(snapshot: &PlanSnapshot) -> bool {
     let has = |status| snapshot.entries.iter().any(|entry| entry.status == status);
     snapshot.state == RunState::Running
@@ -288,8 +291,8 @@ fn is_between_steps(snapshot: &PlanSnapshot) -> bool {
         && !has(EntryStatus::InProgress)
 }
 
-/// Returns where the part of a growing text ends that can be shown: after the last blank line outside a code fence,
-/// or, when too much has come together, at the end.
+/// Returns the length of the text that can be sent: up to the last blank line outside a code fence, or all of it from
+/// [`FLUSH_BYTES`] on.
 fn paragraphs_end(text: &str) -> Option<usize> {
     let (mut fence, mut end, mut offset, mut seen_text) = (None::<&str>, None, 0, false);
     for line in text.split_inclusive('\n') {

@@ -1,7 +1,7 @@
-//! Where a phone was when its socket broke. The app does not resume sessions, so its address does.
+//! Positions of broken connections, by address, because the app does not resume sessions itself.
 //!
-//! A phone is often back before the server knows that the old socket is dead: then the old one is asked, and ended when
-//! it does not answer.
+//! A phone often reconnects before the server notices that the old socket is dead. The old socket is then pinged, and
+//! closed when it does not answer.
 
 use super::phone::Phone;
 use crate::{
@@ -21,29 +21,29 @@ use std::{
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// A phone that stays away longer begins afresh.
+/// Lifetime of a saved position.
 const KEEP: Duration = Duration::from_secs(600);
-/// Addresses that are remembered.
+/// Addresses with a saved position.
 const ADDRESSES: usize = 256;
-/// How long a connection has to show that it lives.
-const ANSWER: Duration = Duration::from_secs(1);
-/// How long the end of a dead one is waited for.
-const END: Duration = Duration::from_secs(3);
+/// Time for an old connection to answer a ping.
+const PONG_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for a dead connection to end.
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The session that a broken connection named last.
+/// The position of a broken connection in the session it named last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) session_id: Arc<str>,
-    /// The last update that was fully written to the old socket.
+    /// The last update fully written to the old socket.
     pub(super) written: u64,
-    /// Bytes of the text of the next one that were written as well.
+    /// Bytes of the next update's text that were also written.
     pub(super) part: usize,
-    /// The connections that this phone had: their prompts are its own.
+    /// Ids of the phone's connections, whose prompts are its own.
     pub(super) own: Vec<Arc<str>>,
 }
 
 impl Position {
-    /// Returns what was written of the update after the last one.
+    /// Returns the written part of the update after [`Self::written`].
     pub(super) fn seen(&self) -> HeldBack {
         HeldBack { seq: self.written + 1, part: self.part }
     }
@@ -53,7 +53,7 @@ impl Position {
 #[derive(Debug)]
 pub(super) struct Live {
     address: IpAddr,
-    /// Grows from connection to connection.
+    /// Ascending in the order of connections.
     number: u64,
     pass: Arc<Pass>,
     phone: Arc<Phone>,
@@ -63,44 +63,43 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Says how the connection can be written to.
-    pub(super) fn reach(&self, outbox: Outbox) {
+    pub(super) fn set_outbox(&self, outbox: Outbox) {
         let _ = self.outbox.set(outbox);
     }
 
-    /// Returns what tells the end of the connection when it is dropped.
+    /// Returns a guard that marks the connection as ended when dropped.
     pub(super) fn end(&self) -> DropGuard {
         self.ended.clone().drop_guard()
     }
 
-    async fn answers(&self) -> bool {
+    async fn is_alive(&self) -> bool {
         let mut signs = self.control.signs.subscribe();
-        // A full queue is a sign of nothing; what lies before the socket may still come through.
+        // A full queue proves nothing: its frames may still get through.
         let _ = self.outbox.get().map(|outbox| outbox.try_send(Out::Ping));
-        timeout(ANSWER, signs.changed()).await.is_ok_and(|sign| sign.is_ok())
+        timeout(PONG_TIMEOUT, signs.changed()).await.is_ok_and(|sign| sign.is_ok())
     }
 }
 
 #[derive(Debug)]
-struct Left {
+struct Saved {
     since: Instant,
     /// Of the connection.
     number: u64,
     pass: Arc<Pass>,
-    /// `None`: it was taken, or the phone has said good-bye and begins afresh. An earlier connection may still end.
-    place: Option<Position>,
+    /// `None`: taken over, or the phone closed the connection. Kept, because an earlier connection may still end.
+    position: Option<Position>,
 }
 
-/// Places by address, and who may still leave one.
+/// Saved positions by address, and live connections that may still save one.
 #[derive(Debug, Default)]
 pub(crate) struct Resumes {
-    left: Mutex<HashMap<IpAddr, Left>>,
+    saved: Mutex<HashMap<IpAddr, Saved>>,
     live: Mutex<Vec<Weak<Live>>>,
     number: AtomicU64,
 }
 
 impl Resumes {
-    /// Counts a new connection.
+    /// Registers a new connection.
     pub(super) fn join(&self, address: IpAddr, pass: Arc<Pass>, phone: Arc<Phone>) -> Arc<Live> {
         // Numbers grow in the order of the list.
         let mut all = self.live();
@@ -118,71 +117,74 @@ impl Resumes {
         live
     }
 
-    /// Remembers where a connection was, unless a later one of its address has been shown more already, or a person has
-    /// shut it out.
-    pub(super) fn put(&self, live: &Live, place: Position) {
+    /// Saves the position of a connection, unless it was revoked or a later connection of its address shows the same
+    /// session.
+    pub(super) fn put(&self, live: &Live, position: Position) {
         let all = self.live();
         let is_later = |new: &Arc<Live>| new.address == live.address && new.number > live.number;
-        let shows = |new: Arc<Live>| is_later(&new) && new.phone.shows(&place.session_id);
+        let shows = |new: Arc<Live>| is_later(&new) && new.phone.shows(&position.session_id);
         if !all.iter().filter_map(Weak::upgrade).any(shows) {
-            self.leave(live, Some(place));
+            self.save(live, Some(position));
         }
     }
 
-    /// Forgets where a phone was that has said good-bye.
+    /// Drops the position of a phone that closed its connection.
     pub(super) fn forget(&self, live: &Live) {
-        self.leave(live, None);
+        self.save(live, None);
     }
 
-    fn leave(&self, live: &Live, place: Option<Position>) {
+    fn save(&self, live: &Live, position: Option<Position>) {
         let (address, number, pass) = (live.address, live.number, live.pass.clone());
         if pass.is_revoked() {
             return;
         }
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        if left.len() >= ADDRESSES {
-            left.retain(|_, known| known.since.elapsed() < KEEP);
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        if saved.len() >= ADDRESSES {
+            saved.retain(|_, known| known.since.elapsed() < KEEP);
         }
-        let is_late = left.get(&address).is_some_and(|known| known.number > number);
-        if left.len() < ADDRESSES && !is_late {
-            left.insert(address, Left { since: Instant::now(), number, pass, place });
+        let is_late = saved.get(&address).is_some_and(|known| known.number > number);
+        if saved.len() < ADDRESSES && !is_late {
+            saved.insert(address, Saved { since: Instant::now(), number, pass, position });
         }
     }
 
-    /// Takes the place where the address was. Connections of it that show no sign of life are ended first. `None` for all
-    /// but the newest connection: an earlier one may be given up by its phone already.
-    pub(super) async fn take_over(&self, newcomer: &Live) -> Option<Position> {
-        let asked = self.before(newcomer).into_iter().map(async |old| (old.answers().await, old));
-        let silent = futures::future::join_all(asked).await.into_iter().filter(|(alive, _)| !alive);
+    /// Takes over the saved position of the address, after closing its unresponsive connections. `None` for all but the
+    /// newest connection: the phone may already have abandoned an earlier one.
+    pub(super) async fn take_over(&self, new: &Live) -> Option<Position> {
+        let pings = self.before(new).into_iter().map(async |old| (old.is_alive().await, old));
+        let silent = futures::future::join_all(pings).await.into_iter().filter(|(alive, _)| !alive);
         let ends = silent.map(async |(_, old)| {
             old.control.cut.cancel();
-            timeout(END, old.ended.cancelled()).await
+            timeout(END_TIMEOUT, old.ended.cancelled()).await
         });
         futures::future::join_all(ends).await;
-        self.take(newcomer)
+        self.take(new)
     }
 
-    /// Earlier connections of the same address that would leave a place.
-    fn before(&self, newcomer: &Live) -> Vec<Arc<Live>> {
+    /// Returns the earlier connections of the same address that have a position.
+    fn before(&self, new: &Live) -> Vec<Arc<Live>> {
         let live = self.live();
-        let is_before = |old: &Arc<Live>| old.address == newcomer.address && old.number < newcomer.number;
-        live.iter().filter_map(Weak::upgrade).filter(|old| is_before(old) && old.phone.has_place()).collect()
+        let is_before = |old: &Arc<Live>| old.address == new.address && old.number < new.number;
+        live.iter()
+            .filter_map(Weak::upgrade)
+            .filter(|old| is_before(old) && old.phone.has_position())
+            .collect()
     }
 
-    /// Taken, it is the phone's before anybody can come later: who does finds it there.
-    fn take(&self, newcomer: &Live) -> Option<Position> {
+    /// Moves the saved position to the phone, under the lock of `live` so that a later connection finds it there.
+    fn take(&self, new: &Live) -> Option<Position> {
         let live = self.live();
-        let is_later =
-            |known: &Arc<Live>| known.address == newcomer.address && known.number > newcomer.number;
+        let is_later = |known: &Arc<Live>| known.address == new.address && known.number > new.number;
         if live.iter().filter_map(Weak::upgrade).any(|known| is_later(&known) && !known.ended.is_cancelled())
         {
             return None;
         }
-        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = all.get_mut(&newcomer.address)?;
-        let place = left.place.take().filter(|_| left.since.elapsed() < KEEP && !left.pass.is_revoked())?;
-        newcomer.phone.take(place.clone());
-        Some(place)
+        let mut all = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let saved = all.get_mut(&new.address)?;
+        let position =
+            saved.position.take().filter(|_| saved.since.elapsed() < KEEP && !saved.pass.is_revoked())?;
+        new.phone.take(position.clone());
+        Some(position)
     }
 
     fn live(&self) -> MutexGuard<'_, Vec<Weak<Live>>> {
@@ -208,97 +210,94 @@ mod tests {
         join_with(resumes, &Pass::local())
     }
 
-    fn place(session: &str) -> Position {
+    fn position(session: &str) -> Position {
         Position { session_id: session.into(), written: 3, part: 1, own: vec!["c".into()] }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_place_is_taken_once_and_not_for_ever() {
+    async fn a_position_is_taken_once_and_expires() {
         let resumes = Resumes::default();
         let (old, new) = (join(&resumes), join(&resumes));
-        resumes.put(&old, place("s"));
-        assert_eq!(resumes.take_over(&new).await, Some(place("s")));
+        resumes.put(&old, position("s"));
+        assert_eq!(resumes.take_over(&new).await, Some(position("s")));
         assert_eq!(resumes.take_over(&new).await, None);
-        resumes.put(&old, place("s"));
+        resumes.put(&old, position("s"));
         tokio::time::advance(KEEP).await;
         assert_eq!(resumes.take_over(&new).await, None);
     }
 
     #[tokio::test]
-    async fn a_late_place_does_not_replace_a_newer_one() {
+    async fn a_late_position_does_not_replace_a_newer_one() {
         let resumes = Resumes::default();
         let (old, new, next) = (join(&resumes), join(&resumes), join(&resumes));
-        resumes.put(&new, place("new"));
-        resumes.put(&old, place("old"));
-        assert_eq!(resumes.take_over(&next).await, Some(place("new")));
+        resumes.put(&new, position("new"));
+        resumes.put(&old, position("old"));
+        assert_eq!(resumes.take_over(&next).await, Some(position("new")));
     }
 
-    /// A connection that is found dead late does not bring back what later ones have shown.
     #[tokio::test(start_paused = true)]
-    async fn a_late_place_is_worth_nothing() {
-        // The later one has said good-bye.
+    async fn a_late_position_is_ignored() {
+        // The later connection was closed by the phone.
         let resumes = Resumes::default();
         let [first, second, third, fourth] = [(); 4].map(|()| join(&resumes));
         resumes.forget(&second);
-        resumes.put(&first, place("s"));
+        resumes.put(&first, position("s"));
         assert_eq!(resumes.take(&fourth), None);
-        // What it left was taken.
-        resumes.put(&third, place("s"));
-        assert_eq!(resumes.take(&fourth), Some(place("s")));
+        // Its position was taken over.
+        resumes.put(&third, position("s"));
+        assert_eq!(resumes.take(&fourth), Some(position("s")));
         let fifth = join(&resumes);
-        resumes.put(&second, place("another"));
+        resumes.put(&second, position("another"));
         assert_eq!(resumes.take(&fifth), None);
-        // It is still there, and shows the same session.
-        resumes.put(&third, place("s"));
+        // A later connection shows the same session.
+        resumes.put(&third, position("s"));
         assert_eq!(resumes.take(&fifth), None);
-        resumes.put(&third, place("another"));
-        assert_eq!(resumes.take(&fifth), Some(place("another")));
+        resumes.put(&third, position("another"));
+        assert_eq!(resumes.take(&fifth), Some(position("another")));
     }
 
-    /// The one that its phone had given up was faster, and the other one heard nothing any more.
     #[tokio::test(start_paused = true)]
-    async fn of_two_that_come_back_together_the_newer_one_goes_on() {
+    async fn of_two_simultaneous_connections_the_newer_one_resumes() {
         let resumes = Resumes::default();
-        let (dead, given_up, newest) = (join(&resumes), join(&resumes), join(&resumes));
-        // It has a place to leave, and ends when it is told to.
-        dead.phone.take(place("s"));
+        let (dead, abandoned, newest) = (join(&resumes), join(&resumes), join(&resumes));
+        // It has a position to save, and ends when cut.
+        dead.phone.take(position("s"));
         let ending = async {
             dead.control.cut.cancelled().await;
-            resumes.put(&dead, dead.phone.place(&[]).unwrap());
+            resumes.put(&dead, dead.phone.position(&[]).unwrap());
             drop(dead.end());
         };
-        let taking = async { tokio::join!(resumes.take_over(&given_up), resumes.take_over(&newest)) };
+        let taking = async { tokio::join!(resumes.take_over(&abandoned), resumes.take_over(&newest)) };
         let ((), taken) = tokio::join!(ending, taking);
-        assert_eq!(taken, (None, Some(place("s"))));
+        assert_eq!(taken, (None, Some(position("s"))));
     }
 
-    /// It was in nobody's hands between the taking and the first page.
     #[tokio::test(start_paused = true)]
-    async fn a_place_is_not_lost_with_the_one_that_took_it() {
+    async fn a_position_is_not_lost_with_the_connection_that_took_it() {
         let resumes = Resumes::default();
         let (old, dies) = (join(&resumes), join(&resumes));
-        resumes.put(&old, place("s"));
+        resumes.put(&old, position("s"));
         assert!(resumes.take_over(&dies).await.is_some());
         let next = join(&resumes);
         let ending = async {
             dies.control.cut.cancelled().await;
-            resumes.put(&dies, dies.phone.place(&[]).unwrap());
+            resumes.put(&dies, dies.phone.position(&[]).unwrap());
             drop(dies.end());
         };
         let ((), taken) = tokio::join!(ending, resumes.take_over(&next));
-        assert_eq!(taken, Some(place("s")));
+        assert_eq!(taken, Some(position("s")));
     }
 
     #[tokio::test]
-    async fn who_was_removed_leaves_no_place() {
+    async fn a_revoked_app_saves_no_position() {
         let resumes = Resumes::default();
         let pass = || Pass::new(Who::App(ADDRESS), Scope::Prompt, "");
         let (before, after) = (pass(), pass());
         let late = join_with(&resumes, &before);
         before.revoked.cancel();
-        resumes.put(&late, place("s"));
+        resumes.put(&late, position("s"));
         assert_eq!(resumes.take_over(&join(&resumes)).await, None);
-        resumes.put(&join_with(&resumes, &after), place("s"));
+        resumes.put(&join_with(&resumes, &after), position("s"));
         after.revoked.cancel();
         assert_eq!(resumes.take_over(&join(&resumes)).await, None);
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const LIVE: View = View { modes: true, progress: true };
 
-/// What the app gets of a log, and up to where it has seen everything.
+/// Projects a log.
 fn project(updates: Vec<SessionUpdate>, view: View) -> Vec<Shown> {
     let (mut projection, mut shown) = (Projection::default(), Vec::new());
     for stored in testing::stored(updates) {
@@ -40,7 +40,7 @@ fn every_kind_of_update() {
         .into_iter()
         .map(|shown| to_wire::note("sess-1", shown.update))
         .collect();
-    // The name of whatever computer this runs on.
+    // The computer's name differs between machines.
     let waits = format!("Waiting for approval on {}", crate::machine::name());
     for text in notes.iter_mut().filter_map(|note| note.pointer_mut("/update/content/content/text")) {
         if *text == json!(waits) {
@@ -59,7 +59,7 @@ fn initialize_has_all_that_the_app_needs() {
 }
 
 #[test]
-fn plans_are_sent_once_a_step() {
+fn plans_are_sent_once_per_step() {
     let running = |statuses: &[_]| testing::plan(RunState::Running, statuses);
     let shown = project(
         vec![
@@ -93,7 +93,7 @@ fn plans_are_sent_once_a_step() {
 }
 
 #[test]
-fn a_plan_that_was_held_back_comes_at_the_end() {
+fn a_held_back_plan_is_sent_at_the_end() {
     let shown = project(vec![testing::plan(RunState::Running, &[Completed, Pending])], LIVE);
     assert_eq!(kinds(&shown), ["plan"]);
 }
@@ -116,13 +116,13 @@ fn progress_is_rare_and_never_late() {
 }
 
 #[test]
-fn the_own_prompt_is_not_echoed() {
+fn own_prompts_are_not_echoed() {
     let shown = project(vec![testing::user("mine", "me"), testing::user("yours", "you")], LIVE);
     assert_eq!(texts(&shown), ["yours"]);
 }
 
 #[test]
-fn modes_only_for_those_who_set_them() {
+fn modes_are_sent_only_to_connections_that_set_one() {
     let modes = || vec![testing::mode("codex"), testing::mode("gptoss_20b"), testing::mode("claude-code")];
     let ids: Vec<Value> =
         project(modes(), LIVE).iter().map(|shown| shown.update["current_mode_id"].clone()).collect();
@@ -131,7 +131,7 @@ fn modes_only_for_those_who_set_them() {
 }
 
 #[test]
-fn chunks_come_as_paragraphs() {
+fn chunks_are_joined_into_paragraphs() {
     let stream =
         |text: &str| -> Vec<SessionUpdate> { text.split_inclusive(' ').map(testing::text).collect() };
     for (text, expected) in [
@@ -155,7 +155,7 @@ fn chunks_come_as_paragraphs() {
 }
 
 #[test]
-fn a_chunk_with_several_paragraphs_covers_what_it_says() {
+fn a_chunk_with_several_paragraphs_covers_its_updates() {
     let (mut projection, mut shown) = (Projection::default(), Vec::new());
     let mut push = |projection: &mut Projection, seq: u64, text: &str| {
         let stored = openagents_sessions::store::Stored {
@@ -177,9 +177,8 @@ fn a_chunk_with_several_paragraphs_covers_what_it_says() {
     assert_eq!(shown.iter().map(|shown| (shown.covers, shown.part)).collect::<Vec<_>>(), [(2, 2), (4, 0)]);
 }
 
-/// The whole update came again when the connection broke between its paragraphs.
 #[test]
-fn a_break_between_two_paragraphs_of_an_update_repeats_none() {
+fn a_break_between_two_paragraphs_repeats_neither() {
     let log = testing::stored(vec![
         testing::text("zero, "),
         testing::text("one\n\ntwo\n\nthree"),
@@ -200,21 +199,21 @@ fn a_break_between_two_paragraphs_of_an_update_repeats_none() {
     assert_eq!(Some(broken), held_back);
     let (rest, held_back) = read(Some(broken));
     assert_eq!(texts(&rest), ["three and four"]);
-    // It may break again before anything of that is sent.
+    // It may break again before any of that is sent.
     assert_eq!(held_back, Some(broken));
 }
 
 #[test]
-fn long_text_is_not_kept_for_ever() {
+fn long_text_is_sent_without_a_paragraph_end() {
     let shown = project((0..30).map(|_| testing::text(&"x".repeat(1000))).collect(), LIVE);
     assert_eq!(texts(&shown).iter().map(|text| text.len()).collect::<Vec<_>>(), [9000, 9000, 9000, 3000]);
 }
 
 #[test]
-fn text_comes_before_what_follows_it() {
+fn text_is_sent_before_the_update_that_follows_it() {
     let shown = project(vec![testing::text("thinking aloud"), testing::call("c", "search.grep")], LIVE);
     assert_eq!(kinds(&shown), ["agent_message_chunk", "tool_call"]);
-    // What the app does not see interrupts nothing.
+    // A hidden update does not split the text.
     let shown = project(vec![testing::text("one "), testing::user("x", "me"), testing::text("two")], LIVE);
     assert_eq!(texts(&shown), ["one two"]);
 }
@@ -333,7 +332,7 @@ fn calls_of_every_generation() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_calls_are_refused() {
     for (method, params, code, message) in [
         ("fs/read_text_file", json!({}), -32601, "Method not found: fs/read_text_file"),
         ("terminal/run", json!({}), -32601, "Method not found: terminal/run"),
@@ -354,7 +353,7 @@ fn what_is_refused() {
     }
 }
 
-/// What the app is sent of a page full of plans.
+/// Returns how many frames the app is sent for a page of 32 plans.
 fn plans_sent(behind: u64, resumed: bool) -> usize {
     use super::{connection::Ios, phone::Phone};
     use crate::{inspect::Line, outbox::Dialect};
@@ -378,14 +377,14 @@ fn plans_sent(behind: u64, resumed: bool) -> usize {
 }
 
 #[test]
-fn slow_and_returning_phones_get_less() {
+fn slow_and_resuming_phones_get_a_folded_backlog() {
     assert_eq!(plans_sent(32, false), 32);
     assert_eq!(plans_sent(1000, false), 1);
     assert_eq!(plans_sent(32, true), 1);
 }
 
 #[test]
-fn no_frame_can_end_the_socket() {
+fn frames_stay_below_the_limit_of_the_app() {
     let long = "\u{1}".repeat(2 << 20);
     let mut plan = testing::plan(RunState::Running, &[Pending]);
     if let SessionUpdate::Plan(snapshot) = &mut plan {
@@ -404,7 +403,7 @@ fn no_frame_can_end_the_socket() {
 }
 
 #[test]
-fn the_end_of_an_answer_is_shown_while_another_prompt_waits() {
+fn the_end_of_an_answer_does_not_wait_for_a_queued_prompt() {
     let chunk = |text: &str, ended| {
         SessionUpdate::AgentMessage(AgentMessage {
             text: text.to_owned(),

@@ -1,8 +1,8 @@
-//! The sessions of other agents, for the first generation of the app.
+//! Transcripts of other agents, for the first generation of the app.
 
 use super::{
     history::newest,
-    to_wire::{self, Voice},
+    to_wire::{self, Role},
 };
 use crate::error::Fault;
 use openagents_core::{
@@ -15,9 +15,9 @@ use openagents_sessions::{SessionRegistry, prune, run_blocking};
 use serde_json::{Map, Value, json};
 use std::{collections::VecDeque, ops::ControlFlow, time::Duration};
 
-/// How long the history folders are looked at.
+/// Time limit for reading the history folders.
 const TIME: Duration = Duration::from_millis(1500);
-/// How much of the end of a transcript is read.
+/// Bytes read from the end of a transcript.
 const TAIL: u64 = 1_000_000;
 /// Bytes of one text.
 const TEXT: usize = 4096;
@@ -73,12 +73,13 @@ fn read(history: &History, row: &Transcript) -> Vec<Value> {
         ControlFlow::Continue(())
     });
     if let Err(error) = end {
-        tracing::debug!(%error, "a transcript could not be read to its end");
+        tracing::debug!(%error, "transcript not read completely");
     }
     typed.updates
 }
 
-/// Events as updates. A log does not say which call a result belongs to; it comes after it.
+/// Converts events to updates. A transcript does not say which call a result belongs to, so results are matched to
+/// calls in order.
 #[derive(Default)]
 struct Typed {
     updates: Vec<Value>,
@@ -90,9 +91,9 @@ impl Typed {
     fn push(&mut self, id: &str, event: &Event) {
         let text = prune::head(&event.text, TEXT);
         let update = match &event.kind {
-            EventKind::Prompt => to_wire::chunk(Voice::User, text),
-            EventKind::Assistant => to_wire::chunk(Voice::Agent, text),
-            EventKind::Thinking => to_wire::chunk(Voice::Thought, text),
+            EventKind::Prompt => to_wire::chunk(Role::User, text),
+            EventKind::Assistant => to_wire::chunk(Role::Agent, text),
+            EventKind::Thinking => to_wire::chunk(Role::Thought, text),
             EventKind::ToolCall { name } => {
                 self.calls += 1;
                 let call_id = format!("{id}-{}", self.calls);

@@ -1,4 +1,4 @@
-//! Our words into the app's: chunks nested twice, snake_case everywhere but in `sessionUpdate`, closed sets of words.
+//! Updates in the app's format: chunks nested twice, snake_case except for `sessionUpdate`, closed sets of values.
 
 use crate::machine;
 use openagents_core::update::{
@@ -7,17 +7,17 @@ use openagents_core::update::{
 use openagents_sessions::prune;
 use serde_json::{Map, Value, json};
 
-/// Whose text it is.
+/// The author of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum Role {
     User,
     Agent,
     Thought,
 }
 
-/// Bytes of one text. The socket of the app ends at 1 MiB, and JSON may need six bytes for one.
+/// Bytes of one text. The app closes the socket at 1 MiB, and JSON may escape one byte as six.
 const TEXT: usize = 128 << 10;
-/// Bytes of what should be a sentence.
+/// Bytes of an error or a plan entry.
 const SENTENCE: usize = 4 << 10;
 
 fn cut(text: &str, limit: usize) -> String {
@@ -29,19 +29,19 @@ pub(super) fn note(session_id: &str, update: Value) -> Value {
     json!({"session_id": session_id, "update": update})
 }
 
-pub(super) fn chunk(voice: Voice, text: &str) -> Value {
+pub(super) fn chunk(role: Role, text: &str) -> Value {
     let text = cut(text, TEXT);
-    let kind = match voice {
-        Voice::User => "user_message_chunk",
-        Voice::Agent => "agent_message_chunk",
-        Voice::Thought => "agent_thought_chunk",
+    let kind = match role {
+        Role::User => "user_message_chunk",
+        Role::Agent => "agent_message_chunk",
+        Role::Thought => "agent_thought_chunk",
     };
     json!({"sessionUpdate": kind, "content": {"content": {"type": "text", "text": text}}})
 }
 
-/// Returns all that the app is told of an approval.
+/// Returns the only message the app gets about an approval.
 pub(super) fn waiting_for_approval() -> Value {
-    chunk(Voice::Agent, &format!("Waiting for approval on {}", machine::name()))
+    chunk(Role::Agent, &format!("Waiting for approval on {}", machine::name()))
 }
 
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {
@@ -93,7 +93,7 @@ pub(super) fn tool_call_update(update: &ToolCallUpdate) -> Value {
         }
         ToolCallStatus::Completed { output, cut } => {
             wire["status"] = "completed".into();
-            // A list cannot say that it was cut; the flag beside it can.
+            // A list cannot mark that it was cut, so `_meta` does.
             let (output, pruned) = prune::to_fit(output, crate::limits::IOS_OUTPUT);
             wire["output"] = output;
             add_cut(&mut meta, *cut, pruned);
@@ -136,7 +136,7 @@ pub(super) fn known_mode(id: &str) -> &str {
     }
 }
 
-/// Returns the result of `initialize`. All six booleans are required; a server without a workspace names none.
+/// Returns the result of `initialize`. The app requires all six booleans. `root` is the server's workspace, if any.
 pub(super) fn initialized(root: Option<&std::path::Path>) -> Value {
     let mut wire = json!({
         "protocol_version": "0.2.2",

@@ -1,4 +1,4 @@
-//! How many of something each one has, and may have.
+//! Bounded counts per key.
 
 use std::{
     collections::HashMap,
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// How many of something each one has.
+/// Counts per key. Keys with a count of zero are removed.
 #[derive(Debug)]
 pub(super) struct Counts<K>(Mutex<HashMap<K, usize>>);
 
@@ -17,7 +17,7 @@ impl<K> Default for Counts<K> {
 }
 
 impl<K: Hash + Eq + Clone> Counts<K> {
-    /// Takes one more for `of`, which may have `most`.
+    /// Counts one more for `of`. `None` when it has `most` already.
     pub(super) fn take(self: &Arc<Self>, of: K, most: usize) -> Option<Counted<K>> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get(&of).copied().unwrap_or_default();
@@ -28,14 +28,14 @@ impl<K: Hash + Eq + Clone> Counts<K> {
         Some(Counted { of, counts: self.clone() })
     }
 
-    /// Returns how many have any.
+    /// Returns the number of keys.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
-/// One of them; given back when it is dropped.
+/// One count, given back on drop.
 #[derive(Debug)]
 pub(super) struct Counted<K: Hash + Eq> {
     of: K,

@@ -1,4 +1,4 @@
-//! How much a stranger, an address, a device or everybody together may take.
+//! Limits on connections, sockets and frames: per address, per device and in total.
 
 mod counts;
 #[cfg(test)]
@@ -19,11 +19,11 @@ use std::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use unauthenticated::{UNAUTHENTICATED, UnauthenticatedQueue};
 
-/// Frames of an iOS client that has not said `initialize` yet.
+/// Bytes of a frame before `initialize` on the iOS endpoint.
 pub(crate) const UNAUTHENTICATED_FRAME: usize = 64 << 10;
-/// Frames on the iOS door.
+/// Bytes of a frame on the iOS endpoint.
 pub(crate) const IOS_FRAME: usize = 1 << 20;
-/// Frames on the ACP door.
+/// Bytes of a frame on the ACP endpoint.
 pub(crate) const ACP_FRAME: usize = 16 << 20;
 /// Bytes of compact JSON up to which the iOS app shows an output.
 pub(crate) const IOS_OUTPUT: usize = 16_384;
@@ -31,24 +31,25 @@ pub(crate) const IOS_OUTPUT: usize = 16_384;
 pub(crate) const IOS_ANSWER: usize = 900_000;
 /// Bytes of an output for ACP clients.
 pub(crate) const ACP_OUTPUT: usize = 256 << 10;
-/// The buffers of a socket; the library's own default is eight times that.
+/// Bytes of each socket buffer, an eighth of the library's default.
 pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
-/// Connections that are welcome, in all.
+/// Authenticated connections, in total.
 const TOTAL: usize = 2048;
 /// Connections of one device, or iOS connections of one address.
 const PER_DEVICE: usize = 64;
-/// Sockets of one device: those of its connections, and those of requests between them.
+/// Sockets of one device: its connections, and other requests.
 const SOCKETS_PER_DEVICE: usize = 2 * PER_DEVICE;
-/// Refusals that wait; more are told at once.
+/// Delayed refusals; further ones are sent at once.
 const REFUSALS: usize = 64;
-/// Refusals of one address that wait.
+/// Delayed refusals of one address.
 const REFUSALS_PER_ADDRESS: usize = 16;
-/// Sockets in all. Those that have just been cut, or are being told why, still have theirs.
+/// Sockets in total. Connections that are being closed still hold theirs.
 const SOCKETS: usize = TOTAL + 2 * (UNAUTHENTICATED + REFUSALS);
-/// Those of them that the network never gets: the person at this machine comes in whatever happens there.
+/// Sockets reserved for the loopback listener.
 const RESERVED: usize = 128;
-/// Returns what counts as one address. A global IPv6 network is given out as a whole; addresses that reach no further than
-/// the own network belong to one computer each.
+
+/// Returns the address to count by: the /64 network of a global IPv6 address, since one host may use all of it. Other
+/// addresses stand for themselves.
 pub(crate) fn one_address(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_unique_local() && !address.is_unicast_link_local() => {
@@ -59,21 +60,21 @@ pub(crate) fn one_address(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Lets the process open as many sockets as the system allows; some systems begin with 256.
+/// Raises the limit of open files to the maximum allowed; some systems start with 256.
 pub(crate) fn raise_file_handles() {
     #[cfg(unix)]
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::warn!(%error, "the number of connections stays as low as the system has set it");
+        tracing::warn!(%error, "could not raise the limit of open files");
     }
 }
 
-/// Counts connections.
+/// Counts connections and sockets.
 #[derive(Debug)]
 pub(crate) struct Limits {
     sockets: Arc<Semaphore>,
     sockets_of_network: Arc<Semaphore>,
     sockets_of: Arc<Counts<Who>>,
-    /// Those at this machine, and those on the network, take no place from each other.
+    /// Separate queues, so that the network takes no slot from this machine.
     unauthenticated: Arc<UnauthenticatedQueue>,
     unauthenticated_of_network: Arc<UnauthenticatedQueue>,
     refusals: Arc<Semaphore>,
@@ -98,14 +99,14 @@ impl Default for Limits {
     }
 }
 
-/// A place among all connections, and among those of a device or an address.
+/// A slot among all connections, and among those of a device or an address.
 #[derive(Debug)]
 pub(crate) struct ConnectionSlot {
     _total: OwnedSemaphorePermit,
     _of_device: Option<Counted<Who>>,
 }
 
-/// A place among the refusals that wait.
+/// A slot for a delayed refusal.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     _total: OwnedSemaphorePermit,
@@ -113,7 +114,7 @@ pub(crate) struct Refusal {
 }
 
 impl Limits {
-    /// Takes a place for a socket of `address` that was just accepted. `None` when there are too many of all kinds.
+    /// Takes a slot for an accepted socket of `address`. `None` when there are too many sockets in total.
     pub(crate) fn unauthenticated(&self, address: IpAddr, listener: Listener) -> Option<Unauthenticated> {
         let (unauthenticated, of_network) = match listener {
             Listener::Loopback => (&self.unauthenticated, None),
@@ -123,11 +124,11 @@ impl Limits {
             }
         };
         let socket = self.sockets.clone().try_acquire_owned().ok()?;
-        Some(Unauthenticated::welcome(unauthenticated, one_address(address), (socket, of_network)))
+        Some(Unauthenticated::new(unauthenticated, one_address(address), (socket, of_network)))
     }
 
-    /// Lets a connection stay that authenticated with `pass`, until that is revoked. `false` when its device has too many
-    /// already.
+    /// Keeps a connection that authenticated with `pass` until that is revoked. Returns `false` when its device has too
+    /// many sockets.
     pub(crate) fn authenticate(&self, unauthenticated: &Unauthenticated, pass: &Pass) -> bool {
         if unauthenticated.is_authenticated(&pass.who) {
             return true;
@@ -143,13 +144,13 @@ impl Limits {
         true
     }
 
-    /// Takes a place for a refusal that has to wait.
+    /// Takes a slot for a delayed refusal.
     pub(crate) fn refusal(&self, address: IpAddr) -> Option<Refusal> {
         let of_address = self.refusals_of.take(one_address(address), REFUSALS_PER_ADDRESS)?;
         Some(Refusal { _total: self.refusals.clone().try_acquire_owned().ok()?, _of_address: of_address })
     }
 
-    /// Takes a place for an ACP connection. The person at this machine may have them all.
+    /// Takes a slot for an ACP connection. The local user has no limit of its own.
     pub(crate) fn acp(&self, who: &Who) -> Option<ConnectionSlot> {
         match who {
             Who::Local => self.slot(None),
@@ -157,7 +158,7 @@ impl Limits {
         }
     }
 
-    /// Takes a place for an iOS connection of `address`.
+    /// Takes a slot for an iOS connection of `address`.
     pub(crate) fn ios(&self, address: IpAddr) -> Option<ConnectionSlot> {
         self.slot(Some(&Who::App(one_address(address))))
     }

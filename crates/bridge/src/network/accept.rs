@@ -1,4 +1,4 @@
-//! From a socket to requests: who may wait, TLS, and the version of HTTP.
+//! From a socket to HTTP requests: admission, TLS and the HTTP version.
 
 use crate::{
     http::{self, Caller, Listener},
@@ -17,39 +17,39 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt;
 
-/// Bytes that a client may send ahead on one stream of HTTP/2, and on all of them.
+/// Flow-control windows of one HTTP/2 stream and of the connection, in bytes.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
-/// Requests of one connection of HTTP/2 at the same time.
+/// Concurrent requests of one HTTP/2 connection.
 const STREAMS: u32 = 64;
-/// A connection of HTTP/2 that does not answer is dead.
+/// Interval and timeout of HTTP/2 keep-alive pings.
 const PING: Duration = Duration::from_secs(20);
-/// How long a connection that has to go may take to finish what it is being sent.
+/// Time that a closing connection has to finish its responses.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
-/// The first byte of every TLS connection: a handshake.
+/// The first byte of a TLS connection: a handshake record.
 const HANDSHAKE: u8 = 22;
 const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\
     Content-Length: 59\r\nConnection: close\r\n\r\nThis port is encrypted: write https:// before its address.\n";
 
-/// A way in: what is served there, and how it is closed.
+/// A listener's kind and its shutdown tokens.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     pub(crate) kind: Listener,
-    /// Cancelled when nobody new is let in.
+    /// Cancelled when no new connections are accepted.
     pub(crate) accepting: CancellationToken,
-    /// Cancelled when the connections have to end: this way in is closed, or the bridge goes down.
+    /// Cancelled when open connections must end: the listener closes, or the bridge shuts down.
     pub(crate) closing: CancellationToken,
 }
 
 impl Gate {
-    /// Lets nobody in any more, and ends the connections.
+    /// Stops accepting connections and ends the open ones.
     pub(super) fn close(&self) {
         self.accepting.cancel();
         self.closing.cancel();
     }
 }
 
-/// Accepts connections until the gate closes.
+/// Accepts connections until `gate` closes.
 pub(crate) async fn listen(listener: TcpListener, gate: Gate, shared: Arc<Shared>) {
     let router = http::router(shared.clone(), gate.kind);
     loop {
@@ -60,7 +60,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, shared: Arc<Shared
         match accepted {
             Ok((stream, address)) => {
                 let Some(unauthenticated) = shared.limits.unauthenticated(address.ip(), gate.kind) else {
-                    tracing::warn!("there are too many connections; one was cut");
+                    tracing::warn!("too many connections; dropped one");
                     continue;
                 };
                 let connection = Connection {
@@ -72,19 +72,19 @@ pub(crate) async fn listen(listener: TcpListener, gate: Gate, shared: Arc<Shared
                 };
                 let exchange = connection.serve(stream);
                 shared.connections.spawn(gate.closing.clone().run_until_cancelled_owned(exchange));
-                // Whoever has said already what it wants is heard before the next one could take its place.
+                // Let a connection that has already sent its request run before the next one can evict it.
                 tokio::task::yield_now().await;
             }
-            // Out of file handles, most likely: those in use come back.
+            // Most likely out of file handles; retry when some are free.
             Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
+                tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-/// One socket, until it is upgraded, has been answered or has stayed for too long.
+/// One socket, until it is upgraded, answered or past its idle deadline.
 struct Connection {
     address: SocketAddr,
     unauthenticated: Unauthenticated,
@@ -95,23 +95,23 @@ struct Connection {
 
 impl Connection {
     async fn serve(self, stream: TcpStream) {
-        // Updates are small and wanted now.
+        // Updates are small and latency matters.
         let _ = stream.set_nodelay(true);
         if self.gate.kind != Listener::Web {
             return self.http1(stream).await;
         }
-        let shaken = tokio::select! {
-            shaken = shake_hands(stream, &self.shared) => shaken,
-            () = self.unauthenticated.overstayed() => None,
+        let handshake = tokio::select! {
+            tls = tls_handshake(stream, &self.shared) => tls,
+            () = self.unauthenticated.expired() => None,
         };
-        match shaken {
+        match handshake {
             Some(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => self.http2(stream).await,
             Some(stream) => self.http1(stream).await,
             None => {}
         }
     }
 
-    /// One request: an upgrade, or a file and good-bye.
+    /// Serves HTTP/1.1.
     async fn http1(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let cut = CancellationToken::new();
         let connection = hyper::server::conn::http1::Builder::new()
@@ -124,12 +124,12 @@ impl Connection {
             result = connection => if let Err(error) = result {
                 tracing::debug!(%error, "a connection ended early");
             },
-            () = self.unauthenticated.overstayed() => {}
+            () = self.unauthenticated.expired() => {}
             () = cut.cancelled() => {}
         }
     }
 
-    /// Many requests; when none of them showed who it is, it has to go as well.
+    /// Serves HTTP/2. The connection closes at the idle deadline unless a request has authenticated it.
     async fn http2(self, stream: TlsStream<TcpStream>) {
         self.unauthenticated.has_more_requests();
         let tasks = Tasks { tracker: self.shared.connections.clone(), closing: self.gate.closing.clone() };
@@ -152,11 +152,11 @@ impl Connection {
                 }
                 return;
             }
-            () = self.unauthenticated.overstayed() => {}
-            // Its reader takes nothing: what it is being sent would never end.
+            () = self.unauthenticated.expired() => {}
+            // The reader is stuck: a graceful shutdown would never finish.
             () = cut.cancelled() => return,
         }
-        if self.unauthenticated.makes_room() {
+        if self.unauthenticated.is_evicted() {
             return;
         }
         connection.as_mut().graceful_shutdown();
@@ -189,11 +189,11 @@ impl Connection {
     }
 }
 
-/// `None` when the other end speaks no TLS, or not ours.
-async fn shake_hands(mut stream: TcpStream, shared: &Shared) -> Option<TlsStream<TcpStream>> {
+/// Returns `None` if the peer does not speak TLS or the handshake fails.
+async fn tls_handshake(mut stream: TcpStream, shared: &Shared) -> Option<TlsStream<TcpStream>> {
     let mut first = [0];
     if stream.peek(&mut first).await.ok()? == 1 && first[0] != HANDSHAKE {
-        // A person who left out the `s`, most likely.
+        // Most likely http:// instead of https://.
         let _ = stream.write_all(NOT_TLS).await;
         let _ = stream.shutdown().await;
         return None;
@@ -203,13 +203,13 @@ async fn shake_hands(mut stream: TcpStream, shared: &Shared) -> Option<TlsStream
     match acceptor.accept_with(stream, small).await {
         Ok(stream) => Some(stream),
         Err(error) => {
-            tracing::debug!(%error, "a handshake failed");
+            tracing::debug!(%error, "the TLS handshake failed");
             None
         }
     }
 }
 
-/// Where the requests of a connection of HTTP/2 run.
+/// Spawns the requests of an HTTP/2 connection.
 #[derive(Clone)]
 struct Tasks {
     tracker: TaskTracker,

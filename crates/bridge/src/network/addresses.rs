@@ -1,4 +1,4 @@
-//! Which addresses of this computer others can reach, and how it is called on the network.
+//! The reachable addresses of this computer, and its names on the network.
 
 use super::leaf::Names;
 use if_addrs::Interface;
@@ -8,15 +8,15 @@ use std::{
     net::{IpAddr, Ipv6Addr},
 };
 
-/// How names end that computers give themselves.
+/// The domain of mDNS host names.
 pub(super) const LOCAL: &str = ".local";
-/// Addresses that are served at most.
+/// Maximum number of served addresses.
 const MOST: usize = 32;
 
-/// Networks between this computer and what runs on it; nobody else is there.
+/// Prefixes of virtual interfaces for containers and VMs on this computer.
 const INSIDE: [&str; 8] = ["docker", "br-", "veth", "virbr", "vmnet", "cni", "lxc", "podman"];
 
-/// Returns the addresses of this computer on its networks.
+/// Returns the served addresses of this computer.
 pub(super) fn of_this_computer() -> io::Result<BTreeSet<IpAddr>> {
     let interfaces = if_addrs::get_if_addrs()?;
     let served = interfaces.iter().filter(|interface| is_served(interface)).map(Interface::ip);
@@ -28,7 +28,7 @@ fn is_served(interface: &Interface) -> bool {
     interface.is_oper_up() && !is_inside && is_unicast(interface.ip())
 }
 
-/// Private and global addresses: one of a single link says nothing without the link.
+/// Accepts private and global addresses; link-local ones need a scope id.
 fn is_unicast(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
@@ -45,13 +45,13 @@ fn is_link_local(address: Ipv6Addr) -> bool {
     address.segments()[0] & 0xffc0 == 0xfe80
 }
 
-/// Returns the name of this computer in the domain `local`, where its name makes one.
+/// Returns the `.local` name of this computer, or `None` if its name has no valid characters.
 pub(super) fn local_name(computer: &str) -> Option<String> {
     let label = label(computer);
     (!label.is_empty()).then(|| format!("{label}{LOCAL}"))
 }
 
-/// Returns the letters, digits and hyphens of a name, as a host's name has them.
+/// Returns a name as a host name label: lower case, with hyphens for other characters.
 pub(super) fn label(name: &str) -> String {
     let plain: String = name
         .chars()
@@ -61,7 +61,7 @@ pub(super) fn label(name: &str) -> String {
     short.trim_matches('-').to_owned()
 }
 
-/// Returns a host's name as names are compared, or `None` when it is none.
+/// Returns the normalised form of a host name, or `None` if it is invalid.
 pub(crate) fn host_name(name: &str) -> Option<String> {
     let name = name.trim().trim_end_matches('.').to_ascii_lowercase();
     let is_label = |label: &str| {
@@ -75,7 +75,7 @@ pub(crate) fn host_name(name: &str) -> Option<String> {
     (name.len() <= 253 && !is_address && name.split('.').all(is_label)).then_some(name)
 }
 
-/// Returns everything that the certificate has to be good for.
+/// Returns the names that the certificate must cover.
 pub(super) fn certified(addresses: &BTreeSet<IpAddr>, computer: &str, names: &BTreeSet<String>) -> Names {
     let own = local_name(computer).into_iter().chain(["localhost".to_owned()]);
     Names { addresses: addresses.clone(), hosts: names.iter().cloned().chain(own).collect() }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn which_addresses_are_served() {
+    fn served_addresses() {
         use IfOperStatus::{Unknown, Up};
         for (name, address, status, expected) in [
             ("en0", "192.168.1.5", Up, true),

@@ -1,7 +1,7 @@
-//! A certificate authority of this computer's own. A phone that has installed it trusts what it signs.
+//! This computer's certificate authority. A phone that has installed it trusts the certificates it signs.
 //!
-//! It lies in the folder `tls` of the data folder. One that cannot be used is moved aside, never overwritten: phones
-//! may trust it, and its owner may have a copy.
+//! It is stored in the folder `tls` of the data folder. An unusable one is moved aside, never overwritten: phones may
+//! trust it, and its owner may have a copy.
 
 use super::{
     files::{self, Found},
@@ -18,28 +18,28 @@ use std::{
 };
 use time::OffsetDateTime;
 
-/// Folder of the certificates in the data folder.
+/// The certificates' folder in the data folder.
 const FOLDER: &str = "tls";
 const AUTHORITY: [&str; 2] = ["ca.pem", "ca.key"];
 const LEAF: [&str; 2] = ["leaf.pem", "leaf.key"];
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const AUTHORITY_LIFE: Duration = Duration::from_secs(3652 * DAY.as_secs());
-/// Apple's phones take no certificate that is valid for more than 398 days.
+/// Apple devices reject certificates that are valid for more than 398 days.
 const LEAF_LIFE: Duration = Duration::from_secs(397 * DAY.as_secs());
-/// A certificate with less time left is made again.
+/// A certificate with less time left is renewed.
 pub(super) const LEAST: Duration = Duration::from_secs(30 * DAY.as_secs());
-/// Clocks of phones differ from ours: certificates begin so long ago.
+/// Certificates are backdated by this, because clocks of phones differ from ours.
 const AGO: Duration = DAY;
 
-/// Why there is no certificate.
+/// An error that leaves this computer without a certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AuthorityError {
     #[error("cannot read the certificate file {}: {reason}", path.display())]
     Read { path: PathBuf, reason: String },
     #[error("cannot write the certificate file {}: {reason}", path.display())]
     Write { path: PathBuf, reason: String },
-    #[error("by the clock of this computer its certificate authority has expired")]
+    #[error("the certificate authority has expired by this computer's clock")]
     Expired,
     #[error("cannot make a certificate: {0}")]
     Make(String),
@@ -53,7 +53,7 @@ impl From<rcgen::Error> for AuthorityError {
 
 impl From<time::error::ComponentRange> for AuthorityError {
     fn from(_: time::error::ComponentRange) -> Self {
-        Self::Make("the clock of this computer shows no possible date".to_owned())
+        Self::Make("this computer's clock is set to an invalid date".to_owned())
     }
 }
 
@@ -75,8 +75,8 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Reads the authority of the data folder, or makes one that bears the name `computer`. The sentence says what
-    /// happened to one that could not be used. Blocks.
+    /// Reads the authority of the data folder, or creates one for `computer`. The sentence tells what happened to an
+    /// unusable one. Blocks.
     pub(crate) fn open(
         home: &Path,
         computer: &str,
@@ -145,18 +145,17 @@ impl Authority {
         Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
     }
 
-    /// Returns the certificate for `names`: the one that lies in the folder, or a new one where that does not do.
-    /// Blocks.
+    /// Returns the stored certificate if it covers `names` and lasts, otherwise a new one. Blocks.
     pub(crate) fn leaf(&self, names: &Names, now: SystemTime) -> Result<Leaf, AuthorityError> {
         let [certificate, key] = LEAF.map(|name| self.folder.join(name));
         match (files::read(&certificate)?, files::read(&key)?) {
             (Found::Nothing, Found::Nothing) => {}
             (Found::Text(pem), Found::Text(key)) => match Leaf::parse(&pem, &key, &self.certificate) {
                 Some(leaf) if leaf.does(names, now) => return Ok(leaf),
-                Some(_) => tracing::info!("the certificate of this computer is made again"),
-                None => tracing::warn!("the certificate of this computer is damaged; it is made again"),
+                Some(_) => tracing::info!("renewing the certificate"),
+                None => tracing::warn!("the certificate is damaged; creating a new one"),
             },
-            _ => tracing::warn!("the certificate of this computer is damaged; it is made again"),
+            _ => tracing::warn!("the certificate is damaged; creating a new one"),
         }
         let (pem, new_key) = self.sign(names, now)?;
         let leaf = Leaf::parse(&pem, &new_key, &self.certificate);
@@ -189,16 +188,16 @@ impl Authority {
         Ok((certificate.pem(), key.serialize_pem()))
     }
 
-    /// Returns what is wrong with the clock, if the authority is not valid yet.
+    /// Returns a warning if the clock is before the authority's validity.
     pub(crate) fn too_early(&self, now: SystemTime) -> Option<String> {
         (seconds(now) < self.begins).then(|| {
-            "The clock of this computer shows a day before its certificate authority was made; phones will not \
-             trust it until the clock is right."
+            "This computer's clock is set to before its certificate authority was created; phones won't trust it \
+            until the clock is correct."
                 .to_owned()
         })
     }
 
-    /// Returns the certificate for installing.
+    /// Returns the certificate as PEM, for installing.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
@@ -215,12 +214,12 @@ impl Authority {
 
 const DAMAGED: &str = "is damaged";
 
-/// A common name has 64 signs at most.
+/// Limits a common name to 64 characters.
 fn common_name(name: &str) -> String {
     name.chars().filter(|sign| !sign.is_control()).take(64).collect()
 }
 
-/// Returns seconds since the epoch, fewer than none before it.
+/// Returns seconds since the epoch; negative before it.
 pub(super) fn seconds(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_secs().try_into().unwrap_or(i64::MAX),
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_certificates_say() {
+    fn contents_of_the_certificates() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let (authority, notice) = open(home.path(), now);
@@ -284,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn when_a_certificate_is_made_again() {
+    fn when_a_certificate_is_renewed() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let at_home = names(&["192.168.1.5"]);
         let first = open(home.path(), now).0.leaf(&at_home, now).unwrap().fingerprint();
-        // Every case begins with the same files.
+        // Every case starts with the same files.
         let kept = LEAF.map(|name| fs::read(file(home.path(), name)).unwrap());
         let damage = |name: &'static str| move |home: &Path| fs::write(file(home, name), "no PEM").unwrap();
         let remove = |name: &'static str| move |home: &Path| fs::remove_file(file(home, name)).unwrap();
@@ -317,7 +316,7 @@ mod tests {
             let leaf = authority.leaf(&wanted, now).unwrap();
             assert!(leaf.does(&wanted, now), "{what}");
             assert_eq!(leaf.fingerprint() == first, same, "{what}");
-            // What was made is found again.
+            // A new certificate is found again.
             assert_eq!(
                 open(home.path(), now).0.leaf(&wanted, now).unwrap().fingerprint(),
                 leaf.fingerprint()
@@ -326,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_cannot_be_used_is_moved_aside_and_told() {
+    fn an_unusable_authority_is_moved_aside_with_a_notice() {
         let other = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         open(other.path(), now);
@@ -378,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_used_is_told() {
+    fn an_unusable_folder_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(FOLDER), "a file").unwrap();
         let error = Authority::open(home.path(), "mac", SystemTime::now()).unwrap_err().to_string();
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_before_the_authority_is_told() {
+    fn a_clock_before_the_authority_gives_a_warning() {
         let home = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let (authority, _) = open(home.path(), now);
@@ -401,7 +400,7 @@ mod tests {
         assert!(authority.leaf(&names(&[]), UNIX_EPOCH).unwrap().does(&names(&[]), UNIX_EPOCH));
     }
 
-    /// A certificate was made every few seconds, each as short as the one before.
+    /// Regression: a certificate was made every few seconds, each as short as the one before.
     #[test]
     fn a_clock_years_ahead_makes_no_certificate_that_ends_before_it_begins() {
         let home = tempfile::tempdir().unwrap();
@@ -412,7 +411,7 @@ mod tests {
         let ahead = now + AUTHORITY_LIFE;
         assert!(matches!(authority.leaf(&names(&[]), ahead), Err(AuthorityError::Expired)));
         assert_eq!(fs::read(file(home.path(), "leaf.pem")).unwrap(), kept);
-        // Whoever opens it again gets a new one.
+        // Reopening makes a new one.
         let (authority, notice) = open(home.path(), ahead);
         assert!(notice.is_some() && authority.leaf(&names(&[]), ahead).unwrap().does(&names(&[]), ahead));
     }

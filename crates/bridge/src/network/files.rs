@@ -1,4 +1,4 @@
-//! The files of the certificates: small, readable by their owner alone, written whole or not at all.
+//! Certificate files: small, readable only by their owner, written atomically.
 
 use super::authority::AuthorityError;
 use openagents_sessions::store::create_folder;
@@ -9,15 +9,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// No certificate and no key has more bytes.
+/// Largest certificate or key in bytes.
 const LIMIT: u64 = 64 << 10;
 
-/// What lies at a path.
+/// The content of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
     Text(String),
-    /// Too long, or no text.
+    /// Too long, or not UTF-8.
     Garbage,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path) -> Result<Found, AuthorityError> {
     }
 }
 
-/// Renamed into place: whoever reads finds the old text or the new one.
+/// Writes a file and renames it into place, so that a reader sees the old or the new text.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), AuthorityError> {
     let failed =
         |error: io::Error| AuthorityError::Write { path: path.to_owned(), reason: error.to_string() };
@@ -60,7 +60,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), AuthorityError> {
     write().map_err(failed)
 }
 
-/// Moves files aside, each to its name with `.damaged-SECONDS`. Returns where the first one is that was there.
+/// Renames files to `NAME.damaged-SECONDS`. Returns the new path of the first file that existed.
 pub(super) fn move_aside(paths: &[&Path], seconds: i64) -> Result<PathBuf, AuthorityError> {
     let mut moved = None;
     for path in paths {

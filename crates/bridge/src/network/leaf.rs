@@ -1,4 +1,4 @@
-//! The certificate that this computer shows: for which names, until when, and when it has to be made again.
+//! The server certificate: its names, validity and renewal.
 
 use super::authority::{LEAST, seconds};
 use rustls::{
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc, time::SystemTime};
 use x509_parser::extensions::GeneralName;
 
-/// How this computer may be called.
+/// The names of this computer that a certificate covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     pub(crate) addresses: BTreeSet<IpAddr>,
@@ -22,7 +22,7 @@ impl Names {
     }
 }
 
-/// A certificate with its key, signed by our authority.
+/// A server certificate signed by our authority, and its key.
 pub(crate) struct Leaf {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Leaf {
 }
 
 impl Leaf {
-    /// Reads a certificate and its key. `None` when they are damaged, do not fit, or another authority signed them.
+    /// Parses a certificate and its key. `None` if they are damaged, do not match, or have another issuer.
     pub(super) fn parse(pem: &str, key: &str, authority: &CertificateDer<'_>) -> Option<Self> {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?.into_owned();
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).ok()?;
@@ -56,17 +56,17 @@ impl Leaf {
         Some(leaf)
     }
 
-    /// Returns whether it is good for `names` now and for a while.
+    /// Returns whether it covers `names` and is valid now and for at least [`LEAST`].
     pub(crate) fn does(&self, names: &Names, now: SystemTime) -> bool {
         self.names.contain(names) && self.lasts(now)
     }
 
-    /// Returns whether it is good now and for a while.
+    /// Returns whether it is valid now and for at least [`LEAST`].
     pub(super) fn lasts(&self, now: SystemTime) -> bool {
         self.begins <= seconds(now) && seconds(now + LEAST) <= self.ends
     }
 
-    /// Returns its end in milliseconds since the epoch.
+    /// Returns when it expires, in milliseconds since the epoch.
     pub(crate) fn until(&self) -> i64 {
         self.ends.saturating_mul(1000)
     }
@@ -77,7 +77,7 @@ impl Leaf {
         fingerprint(&self.certificate)
     }
 
-    /// Returns how TLS is spoken with it: HTTP/2 and HTTP/1.1, no client certificates.
+    /// Returns the TLS configuration: HTTP/2 and HTTP/1.1, no client certificates.
     pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)

@@ -1,8 +1,8 @@
-//! Opens and closes the ports of the network as the switches, the addresses and the certificate change.
+//! Opens and closes network ports as the switches, the addresses and the certificate change.
 //!
-//! Looked at every few seconds rather than told by the operating system: one small call that is the same everywhere,
-//! made only while something is switched on, finds a new address as soon as a person would notice, and is the moment
-//! for the other things that have to be looked at again: a port that was taken, a certificate that ends.
+//! Addresses are polled every few seconds while something is switched on, rather than watched through the operating
+//! system: the call is cheap, works the same everywhere, and is also the moment to retry a busy port and renew an
+//! expiring certificate.
 
 use super::{
     Network,
@@ -26,28 +26,28 @@ use std::{
 use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How often the network is looked at while something is served.
+/// Polling interval while something is served.
 const EVERY: Duration = Duration::from_secs(5);
-/// How often a certificate that could not be made is tried again.
+/// Time between attempts to create a certificate.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// The open ports of the network.
 pub(crate) struct Listeners {
     shared: Arc<Shared>,
     network: Arc<Network>,
-    /// Cancelled when nobody new is let in.
+    /// Cancelled when no new connections are accepted.
     accepting: CancellationToken,
     open: BTreeMap<(Listener, SocketAddr), Open>,
-    /// Of the encrypted listener; picked once.
+    /// Port of the encrypted listener; picked once.
     web_port: u16,
     authority: Option<Arc<Authority>>,
     leaf: Option<Leaf>,
-    /// What happened to an authority that could not be used.
+    /// What happened to an unusable authority.
     notice: Option<String>,
-    /// Why there is no certificate, and since when.
+    /// The last failure to create a certificate, and its time.
     failed: Option<(String, Instant)>,
     announcer: Announcer,
-    /// Where the iOS app was served last.
+    /// The addresses on which the iOS app was served last.
     apps: BTreeSet<IpAddr>,
 }
 
@@ -81,7 +81,7 @@ impl Listeners {
         }
     }
 
-    /// Keeps the ports as they should be until nobody new is let in any more.
+    /// Keeps the open ports up to date until `accepting` is cancelled.
     pub(crate) async fn run(mut self) {
         let accepting = self.accepting.clone();
         let mut switches = self.network.switches.subscribe();
@@ -100,7 +100,7 @@ impl Listeners {
         }
     }
 
-    /// Opens what should be open and closes what should not.
+    /// Opens and closes ports to match the switches.
     pub(crate) async fn look(&mut self) {
         let switches = self.network.switches.borrow().clone();
         let mut problems = Vec::new();
@@ -112,7 +112,7 @@ impl Listeners {
             }
         };
         if switches.serves() && addresses.is_empty() && problems.is_empty() {
-            problems.push("This computer has no network address just now.".to_owned());
+            problems.push("This computer has no network address.".to_owned());
         }
         if switches.lan {
             problems.extend(
@@ -125,7 +125,7 @@ impl Listeners {
             wanted.extend(addresses.iter().map(|address| (Listener::Web, *address)));
         }
         if switches.ios == IosAccess::Ask {
-            // The app knows no other addresses.
+            // The app supports IPv4 only.
             let v4 = addresses.iter().filter(|address| address.is_ipv4());
             wanted.extend(v4.map(|address| (Listener::App, *address)));
         }
@@ -151,7 +151,7 @@ impl Listeners {
         }
     }
 
-    /// Sees to it that there is a certificate for `names`. Returns what a person should know.
+    /// Ensures that there is a certificate for `names`. Returns a problem for the person, if any.
     async fn certify(&mut self, names: Names) -> Option<String> {
         let now = SystemTime::now();
         if !self.leaf.as_ref().is_some_and(|leaf| leaf.does(&names, now)) {
@@ -161,8 +161,8 @@ impl Listeners {
             }
             self.failed = None;
             if let Err(error) = self.make_certificate(names, now).await {
-                tracing::warn!(%error, "there is no certificate for the network");
-                let why = format!("The network cannot be served encrypted: {error}.");
+                tracing::warn!(%error, "could not create the network certificate");
+                let why = format!("Encrypted access couldn't start: {error}.");
                 self.failed = Some((why.clone(), Instant::now()));
                 return Some(why);
             }
@@ -189,7 +189,7 @@ impl Listeners {
             tracing::warn!("{notice}");
             self.notice = Some(notice);
         }
-        // Its own days may be over: it is looked at anew the next time.
+        // The authority itself may have expired: reopen it next time.
         let leaf = leaf.inspect_err(|_| self.authority = None)?;
         self.authority = Some(authority.clone());
         *self.network.authority.lock().unwrap_or_else(PoisonError::into_inner) = Some(authority);
@@ -199,20 +199,20 @@ impl Listeners {
         Ok(())
     }
 
-    /// Closes what is not wanted any more, its connections as well.
+    /// Closes the listeners that are no longer wanted, and their connections.
     async fn close(&mut self, wanted: &BTreeSet<(Listener, IpAddr)>) {
         let unwanted = |(kind, address): &&(Listener, SocketAddr)| !wanted.contains(&(*kind, address.ip()));
         let unwanted: Vec<_> = self.open.keys().filter(unwanted).copied().collect();
-        for place in unwanted {
-            if let Some(open) = self.open.remove(&place) {
+        for listener in unwanted {
+            if let Some(open) = self.open.remove(&listener) {
                 open.gate.close();
                 let _ = open.task.await;
             }
         }
     }
 
-    /// In another network, another phone has the address that was allowed. None at all is no other network: it is soon
-    /// there again.
+    /// Ends iOS connections after a change of network, where another phone may have an allowed address. Having no
+    /// address is not a change: the same network usually comes back.
     fn end_apps_elsewhere(&mut self, wanted: &BTreeSet<(Listener, IpAddr)>) {
         let is_app = |(kind, _): &&(Listener, IpAddr)| *kind == Listener::App;
         let apps: BTreeSet<IpAddr> = wanted.iter().filter(is_app).map(|(_, address)| *address).collect();
@@ -224,24 +224,24 @@ impl Listeners {
         }
     }
 
-    /// Opens a port unless it is open. Returns why it cannot be.
+    /// Opens a port unless it is open. Returns the problem if it cannot be opened.
     async fn bind(&mut self, kind: Listener, address: IpAddr) -> Option<String> {
-        if self.open.keys().any(|(known, place)| *known == kind && place.ip() == address) {
+        if self.open.keys().any(|(known, bound)| *known == kind && bound.ip() == address) {
             return None;
         }
         let port = if kind == Listener::App { self.network.loopback.port() } else { self.web_port };
-        let place = SocketAddr::from((address, port));
-        // Both kinds would wait at one door.
-        if place == self.network.loopback {
+        let wanted = SocketAddr::from((address, port));
+        // The loopback listener serves this address already.
+        if wanted == self.network.loopback {
             return None;
         }
-        let bound = match TcpListener::bind(place).await.and_then(|bound| Ok((bound.local_addr()?, bound))) {
+        let bound = match TcpListener::bind(wanted).await.and_then(|bound| Ok((bound.local_addr()?, bound))) {
             Ok(bound) => bound,
-            Err(error) => return Some(unbound(kind, place, &error)),
+            Err(error) => return Some(bind_problem(kind, wanted, &error)),
         };
-        let (place, listener) = bound;
+        let (bound, listener) = bound;
         if kind == Listener::Web {
-            self.web_port = place.port();
+            self.web_port = bound.port();
         }
         let gate = Gate {
             kind,
@@ -249,8 +249,8 @@ impl Listeners {
             closing: self.shared.closing.child_token(),
         };
         let task = tokio::spawn(accept::listen(listener, gate.clone(), self.shared.clone()));
-        tracing::info!(?kind, %place, "served on the network");
-        self.open.insert((kind, place), Open { gate, task });
+        tracing::info!(?kind, address = %bound, "listening on the network");
+        self.open.insert((kind, bound), Open { gate, task });
         None
     }
 
@@ -273,8 +273,8 @@ impl Listeners {
     }
 }
 
-fn unbound(kind: Listener, place: SocketAddr, error: &io::Error) -> String {
-    let (port, address) = (place.port(), place.ip());
+fn bind_problem(kind: Listener, wanted: SocketAddr, error: &io::Error) -> String {
+    let (port, address) = (wanted.port(), wanted.ip());
     match (error.kind(), kind) {
         (io::ErrorKind::AddrInUse, Listener::Web) => format!(
             "Port {port} of {address} is in use by another program; OpenAgents tries again, or choose another with \
@@ -283,6 +283,6 @@ fn unbound(kind: Listener, place: SocketAddr, error: &io::Error) -> String {
         (io::ErrorKind::AddrInUse, _) => {
             format!("Port {port} of {address} is in use by another program; OpenAgents tries again.")
         }
-        _ => format!("OpenAgents cannot listen on {place}: {error}."),
+        _ => format!("OpenAgents cannot listen on {wanted}: {error}."),
     }
 }

@@ -1,4 +1,4 @@
-//! How other devices find this computer without being told its address. Nothing secret is said: no token, no TXT.
+//! Announces this computer over mDNS. No secrets: no token, no TXT records.
 
 use super::{addresses::label, state::NetworkState};
 use crate::http::Listener;
@@ -10,27 +10,27 @@ use std::{
     time::Duration,
 };
 
-/// The app looks for this, in clear text. The name was its own before this bridge was.
+/// The clear-text service that the iOS app browses for. The app defines the name.
 const APP: &str = "_openagents._tcp.local.";
-/// The page and ACP, encrypted.
+/// The encrypted service: page and ACP.
 const WEB: &str = "_openagents-web._tcp.local.";
-/// How long the network may take to hear the good-bye.
+/// Time limit for the shutdown of the daemon.
 const GOOD_BYE: Duration = Duration::from_secs(1);
-/// Bytes of an instance's name.
+/// Bytes of an instance name.
 const INSTANCE: usize = 63;
 
-/// One service that is announced.
+/// One announced service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Record {
     service: &'static str,
-    /// What a person reads in a list.
+    /// The name shown in lists.
     instance: String,
     host: String,
     addresses: BTreeSet<IpAddr>,
     port: u16,
 }
 
-/// Returns what is announced of the open ports. The app understands no IPv6.
+/// Returns the services to announce for the open ports. The app does not support IPv6.
 fn records(state: &NetworkState) -> Vec<Record> {
     let record = |service, kind, wanted: fn(&SocketAddr) -> bool| {
         let open: Vec<SocketAddr> = state.addresses(kind).filter(wanted).collect();
@@ -39,7 +39,7 @@ fn records(state: &NetworkState) -> Vec<Record> {
         Some(Record {
             service,
             instance: openagents_sessions::prune::head(&state.computer, INSTANCE).to_owned(),
-            // A name of our own: the system answers for the computer's.
+            // Our own host name: the system answers for the computer's.
             host: format!("{label}{}openagents.local.", if label.is_empty() { "" } else { "-" }),
             addresses: open.iter().map(SocketAddr::ip).collect(),
             port,
@@ -60,7 +60,7 @@ impl Record {
     }
 }
 
-/// Announces what is served.
+/// Announces the open ports.
 #[derive(Default)]
 pub(super) struct Announcer {
     announced: Vec<Record>,
@@ -68,7 +68,7 @@ pub(super) struct Announcer {
 }
 
 impl Announcer {
-    /// Announces what `state` says, and takes back what it no longer says. Returns why it cannot.
+    /// Announces the ports of `state` and withdraws the others. Returns the problem if that fails.
     pub(super) async fn announce(&mut self, state: &NetworkState) -> Option<String> {
         let records = records(state);
         if records == self.announced && (self.daemon.is_some() || records.is_empty()) {
@@ -81,20 +81,20 @@ impl Announcer {
         match begin(&records) {
             Ok(daemon) => (self.daemon, self.announced) = (Some(daemon), records),
             Err(error) => {
-                tracing::warn!(%error, "nothing is announced");
+                tracing::warn!(%error, "could not announce the services");
                 return Some(format!("This computer cannot be found by name on the network: {error}."));
             }
         }
         None
     }
 
-    /// Says good-bye.
+    /// Withdraws all announcements.
     pub(super) async fn stop(&mut self) {
         self.announced.clear();
         let Some(daemon) = self.daemon.take() else { return };
         run_blocking(move || {
             if let Ok(ended) = daemon.shutdown() {
-                // It ends by itself a little later.
+                // On a timeout the daemon still ends by itself.
                 let _ = ended.recv_timeout(GOOD_BYE);
             }
         })
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced() {
+    fn announced_services() {
         let loopback = (Listener::Loopback, "127.0.0.1:9099");
         assert_eq!(records(&state("mac", &[loopback])), []);
         let only_v6 = [loopback, (Listener::App, "[fd00::2]:9099")];
@@ -148,8 +148,9 @@ mod tests {
             (Listener::App, "192.168.1.5:9099"),
             (Listener::App, "[fd00::2]:9099"),
         ];
-        let said = records(&state("Ada's Mac", &both));
-        let brief: Vec<_> = said.iter().map(|r| (r.service, &*r.host, r.addresses.len(), r.port)).collect();
+        let announced = records(&state("Ada's Mac", &both));
+        let brief: Vec<_> =
+            announced.iter().map(|r| (r.service, &*r.host, r.addresses.len(), r.port)).collect();
         assert_eq!(
             brief,
             [
@@ -157,7 +158,7 @@ mod tests {
                 ("_openagents-web._tcp.local.", "ada-s-mac-openagents.local.", 2, 9443),
             ]
         );
-        for record in &said {
+        for record in &announced {
             assert_eq!(record.instance, "Ada's Mac");
             let info = record.info().unwrap();
             assert_eq!(info.get_properties().len(), 0);
@@ -166,22 +167,22 @@ mod tests {
         assert!(records(&state(&"ü".repeat(100), &both))[0].info().is_ok());
     }
 
-    /// Over the real network of this machine, its multicast looped back.
+    /// Uses the real network of this machine, with looped-back multicast.
     #[tokio::test]
-    async fn what_is_announced_is_found_and_taken_back() {
+    async fn announced_services_are_found_and_withdrawn() {
         let addresses = crate::network::addresses::of_this_computer().unwrap();
         let address = addresses.into_iter().find(IpAddr::is_ipv4).expect("a network");
         let name = format!("test {}", uuid::Uuid::new_v4());
-        let place = SocketAddr::from((address, 9099)).to_string();
+        let address_and_port = SocketAddr::from((address, 9099)).to_string();
         let mut announcer = Announcer::default();
-        assert_eq!(announcer.announce(&state(&name, &[(Listener::App, &place)])).await, None);
+        assert_eq!(announcer.announce(&state(&name, &[(Listener::App, &address_and_port)])).await, None);
         let browser = ServiceDaemon::new().unwrap();
         let events = browser.browse(APP).unwrap();
         let until = move |wanted: fn(&ServiceEvent, &str) -> bool, name: String| {
             let events = events.clone();
             run_blocking(move || {
                 loop {
-                    let event = events.recv_timeout(Duration::from_secs(60)).expect("heard in time");
+                    let event = events.recv_timeout(Duration::from_secs(60)).expect("an event in time");
                     if wanted(&event, &name) {
                         return event;
                     }

@@ -1,7 +1,7 @@
-//! The network: what is served to other devices, under which certificate, and how they find it.
+//! Network access for other devices: listeners, certificates and discovery.
 //!
-//! **Architecture invariant:** nothing is bound to all addresses, and nothing beyond loopback is served before a person
-//! has switched it on.
+//! **Architecture invariant:** nothing binds to all addresses, and nothing beyond loopback is served until a person
+//! switches it on.
 
 mod accept;
 mod addresses;
@@ -37,26 +37,26 @@ use switches::Switches;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How long a switch may take before whoever switched is told how everything stands.
+/// How long a switch request waits for the change to take effect.
 const SETTLED: Duration = Duration::from_secs(10);
 
 type OnChange = Arc<dyn Fn() + Send + Sync>;
 
-/// What is switched on, what is served, and who wants to know.
+/// The network switches, the served state and its watchers.
 pub(crate) struct Network {
     home: PathBuf,
     config: NetworkConfig,
-    /// The bound loopback address; the clear port of the network has the same number.
+    /// The bound loopback address; the clear-text port on the network has the same number.
     loopback: SocketAddr,
     store: Arc<dyn SettingsStore>,
     switches: watch::Sender<Switches>,
-    /// The number of the last change of the switches that was carried out.
+    /// The number of the last applied change of the switches.
     settled: watch::Sender<u64>,
     state: Mutex<Arc<NetworkState>>,
     tls: RwLock<Option<Arc<ServerConfig>>>,
     authority: Mutex<Option<Arc<Authority>>>,
     watchers: Mutex<Vec<OnChange>>,
-    /// Cancelled when the door of the iOS app is switched to something else.
+    /// Cancelled when the access of the iOS app changes.
     ios: Mutex<CancellationToken>,
 }
 
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Network {
 }
 
 impl Network {
-    /// Reads what is switched on. Blocks.
+    /// Reads the switches. Blocks.
     pub(crate) fn open(
         home: PathBuf,
         config: NetworkConfig,
@@ -102,33 +102,33 @@ impl Network {
         }))
     }
 
-    /// Returns what is switched on and what is served.
+    /// Returns the switches and the open ports.
     pub(crate) fn state(&self) -> Arc<NetworkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// `on_change` is called whenever the state changes.
+    /// Calls `on_change` whenever the state changes.
     pub(crate) fn watch(&self, on_change: OnChange) {
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(on_change);
     }
 
-    /// Returns who may use the door of the iOS app.
+    /// Returns the access of the iOS app.
     pub(crate) fn ios(&self) -> IosAccess {
         self.switches.borrow().ios
     }
 
-    /// Returns what is cancelled when that changes.
+    /// Returns the token that is cancelled when the access of the iOS app changes.
     pub(crate) fn ios_changes(&self) -> CancellationToken {
         self.ios.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the addresses that are served to others, and the names that this computer has.
+    /// Returns the addresses served to other devices, and the names of this computer.
     pub(crate) fn hosts(&self) -> (BTreeSet<IpAddr>, Vec<String>) {
         let state = self.state();
         (state.served().collect(), state.hosts.clone())
     }
 
-    /// Switches what is served, keeps that, and waits until it is so.
+    /// Stores a change of the switches and waits until it takes effect.
     pub(crate) async fn switch(&self, switch: Switch) -> Result<(), Fault> {
         let switches = self.switches.borrow().changed(switch).map_err(Fault::busy)?;
         let (store, written) = (self.store.clone(), switches.clone());
@@ -141,17 +141,17 @@ impl Network {
             std::mem::take(&mut *ios).cancel();
         }
         let mut settled = self.settled.subscribe();
-        // Whoever waits longer is told by the feed.
+        // On a timeout the feed reports the result later.
         let _ = tokio::time::timeout(SETTLED, settled.wait_for(|settled| *settled >= change)).await;
         Ok(())
     }
 
-    /// Returns how TLS is spoken now.
+    /// Returns the current TLS configuration; `None` without a certificate.
     pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
         self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the authority's certificate as a text, and as a profile.
+    /// Returns the authority's certificate as PEM, and as a configuration profile.
     pub(crate) fn installable(&self) -> Option<(String, String)> {
         let authority = self.authority.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some((authority.pem().to_owned(), profile::profile(&authority, machine::name())))

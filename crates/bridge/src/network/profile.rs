@@ -1,17 +1,17 @@
-//! The certificate authority as phones install it.
+//! The certificate authority as an installable profile.
 
 use super::{authority::Authority, leaf::fingerprint};
 use sha2::{Digest, Sha256};
 
-/// Where the profile for iOS and macOS is, and where the bare certificate.
+/// Paths of the profile for iOS and macOS, and of the bare certificate.
 pub(crate) const PROFILE: &str = "/ca.mobileconfig";
 pub(crate) const CERTIFICATE: &str = "/ca.pem";
 
 pub(crate) const PROFILE_TYPE: &str = "application/x-apple-aspen-config";
 pub(crate) const CERTIFICATE_TYPE: &str = "application/x-pem-file";
 
-/// Returns a configuration profile that makes a phone trust the authority of `computer`. Installed again, it replaces
-/// itself.
+/// Returns a configuration profile that makes a phone trust the authority of `computer`. Its ids are stable, so that
+/// reinstalling it replaces the old one.
 pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
     let base64: String = authority.pem().lines().filter(|line| !line.starts_with("-----")).collect();
     let print = fingerprint(authority.certificate());
@@ -53,7 +53,7 @@ pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
     )
 }
 
-/// Escapes text for XML. Signs that XML does not know are left out.
+/// Escapes text for XML and removes control characters.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for sign in text.chars().filter(|sign| !sign.is_control()) {

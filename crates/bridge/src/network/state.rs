@@ -1,40 +1,40 @@
-//! What of the network is served just now, as clients and the command line see it.
+//! The state of the network, as shown to clients and the command line.
 
 use super::addresses::LOCAL;
 use crate::{IosAccess, http::Listener};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 
-/// A port that is open.
+/// An open port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct OpenListener {
-    /// What is served there.
+    /// What it serves.
     pub kind: Listener,
-    /// Where.
+    /// The bound address.
     pub address: SocketAddr,
 }
 
-/// What is switched on, and what is served.
+/// The switches and the open ports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkState {
-    /// The page and ACP are switched on for the network.
+    /// Network access to the page and ACP is on.
     pub lan: bool,
-    /// Who may use the door of the iOS app.
+    /// The access of the iOS app.
     pub ios: IosAccess,
     /// The name of this computer.
     pub computer: String,
-    /// The ports that are open.
+    /// The open ports.
     pub listeners: Vec<OpenListener>,
     /// SHA-256 of the authority's certificate, which phones install: `AB:CD:…`.
     pub fingerprint: Option<String>,
-    /// When the certificate ends, in milliseconds since the epoch. It is renewed before.
+    /// When the certificate expires, in milliseconds since the epoch. It is renewed before that.
     pub certificate_until: Option<i64>,
-    /// What a person should know: a sentence or several.
+    /// A problem to show to the person: one or more sentences.
     pub problem: Option<String>,
-    /// Set on the command line: cannot be switched.
+    /// Set on the command line; cannot be switched.
     pub fixed: bool,
-    /// The name of this computer in the domain `local`, and what else it is called.
+    /// The `.local` name of this computer, and its other names.
     #[serde(skip)]
     pub hosts: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl NetworkState {
         open.map(|listener| listener.address)
     }
 
-    /// Returns the addresses of the page for other devices, the likeliest first: `https://192.168.1.5:9443`.
+    /// Returns the page's addresses for other devices, the likeliest first: `https://192.168.1.5:9443`.
     pub fn pages(&self) -> Vec<String> {
         let mut open: Vec<SocketAddr> = self.addresses(Listener::Web).collect();
         open.sort_by_key(|address| (address.is_ipv6(), *address));
@@ -56,13 +56,13 @@ impl NetworkState {
         let v4 = open.iter().filter(|address| address.is_ipv4()).map(|address| format!("https://{address}"));
         let local =
             port.into_iter().flat_map(|port| local.iter().map(move |host| format!("https://{host}:{port}")));
-        // Whoever forwards such a name speaks TLS on the usual port.
+        // A proxy for such a name terminates TLS on port 443.
         let others = others.iter().map(|host| format!("https://{host}"));
         let v6 = open.iter().filter(|address| address.is_ipv6()).map(|address| format!("https://{address}"));
         v4.chain(local).chain(others).chain(v6).collect()
     }
 
-    /// Returns the addresses that are served to others.
+    /// Returns the addresses served to other devices.
     pub(crate) fn served(&self) -> impl Iterator<Item = IpAddr> {
         let listeners = self.listeners.iter().filter(|listener| listener.kind != Listener::Loopback);
         listeners.map(|listener| listener.address.ip())

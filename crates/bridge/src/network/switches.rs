@@ -1,4 +1,4 @@
-//! What of the network is switched on: by a person, or on the command line, which then counts.
+//! The network switches, set by a person or on the command line. The command line takes precedence.
 
 use super::addresses;
 use crate::{BridgeError, IosAccess, NetworkConfig};
@@ -6,36 +6,36 @@ use openagents_core::model::SettingsStore;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Names of private networks at most.
+/// Maximum number of private network names.
 const NAMES: usize = 16;
 
-/// Key of the setting.
+/// The setting's key.
 const SETTING: &str = "network";
 
-/// What is switched on.
+/// The network switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Switches {
-    /// The page and ACP are served on the network, encrypted.
+    /// Serve the page and ACP on the network, encrypted.
     pub(crate) lan: bool,
     pub(crate) ios: IosAccess,
-    /// Further names that this computer has: of a private network, for example.
+    /// Further names of this computer, for example on a private network.
     pub(crate) names: BTreeSet<String>,
-    /// The command line has set the first, or the second.
+    /// Whether the command line has set `lan`, and `ios`.
     fixed: [bool; 2],
-    /// Grows with every change.
+    /// Incremented with every change.
     pub(super) change: u64,
 }
 
-/// What a person switches; `None` leaves it as it is.
+/// A change of the switches; `None` keeps the current value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Switch {
     pub(crate) lan: Option<bool>,
     pub(crate) ios: Option<IosAccess>,
-    /// The names under which a private network knows this computer.
+    /// This computer's names on private networks.
     pub(crate) names: Option<Vec<String>>,
 }
 
-/// As it is stored.
+/// The stored form.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Setting {
@@ -45,14 +45,14 @@ struct Setting {
 }
 
 impl Switches {
-    /// Reads what was switched; `config` and `ios` come from the command line. Blocks.
+    /// Reads the stored switches; `config` and `ios` come from the command line. Blocks.
     pub(super) fn read(
         store: &dyn SettingsStore,
         config: &NetworkConfig,
         ios: Option<IosAccess>,
     ) -> Result<Self, BridgeError> {
         let stored = store.get(SETTING).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the network stays off");
+            tracing::warn!(%error, "could not read the network settings; the network stays off");
             None
         });
         let setting: Setting =
@@ -60,7 +60,7 @@ impl Switches {
         if ios == Some(IosAccess::Allow) && config.lan == Some(true) {
             return Err(BridgeError::OpenOnNetwork);
         }
-        // Everybody is let in on the command line only.
+        // Open access can only be set on the command line.
         let switched = if setting.ios == IosAccess::Allow { IosAccess::Off } else { setting.ios };
         Ok(Self {
             lan: config.lan.unwrap_or(setting.lan),
@@ -76,29 +76,28 @@ impl Switches {
         self.lan || self.ios == IosAccess::Ask
     }
 
-    /// Returns whether the command line has set anything.
+    /// Returns whether the command line has set any switch.
     pub(super) fn is_fixed(&self) -> bool {
         self.fixed.contains(&true)
     }
 
-    /// Returns them changed, or why they cannot be.
+    /// Returns the changed switches, or a reason why they cannot be changed.
     pub(super) fn changed(&self, switch: Switch) -> Result<Self, String> {
         let Switch { lan, ios, names } = switch;
         if self.fixed[0] && lan.is_some_and(|lan| lan != self.lan) {
             return Err(
-                "The network was set on the command line; start OpenAgents without --lan to switch it here."
+                "Network access was set on the command line; start OpenAgents without --lan to change it here."
                     .to_owned(),
             );
         }
         if self.fixed[1] && ios.is_some_and(|ios| ios != self.ios) {
             return Err(
-                "The door of the iOS app was set on the command line; start OpenAgents without --ios to \
-                 switch it here."
+                "iOS app access was set on the command line; start OpenAgents without --ios to change it here."
                     .to_owned(),
             );
         }
         if ios == Some(IosAccess::Allow) && self.ios != IosAccess::Allow {
-            return Err("Every program is let in with --ios allow on the command line only.".to_owned());
+            return Err("Open access can only be set with --ios allow on the command line.".to_owned());
         }
         Ok(Self {
             lan: lan.unwrap_or(self.lan),
@@ -109,7 +108,7 @@ impl Switches {
         })
     }
 
-    /// Keeps what was switched by a person. Blocks.
+    /// Stores the switches that the command line has not set. Blocks.
     pub(super) fn write(&self, store: &dyn SettingsStore) -> Result<(), String> {
         let stored = store.get(SETTING).ok().flatten();
         let mut setting: Setting =
@@ -126,17 +125,17 @@ impl Switches {
     }
 }
 
-/// A name that anybody could have, or that this network gives, is no name of a private one.
+/// Accepts fully qualified names only: a `.local` or single-label name could belong to any computer.
 fn private_names(names: Vec<String>) -> Result<BTreeSet<String>, String> {
     if names.len() > NAMES {
-        return Err(format!("A computer may have {NAMES} names in private networks at most."));
+        return Err(format!("A computer can have at most {NAMES} private network names."));
     }
     let read = |name: String| {
         let known = addresses::host_name(&name)
             .filter(|name| name.contains('.') && !name.ends_with(addresses::LOCAL));
         let short = openagents_sessions::prune::head(&name, 100);
         known.ok_or_else(|| {
-            format!("{short} is no name in a private network; one looks like mac.tail1234.ts.net.")
+            format!("{short} is not a private network name; use one like mac.tail1234.ts.net.")
         })
     };
     names.into_iter().map(read).collect()

@@ -1,56 +1,56 @@
-//! Reads on in the sessions that a connection follows.
+//! Advances through the sessions that a connection follows.
 
 use super::{Dialect, End, Projected, Pump, Waiting};
 use crate::transport::Closing;
 use openagents_sessions::{Folding, ListNews, Session, StoredLog, run_blocking, store::StoreError};
 use std::sync::Arc;
 
-/// Updates that are read at a time.
+/// Updates per page.
 pub(crate) const PAGE: usize = 64;
 
-/// Their bytes, as they are in the store; one alone may have more.
+/// Bytes per page, as stored. A single update may have more.
 const PAGE_BYTES: usize = 256 << 10;
 
-/// Where a client begins to read a session.
+/// The position from which a client reads a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
     /// After this update.
     Update(u64),
-    /// With what the log comes to up to this update.
+    /// From the folded log up to this update.
     Folded(u64),
 }
 
-/// A session that a connection follows, as it was left.
+/// A connection's position in a session that it follows.
 #[derive(Debug)]
 pub(crate) struct Follow {
     pub(crate) session: Arc<Session>,
-    /// The last update that the client has certainly been sent.
+    /// The last update that was fully written to the client.
     pub(crate) written: u64,
-    /// Bytes of the text of the update after that which it has been sent as well.
+    /// Bytes of the next update's text that were written too.
     pub(crate) part: usize,
     read: u64,
-    /// What is sent before the updates after `read`.
+    /// The folded log, sent before the updates after `read`.
     folding: Option<Box<Folding<StoredLog>>>,
     rested: bool,
     told: u64,
-    /// The change of activity that the client knows of.
+    /// The last activity change that was sent.
     activity: u64,
-    /// The change of the pending approvals that the client knows of.
+    /// The last change of the pending approvals that was sent.
     approvals: u64,
-    /// The change of the queue that the client knows of; `None` when it has to be told.
+    /// The last queue change that was sent; `None` to send the current one.
     queue: Option<u64>,
 }
 
 impl Follow {
-    /// Returns the number of the last update that was sent, in whatever form.
+    /// Returns the number of the last update that was sent, folded or not.
     fn reached(&self) -> u64 {
         if self.folding.is_some() { 0 } else { self.read }
     }
 }
 
 impl<D: Dialect> Pump<D> {
-    /// `queue` is the change of the queue that the client was told of. Where there are too many sessions, the one that
-    /// was not asked for the longest is left.
+    /// Follows a session. `queue` is the queue change that the client knows. Above the limit, the least recently
+    /// followed session is dropped.
     pub(super) async fn follow(
         &mut self,
         session: Arc<Session>,
@@ -58,7 +58,7 @@ impl<D: Dialect> Pump<D> {
         queue: Option<u64>,
     ) -> Result<(), End> {
         session.watch(&self.wake);
-        // What is going on is told to whoever comes in the middle of it; that nothing is goes without saying.
+        // A current activity is sent to clients that join in the middle of it; the lack of one is not.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
         let waits = session.queue();
@@ -67,7 +67,7 @@ impl<D: Dialect> Pump<D> {
             From::Update(since) => (since, None),
             From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
         };
-        // That it has stopped is told to those as well who come later.
+        // A failure is sent to clients that join later too.
         let (written, part, rested, told, approvals) = (read, 0, false, 0, 0);
         let follow =
             Follow { session, written, part, read, folding, rested, told, activity, approvals, queue };
@@ -83,7 +83,7 @@ impl<D: Dialect> Pump<D> {
         }
     }
 
-    /// Follows a session from `since` on, unless it is followed already.
+    /// Follows a session from `since` on, unless it already does.
     pub(super) async fn join(&mut self, session: Arc<Session>, since: u64) -> Result<(), End> {
         let known = self.follows.iter().position(|known| Arc::ptr_eq(&known.session, &session));
         match known.map(|index| self.follows.remove(index)) {
@@ -165,10 +165,10 @@ impl<D: Dialect> Pump<D> {
         Ok(false)
     }
 
-    /// Follows a session no more that cannot be read. The others go on.
+    /// Stops following a session that cannot be read. The others continue.
     async fn give_up(&mut self, index: usize, error: &StoreError) -> Result<bool, End> {
         if *error == StoreError::Closed {
-            return Err(Some(unreadable(error)));
+            return Err(Some(store_closing(error)));
         }
         let Follow { session, .. } = self.follows.remove(index);
         tracing::error!(%error, session = %session.id(), "a session cannot be read");
@@ -177,7 +177,7 @@ impl<D: Dialect> Pump<D> {
         Ok(true)
     }
 
-    /// Follows deleted sessions no more. Who watches the list hears of it there.
+    /// Stops following deleted sessions. List watchers are notified through the list.
     pub(super) async fn end_deleted(&mut self) -> Result<(), End> {
         let gone = |follow: &mut Follow| follow.session.is_deleted();
         let removed: Vec<_> = self.follows.extract_if(.., gone).map(|f| f.session.id().clone()).collect();
@@ -191,7 +191,7 @@ impl<D: Dialect> Pump<D> {
         }
     }
 
-    /// Sends a page of what the log comes to.
+    /// Sends a page of the folded log.
     async fn advance_fold(
         &mut self,
         index: usize,
@@ -201,7 +201,7 @@ impl<D: Dialect> Pump<D> {
         let (session, until) = (follow.session.clone(), follow.read);
         let read = move || (folding.next_page(), folding);
         let (page, folding) =
-            run_blocking(read).await.ok_or_else(|| Some(unreadable(&StoreError::Closed)))?;
+            run_blocking(read).await.ok_or_else(|| Some(store_closing(&StoreError::Closed)))?;
         let page = match page {
             Ok(page) => page,
             Err(error) => return self.give_up(index, &error).await,
@@ -231,7 +231,7 @@ impl<D: Dialect> Pump<D> {
         Ok(())
     }
 
-    /// Sends the responses whose time has come, in the order of their requests.
+    /// Sends the responses that are due, in the order of their requests.
     pub(super) async fn answer(&mut self) -> Result<(), End> {
         let mut index = 0;
         while let Some(Waiting { session, seq, .. }) = self.waiting.get(index) {
@@ -248,6 +248,6 @@ impl<D: Dialect> Pump<D> {
     }
 }
 
-fn unreadable(error: &StoreError) -> Closing {
+fn store_closing(error: &StoreError) -> Closing {
     Closing { code: 1011, reason: openagents_sessions::prune::head(&error.to_string(), 120).to_owned() }
 }

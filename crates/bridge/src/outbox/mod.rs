@@ -1,9 +1,9 @@
-//! The sending half of a connection: answers in order, and the sessions that it follows.
+//! The sending half of a connection: answers in order, and the updates of followed sessions.
 //!
-//! A session is not pushed here. The outbox has a position in each log and reads on at the socket's own pace: there is no
-//! queue of updates that could overflow, so a slow client costs no memory, nobody has to be cut for being behind, and no
-//! update can come twice, out of order or not at all. Catching up and being live are the same: the memory of the session
-//! has the last updates, the store all of them. Only one who takes nothing at all is cut.
+//! Sessions do not push. The outbox has a position in each log and reads at the socket's pace. No update queue can
+//! overflow, so a slow client costs no memory and need not be disconnected, and no update is lost, duplicated or
+//! reordered. Catching up and live updates are the same: the session has the last updates in memory, the store all of
+//! them. Only a client that reads nothing at all is disconnected.
 
 mod dialect;
 mod following;
@@ -36,68 +36,68 @@ use tokio::{
 };
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
-use writing::{PING_EVERY, Pulse};
+use writing::{Liveness, PING_EVERY};
 
-/// So many readers of a session are woken for every update. More share out the work: each more of them waits a little
-/// longer between two looks, up to [`LONGEST_PAUSE`], and then takes all that has come meanwhile.
+/// Readers of a session that are woken for every update. With more readers, each waits longer between two passes, up
+/// to [`LONGEST_PAUSE`], and then sends everything at once.
 const READERS: u32 = 16;
-/// What each reader beyond [`READERS`] adds to the pause.
+/// Added to the pause by each reader beyond [`READERS`].
 const PAUSE: Duration = Duration::from_micros(60);
 const LONGEST_PAUSE: Duration = Duration::from_millis(15);
 
-/// What a connection is told to send.
+/// An order to the sending half.
 #[derive(Debug)]
 pub(crate) enum Out {
     /// A response.
     Text(String),
-    /// A response that the inspector does not show, because it is about the inspector.
+    /// A response hidden from the inspector, because it is about the inspector.
     Unrecorded(String),
-    /// A response, and from there on the updates of the session; what was under way of it is over before the response.
-    /// `queue` is the change of its queue that the response tells of.
+    /// Follow a session after sending a response. Updates from an earlier follow are sent before the response. `queue`
+    /// is the queue change that the response reports.
     Follow { session: Arc<Session>, from: From, queue: Option<u64>, answer: Option<String> },
-    /// The updates of a session after `since`, unless it is followed already.
+    /// Follow a session after `since`, unless it is followed already.
     Join { session: Arc<Session>, since: u64 },
-    /// A response that comes after update `seq` of the session.
+    /// A response to send after update `seq` of the session.
     After { session: Arc<Session>, seq: u64, text: String },
-    /// From here on, every frame of every connection after number `since`.
+    /// Send every frame of every connection after number `since`.
     Inspect { since: u64 },
-    /// From here on, what a feed tells whenever it differs from the snapshot that was just sent.
+    /// Watch a feed; the value is the snapshot that was just sent.
     Watch(Arc<Feed>, Value),
-    /// A response, and from there on what changes in the list of sessions.
+    /// Watch the list of sessions after sending a response.
     WatchList(ListWatch, String),
-    /// No more updates of the session.
+    /// Stop following the session.
     Leave(Arc<Session>),
-    /// A question whether the other end is still there.
+    /// Ping the peer.
     Ping,
-    /// The end.
+    /// Close the connection.
     Close(Closing),
 }
 
-/// Everything that the sending half works with.
+/// The state of the sending half.
 pub(crate) struct Sender<D> {
     pub(crate) sink: SplitSink<Socket, Message>,
     pub(crate) dialect: D,
     pub(crate) line: Arc<Line>,
     pub(crate) inspector: Arc<Inspector>,
-    /// Set by the receiving half at every sign of life.
+    /// Set by the receiving half whenever a frame arrives.
     pub(crate) heard: Arc<AtomicBool>,
-    /// A frame that is not taken within this time ends the connection.
+    /// Write timeout of a frame; ends the connection.
     pub(crate) stuck: Duration,
     /// Cancelled when the receiving half has ended.
     pub(crate) hangup: CancellationToken,
-    /// Cancelled when the bridge goes down.
+    /// Cancelled when the bridge shuts down.
     pub(crate) closing: CancellationToken,
 }
 
-/// What remains of a connection.
+/// The remains of a connection after sending has stopped.
 pub(crate) struct Remains {
     pub(crate) sink: SplitSink<Socket, Message>,
     pub(crate) follows: Vec<Follow>,
-    /// How to end the socket; `None` when it is over already.
+    /// The reason to close the socket with; `None` if it has ended.
     pub(crate) closing: Option<Closing>,
 }
 
-/// Why sending stops: with a last word, or because the socket is over.
+/// The end of sending: a close reason, or `None` if the socket has ended.
 type End = Option<Closing>;
 
 impl<D: Dialect> Sender<D> {
@@ -112,7 +112,7 @@ impl<D: Dialect> Sender<D> {
             watches: Vec::new(),
             list: None,
             next_ping: Instant::now() + PING_EVERY,
-            pulse: Pulse::default(),
+            liveness: Liveness::default(),
             looked: Instant::now(),
             unflushed: false,
         };
@@ -129,7 +129,7 @@ struct Waiting {
     session: Arc<Session>,
     seq: u64,
     text: String,
-    /// Kept until it is sent.
+    /// Held until the response is sent.
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -142,20 +142,20 @@ struct Pump<D> {
     watches: Vec<Watch>,
     list: Option<ListWatch>,
     next_ping: Instant,
-    pulse: Pulse,
-    /// When the logs were looked at last.
+    liveness: Liveness,
+    /// When the logs were last read.
     looked: Instant,
-    /// Something lies in the buffer of the socket.
+    /// The socket's buffer has unflushed data.
     unflushed: bool,
 }
 
 impl<D: Dialect> Pump<D> {
-    /// Nothing is dropped halfway: every branch of the waiting either takes an order or only wakes up.
+    /// Runs until the connection ends. Every branch of the `select!` is cancel-safe.
     async fn run(&mut self, orders: &mut Orders) -> Result<Infallible, End> {
         let (closing, hangup) = (self.sender.closing.clone(), self.sender.hangup.clone());
         loop {
             while let Some(order) = orders.try_recv() {
-                self.obey(order).await?;
+                self.handle(order).await?;
             }
             if hangup.is_cancelled() {
                 return Err(None);
@@ -185,19 +185,19 @@ impl<D: Dialect> Pump<D> {
                 () = hangup.cancelled() => None,
             };
             if let Some(order) = order {
-                self.obey(order).await?;
+                self.handle(order).await?;
             }
         }
     }
 
-    /// Waits until enough has come together, when many are woken by the same.
+    /// Batches updates when a session has many readers.
     async fn pause(&self) {
         let readers = self.follows.iter().map(|follow| follow.session.readers()).max().unwrap_or_default();
         let pause = PAUSE.saturating_mul(readers.saturating_sub(READERS)).min(LONGEST_PAUSE);
         sleep_until(self.looked + pause).await;
     }
 
-    async fn obey(&mut self, Order { out, room }: Order) -> Result<(), End> {
+    async fn handle(&mut self, Order { out, room }: Order) -> Result<(), End> {
         match out {
             Out::Text(text) => self.write(text).await,
             Out::Unrecorded(text) => self.send(text.into()).await,
@@ -254,7 +254,7 @@ impl<D: Dialect> Pump<D> {
         {
             self.write(text).await?;
         }
-        // What may not be asked for any more is not told any more.
+        // The client's scope may have changed.
         let scope = self.sender.dialect.scope();
         self.watches.retain(|watch| watch.needed() <= scope);
         for index in 0..self.watches.len() {

@@ -1,40 +1,40 @@
-//! The queue between the two halves of a connection: so many orders, and so many bytes of answers.
+//! The queue between the two halves of a connection, bounded by orders and by bytes.
 
 use super::Out;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// Orders that wait; a client that asks faster than it reads is not read from.
+/// Queued orders. While the queue is full, no more requests are read from the client.
 const ORDERS: usize = 64;
-/// Bytes of the answers that wait. One alone may have more.
+/// Bytes of queued answers. A single answer may have more.
 const BYTES: u32 = 1 << 20;
 
-/// The end of the queue that handlers hold.
+/// The sending end, held by handlers.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox {
     orders: mpsc::Sender<Order>,
     room: Arc<Semaphore>,
 }
 
-/// The other end. What is not taken out when it is dropped is for nobody.
+/// The receiving end. Orders left when it is dropped are discarded.
 #[derive(Debug)]
 pub(crate) struct Orders {
     queue: mpsc::Receiver<Order>,
     room: Arc<Semaphore>,
 }
 
-/// Something to send, and the room that it takes until it is sent.
+/// An order, and the bytes that it reserves until it is sent.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) out: Out,
     pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
-/// The sending half has ended, or there is no room.
+/// The sending half has ended, or the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotTaken;
 
-/// Makes the queue of a connection.
+/// Creates the queue of a connection.
 pub(crate) fn queue() -> (Outbox, Orders) {
     let (orders, queue) = mpsc::channel(ORDERS);
     let room = Arc::new(Semaphore::new(BYTES as usize));
@@ -42,7 +42,7 @@ pub(crate) fn queue() -> (Outbox, Orders) {
 }
 
 impl Outbox {
-    /// Waits until there is room.
+    /// Queues an order; waits while the queue is full.
     pub(crate) async fn send(&self, out: Out) -> Result<(), NotTaken> {
         let room = match u32::try_from(out.bytes()).unwrap_or(BYTES).min(BYTES) {
             0 => None,
@@ -51,7 +51,7 @@ impl Outbox {
         self.orders.send(Order { out, room }).await.map_err(|_| NotTaken)
     }
 
-    /// Sends something without bytes, if there is room now.
+    /// Queues an order that needs no bytes, unless the queue is full.
     pub(crate) fn try_send(&self, out: Out) -> Result<(), NotTaken> {
         self.orders.try_send(Order { out, room: None }).map_err(|_| NotTaken)
     }

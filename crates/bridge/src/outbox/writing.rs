@@ -1,4 +1,4 @@
-//! Writes to a socket, and finds out whether anybody reads.
+//! Writes to a socket, and detects dead peers.
 
 use super::{Dialect, End, Pump};
 use crate::transport::Closing;
@@ -8,34 +8,34 @@ use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
-/// The longest that a frame may take once the receiving half has ended.
+/// Write timeout once the receiving half has ended.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 pub(super) const PING_EVERY: Duration = Duration::from_secs(20);
-/// Pings in a row that may stay without any sign of life.
+/// Consecutive pings without any response before the peer counts as dead.
 const MISSES: u32 = 2;
-/// What a slow reader takes between two pings: as much longer a ping is waited for that queues behind what was written.
+/// Bytes that a slow reader takes between two pings. A ping that queues behind more data gets more time.
 const SLOW_READ: usize = 1 << 20;
-/// More than this does not wait in the buffers of a socket.
+/// Upper bound of the data in a socket's buffers, in bytes.
 const BUFFERED: usize = 8 << 20;
 
-/// Whether the other end is alive, as far as this end can tell.
+/// Detects whether the peer is alive.
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
-    /// Something was written since the last ping: there was room again, so the reader takes what it is sent.
+pub(super) struct Liveness {
+    /// A write succeeded since the last ping, so the peer is reading.
     wrote: bool,
-    /// Bytes written since the last word from the other end; they may all lie before the next pong.
+    /// Bytes written since the peer was last heard; the next pong may wait behind all of them.
     ahead: usize,
     misses: u32,
 }
 
-impl Pulse {
+impl Liveness {
     pub(super) fn written(&mut self, bytes: usize) {
         self.wrote = true;
         self.ahead = self.ahead.saturating_add(bytes).min(BUFFERED);
     }
 
-    /// Called before each ping. Returns whether one more is worth it.
-    fn beats(&mut self, heard: bool) -> bool {
+    /// Called before each ping. Returns whether the peer still counts as alive.
+    fn is_alive(&mut self, heard: bool) -> bool {
         if heard {
             self.ahead = 0;
         }
@@ -47,14 +47,14 @@ impl Pulse {
 }
 
 impl<D: Dialect> Pump<D> {
-    /// Writes a frame; it is on its way with the next [`Pump::flush`].
+    /// Writes a frame; [`Pump::flush`] sends it.
     pub(super) async fn write(&mut self, text: String) -> Result<(), End> {
         let text = Utf8Bytes::from(text);
         self.sender.inspector.record_out(&self.sender.line, std::slice::from_ref(&text));
         self.send(text).await
     }
 
-    /// Writes frames and waits until the socket has taken all of them.
+    /// Writes frames and flushes them.
     pub(super) async fn write_page(&mut self, texts: Vec<Utf8Bytes>) -> Result<(), End> {
         self.sender.inspector.record_out(&self.sender.line, &texts);
         for text in texts {
@@ -64,11 +64,11 @@ impl<D: Dialect> Pump<D> {
     }
 
     pub(super) async fn ping(&mut self) -> Result<(), End> {
-        if !self.pulse.beats(self.sender.heard.swap(false, Ordering::Relaxed)) {
+        if !self.liveness.is_alive(self.sender.heard.swap(false, Ordering::Relaxed)) {
             return Err(None);
         }
         self.next_ping = Instant::now() + PING_EVERY;
-        // No sign of life: a ping always finds room in the buffer of an idle socket, dead or alive.
+        // Does not count as written: an idle socket's buffer takes a ping whether the peer is dead or alive.
         self.pass(Message::Ping(Default::default())).await?;
         self.flush().await
     }
@@ -76,14 +76,14 @@ impl<D: Dialect> Pump<D> {
     pub(super) async fn send(&mut self, text: Utf8Bytes) -> Result<(), End> {
         let bytes = text.len();
         self.pass(Message::Text(text)).await?;
-        self.pulse.written(bytes);
+        self.liveness.written(bytes);
         Ok(())
     }
 
     pub(super) async fn pass(&mut self, message: Message) -> Result<(), End> {
         self.unflushed = true;
         let taken = take(&self.sender.hangup, self.sender.stuck, self.sender.sink.feed(message)).await;
-        taken.map_err(|late| self.stuck(late))
+        taken.map_err(|failure| self.stuck(failure))
     }
 
     pub(super) async fn flush(&mut self) -> Result<(), End> {
@@ -91,24 +91,24 @@ impl<D: Dialect> Pump<D> {
             return Ok(());
         }
         let taken = take(&self.sender.hangup, self.sender.stuck, self.sender.sink.flush()).await;
-        taken.map_err(|late| self.stuck(late))
+        taken.map_err(|failure| self.stuck(failure))
     }
 
-    /// Where a client that comes back has to go on. It may hear that, if it begins to read in the last moment.
-    fn stuck(&self, late: Late) -> End {
+    /// Returns the close reason for a stuck socket, with the update from which a reconnecting client continues.
+    fn stuck(&self, failure: WriteFailure) -> End {
         let written = self.follows.iter().map(|follow| follow.written).min().unwrap_or_default();
-        match late {
-            Late::Stuck => Some(Closing::too_slow(written)),
-            Late::Gone => None,
+        match failure {
+            WriteFailure::Stuck => Some(Closing::too_slow(written)),
+            WriteFailure::Gone => None,
         }
     }
 }
 
-/// Why a socket did not take what it was given.
-enum Late {
-    /// It took nothing for too long.
+/// The reason why a write failed.
+enum WriteFailure {
+    /// The write timed out.
     Stuck,
-    /// It is over.
+    /// The socket has ended.
     Gone,
 }
 
@@ -116,8 +116,8 @@ async fn take(
     hangup: &CancellationToken,
     patience: Duration,
     taking: impl Future<Output = Result<(), tungstenite::Error>>,
-) -> Result<(), Late> {
-    // Nothing more comes from the other end, which may be dead: what it takes it takes soon.
+) -> Result<(), WriteFailure> {
+    // The receiving half has ended and the peer may be dead: allow little time.
     let given_up = async {
         hangup.cancelled().await;
         tokio::time::sleep(LAST_WRITE).await;
@@ -125,10 +125,10 @@ async fn take(
     tokio::select! {
         biased;
         taken = tokio::time::timeout(patience, taking) => match taken {
-            Ok(taken) => taken.map_err(|_| Late::Gone),
-            Err(_) => Err(Late::Stuck),
+            Ok(taken) => taken.map_err(|_| WriteFailure::Gone),
+            Err(_) => Err(WriteFailure::Stuck),
         },
-        () = given_up => Err(Late::Gone),
+        () = given_up => Err(WriteFailure::Gone),
     }
 }
 
@@ -137,31 +137,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_reader_that_takes_what_is_written_is_not_cut() {
-        let mut pulse = Pulse::default();
+    fn a_slow_reader_is_not_disconnected() {
+        let mut liveness = Liveness::default();
         for _ in 0..1000 {
-            pulse.written(256 << 10);
-            assert!(pulse.beats(false));
+            liveness.written(256 << 10);
+            assert!(liveness.is_alive(false));
         }
-        // The backlog is written, but most of it still lies in the buffers, and the pings behind it.
+        // The backlog is written, but most of it is still buffered, with the pings behind it.
         for _ in 0..5 {
-            assert!(pulse.beats(false));
+            assert!(liveness.is_alive(false));
         }
-        assert!(pulse.beats(true));
+        assert!(liveness.is_alive(true));
     }
 
     #[test]
-    fn a_reader_without_a_pulse_is_cut() {
-        let mut pulse = Pulse::default();
-        assert!(pulse.beats(true) && pulse.beats(false));
-        assert!(!pulse.beats(false));
-        // A dead one that was sent a little is waited for no longer than an idle one.
-        let mut pulse = Pulse::default();
-        pulse.written(1000);
-        assert!(pulse.beats(false) && pulse.beats(false));
-        assert!(!pulse.beats(false));
-        let mut pulse = Pulse::default();
-        pulse.written(usize::MAX);
-        assert!((0..20).any(|_| !pulse.beats(false)));
+    fn a_dead_reader_is_disconnected() {
+        let mut liveness = Liveness::default();
+        assert!(liveness.is_alive(true) && liveness.is_alive(false));
+        assert!(!liveness.is_alive(false));
+        // A small write does not extend the timeout of a dead peer.
+        let mut liveness = Liveness::default();
+        liveness.written(1000);
+        assert!(liveness.is_alive(false) && liveness.is_alive(false));
+        assert!(!liveness.is_alive(false));
+        let mut liveness = Liveness::default();
+        liveness.written(usize::MAX);
+        assert!((0..20).any(|_| !liveness.is_alive(false)));
     }
 }

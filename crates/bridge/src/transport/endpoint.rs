@@ -1,10 +1,10 @@
-//! The requests to ACP's door: an upgrade becomes a WebSocket; `POST` brings a frame, `GET` opens a stream of events and
-//! `DELETE` ends the connection.
+//! The ACP endpoint: an upgrade opens a WebSocket; `POST` sends a frame, `GET` opens an event stream and `DELETE` ends
+//! the connection.
 //!
-//! This is ACP's RFD "Streamable HTTP & WebSocket transport" as its official clients speak it, over HTTP/1.1 as well as
-//! over what a proxy makes of it. Whoever asks was let in already, and finds the connections of its own device only. One
-//! addition: a client whose `initialize` has `clientCapabilities._meta.openagents.oneStream` gets everything on the
-//! connection's stream, because a browser opens few sockets.
+//! This is ACP's RFD "Streamable HTTP & WebSocket transport" as its official clients implement it, also over HTTP/1.1
+//! and through proxies. Requests are authenticated before they get here, and find only the connections of their own
+//! device. One addition: a client whose `initialize` has `clientCapabilities._meta.openagents.oneStream` gets
+//! everything on the connection's stream, because browsers limit the number of sockets.
 
 use super::{
     Socket,
@@ -43,26 +43,26 @@ use tokio::{
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// Says which connection a request belongs to.
+/// The connection of a request.
 const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
-/// Says which session a request is about.
+/// The session of a request.
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// A longer body waits for a place: whoever sends many at a time takes no memory from the others.
+/// A longer body needs a permit, in bytes. Bounds the memory that one device can use.
 const LONG_BODY: usize = 64 << 10;
-/// How long a body may take; sixteen MiB in this time is a slow network.
+/// Time limit for reading a body.
 const BODY_TIME: Duration = Duration::from_secs(60);
-/// How long, and how much, is read on of a body that is too long: its sender reads no answer before.
+/// Limits for draining a body that is too long: its sender reads the response only after sending.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 const DRAIN_BYTES: usize = 256 << 20;
-/// How long `initialize` may take.
+/// Time limit of `initialize`.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
-/// How often an idle stream shows that it is alive.
+/// Keep-alive interval of an idle stream.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// The methods about one session: their requests have to say which.
+/// The methods that need a session id.
 const SESSION_METHODS: &[&str] = &[
     "session/cancel",
     "session/close",
@@ -76,7 +76,7 @@ const SESSION_METHODS: &[&str] = &[
     "session/set_model",
 ];
 
-/// Answers a request of somebody who was let in.
+/// Handles an authenticated request.
 pub(crate) async fn answer(
     shared: Arc<Shared>,
     request: Request,
@@ -93,7 +93,7 @@ pub(crate) async fn answer(
         }),
         _ => {
             let allowed = [(header::ALLOW, "GET, POST, DELETE")];
-            Ok((StatusCode::METHOD_NOT_ALLOWED, allowed, "Frames are posted here.\n").into_response())
+            Ok((StatusCode::METHOD_NOT_ALLOWED, allowed, "Use POST to send frames.\n").into_response())
         }
     };
     answer.unwrap_or_else(|refusal| *refusal)
@@ -103,7 +103,7 @@ pub(crate) async fn answer(
 type Answer = Result<Response, Box<Response>>;
 
 fn open_socket(shared: Arc<Shared>, request: Request, caller: Caller, pass: Arc<Pass>) -> Answer {
-    let lease = shared.enter(pass, caller.address).ok_or_else(no_place)?;
+    let lease = shared.lease(pass, caller.address).ok_or_else(too_many_connections)?;
     let protocol = auth::offers_protocol(request.headers()).then_some(SUBPROTOCOL);
     let (mut response, upgrade) = websocket::upgrade(request, protocol);
     if let Some(upgrade) = upgrade {
@@ -127,7 +127,7 @@ async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc
     if !is_json(&parts.headers) {
         return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "The content type must be application/json."));
     }
-    // Whom nobody knows sends no 16 MiB.
+    // Check the connection before reading a body of up to 16 MiB.
     let connection = match parts.headers.contains_key(&CONNECTION_ID) {
         true => Some(known(shared, &parts.headers, &pass)?),
         false => None,
@@ -152,8 +152,8 @@ async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc
         Incoming::Notification { method, params } => drop(session_of(method, params, named)?),
         Incoming::Response { .. } => {}
     }
-    // Few wait with much in their hands, however slow the connection is.
-    let _place = match text.len() > LONG_BODY {
+    // Bound the long frames that wait for a slow connection.
+    let _permit = match text.len() > LONG_BODY {
         true => Some(connection.long_frame().ok_or_else(too_fast)?),
         false => None,
     };
@@ -163,7 +163,7 @@ async fn post(shared: &Arc<Shared>, request: Request, caller: &Caller, pass: Arc
     }
 }
 
-/// Opens a connection, unless it is refused.
+/// Opens a connection and answers its `initialize`.
 async fn initialize(
     shared: &Arc<Shared>,
     caller: &Caller,
@@ -171,7 +171,7 @@ async fn initialize(
     frame: (&str, Utf8Bytes),
     params: &Value,
 ) -> Answer {
-    let lease = shared.enter(pass.clone(), caller.address).ok_or_else(no_place)?;
+    let lease = shared.lease(pass.clone(), caller.address).ok_or_else(too_many_connections)?;
     let one_stream = params["clientCapabilities"]["_meta"]["openagents"]["oneStream"] == true;
     let opening = Opening {
         line: Line::new("acp"),
@@ -183,7 +183,7 @@ async fn initialize(
     let connection = shared.remotes.find(&id, &pass);
     let Ok(Ok(answer)) = timeout(ANSWER_TIME, answered).await else {
         connection.iter().for_each(|connection| connection.end());
-        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "The connection ended before it began."));
+        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "The connection ended during initialize."));
     };
     let mut response = ([(header::CONTENT_TYPE, JSON)], answer.as_str().to_owned()).into_response();
     if serde_json::from_str::<Outcome<'_>>(&answer).is_ok_and(|outcome| outcome.error.is_some()) {
@@ -202,19 +202,16 @@ struct Outcome<'a> {
 
 fn open_stream(shared: &Shared, headers: &HeaderMap, pass: &Pass, cut: CancellationToken) -> Answer {
     if !accepts_events(headers) {
-        return Err(refuse(
-            StatusCode::NOT_ACCEPTABLE,
-            "A stream of events must be accepted: text/event-stream.",
-        ));
+        return Err(refuse(StatusCode::NOT_ACCEPTABLE, "The request must accept text/event-stream."));
     }
     let connection = known(shared, headers, pass)?;
     let session = header_text(headers, &SESSION_ID);
     let reader = connection.read(session.map(Into::into), cut).map_err(|refusal| match refusal {
-        Refusal::Taken => refuse(StatusCode::CONFLICT, "This stream is read already."),
+        Refusal::Taken => refuse(StatusCode::CONFLICT, "This stream is already open."),
         Refusal::TooMany => refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many streams."),
         Refusal::Over => unknown(),
     })?;
-    // An event at the start makes every proxy and browser pass the headers on.
+    // An initial event makes proxies and browsers forward the headers.
     let opened = futures::stream::once(async { Ok(Event::default().comment("")) });
     let alive = KeepAlive::new().interval(ALIVE);
     let mut response = Sse::new(opened.chain(reader)).keep_alive(alive).into_response();
@@ -235,7 +232,7 @@ fn known(shared: &Shared, headers: &HeaderMap, pass: &Pass) -> Result<Arc<Connec
     found.ok_or_else(unknown)
 }
 
-/// Returns the session that a message is about: the header and the params have to say the same.
+/// Returns the session of a message. The header and the params must agree.
 fn session_of<'a>(
     method: &str,
     params: &'a Value,
@@ -244,7 +241,7 @@ fn session_of<'a>(
     let said = params["sessionId"].as_str();
     match (said, named) {
         (Some(said), Some(named)) if said != named => {
-            Err(refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id and the params name two sessions."))
+            Err(refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id and params.sessionId differ."))
         }
         (None, None) if SESSION_METHODS.contains(&method) => {
             Err(refuse(StatusCode::BAD_REQUEST, "Acp-Session-Id is missing."))
@@ -253,29 +250,29 @@ fn session_of<'a>(
     }
 }
 
-/// Reads a body to its end. A long one takes a place meanwhile.
-async fn read(places: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
+/// Reads a body. A long one holds a permit meanwhile.
+async fn read(permits: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Utf8Bytes, Box<Response>> {
     let too_late = || refuse(StatusCode::REQUEST_TIMEOUT, "The body took too long.");
     let too_long =
         || refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A frame may have {ACP_FRAME} bytes at most."));
     let length = header_text(headers, &header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
-    // Whoever asks first whether it may send has not sent anything.
+    // With `Expect: 100-continue` the client has not sent the body yet.
     if length.is_some_and(|length| length > ACP_FRAME as u64) && headers.contains_key(header::EXPECT) {
         return Err(too_long());
     }
     let (mut chunks, mut bytes, deadline) = (body.into_data_stream(), Vec::new(), Instant::now() + BODY_TIME);
-    let mut place = None;
+    let mut permit = None;
     loop {
         match timeout_at(deadline, chunks.next()).await {
             Ok(Some(Ok(chunk))) if bytes.len() + chunk.len() <= ACP_FRAME => {
-                if place.is_none() && bytes.len() + chunk.len() > LONG_BODY {
-                    let free = timeout_at(deadline, places.acquire()).await;
-                    place = free.map_err(|_| too_late())?.ok();
+                if permit.is_none() && bytes.len() + chunk.len() > LONG_BODY {
+                    let free = timeout_at(deadline, permits.acquire()).await;
+                    permit = free.map_err(|_| too_late())?.ok();
                 }
                 bytes.extend_from_slice(&chunk);
             }
             Ok(Some(Ok(_))) => break,
-            Ok(Some(Err(_))) => return Err(refuse(StatusCode::BAD_REQUEST, "The body broke off.")),
+            Ok(Some(Err(_))) => return Err(refuse(StatusCode::BAD_REQUEST, "The body ended early.")),
             Ok(None) => {
                 let no_text = || Malformed { id: None, fault: Fault::parse("The frame is not UTF-8 text.") };
                 return Utf8Bytes::try_from(bytes).map_err(|_| unreadable(&no_text()));
@@ -283,7 +280,7 @@ async fn read(places: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Utf
             Err(_) => return Err(too_late()),
         }
     }
-    drop((bytes, place));
+    drop((bytes, permit));
     let draining = async {
         let mut read = 0;
         while let Some(Ok(chunk)) = chunks.next().await {
@@ -313,29 +310,26 @@ fn name(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// What is no message goes no further; the answer is JSON-RPC's own.
+/// Returns the JSON-RPC error response to an invalid message.
 fn unreadable(malformed: &Malformed) -> Box<Response> {
     let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
     Box::new((StatusCode::BAD_REQUEST, [(header::CONTENT_TYPE, JSON)], text).into_response())
 }
 
-fn no_place() -> Box<Response> {
+fn too_many_connections() -> Box<Response> {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.")
 }
 
 fn too_fast() -> Box<Response> {
-    refuse(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "Too many long frames wait for their turn; post this one again later.",
-    )
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many long frames are queued; try again later.")
 }
 
 fn no_connection() -> Box<Response> {
-    refuse(StatusCode::BAD_REQUEST, "Acp-Connection-Id is missing; a connection begins with initialize.")
+    refuse(StatusCode::BAD_REQUEST, "Acp-Connection-Id is missing; a connection starts with initialize.")
 }
 
 fn unknown() -> Box<Response> {
-    refuse(StatusCode::NOT_FOUND, "There is no such connection; begin again with initialize.")
+    refuse(StatusCode::NOT_FOUND, "There is no such connection; start a new one with initialize.")
 }
 
 fn refuse(status: StatusCode, sentence: &str) -> Box<Response> {
@@ -347,7 +341,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_never_ends_is_given_up() {
+    async fn a_body_that_never_ends_times_out() {
         let drop_by_drop = futures::stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok::<_, std::io::Error>("["), ()))
@@ -359,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_accepted() {
+    fn accept_and_content_type() {
         for (value, events) in [
             ("text/event-stream", true),
             ("application/json, Text/Event-Stream; q=0.5", true),

@@ -1,8 +1,8 @@
 //! The outgoing half of a remote connection: one event stream for the connection and one for each session.
 //!
-//! Frames wait in a few places until the reader of their stream takes them, and the writer waits with them: nobody's
-//! memory grows. A frame that was handed to a stream which then broke is lost; the next stream goes on behind it. A
-//! client that wants to be sure attaches again from the last update that it has.
+//! Frames wait in small bounded mailboxes until the reader of their stream takes them; a full mailbox makes the writer
+//! wait. A frame written to a stream that then breaks is lost; the next stream continues after it. A client that needs
+//! every update attaches again from the last update that it has.
 
 use super::{
     Closing, STUCK,
@@ -28,21 +28,21 @@ use tokio::{
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// Frames that wait for the reader of a stream.
+/// Frames queued per stream.
 const WAITING: usize = 8;
-/// How long a connection lives while nobody reads its stream.
+/// Lifetime of a connection whose stream has no reader.
 pub(super) const LOST: Duration = Duration::from_secs(60);
-/// Session streams that are open at a time: each of them holds a socket.
+/// Maximum number of open session streams; each holds a socket.
 const OPEN: usize = 32;
-/// Requests whose answer is awaited on a session's stream; those of others go on the connection's.
+/// Maximum number of requests whose answers go to a session's stream; further answers go to the connection's.
 const ROUTES: usize = 256;
 
-/// Why a stream cannot be read.
+/// The reason why a stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Somebody reads it already.
+    /// It has a reader already.
     Taken,
-    /// Too many are open.
+    /// Too many streams are open.
     TooMany,
     /// The connection has ended.
     Over,
@@ -52,12 +52,12 @@ pub(super) enum Refusal {
 #[derive(Debug)]
 pub(super) struct Streams {
     state: Mutex<State>,
-    /// Something may be due at another time than before.
+    /// Notified when the next deadline may have changed.
     changed: Notify,
 }
 
 impl Streams {
-    /// Makes the streams of a connection whose `initialize` has this id. Its answer comes out of the second value.
+    /// Creates the streams of a connection whose `initialize` has this id. The second value receives its answer.
     pub(super) fn new(initialize: &str, one: bool) -> (Arc<Self>, oneshot::Receiver<Utf8Bytes>) {
         let (sender, answer) = oneshot::channel();
         let state = State {
@@ -80,8 +80,8 @@ impl Streams {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers where the answer to a request about a session belongs. Whoever asks without reading the session's
-    /// stream reads the connection's.
+    /// Records the stream for the answer to a request about a session. Without a reader of the session's stream, that
+    /// is the connection's.
     pub(super) fn await_answer(&self, id: &str, session: &str) {
         let mut state = self.state();
         if state.one {
@@ -95,7 +95,7 @@ impl Streams {
         }
     }
 
-    /// Finds the stream of a frame; `None` if it was the answer to `initialize`, and is delivered.
+    /// Finds the stream of a frame; `None` if it was the answer to `initialize`, which is delivered.
     pub(super) fn sort(&self, frame: &Utf8Bytes) -> Option<Target> {
         let mut state = self.state();
         if state.one && state.initialize.is_none() {
@@ -107,14 +107,14 @@ impl Streams {
         }
         let Some(id) = peek.id.map(RawValue::get) else { return Some(None) };
         if let Some((_, answer)) = state.initialize.take_if(|(known, _)| **known == *id) {
-            // Whoever asked may have gone.
+            // The request may be gone.
             let _ = answer.send(frame.clone());
             return None;
         }
         Some(state.routes.remove(id))
     }
 
-    /// Puts a frame where its reader finds it; false while there is no room.
+    /// Queues a frame for its reader; false while there is no room.
     pub(super) fn put(&self, target: &Target, frame: &Utf8Bytes, context: &Context<'_>) -> bool {
         let mut state = self.state();
         if state.over {
@@ -144,7 +144,7 @@ impl Streams {
         has_room
     }
 
-    /// Begins to read a stream. `cut` ends the exchange that carries it.
+    /// Starts reading a stream. `cut` ends the exchange that carries it.
     pub(super) fn read(self: &Arc<Self>, session: Target, cut: CancellationToken) -> Result<Reader, Refusal> {
         let mut state = self.state();
         if state.over {
@@ -153,7 +153,7 @@ impl Streams {
         if let Some(session) = &session {
             let open = state.sessions.values().filter(|known| known.left.is_none()).count();
             if state.sessions.len() >= SESSIONS {
-                // Whose stream nobody reads and nothing waits for can be made anew.
+                // An idle mailbox without a reader can be recreated later.
                 state.sessions.retain(|_, known| known.left.is_none() || !known.frames.is_empty());
             }
             let is_new = !state.sessions.contains_key(session);
@@ -177,7 +177,7 @@ impl Streams {
         Ok(Reader { streams: self.clone(), session, said_last_word: false })
     }
 
-    /// Ends all streams once their readers have what waits for them.
+    /// Ends all streams once their readers have taken the queued frames.
     pub(super) fn end(&self, last_word: Option<&Closing>) {
         let mut state = self.state();
         if !state.over {
@@ -190,22 +190,22 @@ impl Streams {
         self.changed.notify_one();
     }
 
-    /// Ends the exchanges of readers that are still there.
+    /// Ends the exchanges of the current readers.
     pub(super) fn cut(&self) {
         let state = self.state();
-        // One that has left may share its connection with others that are served well.
+        // The exchange of a reader that left may share an HTTP/2 connection with other clients.
         let all = std::iter::once(&state.connection).chain(state.sessions.values());
         all.filter(|known| known.left.is_none()).for_each(|known| known.cut.cancel());
     }
 
-    /// Returns whether somebody reads.
+    /// Returns whether any stream has a reader.
     pub(super) fn is_read(&self) -> bool {
         let state = self.state();
         state.connection.left.is_none() || state.sessions.values().any(|known| known.left.is_none())
     }
 
-    /// Returns when the connection has to end: nobody reads its stream for [`LOST`], or a reader takes nothing for
-    /// [`STUCK`]; or when it has ended.
+    /// Waits until the connection must end: its stream has no reader for [`LOST`], a reader takes nothing for
+    /// [`STUCK`], or it has ended.
     pub(super) async fn watch(&self) {
         while let Some(due) = self.look_after() {
             tokio::select! {
@@ -215,7 +215,7 @@ impl Streams {
         }
     }
 
-    /// Returns when to look again; `None` when the connection has to end.
+    /// Returns the next deadline; `None` if the connection must end.
     fn look_after(&self) -> Option<Instant> {
         let (mut state, now) = (self.state(), Instant::now());
         let lost = state.connection.left.map(|left| left + LOST);
@@ -228,12 +228,12 @@ impl Streams {
             state.sessions.iter().filter(|(_, known)| joining(known)).map(|(id, _)| id.clone()).collect();
         late.iter().for_each(|session| state.join(session));
         let joins = state.sessions.values().filter_map(Mailbox::joins_at).min();
-        // Nobody tells when a reader begins to be slow.
+        // Nothing notifies when a reader becomes stuck.
         [lost, stuck, joins, Some(now + STUCK)].into_iter().flatten().min()
     }
 }
 
-/// The part of a frame that says where it belongs.
+/// The part of a frame that determines its stream.
 #[derive(Deserialize)]
 struct Peek<'a> {
     #[serde(borrow, default)]
@@ -250,7 +250,7 @@ struct PeekParams<'a> {
     session_id: Option<Cow<'a, str>>,
 }
 
-/// Reads one stream, event by event, as fast as its socket takes them.
+/// The reader of one stream.
 #[derive(Debug)]
 pub(super) struct Reader {
     streams: Arc<Streams>,
@@ -283,7 +283,7 @@ impl Stream for Reader {
     }
 }
 
-/// A comment has one line: a broken one would end the task that writes it.
+/// Returns a close reason as an event-stream comment, which must be a single line.
 fn comment(word: &Closing) -> String {
     let reason: String = word.reason.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
     format!("closed {} {reason}", word.code)
@@ -338,23 +338,23 @@ mod tests {
         streams.read(session.map(Into::into), CancellationToken::new())
     }
 
-    /// Takes what waits.
+    /// Takes the queued frames and returns their number.
     fn take(reader: &mut Reader) -> usize {
         std::iter::from_fn(|| reader.next().now_or_never().flatten()).count()
     }
 
     #[tokio::test]
-    async fn where_a_frame_belongs() {
+    async fn the_stream_of_a_frame() {
         let streams = streams();
         let _reader = open(&streams, Some("a")).unwrap();
         streams.await_answer("7", "a");
-        streams.await_answer("\"8\"", "nobody reads it");
+        streams.await_answer("\"8\"", "no reader");
         let session = |session: &str| Some(Some(session.into()));
         for (frame, expected) in [
             (update("a", 1), session("a")),
             (update("b \\u0063", 1), session("b c")),
             (response("7"), session("a")),
-            // An id is answered once.
+            // Each id is answered once.
             (response("7"), Some(None)),
             (response("\"8\""), Some(None)),
             (r#"{"jsonrpc":"2.0","id":"x","method":"session/request_permission","params":{"sessionId":"a"}}"#.into(), session("a")),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_has_one_reader_and_they_are_not_many() {
+    async fn a_stream_has_one_reader_and_open_streams_are_limited() {
         let streams = streams();
         let reader = open(&streams, None).unwrap();
         assert_eq!(open(&streams, None).unwrap_err(), Refusal::Taken);
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_stream_goes_on_where_it_was() {
+    async fn a_broken_stream_continues_where_it_was() {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
         assert!(put(&streams, &response("1")) && put(&streams, &response("2")));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_nobody_reads_ends_after_a_minute() {
+    async fn a_connection_without_a_reader_ends_after_a_minute() {
         let (streams, begun) = (streams(), Instant::now());
         streams.watch().await;
         assert_eq!(begun.elapsed(), LOST);
@@ -408,7 +408,7 @@ mod tests {
         assert!(watched.is_err());
         drop(reader);
         let left = Instant::now();
-        // A session's stream keeps nobody alive.
+        // A session's stream does not keep the connection alive.
         let _session = open(&streams, Some("a")).unwrap();
         streams.watch().await;
         assert_eq!(left.elapsed(), LOST);
@@ -422,7 +422,7 @@ mod tests {
             assert!(put(&streams, &response(&n.to_string())));
         }
         assert!(!put(&streams, &response("100")));
-        // One that takes a frame now and then may go on for ever.
+        // A reader that takes a frame now and then stays connected.
         for n in 0..10 {
             assert!(tokio::time::timeout(STUCK / 2, streams.watch()).await.is_err());
             assert!(reader.next().now_or_never().is_some());
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_for_a_stream_that_nobody_opens_goes_on_the_connections() {
+    async fn frames_for_an_unopened_stream_move_to_the_connection() {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
         for n in 0..WAITING {
@@ -448,11 +448,11 @@ mod tests {
         assert_eq!(take(&mut reader), WAITING + 1);
         assert!(put(&streams, &update("a", WAITING)));
         assert_eq!(take(&mut reader), 1);
-        // Whoever opens it gets the rest.
+        // Once opened, the session's stream gets the rest.
         let mut own = open(&streams, Some("a")).unwrap();
         assert!(put(&streams, &update("a", WAITING + 1)));
         assert_eq!((take(&mut own), take(&mut reader)), (1, 0));
-        // Whoever asks about a session that it does not read wants no stream of its own for it.
+        // A request about a session without a reader moves its frames to the connection's stream.
         assert!(put(&streams, &update("c", 0)));
         streams.await_answer("9", "c");
         assert_eq!(take(&mut reader), 1);
@@ -462,9 +462,9 @@ mod tests {
         std::iter::from_fn(|| reader.next().now_or_never().flatten()).map(|event| event.unwrap()).collect()
     }
 
-    /// Mailboxes that nobody reads were joined to one, full as they were.
+    /// Regression: full mailboxes without a reader were all moved to one.
     #[tokio::test(start_paused = true)]
-    async fn what_waits_for_all_streams_of_a_connection_is_not_much() {
+    async fn the_frames_queued_for_a_connection_are_limited() {
         let streams = streams();
         let mut reader = open(&streams, None).unwrap();
         let fill = || -> usize {
@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(fill(), BUDGET);
         assert!(tokio::time::timeout(OWN_STREAM, streams.watch()).await.is_err());
         assert_eq!((fill(), take(&mut reader)), (0, BUDGET));
-        // By bytes as well; one that is longer than all may be waits alone.
+        // By bytes as well; a frame above the whole budget waits alone.
         let long = Utf8Bytes::from(format!("{{\"id\":1,\"result\":\"{}\"}}", "x".repeat(BUDGET_BYTES / 2)));
         let longest = Utf8Bytes::from("x".repeat(2 * BUDGET_BYTES));
         assert!(put(&streams, &long) && !put(&streams, &long) && !put(&streams, &longest));
@@ -486,7 +486,7 @@ mod tests {
         assert!(put(&streams, &response("1")));
     }
 
-    /// They stayed on the connection's stream, while later ones were read on the session's.
+    /// Regression: early frames stayed on the connection's stream while later ones were read on the session's.
     #[tokio::test]
     async fn the_frames_of_a_session_stay_in_order_when_its_stream_is_opened_late() {
         let streams = streams();
@@ -511,9 +511,9 @@ mod tests {
         assert!(matches!(reader.next().now_or_never(), Some(None)));
     }
 
-    /// With HTTP/2 a connection of another client may be the same.
+    /// With HTTP/2 several clients may share one connection.
     #[tokio::test]
-    async fn only_readers_that_are_still_there_are_cut() {
+    async fn only_current_readers_are_cut() {
         let streams = streams();
         let (left, stays) = (CancellationToken::new(), CancellationToken::new());
         drop(streams.read(None, left.clone()).unwrap());

@@ -1,4 +1,4 @@
-//! What waits for the readers of a remote connection: a few frames a stream, within one budget.
+//! Frames queued for the readers of a remote connection: a few per stream, within one budget.
 
 use super::Closing;
 use std::{
@@ -10,48 +10,48 @@ use tokio::{sync::oneshot, time::Instant};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// Frames that wait for all readers of a connection, and their bytes.
+/// Frames queued for all readers of a connection, and their bytes.
 pub(super) const BUDGET: usize = 64;
 pub(super) const BUDGET_BYTES: usize = 4 << 20;
-/// How long a session's frames wait for its own stream, before they go on the connection's.
+/// How long a session's frames wait for its own stream before they move to the connection's.
 pub(super) const OWN_STREAM: Duration = Duration::from_secs(5);
-/// Sessions that are kept apart; those of others go on the connection's stream.
+/// Maximum number of session mailboxes; frames of further sessions go to the connection's stream.
 pub(super) const SESSIONS: usize = 256;
-/// Which stream a frame belongs to: a session's, or the connection's.
+/// The stream of a frame: a session's, or the connection's if `None`.
 pub(super) type Target = Option<Box<str>>;
 
-/// What waits on the streams of one connection, and who waits for it.
+/// The mailboxes of one connection.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) connection: Mailbox,
     pub(super) sessions: HashMap<Box<str>, Mailbox>,
-    /// Frames that wait in all of them, and their bytes.
+    /// Frames queued in all mailboxes, and their bytes.
     pub(super) waiting: usize,
     pub(super) bytes: usize,
-    /// The sessions of requests that have no answer yet, by the request's id as it was written.
+    /// The sessions of unanswered requests, by the request's raw id.
     pub(super) routes: HashMap<Box<str>, Box<str>>,
-    /// Everything goes on the connection's stream.
+    /// Everything goes to the connection's stream.
     pub(super) one: bool,
-    /// Whoever waits for the answer to `initialize`, and its id.
+    /// The id of `initialize`, and the receiver of its answer.
     pub(super) initialize: Option<(Box<str>, oneshot::Sender<Utf8Bytes>)>,
     /// The writer, while it waits for room.
     pub(super) writer: Option<Waker>,
-    /// Since when a reader that is there takes nothing.
+    /// Since when a current reader takes nothing.
     pub(super) stuck: Option<Instant>,
     pub(super) over: bool,
-    /// Why it is over.
+    /// The reason for the end.
     pub(super) last_word: Option<Closing>,
 }
 
-/// What waits for the reader of one stream.
+/// The frames queued for the reader of one stream.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    /// Each with what it is about: on the connection's stream, that may be a session.
+    /// Each with its original target: the connection's stream may have frames of a session.
     pub(super) frames: VecDeque<(Target, Utf8Bytes)>,
     pub(super) reader: Option<Waker>,
-    /// Since when nobody reads; `None` while somebody does.
+    /// Since when there is no reader; `None` while there is one.
     pub(super) left: Option<Instant>,
-    /// Nobody came to read: a session's frames go on the connection's stream until somebody does.
+    /// No reader came in time: the session's frames go to the connection's stream until one does.
     pub(super) joined: bool,
     /// Ends the exchange that carries the stream.
     pub(super) cut: CancellationToken,
@@ -69,7 +69,7 @@ impl Mailbox {
         }
     }
 
-    /// Returns when the frames of a session stop waiting for its own stream.
+    /// Returns when the session's frames move to the connection's stream.
     pub(super) fn joins_at(&self) -> Option<Instant> {
         let waits = !self.joined && !self.frames.is_empty();
         self.left.filter(|_| waits).map(|left| left + OWN_STREAM)
@@ -98,7 +98,7 @@ impl State {
         }
     }
 
-    /// What waits for a session's stream goes on the connection's, and what comes later as well.
+    /// Moves a session's frames, including later ones, to the connection's stream.
     pub(super) fn join(&mut self, session: &str) {
         let known = self.sessions.entry(session.into()).or_insert_with(Mailbox::new);
         known.joined = true;
@@ -107,7 +107,7 @@ impl State {
         self.wake_writer();
     }
 
-    /// What went on the connection's stream meanwhile, and was not read, comes first on the session's own.
+    /// Moves a session's unread frames from the connection's stream to the front of its own.
     pub(super) fn part(&mut self, session: &str) {
         let frames = std::mem::take(&mut self.connection.frames);
         let (mut its, others): (VecDeque<_>, VecDeque<_>) =
@@ -120,12 +120,12 @@ impl State {
         self.wake_writer();
     }
 
-    /// Returns whether a frame of so many bytes may wait. A larger one than all may have waits alone.
+    /// Returns whether a frame of `bytes` bytes fits the budget. A frame above the whole budget waits alone.
     pub(super) fn can_afford(&self, bytes: usize) -> bool {
         self.waiting == 0 || (self.waiting < BUDGET && self.bytes + bytes <= BUDGET_BYTES)
     }
 
-    /// Returns whether a reader that is there leaves something lying.
+    /// Returns whether a current reader has frames to take.
     pub(super) fn is_kept_waiting(&self) -> bool {
         let keeps = |mailbox: &Mailbox| mailbox.left.is_none() && !mailbox.frames.is_empty();
         keeps(&self.connection) || self.sessions.values().any(keeps)

@@ -1,5 +1,5 @@
-//! How frames travel between a client and its connection: over a WebSocket, or by the protocol's remote transport of
-//! requests and event streams. Both are one [`Socket`] to everybody else.
+//! Transports between a client and its connection: a WebSocket, or the protocol's remote transport of requests and
+//! event streams. Both implement [`Socket`].
 
 mod endpoint;
 mod event_stream;
@@ -10,7 +10,7 @@ pub(crate) mod websocket;
 pub(crate) use endpoint::answer;
 pub(crate) use remote::Remotes;
 
-/// Finds out which stream a frame belongs to.
+/// Finds the stream of a frame.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn sort(frame: &str) {
     event_stream::Streams::new("1", false).0.sort(&frame.into());
@@ -29,32 +29,32 @@ use tokio_tungstenite::tungstenite::{
 };
 use websocket::WebSocket;
 
-/// A frame that a reader does not take within this time ends its connection.
+/// A reader that takes no frame for this time ends its connection.
 const STUCK: Duration = Duration::from_secs(30);
-/// How long a polite good-bye may take.
+/// Time limit of the close handshake.
 const GOOD_BYE: Duration = Duration::from_secs(1);
 
-/// What a connection reads frames from and writes frames to.
+/// A source and sink of frames.
 pub(crate) enum Socket {
     WebSocket(Box<WebSocket>),
     Remote(Remote),
 }
 
 impl Socket {
-    /// Returns how long a frame may wait to be taken.
+    /// Returns the write timeout of a frame.
     pub(crate) fn patience(&self) -> Duration {
         match self {
             Self::WebSocket(_) => STUCK,
-            // Its readers may come back, and are watched one by one.
+            // Readers may reconnect, and each has its own timeout.
             Self::Remote(_) => Duration::MAX,
         }
     }
 
-    /// Ends it with a reason, or answers the client's own good-bye.
+    /// Closes the socket with a reason, or completes the client's close.
     pub(crate) async fn close(self, closing: Option<&Closing>) {
         match (self, closing) {
             (Self::WebSocket(socket), Some(closing)) => websocket::close(*socket, closing).await,
-            // A client that is gone already hears nothing.
+            // The client may be gone already.
             (Self::WebSocket(mut socket), None) => {
                 drop(tokio::time::timeout(GOOD_BYE, WebSocket::close(&mut socket, None)).await);
             }
@@ -109,7 +109,7 @@ impl Sink<Message> for Socket {
     }
 }
 
-/// Why and how a connection is closed.
+/// A close code and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Closing {
     pub(crate) code: u16,
@@ -129,7 +129,7 @@ impl Closing {
         Self { code: 1003, reason: "Frames must be UTF-8 text.".to_owned() }
     }
 
-    /// Codes from 4000 on are an application's own; the page knows this one.
+    /// Codes from 4000 on are application-defined; the page handles this one.
     pub(crate) fn no_token() -> Self {
         Self { code: 4401, reason: "The token is missing or wrong.".to_owned() }
     }
@@ -142,7 +142,7 @@ impl Closing {
         Self { code: 4403, reason }
     }
 
-    /// Closes a socket that takes nothing. What was written up to update `written` may have been read.
+    /// For a socket that takes nothing. Updates up to `written` may have been read.
     pub(crate) fn too_slow(written: u64) -> Self {
         Self { code: 4408, reason: format!("Attach again from update {written}.") }
     }

@@ -1,4 +1,4 @@
-//! A connection of the remote transport: frames come in by requests and go out as events.
+//! A connection of the remote transport: frames arrive as requests and leave as events.
 
 use super::{
     Closing, Socket,
@@ -20,54 +20,54 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
-/// Frames that were posted and not read yet; the next request waits.
+/// Posted frames that are not read yet; the next request waits.
 const POSTED: usize = 1;
-/// Long bodies that are read of one device at the same time; the rest of them wait.
+/// Long bodies read at the same time per device; further ones wait.
 const LONG_BODIES: usize = 2;
-/// Long frames of a connection that were read and wait for their turn; more are refused.
+/// Queued long frames per connection; more are refused.
 const LONG_FRAMES: usize = 4;
-/// How long readers have to take what waits for them when a connection has ended.
+/// Time that readers have to take the queued frames after a connection has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// The remote connections of a bridge, by their id.
+/// The remote connections of a bridge, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
     connections: Mutex<HashMap<Arc<str>, Arc<Connection>>>,
-    /// Places for long bodies that are being read, where there are any.
+    /// Permits for reading long bodies, by device.
     long_bodies: Mutex<HashMap<Who, Weak<Semaphore>>>,
 }
 
-/// What the requests of a client find.
+/// A remote connection, as its requests find it.
 #[derive(Debug)]
 pub(super) struct Connection {
     who: Who,
     posted: mpsc::Sender<Utf8Bytes>,
     streams: Arc<Streams>,
     cut: CancellationToken,
-    /// Places for long frames that wait for their turn.
+    /// Permits for queued long frames.
     long_frames: Semaphore,
 }
 
 impl Remotes {
-    /// Returns the places for the long bodies of one device: nobody waits for somebody else.
+    /// Returns the permits for long bodies of one device. Devices do not share them.
     pub(super) fn long_bodies(&self, who: &Who) -> Arc<Semaphore> {
         let mut all = self.long_bodies.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(who).and_then(Weak::upgrade) {
             return known;
         }
         all.retain(|_, known| known.strong_count() > 0);
-        let places = Arc::new(Semaphore::new(LONG_BODIES));
-        all.insert(who.clone(), Arc::downgrade(&places));
-        places
+        let permits = Arc::new(Semaphore::new(LONG_BODIES));
+        all.insert(who.clone(), Arc::downgrade(&permits));
+        permits
     }
 
-    /// Finds a connection; nobody finds one of somebody else.
+    /// Finds a connection of the same device.
     pub(super) fn find(&self, id: &str, pass: &Pass) -> Option<Arc<Connection>> {
         self.lock().get(id).filter(|connection| connection.who == pass.who).cloned()
     }
 
-    /// Opens a connection with its first frame, an `initialize` with this id. Returns the connection's id and what the
-    /// answer comes out of.
+    /// Opens a connection with its first frame, an `initialize` with this id. Returns the connection's id and the
+    /// receiver of the answer.
     pub(super) fn open(
         shared: &Arc<Shared>,
         opening: Opening,
@@ -77,7 +77,7 @@ impl Remotes {
         let (id, frame) = initialize;
         let (streams, answer) = Streams::new(id, one_stream);
         let (posted, frames) = mpsc::channel(POSTED);
-        // The queue is empty.
+        // Cannot fail: the queue is empty.
         let _ = posted.try_send(frame);
         let (id, cut) = (opening.line.id.clone(), opening.cut.clone());
         let who = opening.lease.pass.who.clone();
@@ -118,7 +118,7 @@ impl Remotes {
 }
 
 impl Connection {
-    /// Takes a frame in, in the order of the calls; false when the connection has ended.
+    /// Queues a frame, in call order; false if the connection has ended.
     pub(super) async fn post(&self, frame: Utf8Bytes) -> bool {
         tokio::select! {
             taken = self.posted.send(frame) => taken.is_ok(),
@@ -126,17 +126,17 @@ impl Connection {
         }
     }
 
-    /// Takes a place for a long frame that has to wait for its turn. `None` when too many do.
+    /// Acquires a permit for a long frame; `None` if too many are queued.
     pub(super) fn long_frame(&self) -> Option<SemaphorePermit<'_>> {
         self.long_frames.try_acquire().ok()
     }
 
-    /// Remembers where the answer to a request about a session belongs.
+    /// See [`Streams::await_answer`].
     pub(super) fn await_answer(&self, id: &str, session: &str) {
         self.streams.await_answer(id, session);
     }
 
-    /// Begins to read a stream; `cut` ends the exchange that carries it.
+    /// See [`Streams::read`].
     pub(super) fn read(&self, session: Target, cut: CancellationToken) -> Result<Reader, Refusal> {
         self.streams.read(session, cut)
     }
@@ -147,13 +147,13 @@ impl Connection {
     }
 }
 
-/// What a connection reads from and writes to, when its client sends requests.
+/// The socket of a remote connection.
 pub(crate) struct Remote {
     posted: mpsc::Receiver<Utf8Bytes>,
     streams: Arc<Streams>,
-    /// Waits for room in its stream.
+    /// A frame that waits for room in its stream.
     next: Option<(Target, Utf8Bytes)>,
-    /// Whether the client is there is known from its streams: a ping needs no journey.
+    /// A pong to return. Pings are answered here; the streams detect whether the client is alive.
     pong: bool,
     waker: Option<Waker>,
 }
@@ -177,7 +177,7 @@ impl Remote {
         Poll::Ready(Ok(()))
     }
 
-    /// Takes a frame, once the one before it is written.
+    /// Accepts the next frame; the previous one must be written.
     pub(super) fn write(&mut self, message: Message) {
         match message {
             Message::Text(frame) => self.next = self.streams.sort(&frame).map(|target| (target, frame)),

@@ -1,7 +1,7 @@
-//! The WebSocket: its upgrade, and its end.
+//! Opening and closing WebSockets.
 //!
-//! Done by hand rather than with axum's extractor for one reason: a frame over the limit has to be answered with
-//! close 1009, and a client reads that only if the bytes that it is still sending are read as well.
+//! Not axum's extractor, because a frame over the limit must be answered with close code 1009, and a client reads that
+//! only if the bytes that it is still sending are read too.
 
 use super::Closing;
 use axum::{
@@ -25,16 +25,16 @@ use tokio_tungstenite::{
 
 pub(crate) type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// How long, and how much, is read from a client that was told to stop.
+/// Limits for draining a socket after the close frame.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 const DRAIN_BYTES: u64 = 256 << 20;
 
-/// Returns whether a request wants to become a WebSocket.
+/// Returns whether a request is a WebSocket upgrade.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
     contains(headers, &header::CONNECTION, "upgrade") && contains(headers, &header::UPGRADE, "websocket")
 }
 
-/// Answers an upgrade; the socket itself comes out of the second value once the answer is written.
+/// Answers an upgrade. The second value resolves to the socket once the response is written.
 pub(crate) fn upgrade(mut request: Request, protocol: Option<&'static str>) -> (Response, Option<OnUpgrade>) {
     let headers = request.headers();
     if request.method() != Method::GET || headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|v| v != "13")
@@ -63,7 +63,7 @@ pub(crate) fn upgrade(mut request: Request, protocol: Option<&'static str>) -> (
     (response, Some(hyper::upgrade::on(&mut request)))
 }
 
-/// Waits for the upgraded stream and speaks WebSocket on it.
+/// Waits for the upgraded stream and wraps it in a WebSocket.
 pub(crate) async fn open(upgrade: OnUpgrade, frame_limit: usize) -> Option<WebSocket> {
     let stream = upgrade.await.ok()?;
     let config = WebSocketConfig::default()
@@ -74,7 +74,7 @@ pub(crate) async fn open(upgrade: OnUpgrade, frame_limit: usize) -> Option<WebSo
     Some(WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, Some(config)).await)
 }
 
-/// Sends a close frame and reads on for a moment, so that the client gets to see it.
+/// Sends a close frame and drains the socket briefly, so that the client receives it.
 pub(crate) async fn close(mut socket: WebSocket, closing: &Closing) {
     let ending = async {
         if socket.send(closing.message()).await.is_err() {
@@ -84,7 +84,7 @@ pub(crate) async fn close(mut socket: WebSocket, closing: &Closing) {
         let mut buffer = vec![0; crate::limits::SOCKET_BUFFER];
         while rest.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
     };
-    // A client that does not go is left behind.
+    // Give up on a client that does not close.
     let _ = tokio::time::timeout(DRAIN_TIME, ending).await;
 }
 

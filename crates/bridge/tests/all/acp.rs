@@ -1,4 +1,4 @@
-//! A real bridge, driven over the ACP door.
+//! A real bridge, driven over the ACP endpoint.
 
 use crate::support::{self, Client, House, echo, prompt, seq, shown, start, text, until_cancelled};
 use openagents_core::update::{Cut, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate};
@@ -63,7 +63,7 @@ async fn a_prompt_ends_after_its_updates() {
         ]
     );
     assert_eq!(notes[0]["update"]["_meta"]["openagents"]["connection"], json!(client.id));
-    // A second turn goes on in the same log, and keeps the title.
+    // A second turn continues the same log and keeps the title.
     client.request("session/prompt", prompt(&session, "And that?")).await;
     let notes: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
     assert_eq!(notes.iter().map(seq).collect::<Vec<_>>(), [4, 5]);
@@ -96,7 +96,7 @@ async fn cancel_ends_the_turn_and_empties_the_queue() {
     assert_eq!((&attached["seq"], &attached["running"]), (&json!(20), &json!(false)));
 }
 
-/// The answers of prompts come after what their sessions say of them.
+/// The answer to a prompt comes after the updates of its turn.
 #[tokio::test]
 async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
     let house = House::new(until_cancelled).await;
@@ -107,7 +107,7 @@ async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
     other.notes_until("waiting").await;
     let second = client.ask("session/prompt", prompt(&session, "second")).await;
     let third = client.ask("session/prompt", prompt(&session, "third")).await;
-    // Everybody sees what waits while the first one runs.
+    // All clients see the waiting prompts while the first one runs.
     assert_eq!(
         shown(&other.notes_until("third").await),
         ["user_message_chunk: second", "user_message_chunk: third"]
@@ -122,14 +122,14 @@ async fn a_cancelled_queue_leaves_a_trace_of_every_prompt() {
     assert_eq!(shown(&notes), told);
     // Three messages, not one.
     assert_ne!(notes[1]["update"]["messageId"], notes[2]["update"]["messageId"]);
-    // The one who asked had them before the answer, and the next prompt runs.
+    // The submitting client got them before the answer, and the next prompt runs.
     assert_eq!(shown(&client.notes.iter().map(|n| n["params"].clone()).collect::<Vec<_>>())[5..], told);
     client.ask("session/prompt", prompt(&session, "fourth")).await;
     let notes = other.notes_until("waiting").await;
     assert_eq!(shown(&notes), ["user_message_chunk: fourth", "agent_message_chunk: waiting\n\n"]);
 }
 
-/// Eight runs at a time; the ninth is stopped while it waits.
+/// Eight turns run at a time; the ninth is cancelled while it waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
     let house = House::new(|_, cancel, emit| {
@@ -153,7 +153,7 @@ async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
     let notes = client.notes_until("agent_message_chunk").await;
     assert_eq!(shown(&notes), ["agent_message_chunk: Exploration cancelled."]);
     assert_eq!(notes[0]["sessionId"], *session);
-    // None of the others had to end for that.
+    // The others still run.
     let list = client.request("session/list", json!({})).await;
     let is_running = |row: &&Value| row["_meta"]["openagents"]["running"] == true;
     let others = list["sessions"].as_array().unwrap().iter().filter(|row| row["sessionId"] != *session);
@@ -161,7 +161,7 @@ async fn a_turn_that_waits_for_its_start_is_cancelled_at_once() {
 }
 
 #[tokio::test]
-async fn a_plan_of_a_run_that_broke_does_not_stay_running() {
+async fn the_plan_of_a_failed_run_does_not_stay_running() {
     let house = House::new(|request, _, emit| {
         support::begun().into_iter().for_each(emit);
         assert!(request.goals == ["fine"], "as the test wants it");
@@ -217,11 +217,11 @@ async fn load_replays_and_then_answers() {
     let load = json!({"sessionId": explored["sessionId"], "cwd": house.workspace, "mcpServers": []});
     second.request("session/load", load).await;
     assert_eq!(second.notes.iter().map(|frame| seq(&frame["params"])).collect::<Vec<_>>(), [1, 2]);
-    let (code, message) = second.error("session/load", json!({"sessionId": "nobody"})).await;
-    assert_eq!((code, message.as_str()), (-32002, "There is no session nobody."));
+    let (code, message) = second.error("session/load", json!({"sessionId": "unknown"})).await;
+    assert_eq!((code, message.as_str()), (-32002, "There is no session unknown."));
 }
 
-/// Four threads write 2,000 updates while clients come, leave, and attach from anywhere, more than once.
+/// Four threads write 2,000 updates while clients connect, disconnect and attach at various positions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn attach_gives_every_update_exactly_once() {
     const WRITERS: usize = 4;
@@ -254,7 +254,7 @@ async fn attach_gives_every_update_exactly_once() {
                 client.notes.clear();
                 let params = json!({"sessionId": session, "since": since, "snapshot": false});
                 let id = client.ask("_openagents/attach", params).await;
-                // What an earlier attach still had under way comes before the answer.
+                // Pending updates of an earlier attach come before the answer.
                 let head = client.answer(id).await["result"]["seq"].as_u64().unwrap();
                 client.notes.clear();
                 let mut expected = since.min(head) + 1;
@@ -335,7 +335,7 @@ async fn only_known_workspaces() {
     let inside = house.workspace.join("src");
     std::fs::create_dir(&inside).unwrap();
     client.request("session/new", json!({"cwd": inside})).await;
-    // The person at this machine opens a folder by exploring it; then it is known.
+    // An admin makes a folder known by exploring it.
     client.request("_openagents/explore", json!({"root": elsewhere})).await;
     client.request("session/new", json!({"cwd": elsewhere})).await;
     let known = client.request("_openagents/workspaces", json!({})).await;
@@ -343,7 +343,7 @@ async fn only_known_workspaces() {
 }
 
 #[tokio::test]
-async fn the_inspector_sees_both_doors_and_not_itself() {
+async fn the_inspector_sees_both_endpoints_and_not_itself() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let mut watcher = house.acp().await;
@@ -359,7 +359,7 @@ async fn the_inspector_sees_both_doors_and_not_itself() {
     );
     assert_eq!((&answer["direction"], &answer["id"]), (&json!("out"), &ask["id"]));
     assert_eq!(answer["n"].as_u64().unwrap(), ask["n"].as_u64().unwrap() + 1);
-    // Frames about frames would never end: the next one is about the phone again.
+    // The inspector's own frames are not inspected: the next one is about the phone again.
     phone.request("session/new", json!({})).await;
     assert_eq!(watcher.note().await["n"].as_u64().unwrap(), answer["n"].as_u64().unwrap() + 1);
 }
@@ -378,7 +378,7 @@ async fn unknown_and_malformed_requests() {
     let mut client = house.acp().await;
     assert_eq!(client.error("session/fork", json!({})).await.0, -32601);
     assert_eq!(client.error("session/prompt", json!({"sessionId": 1})).await.0, -32602);
-    assert_eq!(client.error("session/prompt", prompt(&json!("nobody"), "hi")).await.0, -32002);
+    assert_eq!(client.error("session/prompt", prompt(&json!("unknown"), "hi")).await.0, -32002);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
     assert_eq!(
         client.error("session/prompt", prompt(&session, "  ")).await,
@@ -420,18 +420,18 @@ async fn a_log_that_cannot_be_written_ends_the_turn_everywhere() {
         assert!(said.starts_with("❌ This session has stopped: the session store failed: "), "{said}");
         assert_eq!(note["_meta"]["openagents"], json!({"error": "store_failed"}));
     }
-    // Nothing is lost but what could not be written, and the next prompt goes on.
+    // Only the unwritten updates are lost, and the next prompt continues.
     database.execute_batch("ALTER TABLE away RENAME TO events").unwrap();
     break_it.send(()).unwrap();
     let id = writer.ask("session/prompt", prompt(&session, "again")).await;
-    // What the turn before could not say was said first.
+    // The final message of the failed turn was stored first.
     assert_eq!(seq(&reader.notes_until("again").await.pop().unwrap()), 5);
     writer.notify("session/cancel", json!({"sessionId": session})).await;
     assert_eq!(writer.answer(id).await["result"]["stopReason"], "cancelled");
 }
 
 #[tokio::test]
-async fn an_explorer_that_panics_is_told_and_survived() {
+async fn a_panicking_explorer_is_reported_and_survived() {
     let house = House::new(|request, _, emit| {
         assert!(request.goals != ["panic"], "as the test wants it");
         emit(text("fine"));
@@ -447,7 +447,7 @@ async fn an_explorer_that_panics_is_told_and_survived() {
 }
 
 #[tokio::test]
-async fn shutdown_stores_the_last_words_and_says_good_bye() {
+async fn shutdown_stores_final_messages_and_closes_connections() {
     let house = House::new(until_cancelled).await;
     let mut client = house.acp().await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -465,7 +465,7 @@ async fn shutdown_stores_the_last_words_and_says_good_bye() {
     assert_eq!(notes.back().unwrap()["params"]["update"]["content"]["text"], "cancelled");
     assert_eq!((u16::from(close.code), close.reason.as_str()), (1001, "OpenAgents is shutting down."));
 
-    // The lock is free, and the next bridge has it all.
+    // The lock is free, and the next bridge has the whole log.
     let bridge = start(home.path(), &workspace, echo).await.unwrap();
     let mut client: Client = support::acp(bridge.address().port(), bridge.token()).await;
     let attached = client.request("_openagents/attach", json!({"sessionId": session, "since": 2})).await;

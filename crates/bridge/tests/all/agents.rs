@@ -1,4 +1,4 @@
-//! Agents as modes of a session, who is chosen, and what a person does with them.
+//! Agents as modes of a session, routing, and managing agents.
 
 use crate::support::{
     self, Client,
@@ -17,7 +17,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-/// Says what it was asked, and by which name it knows the session.
+/// An agent that repeats its prompt and its own session id.
 fn echoes() -> Arc<ScriptedAgent> {
     ScriptedAgent::new(CODEX, |request, host, _| {
         host.remember("their-own-id");
@@ -44,7 +44,7 @@ async fn an_agent_answers_in_its_mode_and_is_resumed() {
     let support::House { home, workspace, bridge, .. } = house;
     bridge.shutdown().await;
     assert!(troupe.shut_down.load(Ordering::SeqCst));
-    // The name outlives the bridge.
+    // The agent's session id survives a restart.
     let troupe = Arc::new(agents::Troupe { agents: vec![echoes()], ..Default::default() });
     let bridge = agents::start_with(home.path(), &workspace, troupe).await;
     let mut client = support::acp(bridge.address().port(), bridge.token()).await;
@@ -58,7 +58,7 @@ async fn an_agent_answers_in_its_mode_and_is_resumed() {
 
 #[tokio::test]
 async fn modes_say_what_leaves_the_machine_and_who_is_not_there() {
-    let absent = ScriptedAgent::new(CLAUDE_CODE, |_, _, _| panic!("nobody asks it"));
+    let absent = ScriptedAgent::new(CLAUDE_CODE, |_, _, _| panic!("it is not prompted"));
     *absent.availability.lock().unwrap() =
         Availability::Unavailable("Claude Code is not installed; npm install -g it".to_owned());
     let (house, _) = agents::house(vec![echoes(), absent]).await;
@@ -74,7 +74,7 @@ async fn modes_say_what_leaves_the_machine_and_who_is_not_there() {
         said.last().map(String::as_str),
         Some("agent_message_chunk: ❌ Claude Code is not installed; npm install -g it.")
     );
-    // The session goes on.
+    // The session continues.
     client.request("session/set_mode", json!({"sessionId": session, "modeId": CODEX})).await;
     client.request("session/prompt", prompt(&session, "hello")).await;
     assert!(shown(&updates(&mut client)).last().unwrap().starts_with("agent_message_chunk: hello"));
@@ -103,11 +103,11 @@ async fn an_agent_that_panics_breaks_its_turn_and_nothing_else() {
     assert!(shown(&updates(&mut client)).contains(&"agent_message_chunk: fine".to_owned()));
 }
 
-/// What an agent says after a cancel is shown as late, and reopens nothing.
+/// Updates of an agent after a cancel are marked as late and reopen nothing.
 #[tokio::test]
 async fn what_comes_late_is_marked() {
-    let go_on = Arc::new(AtomicBool::new(false));
-    let waits = go_on.clone();
+    let released = Arc::new(AtomicBool::new(false));
+    let waits = released.clone();
     let agent = ScriptedAgent::new(CODEX, move |request, host, cancel| {
         if request.text != "first" {
             agents::end(host, "second answer");
@@ -135,7 +135,7 @@ async fn what_comes_late_is_marked() {
     client.notify("session/cancel", json!({"sessionId": session})).await;
     assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
     client.notes.clear();
-    go_on.store(true, Ordering::SeqCst);
+    released.store(true, Ordering::SeqCst);
     let notes = client.notes_until("late end").await;
     let late: Vec<Value> = notes.iter().map(|note| note["update"].clone()).collect();
     insta::assert_json_snapshot!(late);
@@ -146,7 +146,7 @@ async fn what_comes_late_is_marked() {
     );
 }
 
-/// What an agent leaves open is closed, and a turn has a last word whatever its agent says.
+/// Everything that an agent leaves open is closed, and every turn has a final message.
 #[tokio::test]
 async fn a_careless_agent_leaves_nothing_open() {
     let agent = ScriptedAgent::new(CODEX, |_, host, _| {
@@ -178,7 +178,7 @@ async fn a_careless_agent_leaves_nothing_open() {
 }
 
 #[tokio::test]
-async fn who_answers_is_chosen_and_kept_with_the_reason() {
+async fn prompts_are_routed_and_decisions_stored() {
     let (house, _) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -211,9 +211,9 @@ async fn who_answers_is_chosen_and_kept_with_the_reason() {
     assert_eq!(kept["decisions"][1]["sessionId"], session);
 }
 
-/// Nothing leaves the machine unasked, unless the person who opened the session said that it may.
+/// Nothing leaves the machine without asking, unless the policy of the session allows it.
 #[tokio::test]
-async fn a_session_can_allow_agents_elsewhere() {
+async fn a_session_can_allow_external_agents() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
     let mut client = ours_client(&house, "Window").await;
     for (policy, asked) in [(json!({}), 0), (json!({"allow_external_llms": true}), 1)] {
@@ -229,9 +229,9 @@ async fn a_session_can_allow_agents_elsewhere() {
     }
 }
 
-/// A device that may prompt allowed itself what only the person at this machine may.
+/// Regression: a device could set a policy that only an admin may set.
 #[tokio::test]
-async fn a_device_allows_itself_no_agents_elsewhere() {
+async fn a_device_cannot_allow_external_agents() {
     let (house, troupe) = agents::house(vec![echoes()]).await;
     let mut desk = ours_client(&house, "Window").await;
     let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
@@ -256,13 +256,13 @@ async fn agents_are_listed_watched_and_changed() {
     let changed = other.request("_openagents/agents/configure", json!({"settings": {"choose": false}})).await;
     assert_eq!(changed["settings"]["choose"], false);
     assert_eq!(other.request("_openagents/agents/check", json!({})).await["checkedAt"], 1);
-    let (code, message) = other.error("_openagents/agents/remove", json!({"id": "nobody"})).await;
+    let (code, message) = other.error("_openagents/agents/remove", json!({"id": "unknown"})).await;
     assert_eq!(code, -32002);
-    assert!(message.contains("nobody"), "{message}");
+    assert!(message.contains("unknown"), "{message}");
     assert_eq!(troupe.watchers.lock().unwrap().len(), 1);
 }
 
-/// As the protocol has it: a session goes on without its past being told again, and ends with what runs for it.
+/// As the protocol defines it: resuming does not replay the log, and closing stops the agent.
 #[tokio::test]
 async fn a_session_is_resumed_and_closed() {
     let agent = ScriptedAgent::new(CODEX, |_, host, cancel| {

@@ -1,4 +1,4 @@
-//! What agents ask for: stored, shown to everybody, answered once.
+//! Approvals: stored, shown to all clients, answered once.
 
 use crate::support::{
     self, House,
@@ -12,7 +12,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// Asks for the file that it is prompted with.
+/// An agent that asks to edit the file in its prompt.
 fn asker() -> Arc<ScriptedAgent> {
     ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel))
 }
@@ -34,8 +34,8 @@ async fn an_approval_is_shown_and_answered_by_another_client() {
     assert_eq!(attached["approvals"], json!([approval]));
     let unknown = phone.error("_openagents/approvals/answer", answer(&session, &approval, "maybe")).await;
     assert_eq!(unknown, (-32602, "There is no option maybe; there are yes, no.".to_owned()));
-    let nobodys = json!({"sessionId": session, "approvalId": "x", "optionId": "yes"});
-    assert_eq!(phone.error("_openagents/approvals/answer", nobodys).await.0, -32002);
+    let unknown_approval = json!({"sessionId": session, "approvalId": "x", "optionId": "yes"});
+    assert_eq!(phone.error("_openagents/approvals/answer", unknown_approval).await.0, -32002);
 
     let stands = phone.request("_openagents/approvals/answer", answer(&session, &approval, "yes")).await;
     assert_eq!(
@@ -48,7 +48,7 @@ async fn an_approval_is_shown_and_answered_by_another_client() {
     let told = notes.iter().find(|note| agents::approval(note)["state"] == "answered").unwrap();
     assert_eq!(agents::approval(told), &stands);
     assert!(notes.iter().any(|note| note.to_string().contains("told yes")));
-    // A later answer changes nothing, and says how it stands.
+    // A later answer changes nothing and returns the current state.
     let later = window.request("_openagents/approvals/answer", answer(&session, &approval, "no")).await;
     assert_eq!(later, stands);
     let attached = phone.request("_openagents/attach", json!({"sessionId": session})).await;
@@ -56,7 +56,7 @@ async fn an_approval_is_shown_and_answered_by_another_client() {
 }
 
 #[tokio::test]
-async fn of_two_answers_at_once_one_is_the_first() {
+async fn the_first_of_two_concurrent_answers_counts() {
     let (house, _) = agents::house(vec![asker()]).await;
     for _ in 0..20 {
         let (mut one, mut two) = (ours_client(&house, "One").await, ours_client(&house, "Two").await);
@@ -93,7 +93,7 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
     insta::assert_json_snapshot!(request, {
         ".id" => "[id]", ".params.sessionId" => "[session]", ".params.toolCall.toolCallId" => "[call]"
     });
-    // One that comes later is asked too, as long as nobody has answered.
+    // A client that joins later is asked too while the approval is pending.
     late.request("_openagents/attach", json!({"sessionId": session})).await;
     let again = loop {
         let frame = late.frame().await;
@@ -102,7 +102,7 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
         }
     };
     assert_eq!(again["id"], request["id"]);
-    // Not to answer is no answer, nor is one that was not offered, and neither is to go away. Who comes back is asked again.
+    // Cancelling, an unknown option and disconnecting are not answers. A client that returns is asked again.
     let cancelled = json!({"outcome": {"outcome": "cancelled"}});
     let unknown = json!({"outcome": {"outcome": "selected", "optionId": "maybe"}});
     for no_answer in [cancelled, unknown] {
@@ -139,14 +139,14 @@ async fn an_editor_is_asked_in_the_words_of_the_protocol() {
         }
     };
     assert_eq!(cancel["params"]["requestId"], request["id"]);
-    // Ours are told through the log alone, and who has answered is not told to be too late.
+    // Our clients use only the log, and the client that answered gets no cancel.
     assert!(window.notes.iter().all(|note| note["method"] != "session/request_permission"));
     editor.request("session/list", json!({})).await;
     assert!(editor.notes.iter().all(|note| note["method"] != "$/cancel_request"), "{:?}", editor.notes);
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_waits_for_no_answer() {
+async fn a_cancelled_turn_stops_waiting_for_an_answer() {
     let (house, _) = agents::house(vec![asker()]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = session_in(&mut client, &house, CODEX).await;
@@ -158,7 +158,7 @@ async fn a_cancelled_turn_waits_for_no_answer() {
     assert_eq!(stands["state"], "expired");
 }
 
-/// An agent ends its turn, well or by a panic, while it still asks.
+/// An agent ends its turn, normally or by a panic, while its question is open.
 #[tokio::test]
 async fn a_question_does_not_outlive_its_turn() {
     let agent = ScriptedAgent::new(CODEX, |request, host, _| {
@@ -175,7 +175,7 @@ async fn a_question_does_not_outlive_its_turn() {
     let (house, _) = agents::house(vec![agent]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = session_in(&mut client, &house, CODEX).await;
-    // Often: the question comes before, with and after the end of its turn.
+    // Repeated, so that the question comes before, with and after the end of its turn.
     for text in ["nothing", "panic", "nothing"].into_iter().cycle().take(30) {
         let id = client.ask("session/prompt", prompt(&session, text)).await;
         client.answer(id).await;
@@ -186,7 +186,7 @@ async fn a_question_does_not_outlive_its_turn() {
 }
 
 #[tokio::test]
-async fn the_app_is_told_that_somebody_waits_and_nothing_else() {
+async fn the_app_is_told_only_that_an_approval_is_pending() {
     let (house, _) = agents::house(vec![asker()]).await;
     let mut window = ours_client(&house, "Window").await;
     let mut phone = house.phone().await;
@@ -203,7 +203,7 @@ async fn the_app_is_told_that_somebody_waits_and_nothing_else() {
     assert_eq!(text.iter().find(asks), None);
 }
 
-/// A bridge that goes down while somebody is asked, and comes back on the same data folder.
+/// A bridge that stops while an approval is pending, and restarts on the same data folder.
 struct Restart {
     house: House,
     session: Value,
@@ -219,7 +219,7 @@ impl Restart {
         let approval = asked(&mut client).await;
         let House { mut home, workspace, bridge, _folders } = house;
         if killed {
-            // What a process leaves behind that is killed at this moment.
+            // The files that a killed process leaves behind.
             let left = tempfile::tempdir().unwrap();
             for file in std::fs::read_dir(home.path()).unwrap() {
                 let file = file.unwrap();
@@ -254,7 +254,7 @@ async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
     let stands = client.request("_openagents/approvals/answer", answer(&session, &approval, "yes")).await;
     assert_eq!((&stands["state"], &stands["by"]), (&json!("answered"), &json!("After")));
     assert_eq!(stands["unheard"], true);
-    // The agent goes on, and asks for something else.
+    // The agent continues and asks for something else.
     let asks = asked_again(&mut client, &approval).await;
     assert_eq!(asks["title"], "Edit Continue.");
     client.request("_openagents/approvals/answer", answer(&session, &asks, "no")).await;
@@ -267,7 +267,7 @@ async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
     assert_ne!(other["hash"], approval["hash"]);
     client.request("_openagents/approvals/answer", answer(&session, &other, "no")).await;
     client.answer(id).await;
-    // The same one is answered, and the log says by whom.
+    // The same question is answered, and the log has the name of the client.
     client.notes.clear();
     client.request("session/prompt", prompt(&session, "a.rs")).await;
     let notes: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
@@ -299,11 +299,11 @@ async fn a_withdrawn_question_can_be_resumed() {
     for id in [&approval["id"], &again["id"]] {
         let resume = json!({"sessionId": session, "approvalId": id});
         let refused = client.error("_openagents/approvals/resume", resume).await;
-        assert_eq!(refused.1, "Nobody has to be told to go on: there is nothing to resume.");
+        assert_eq!(refused.1, "There is nothing to resume.");
     }
 }
 
-/// Waits until nobody works in a session.
+/// Waits until a session is idle.
 async fn rests(client: &mut support::Client, session: &Value) {
     while client.request("_openagents/attach", json!({"sessionId": session})).await["running"] == true {
         tokio::task::yield_now().await;
@@ -319,7 +319,7 @@ async fn asked_again(client: &mut support::Client, before: &Value) -> Value {
     }
 }
 
-/// Announced or not, a call that is asked about has a row, and the row an end.
+/// A call with a question has a row that ends, even if it was never announced.
 #[tokio::test]
 async fn a_call_that_was_never_announced_gets_a_row() {
     let count = Arc::new(AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! A real bridge: clients that come back, clients that come late, and what they hear of other sessions.
+//! A real bridge: clients that reconnect or join late, and watching the list of sessions.
 
 use crate::support::{self, Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
 use openagents_core::update::RunState;
@@ -6,7 +6,7 @@ use openagents_sessions::store::NewSession;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-/// More than is sent one by one to somebody who comes late.
+/// More updates than are sent one by one to a late client.
 const MANY: usize = 2_500;
 
 fn much(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
@@ -16,7 +16,7 @@ fn much(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>) -
     RunState::Complete
 }
 
-/// Explores and waits for the end.
+/// Runs an exploration to its end and returns its session.
 async fn explored(house: &House, client: &mut Client) -> Value {
     let explored = client.request("_openagents/explore", json!({"root": house.workspace})).await;
     client.notes_until("the end").await;
@@ -34,7 +34,7 @@ fn said(notes: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn who_missed_much_gets_what_it_comes_to_and_then_the_rest() {
+async fn a_client_that_missed_many_updates_gets_the_folded_log() {
     let house = House::new(|request, _, emit| much(request, emit)).await;
     let mut first = house.acp().await;
     let session = explored(&house, &mut first).await;
@@ -57,14 +57,14 @@ async fn who_missed_much_gets_what_it_comes_to_and_then_the_rest() {
     assert!(notes.len() < 10, "{} parts", notes.len());
     assert_eq!(said(&notes), whole_text() + "the end");
     assert_eq!(notes.iter().map(seq).max(), Some(head));
-    // What comes now comes as it is, from there on.
+    // Later updates are sent unfolded.
     first.request("session/prompt", prompt(&session, "More")).await;
     let note = late.note().await;
     assert_eq!((seq(&note), shown(&[note]).remove(0)), (head + 1, "user_message_chunk: More".to_owned()));
 }
 
 #[tokio::test]
-async fn who_missed_little_or_wants_all_of_it_gets_every_update() {
+async fn a_client_that_missed_few_updates_or_opts_out_gets_every_update() {
     let house = House::new(|request, _, emit| much(request, emit)).await;
     let mut client = house.acp().await;
     let session = explored(&house, &mut client).await;
@@ -83,7 +83,7 @@ async fn who_missed_little_or_wants_all_of_it_gets_every_update() {
 }
 
 #[tokio::test]
-async fn who_knows_more_than_there_is_begins_anew() {
+async fn a_client_ahead_of_the_log_starts_over() {
     let house = House::new(|_, _, emit| {
         emit(last("the end"));
         RunState::Complete
@@ -98,7 +98,7 @@ async fn who_knows_more_than_there_is_begins_anew() {
 }
 
 #[tokio::test]
-async fn a_long_session_is_loaded_as_what_it_comes_to() {
+async fn a_long_session_is_loaded_folded() {
     let house = House::new(|request, _, emit| much(request, emit)).await;
     let mut client = house.acp().await;
     let session = explored(&house, &mut client).await;
@@ -110,9 +110,9 @@ async fn a_long_session_is_loaded_as_what_it_comes_to() {
     assert_eq!(said(&notes), whole_text() + "the end");
 }
 
-/// Whoever attaches again on the same connection gets nothing of what was under way after the answer.
+/// After attaching again on the same connection, no updates of the earlier attach follow the answer.
 #[tokio::test(flavor = "multi_thread")]
-async fn attached_again_in_the_middle_of_it() {
+async fn attaching_again_while_updates_are_sent() {
     let house = House::new(|_, _, emit| {
         (0..1_500).for_each(|n| emit(text(&format!("{n} "))));
         emit(last("the end"));
@@ -135,7 +135,7 @@ async fn attached_again_in_the_middle_of_it() {
     client.notes.clear();
     let list = client.request("session/list", json!({})).await;
     assert_eq!(list["sessions"].as_array().unwrap().len(), 1);
-    assert!(client.notes.is_empty(), "a session that was closed is followed no more");
+    assert!(client.notes.is_empty(), "a closed session is no longer followed");
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn two_sessions_on_one_connection() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_deleted_is_gone_everywhere() {
+async fn a_deleted_session_is_gone_everywhere() {
     let house = House::new(until_cancelled).await;
     let (mut client, mut other, mut third) = (house.acp().await, house.acp().await, house.acp().await);
     let capabilities = client.request("initialize", json!({"protocolVersion": 1})).await;
@@ -188,7 +188,7 @@ async fn a_session_that_is_deleted_is_gone_everywhere() {
 }
 
 #[tokio::test]
-async fn who_watches_the_list_hears_of_what_others_do() {
+async fn list_watchers_see_changes_by_others() {
     let house = House::new(until_cancelled).await;
     let (mut watcher, mut client) = (house.acp().await, house.acp().await);
     let list = watcher.request("session/list", json!({"_meta": {"openagents": {"watch": true}}})).await;
@@ -217,7 +217,7 @@ async fn who_watches_the_list_hears_of_what_others_do() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_left_is_followed_no_more() {
+async fn a_detached_session_is_no_longer_followed() {
     let house = House::new(echo).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -229,7 +229,7 @@ async fn a_session_that_is_left_is_followed_no_more() {
 }
 
 #[tokio::test]
-async fn of_too_many_sessions_the_one_not_asked_for_the_longest_is_left() {
+async fn above_the_limit_the_oldest_followed_session_is_dropped() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
     let mut sessions = Vec::new();
@@ -246,9 +246,9 @@ async fn of_too_many_sessions_the_one_not_asked_for_the_longest_is_left() {
     assert_eq!(told, [(&json!("_openagents/detached"), &sessions[1])]);
 }
 
-/// The app chooses the ids of its sessions.
+/// The app chooses its session ids, so an id can be reused.
 #[tokio::test]
-async fn a_session_that_was_deleted_and_comes_again_is_followed_again() {
+async fn a_deleted_and_recreated_session_is_followed_again() {
     let house = House::new(echo).await;
     let (mut client, mut phone) = (house.acp().await, house.phone().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -262,7 +262,7 @@ async fn a_session_that_was_deleted_and_comes_again_is_followed_again() {
     client.answer(asked).await;
 }
 
-/// Says 12 MiB: more than any socket keeps.
+/// Emits 12 MiB, more than any socket buffers.
 fn speech(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>) -> RunState {
     (0..192).for_each(|_| emit(text(&"x".repeat(64 << 10))));
     emit(last("the end"));
@@ -270,7 +270,7 @@ fn speech(_: &openagents_core::explore::ExploreRequest, emit: support::Emit<'_>)
 }
 
 #[tokio::test]
-async fn who_takes_nothing_is_told_where_to_attach_again_and_loses_nothing() {
+async fn a_stuck_client_is_told_where_to_attach_again_and_loses_nothing() {
     let house = House::new(|request, _, emit| speech(request, emit)).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -286,7 +286,7 @@ async fn who_takes_nothing_is_told_where_to_attach_again_and_loses_nothing() {
     }
     client.ask("session/prompt", prompt(&session, "Speak")).await;
     other.notes_until("the end").await;
-    // It is written to until nothing goes in any more.
+    // The server writes until the socket is full.
     for _ in 0..20 {
         other.request("session/list", json!({})).await;
     }

@@ -14,7 +14,7 @@ fn bearer(house: &House, token: &str) -> tokio_tungstenite::tungstenite::http::R
     with(request(house.port(), "/acp"), "authorization", &format!("Bearer {token}"))
 }
 
-/// Pages of others, with a valid token even.
+/// Foreign pages, even with a valid token.
 #[tokio::test]
 async fn a_foreign_origin() {
     let house = House::new(echo).await;
@@ -41,7 +41,7 @@ async fn a_foreign_origin() {
     assert_eq!(desk.request("_openagents/devices/list", json!({})).await["requests"], json!([]));
 }
 
-/// A form, and a request that needs no question in advance, cannot pair.
+/// A form, or any request without a CORS preflight, cannot pair.
 #[tokio::test]
 async fn a_page_that_posts_without_json() {
     let house = House::new(echo).await;
@@ -80,13 +80,13 @@ async fn a_rebinding_host() {
     assert_eq!(status(&http(port, &twice).await), 403);
 }
 
-/// What a private network brings to the loopback listener is not from this machine: the door without a token stays shut.
+/// A request from a private network to the loopback listener is not local: access without a token stays closed.
 #[tokio::test]
-async fn the_open_door_of_the_app_is_not_open_to_a_private_network() {
+async fn open_ios_access_does_not_extend_to_a_private_network() {
     let house = House::new(echo).await;
     let (port, name) = (house.port(), "mac.tail1234.ts.net");
     let upgrade = || with(with(request(port, "/acp"), "host", name), "origin", &format!("https://{name}"));
-    assert_eq!(refused(upgrade()).await, 403, "nobody has named it yet");
+    assert_eq!(refused(upgrade()).await, 403, "the name is not known yet");
     let mut desk = house.acp().await;
     let named = desk.request("_openagents/devices/network", json!({"names": ["Mac.tail1234.ts.net."]})).await;
     assert_eq!(named["network"]["names"], json!([name]));
@@ -94,7 +94,11 @@ async fn the_open_door_of_the_app_is_not_open_to_a_private_network() {
     assert!(Client::connect(request(port, "/")).await.is_ok());
     assert_eq!(refused(upgrade()).await, 401);
     let local = format!("Bearer {}", house.bridge.token());
-    assert_eq!(refused(with(upgrade(), "authorization", &local)).await, 401, "it is for this machine");
+    assert_eq!(
+        refused(with(upgrade(), "authorization", &local)).await,
+        401,
+        "the local token is only for this machine"
+    );
     let token = format!("Bearer {}", pair(&house, &mut desk, "Phone", "view").await.token);
     assert!(Client::connect(with(upgrade(), "authorization", &token)).await.is_ok());
     let plain = with(upgrade(), "origin", &format!("http://{name}"));
@@ -106,9 +110,9 @@ async fn the_open_door_of_the_app_is_not_open_to_a_private_network() {
     assert_eq!(refused(with(upgrade(), "authorization", &token)).await, 403);
 }
 
-/// Behind a proxy that names this machine in `Host`, everybody was somebody at it.
+/// Regression: behind a proxy that sends this machine's name in `Host`, every client counted as local.
 #[tokio::test]
-async fn what_a_proxy_brings_to_the_loopback_listener() {
+async fn proxied_requests_to_the_loopback_listener() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "view").await;
@@ -121,7 +125,7 @@ async fn what_a_proxy_brings_to_the_loopback_listener() {
         assert_eq!(refused(brought(request(house.port(), "/"))).await, 403, "{name}");
         assert!(Client::connect(brought(bearer(&house, &paired.token))).await.is_ok(), "{name}");
     }
-    // Shown where it is, as far as the proxy knows; guesses are counted there.
+    // The address from the proxy is shown, and failed attempts are counted for it.
     let brought = with(bearer(&house, &paired.token), "x-forwarded-for", "10.0.0.1, 203.0.113.9");
     let mut phone = Client::connect(brought).await.unwrap();
     phone.request("session/list", json!({})).await;
@@ -145,13 +149,13 @@ async fn no_token_a_wrong_one_and_one_in_the_address() {
         attempts.push(request(port, &format!("/acp?access_token={token}")));
         attempts.push(with(request(port, "/acp"), "cookie", &format!("token={token}")));
     }
-    // What is stored of a token is none.
+    // A token's stored hash is not a token.
     attempts.push(bearer(&house, &sha2_hex(&paired.token)));
-    // At the same time: each one waits longer than the one before.
+    // Concurrently, because each one waits longer than the one before.
     for status in futures::future::join_all(attempts.into_iter().map(refused)).await {
         assert_eq!(status, 401);
     }
-    // Whoever was refused is written down once, and counted.
+    // Refusals are recorded once and counted.
     let page = desk.request("_openagents/devices/audit", json!({})).await;
     let refusals: Vec<_> = page["entries"]
         .as_array()
@@ -182,14 +186,14 @@ async fn guessing_the_code() {
         let (status, told) = post(port, "/pair", &guess(n)).await;
         assert_eq!((status, &told["code"]), (403, &json!("wrong_code")));
     }
-    // Not even the right one counts now: it would be a sixth guess.
+    // The right code is refused too: it would be a sixth attempt.
     for body in [guess(5), json!({"code": code, "name": "Evil"})] {
         let (status, told) = post(port, "/pair", &body).await;
         assert_eq!((status, &told["code"]), (429, &json!("slow_down")));
         assert!((1..=60_000).contains(&told["retryAfterMs"].as_u64().unwrap()));
     }
     assert_eq!(desk.request("_openagents/devices/list", json!({})).await["requests"], json!([]));
-    // Somebody who has a token is not held up.
+    // A client with a token is not delayed.
     house.acp().await;
 }
 
@@ -213,7 +217,7 @@ async fn guessing_the_code_from_many_addresses() {
     assert!(page.to_string().contains("pair.withdrawn"), "{page}");
 }
 
-/// More than there are sockets for. Nobody else notices.
+/// More connections than the limit. Other clients are not affected.
 #[tokio::test]
 async fn a_crowd_of_connections_from_one_address() {
     let house = House::new(echo).await;
@@ -254,7 +258,7 @@ async fn guessing_what_another_device_waits_for() {
     let code = code(&mut desk).await;
     let waiting = claim(port, &code, "Phone").await;
     let shown = desk.request("_openagents/devices/list", json!({})).await["requests"][0].clone();
-    // What a person sees of a request opens nothing.
+    // The request id shown to the person is not a credential.
     for guess in [&shown["id"], &shown["compare"], &json!(""), &json!("0".repeat(64))] {
         let (status, told) = post(port, "/pair/wait", &json!({"request": guess})).await;
         assert_eq!((status, &told["state"]), (200, &json!("expired")));
@@ -265,7 +269,7 @@ async fn guessing_what_another_device_waits_for() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_request() {
+async fn malformed_bodies() {
     let house = House::new(echo).await;
     let port = house.port();
     for (body, expected) in [
@@ -329,7 +333,7 @@ async fn a_device_that_may_only_view() {
         phone.ask("session/list", json!({})).await;
     }
     let attached = phone.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
-    assert_eq!(attached["running"], true, "the turn goes on");
+    assert_eq!(attached["running"], true, "the turn continues");
     desk.notify("session/cancel", one).await;
     assert_eq!(desk.answer(turn).await["result"]["stopReason"], "cancelled");
 }
@@ -342,7 +346,7 @@ async fn a_removed_device_on_an_open_socket() {
     let mut phone = paired.connect(&house).await;
     let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
     desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
-    // Nothing that it sends after that is done, whether it reads its good-bye or not.
+    // Nothing that it sends afterwards has an effect, whether it reads the close frame or not.
     for _ in 0..20 {
         let frame = json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt", "params": prompt(&session, "evil")});
         if phone.socket.send(Message::text(frame.to_string())).await.is_err() {
@@ -355,7 +359,7 @@ async fn a_removed_device_on_an_open_socket() {
     assert_eq!((&attached["seq"], &attached["running"]), (&json!(0), &json!(false)));
 }
 
-/// A page whose token was taken back is told why, and is told nothing else.
+/// A page whose token was revoked gets only the close reason.
 #[tokio::test]
 async fn a_removed_device_that_comes_back() {
     let house = House::new(echo).await;
@@ -394,9 +398,9 @@ async fn paths_that_lead_elsewhere() {
     }
 }
 
-/// Whoever is refused waits longer each time; whoever waits takes nothing from those who are welcome.
+/// Each refusal takes longer, and waiting refusals do not affect authenticated clients.
 #[tokio::test]
-async fn guessing_tokens_holds_up_those_who_guess() {
+async fn guessing_tokens_delays_only_the_guesser() {
     let house = House::new(echo).await;
     let waits = async |times: usize| {
         let mut waits = Vec::new();

@@ -1,4 +1,4 @@
-//! "This is work for an agent": nothing starts off this machine before a person chose.
+//! The "This is work for an agent" card: no external agent starts before a person chooses it.
 
 use crate::support::{
     Client, House,
@@ -87,7 +87,7 @@ async fn not_now_sends_nothing_and_the_findings_stay() {
 }
 
 #[tokio::test]
-async fn a_cancel_takes_the_card_away() {
+async fn a_cancel_removes_the_card() {
     let (house, troupe) = house().await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -117,9 +117,9 @@ async fn always_in_this_folder_asks_no_more() {
     assert_eq!(settings["workspaceAgents"], json!({folder: "codex"}));
 }
 
-/// The agent that a prompt names is the first that is offered, and is not started by that.
+/// An agent named in a prompt is offered first, but not started.
 #[tokio::test]
-async fn an_agent_that_is_named_is_offered_first() {
+async fn a_named_agent_is_offered_first() {
     let (house, troupe) = house().await;
     let mut client = ours_client(&house, "Window").await;
     let session = new_session(&mut client, &house).await;
@@ -163,7 +163,7 @@ async fn an_editor_gets_the_card_in_the_words_of_the_protocol() {
     assert_eq!(prompts_of(&troupe)[0].0, CODEX);
 }
 
-/// The app has no buttons for it.
+/// The app cannot show the card.
 #[tokio::test]
 async fn the_ios_app_is_told_what_to_pick() {
     let (house, troupe) = house().await;
@@ -175,14 +175,14 @@ async fn the_ios_app_is_told_what_to_pick() {
     assert!(prompts_of(&troupe).is_empty());
 }
 
-/// The card of a process that is gone is answered after all: the prompt asks again, and hears it.
+/// A card of an exited process can be answered: the prompt asks again and gets the answer.
 #[tokio::test]
-async fn a_card_outlives_a_restart() {
+async fn a_card_survives_a_restart() {
     let (house, _) = house().await;
     std::fs::write(house.workspace.join("banana.rs"), "fn banana() {}\n").unwrap();
     let mut client = ours_client(&house, "Before").await;
     let session = new_session(&mut client, &house).await;
-    // What is attached is no word of the person: neither brief holds a place for it.
+    // Attachments are not the person's words: neither brief has findings for them.
     let attached =
         json!({"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "banana banana"}});
     let mut work = prompt(&session, WORK);

@@ -1,4 +1,4 @@
-//! A task is handed to another agent: two logs, one work.
+//! Delegating a task to another agent.
 
 use crate::support::{
     self, Client,
@@ -23,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-/// Works, and says what it was asked.
+/// An agent's turn with one call and a final message.
 fn works(request: &AgentRequest, host: &Session, _: &CancellationToken) -> RunState {
     let call_id = format!("call-{}", request.session_id);
     agents::call(host, &call_id, "edit");
@@ -42,7 +42,7 @@ async fn new_session(client: &mut Client, house: &support::House) -> Value {
     client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone()
 }
 
-/// The end of a delegation: the update of the call, and all notes up to the last word.
+/// Returns the last update of a delegation's call, and all notes up to the final message.
 async fn ended(client: &mut Client, call: &Value) -> (Value, Vec<Value>) {
     let mut notes = Vec::new();
     let mut end = None;
@@ -88,7 +88,7 @@ async fn what_a_delegate_does_is_in_both_logs() {
     }
     insta::assert_snapshot!(shape.join("\n"));
 
-    // The delegate's session is one of its own, hidden where nobody asks for it.
+    // The delegate's session is listed only on request.
     let list = client.request("session/list", json!({})).await;
     let ids: Vec<&Value> = list["sessions"].as_array().unwrap().iter().map(|row| &row["sessionId"]).collect();
     assert_eq!(ids, [&session]);
@@ -100,7 +100,7 @@ async fn what_a_delegate_does_is_in_both_logs() {
         (&meta["parentSessionId"], &meta["parentCallId"], &meta["mode"], &row["title"]),
         (&session, &call, &json!("codex"), &json!("The parser"))
     );
-    // What the parent shows of it is what it says itself, in its order.
+    // The parent shows the delegate's updates, in order.
     client.notes.clear();
     client.request("session/load", json!({"sessionId": child})).await;
     let own: Vec<Value> = client.notes.drain(..).map(|frame| frame["params"]["update"].clone()).collect();
@@ -112,7 +112,7 @@ async fn what_a_delegate_does_is_in_both_logs() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_set_to_work_is_said() {
+async fn delegations_that_cannot_start_are_reported() {
     let absent = ScriptedAgent::new(CLAUDE_CODE, works);
     *absent.availability.lock().unwrap() = Availability::Unavailable("it is not installed".to_owned());
     let (house, troupe) = agents::house(vec![ScriptedAgent::new(CODEX, works), absent]).await;
@@ -120,7 +120,7 @@ async fn who_cannot_be_set_to_work_is_said() {
     let session = new_session(&mut client, &house).await;
     for (arguments, expected) in [
         (json!({"provider": "claude-code", "user_prompt": "x"}), "not installed"),
-        (json!({"provider": "nobody", "user_prompt": "x"}), "nobody"),
+        (json!({"provider": "unknown", "user_prompt": "x"}), "unknown"),
         (json!({"provider": "codex"}), "user_prompt"),
         (json!({"provider": "codex", "user_prompt": "x", "workspace_root": "/etc"}), "/etc"),
     ] {
@@ -169,7 +169,7 @@ async fn a_question_of_a_delegate_is_answered_from_either_session() {
 }
 
 #[tokio::test]
-async fn a_cancel_goes_down_and_up() {
+async fn a_cancel_propagates_in_both_directions() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
         agents::call(host, &format!("open-{}", request.session_id), "edit");
         agents::until_cancelled(host, cancel)
@@ -203,7 +203,7 @@ async fn a_cancel_goes_down_and_up() {
 }
 
 #[tokio::test]
-async fn a_budget_is_said_and_then_kept() {
+async fn a_time_budget_is_noted_and_then_enforced() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
         if request.text.starts_with("Summarize") {
             agents::say(host, "I began.");
@@ -225,9 +225,9 @@ async fn a_budget_is_said_and_then_kept() {
     assert_eq!(said, "cancelled at twice its time budget; its summary: I began.");
 }
 
-/// A delegate that does not listen is not waited for, and what it says later is not shown as a part of anything.
+/// A delegate that ignores its cancel is not waited for, and its later updates reopen nothing.
 #[tokio::test]
-async fn a_deaf_delegate_is_left_behind() {
+async fn a_delegate_that_ignores_its_cancel_is_not_waited_for() {
     let released = Arc::new(AtomicU64::new(0));
     let waits = released.clone();
     let agent = ScriptedAgent::new(CODEX, move |_, host, _| {
@@ -260,7 +260,7 @@ async fn a_deaf_delegate_is_left_behind() {
 }
 
 #[tokio::test]
-async fn delegates_are_eight_at_the_most() {
+async fn at_most_eight_delegates_run() {
     let agent = ScriptedAgent::new(CODEX, |_, host, cancel| agents::until_cancelled(host, cancel));
     let (house, _) = agents::house(vec![agent]).await;
     let mut client = ours_client(&house, "Window").await;
@@ -289,16 +289,16 @@ async fn delegates_are_eight_at_the_most() {
 }
 
 #[tokio::test]
-async fn a_model_hands_a_task_on_and_hears_what_came_of_it() {
+async fn a_model_delegates_a_task_and_gets_the_report() {
     let model = Arc::new(agents::Delegating { offered: Mutex::default() });
-    let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has no loop of its own"));
+    let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has a model"));
     let mut planner = Arc::into_inner(planner).unwrap();
     planner.model = Some(model.clone());
     let (house, troupe) = agents::house(vec![Arc::new(planner), ScriptedAgent::new(CODEX, works)]).await;
     let mut client = ours_client(&house, "Window").await;
     let session = agents::session_in(&mut client, &house, "custom:planner").await;
     client.notes.clear();
-    // Whatever the prompt says: a person is asked before anything leaves this machine.
+    // A person is asked before anything leaves this machine, whatever the prompt says.
     let id = client.ask("session/prompt", prompt(&session, "Use Codex to fix the parser")).await;
     let card = asked(&mut client).await;
     assert!(troupe.agents[1].requests.lock().unwrap().is_empty());
@@ -318,7 +318,7 @@ async fn a_model_hands_a_task_on_and_hears_what_came_of_it() {
 }
 
 #[tokio::test]
-async fn delegates_of_delegates_end_somewhere() {
+async fn the_depth_of_delegates_is_limited() {
     let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, works)]).await;
     let mut client = ours_client(&house, "Window").await;
     let mut session = new_session(&mut client, &house).await;
@@ -334,7 +334,7 @@ async fn delegates_of_delegates_end_somewhere() {
             assert!(end.to_string().contains("delegates are 2 deep already"), "{end}");
             return;
         }
-        // What is deeper is shown one level up and no further.
+        // Deeper updates are shown only one level up.
         assert!(notes.iter().all(|note| note["sessionId"] == session));
         session = end["rawOutput"]["session_id"].clone();
     }
@@ -343,7 +343,7 @@ async fn delegates_of_delegates_end_somewhere() {
 #[tokio::test]
 async fn a_question_two_levels_down_is_answered_from_the_top() {
     let model = Arc::new(agents::Delegating { offered: Mutex::default() });
-    let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has no loop of its own"));
+    let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has a model"));
     let mut planner = Arc::into_inner(planner).unwrap();
     planner.model = Some(model);
     let codex = ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
@@ -387,7 +387,7 @@ async fn a_question_two_levels_down_is_answered_from_the_top() {
 }
 
 #[tokio::test]
-async fn a_delegate_that_goes_on_keeps_its_limits_and_is_shown_above() {
+async fn a_resumed_delegate_keeps_its_limits_and_is_shown_above() {
     for answered in [false, true] {
         let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
         let (house, _) = agents::house(vec![asker()]).await;
@@ -405,7 +405,7 @@ async fn a_delegate_that_goes_on_keeps_its_limits_and_is_shown_above() {
         let house = support::House { home, workspace, bridge, _folders: folders };
         let mut client = ours_client(&house, "After").await;
         client.request("_openagents/attach", json!({"sessionId": session})).await;
-        // What the delegate says of it is what the session above says.
+        // The delegate and the session above it have the same state.
         let stands = client.notes.iter().map(|frame| approval(&frame["params"])).rfind(|one| one.is_object());
         let stands = match stands {
             Some(stands) => stands.clone(),
@@ -413,7 +413,7 @@ async fn a_delegate_that_goes_on_keeps_its_limits_and_is_shown_above() {
         };
         assert_eq!((&stands["id"], &stands["state"]), (&question["id"], &json!("withdrawn")));
         if answered {
-            // The agent goes on, asks the same and is answered.
+            // The agent continues, asks the same question and gets the answer.
             let answer = json!({"sessionId": session, "approvalId": question["id"], "optionId": "yes"});
             client.request("_openagents/approvals/answer", answer).await;
         } else {
@@ -434,7 +434,7 @@ async fn a_delegate_that_goes_on_keeps_its_limits_and_is_shown_above() {
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_loses_no_answer() {
+async fn a_failed_summary_does_not_lose_the_answer() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| {
         if request.text.starts_with("Summarize") {
             agents::end(host, "❌ Too tired.");
@@ -466,7 +466,7 @@ async fn a_failure_has_one_sign() {
     assert_eq!(notes.last().unwrap()["update"]["content"]["text"], "❌ No disk.");
 }
 
-/// The client was told the id of the call when it asked.
+/// The client got the id of the call with the response.
 #[tokio::test]
 async fn a_delegation_that_is_cancelled_before_it_begins_has_an_end() {
     let waits = |_: &AgentRequest, host: &Session, cancel: &CancellationToken| {
@@ -487,7 +487,7 @@ async fn a_delegation_that_is_cancelled_before_it_begins_has_an_end() {
     }
 }
 
-/// A little generator: the same seed, the same run.
+/// A small seeded generator.
 struct Dice(u64);
 
 impl Dice {
@@ -497,7 +497,7 @@ impl Dice {
     }
 }
 
-/// Fails, panics, asks, leaves calls open, ends well or waits: as the prompt's number says.
+/// Fails, panics, asks, leaves calls open, succeeds or waits, depending on the prompt's number.
 fn unruly(request: &AgentRequest, host: &Session, cancel: &CancellationToken) -> RunState {
     let mut dice = Dice(request.text.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte)));
     for n in 0..dice.roll(4) {
@@ -509,12 +509,12 @@ fn unruly(request: &AgentRequest, host: &Session, cancel: &CancellationToken) ->
         agents::say(host, "working ");
     }
     match dice.roll(6) {
-        0 => panic!("as a test wants it"),
+        0 => panic!("scripted"),
         1 => RunState::Failed,
         2 => asks_to_edit("a.rs", host, cancel),
         3 => agents::until_cancelled(host, cancel),
         4 => {
-            // Somebody asks and nobody waits for the answer.
+            // An approval that the turn does not wait for.
             let (host, cancel) = (host.clone(), cancel.clone());
             std::thread::spawn(move || host.ask(agents::wants_to_edit("orphan", "a.rs"), &cancel));
             RunState::Complete
@@ -530,21 +530,21 @@ fn unruly(request: &AgentRequest, host: &Session, cancel: &CancellationToken) ->
 async fn two_hundred_delegations_leave_nothing_open() {
     let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, unruly)]).await;
     let mut rounds = Vec::new();
-    for lane in 0..4u64 {
+    for worker in 0..4u64 {
         let mut client = ours_client(&house, "Window").await;
         let workspace = house.workspace.clone();
         rounds.push(tokio::spawn(async move {
-            let (mut dice, mut children) = (Dice(lane + 1), 0);
+            let (mut dice, mut children) = (Dice(worker + 1), 0);
             let new = json!({"cwd": workspace});
             let session = client.request("session/new", new).await["sessionId"].clone();
             for round in 0..50 {
-                let text = format!("{lane} {round}");
+                let text = format!("{worker} {round}");
                 let call =
                     delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": text})).await;
                 let mut child = Value::Null;
                 let (mut end, mut last) = (false, false);
                 while !(end && last) {
-                    // Some wait until somebody cancels, and say nothing while they do.
+                    // Some wait for a cancel and emit nothing meanwhile.
                     let Ok(note) = tokio::time::timeout(Duration::from_millis(50), client.note()).await
                     else {
                         let who = if dice.roll(2) == 0 && child.is_string() { &child } else { &session };
@@ -568,7 +568,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
                         client.notify("session/cancel", json!({"sessionId": who})).await;
                     }
                 }
-                // On a busy machine some are cancelled before they begin.
+                // On a busy machine some are cancelled before they start.
                 children += usize::from(child.is_string());
             }
             (session, children)
@@ -616,7 +616,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
     assert_eq!(children, started);
 }
 
-/// Every call has an end, every approval an outcome, every prompt a last word.
+/// Checks that every call has an end, every approval an outcome, and every prompt a final message.
 fn nothing_is_open(whose: &str, log: &[SessionUpdate]) {
     let mut calls: HashMap<&str, bool> = HashMap::new();
     let mut approvals: HashMap<&str, &ApprovalState> = HashMap::new();

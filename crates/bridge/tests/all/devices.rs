@@ -1,4 +1,4 @@
-//! Devices: how they are paired, what they may do, and how they are taken out again.
+//! Devices: pairing, scopes and removal.
 
 use crate::support::{
     self, Client, House, acp,
@@ -21,13 +21,13 @@ async fn error(client: &mut Client, method: &str, params: Value) -> Value {
     client.answer(id).await["error"].clone()
 }
 
-/// What was done, the oldest first.
+/// Returns the audit log, oldest first.
 async fn audit(desk: &mut Client) -> Vec<Value> {
     let page = desk.request("_openagents/devices/audit", json!({"limit": 1000})).await;
     page["entries"].as_array().unwrap().iter().rev().cloned().collect()
 }
 
-/// Lets time pass without anybody noticing how.
+/// Advances the paused clock.
 async fn wait(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
@@ -43,7 +43,7 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     let code = pairing["code"].as_str().unwrap();
     assert_eq!(pairing["url"], format!("http://127.0.0.1:{port}/#pair={code}"));
     assert!(pairing["qr"].as_str().unwrap().starts_with("<svg"));
-    assert!(shown["network"]["problem"].as_str().unwrap().contains("switch the network on"));
+    assert!(shown["network"]["problem"].as_str().unwrap().contains("Turn on the local network first"));
 
     let claim = claim(port, &code.to_lowercase().replace('-', " "), "  Anna's\nphone ").await;
     let request = seen(&mut desk, &claim["compare"]).await;
@@ -61,15 +61,15 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     assert_eq!(answer["device"]["name"], "Phone");
     let token = answer["token"].as_str().unwrap();
 
-    // Allowed once.
+    // A request is allowed once.
     let over = error(&mut desk, "_openagents/devices/allow", allowed).await;
-    assert_eq!(over["message"], "This request is over; the device may ask again.");
+    assert_eq!(over["message"], "This request has ended; the device can ask again.");
 
     let before = devices(&mut desk).await["devices"][0].clone();
     assert_eq!((&before["lastSeen"], &before["connections"]), (&Value::Null, &json!(0)));
     let bearer = with(support::request(port, "/acp"), "authorization", &format!("Bearer {token}"));
     let mut phone = Client::connect(bearer).await.unwrap();
-    // Whoever has come in has its token: it is handed out no more.
+    // A device that has connected has its token, which is not handed out again.
     let again = post(port, "/pair/wait", &json!({"request": claim["request"]})).await;
     assert_eq!((again.0, &again.1["state"], &again.1["token"]), (200, &json!("expired"), &Value::Null));
     let ours =
@@ -82,14 +82,14 @@ async fn a_phone_is_paired_from_the_code_to_its_token() {
     let me = phone.request("_openagents/devices/me", json!({})).await;
     assert_eq!(me, json!({"scope": "approve", "device": answer["device"]}));
 
-    // A page offers it as a subprotocol.
+    // A page sends the token as a subprotocol.
     let offer = format!("openagents.v1, openagents.token.{token}");
     let page = with(support::request(port, "/acp"), "sec-websocket-protocol", &offer);
     assert_eq!(Client::connect(page).await.unwrap().protocol.as_deref(), Some("openagents.v1"));
 }
 
 #[tokio::test]
-async fn the_person_at_this_machine_is_no_device() {
+async fn the_local_client_is_not_a_device() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let me = desk.request("_openagents/devices/me", json!({})).await;
@@ -98,7 +98,7 @@ async fn the_person_at_this_machine_is_no_device() {
 }
 
 #[tokio::test]
-async fn a_device_outlives_the_bridge_and_its_token_is_not_stored() {
+async fn a_device_survives_a_restart_and_its_token_is_not_stored() {
     let mut house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "prompt").await;
@@ -133,7 +133,7 @@ async fn a_device_outlives_the_bridge_and_its_token_is_not_stored() {
 }
 
 #[tokio::test]
-async fn a_code_lets_one_device_in() {
+async fn a_code_pairs_one_device() {
     let house = House::new(echo).await;
     let (port, mut desk) = (house.port(), house.acp().await);
     let code = code(&mut desk).await;
@@ -150,7 +150,7 @@ async fn a_code_lets_one_device_in() {
 }
 
 #[tokio::test]
-async fn three_devices_may_wait_for_a_person() {
+async fn at_most_three_requests_are_pending() {
     let house = House::new(echo).await;
     let (port, mut desk) = (house.port(), house.acp().await);
     let code = code(&mut desk).await;
@@ -169,7 +169,7 @@ async fn three_devices_may_wait_for_a_person() {
 }
 
 #[tokio::test]
-async fn who_is_declined_is_told() {
+async fn a_declined_device_is_told() {
     let house = House::new(echo).await;
     let (port, mut desk) = (house.port(), house.acp().await);
     let code = code(&mut desk).await;
@@ -179,12 +179,12 @@ async fn who_is_declined_is_told() {
     let waiting = tokio::spawn(async move { post(port, "/pair/wait", &body).await.1 });
     desk.request("_openagents/devices/decline", json!({"requestId": request["id"]})).await;
     assert_eq!(waiting.await.unwrap()["state"], "declined");
-    // The code is not used up: nobody was let in.
+    // The code is still valid: no device was paired.
     assert_eq!(devices(&mut desk).await["pairing"]["code"], code);
 }
 
 #[tokio::test]
-async fn what_nobody_allows_in_five_minutes_is_over() {
+async fn a_request_expires_after_five_minutes() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut desk = house.acp().await;
@@ -193,7 +193,7 @@ async fn what_nobody_allows_in_five_minutes_is_over() {
     wait(Duration::from_secs(301)).await;
     let told = post(port, "/pair/wait", &json!({"request": claim["request"]})).await.1;
     assert_eq!(told["state"], "expired");
-    assert!(told["message"].as_str().unwrap().starts_with("Nobody allowed this device on "));
+    assert!(told["message"].as_str().unwrap().starts_with("This device was not approved on "));
     let (status, late) = post(port, "/pair", &json!({"code": code, "name": "Phone"})).await;
     assert_eq!((status, &late["code"]), (403, &json!("expired")));
     let shown = devices(&mut house.acp().await).await;
@@ -201,7 +201,7 @@ async fn what_nobody_allows_in_five_minutes_is_over() {
 }
 
 #[tokio::test]
-async fn a_phone_that_is_reloaded_while_it_waits_goes_on_waiting() {
+async fn a_reloaded_phone_continues_to_wait() {
     let house = House::new(echo).await;
     let (port, mut desk) = (house.port(), house.acp().await);
     let code = code(&mut desk).await;
@@ -218,9 +218,9 @@ async fn a_phone_that_is_reloaded_while_it_waits_goes_on_waiting() {
     assert_eq!(answer["state"], "allowed");
 }
 
-/// The only answer with the token was sent to a phone that slept.
+/// Regression: the only answer with the token was sent to a sleeping phone.
 #[tokio::test]
-async fn a_token_that_did_not_arrive_is_handed_out_again() {
+async fn a_token_that_did_not_arrive_is_sent_again() {
     let house = House::new(echo).await;
     let (port, mut desk) = (house.port(), house.acp().await);
     let code = code(&mut desk).await;
@@ -235,7 +235,7 @@ async fn a_token_that_did_not_arrive_is_handed_out_again() {
     let (first, second) = (post(port, "/pair/wait", &body).await.1, post(port, "/pair/wait", &body).await.1);
     assert_eq!((&first["state"], &first), (&json!("allowed"), &second));
     wait(Duration::from_secs(61)).await;
-    // It has asked: it may have its token, and stays.
+    // It has fetched its token, so it stays paired.
     let shown = devices(&mut house.acp().await).await;
     assert_eq!(shown["devices"][0]["id"], first["device"]["id"]);
     assert_eq!(post(port, "/pair/wait", &body).await.1["state"], "expired");
@@ -258,7 +258,7 @@ async fn a_device_that_never_fetches_its_token_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_removed_device_is_cut_at_once() {
+async fn a_removed_device_is_disconnected_at_once() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let lost = pair(&house, &mut desk, "Lost phone", "admin").await;
@@ -279,7 +279,7 @@ async fn a_removed_device_is_cut_at_once() {
     assert_eq!(unknown["message"], "There is no such device.");
 }
 
-/// It was not shown any more, and its token would have been good after a restart.
+/// Regression: the device was no longer shown, but its token would have been valid after a restart.
 #[tokio::test]
 async fn a_removal_that_was_not_stored_can_be_repeated() {
     let house = House::new(echo).await;
@@ -293,8 +293,8 @@ async fn a_removal_that_was_not_stored_can_be_repeated() {
         "CREATE TRIGGER full BEFORE DELETE ON devices BEGIN SELECT RAISE(ABORT, 'the disk is full'); END";
     store.execute_batch(full).unwrap();
     let told = error(&mut desk, "_openagents/devices/revoke", json!({"id": paired.id})).await;
-    assert!(told["message"].as_str().unwrap().contains("remove it again"), "{told}");
-    // It is cut, and still there for the person.
+    assert!(told["message"].as_str().unwrap().contains("Remove it again"), "{told}");
+    // It is disconnected but still listed.
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
     let bearer = || with(request(house.port(), "/acp"), "authorization", &format!("Bearer {}", paired.token));
     assert_eq!(refused(bearer()).await, 401);
@@ -304,7 +304,7 @@ async fn a_removal_that_was_not_stored_can_be_repeated() {
     assert_eq!(after["devices"], json!([]));
 }
 
-/// Sixty calls a minute washed away everything else that was written down.
+/// Regression: sixty refused calls a minute displaced all other entries of the audit log.
 #[tokio::test]
 async fn refused_calls_of_a_device_are_counted() {
     let house = House::new(echo).await;
@@ -326,9 +326,9 @@ async fn refused_calls_of_a_device_are_counted() {
     }
 }
 
-/// It answered in the name of nobody when it had not said `initialize`.
+/// Regression: before `initialize`, a device had an empty name.
 #[tokio::test]
-async fn a_device_that_does_not_introduce_itself_has_its_name() {
+async fn a_device_without_client_info_has_its_paired_name() {
     let house = House::new(until_cancelled).await;
     let mut desk = house.acp().await;
     let mut phone = pair(&house, &mut desk, "Anna", "prompt").await.connect(&house).await;
@@ -339,7 +339,7 @@ async fn a_device_that_does_not_introduce_itself_has_its_name() {
 }
 
 #[tokio::test]
-async fn a_device_may_leave() {
+async fn a_device_can_remove_itself() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "view").await;
@@ -350,7 +350,7 @@ async fn a_device_may_leave() {
 }
 
 #[tokio::test]
-async fn a_new_name_and_scope_count_on_the_open_socket() {
+async fn a_new_name_and_scope_apply_to_open_sockets() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "view").await;
@@ -358,7 +358,7 @@ async fn a_new_name_and_scope_count_on_the_open_socket() {
     let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
     let refusal = error(&mut phone, "session/prompt", prompt(&session, "hello")).await;
     assert_eq!(refusal["data"]["code"], "scope");
-    assert_eq!(refusal["message"], "This device may only view; allow more on the desktop.");
+    assert_eq!(refusal["message"], "This device can only view. Change its access on the desktop.");
 
     let change = |scope: &str| json!({"id": paired.id, "scope": scope});
     desk.request("_openagents/devices/scope", change("prompt")).await;
@@ -369,10 +369,7 @@ async fn a_new_name_and_scope_count_on_the_open_socket() {
     assert_eq!(notes.last(), Some(&access));
     let answer = json!({"sessionId": session, "approvalId": "x", "optionId": "yes"});
     let refusal = error(&mut phone, "_openagents/approvals/answer", answer).await;
-    assert_eq!(
-        refusal["message"],
-        "This device may view and prompt, but not this; allow more on the desktop."
-    );
+    assert_eq!(refusal["message"], "This device can view and prompt. Change its access on the desktop.");
 
     desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Anna"})).await;
     let notes = phone.notes_until("Anna").await;
@@ -390,7 +387,7 @@ async fn a_new_name_and_scope_count_on_the_open_socket() {
 }
 
 #[tokio::test]
-async fn those_who_watch_see_devices_come_and_go() {
+async fn watchers_see_devices_connect_and_disconnect() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "view").await;
@@ -404,7 +401,7 @@ async fn those_who_watch_see_devices_come_and_go() {
 }
 
 #[tokio::test]
-async fn who_is_no_admin_any_more_sees_nothing_more_of_others() {
+async fn a_former_admin_gets_no_more_device_updates() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "admin").await;
@@ -455,7 +452,7 @@ async fn only_an_admin_manages_devices_and_everything_else() {
 }
 
 #[tokio::test]
-async fn a_device_finds_known_workspaces_and_makes_none_known() {
+async fn a_device_cannot_add_workspaces() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
@@ -471,7 +468,7 @@ async fn a_device_finds_known_workspaces_and_makes_none_known() {
 }
 
 #[tokio::test]
-async fn a_device_has_sixty_four_connections() {
+async fn a_device_has_at_most_sixty_four_connections() {
     let house = House::new(echo).await;
     let mut desk = house.acp().await;
     let paired = pair(&house, &mut desk, "Phone", "view").await;
@@ -484,13 +481,13 @@ async fn a_device_has_sixty_four_connections() {
     assert_eq!(devices(&mut desk).await["devices"][0]["connections"], 64);
     house.acp().await;
     open.pop().unwrap().socket.close(None).await.unwrap();
-    // Its place is free as soon as the bridge has noticed.
+    // Its slot is free once the bridge has noticed.
     while Client::connect(bearer()).await.is_err() {}
 }
 
-/// Whoever may not answer what an agent asks is not asked in the protocol's words either.
+/// A client that may not answer approvals gets no permission requests.
 #[tokio::test]
-async fn only_a_device_that_may_answer_is_asked() {
+async fn only_a_device_with_scope_approve_is_asked() {
     let codex = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
     let (house, _) = agents::house(vec![codex]).await;
     let mut desk = ours_client(&house, "Window").await;
@@ -512,7 +509,7 @@ async fn only_a_device_that_may_answer_is_asked() {
             break frame;
         }
     };
-    // The phone saw that it is asked for, and answers all the same: it is not heard.
+    // The phone sees the approval in the log and answers anyway; its answer is ignored.
     let yes = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
     phone.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes})).await;
     let pending = phone.request("_openagents/attach", json!({"sessionId": session})).await;
@@ -520,7 +517,7 @@ async fn only_a_device_that_may_answer_is_asked() {
     assert!(phone.notes.iter().all(|note| note["method"] != "session/request_permission"));
     tablet.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes})).await;
     assert_eq!(desk.answer(turn).await["result"]["stopReason"], "end_turn");
-    // The agent may end before the answer to it is written down.
+    // The agent may end before the answer is in the audit log.
     let answered = loop {
         let done = audit(&mut desk).await;
         if let Some(entry) = done.iter().find(|entry| entry["action"] == "approval.answered") {
@@ -547,7 +544,7 @@ async fn what_is_done_from_afar_is_written_down() {
     desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Old"})).await;
     error(&mut phone, "session/prompt", prompt(&session, "the secret plan")).await;
     let code = code(&mut desk).await;
-    let claim = claim(house.port(), &code, "Stranger").await;
+    let claim = claim(house.port(), &code, "Unknown phone").await;
     let request = seen(&mut desk, &claim["compare"]).await;
     desk.request("_openagents/devices/decline", json!({"requestId": request["id"]})).await;
     desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
@@ -565,7 +562,7 @@ async fn what_is_done_from_afar_is_written_down() {
     for secret in ["secret", &code, &paired.token, house.bridge.token(), claim["request"].as_str().unwrap()] {
         assert!(!all.contains(secret), "{all}");
     }
-    // In pages, newest first.
+    // Paged, newest first.
     let page = desk.request("_openagents/devices/audit", json!({"limit": 2})).await["entries"].clone();
     assert_eq!(page, json!([done[done.len() - 1], done[done.len() - 2]]));
     let next = json!({"limit": 1, "before": page[1]["id"]});

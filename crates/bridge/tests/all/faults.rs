@@ -1,5 +1,5 @@
-//! A real bridge whose store cannot be written: nothing that is not stored is shown, everybody hears of it, and it goes
-//! on when it can.
+//! A real bridge whose store cannot be written: only stored updates are shown, all clients get the error, and work
+//! continues once writing works again.
 
 use crate::support::{self, Client, House, agents, echo, prompt, seq, shown, text};
 use openagents_sessions::store::{DATABASE_FILE, NewSession};
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The disk of a test that is full when it says so.
+/// Simulates a full disk.
 fn fill(home: &Path, is_full: bool) {
     let database = Connection::open(home.join(DATABASE_FILE)).unwrap();
     database.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
@@ -21,12 +21,12 @@ fn fill(home: &Path, is_full: bool) {
 async fn stored(client: &mut Client, session: &Value) -> Vec<String> {
     let attach = json!({"sessionId": session, "since": 0, "snapshot": false});
     let head = client.request("_openagents/attach", attach).await["seq"].as_u64().unwrap();
-    // What was under way comes before the answer.
+    // Pending updates come before the answer.
     client.notes.clear();
     let mut notes = Vec::new();
     while notes.len() as u64 != head {
         let note = client.note().await;
-        // That a prompt could not be stored is told as well.
+        // Errors about unstored prompts are sent too.
         if note["_meta"]["openagents"]["error"].is_null() {
             assert_eq!(seq(&note), notes.len() as u64 + 1);
             notes.push(note);
@@ -36,14 +36,14 @@ async fn stored(client: &mut Client, session: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_turn_that_cannot_be_stored_stops_for_everybody_and_the_next_one_works() {
+async fn a_turn_that_cannot_be_stored_stops_for_all_clients_and_the_next_one_works() {
     let house = House::new(|request, cancel, emit| {
         if request.goals == ["go on"] {
             return echo(request, cancel, emit);
         }
         support::begun().into_iter().for_each(emit);
         emit(text("stored\n\n"));
-        // As long as it is let.
+        // Until cancelled.
         while !cancel.is_cancelled() {
             emit(text("more "));
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -69,7 +69,7 @@ async fn a_turn_that_cannot_be_stored_stops_for_everybody_and_the_next_one_works
     assert!(shown(&[failed])[0].contains("This session has stopped: the session store failed: no room"));
     let answer = client.answer(asked).await;
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
-    // A prompt is not taken either.
+    // A prompt is refused too.
     let (code, _) = client.error("session/prompt", prompt(&session, "again")).await;
     assert_eq!(code, -32603);
     assert_eq!(stored(&mut other, &session).await.len() as u64, seen, "what was shown is what is stored");
@@ -90,7 +90,7 @@ async fn a_turn_that_cannot_be_stored_stops_for_everybody_and_the_next_one_works
     assert!(!lines.iter().any(|line| line.contains("again")));
 }
 
-/// Everybody waits a while for a lock; then it is said who has to let go.
+/// Writers wait a while for a lock, then the error names its owner.
 #[tokio::test]
 async fn a_database_that_another_program_holds_is_named() {
     let house = House::new(echo).await;
@@ -112,7 +112,7 @@ async fn a_database_that_another_program_holds_is_named() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_read_does_not_take_the_others_along() {
+async fn an_unreadable_session_does_not_affect_the_others() {
     let house = House::new(echo).await;
     let home = house.home.path().to_owned();
     let damage = move || {
@@ -126,7 +126,7 @@ async fn a_session_that_cannot_be_read_does_not_take_the_others_along() {
     tokio::task::spawn_blocking(damage).await.unwrap();
     let mut client = house.acp().await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
-    // One by one, and as what it comes to.
+    // Update by update, and folded.
     for since in [0, 99] {
         let attach = json!({"sessionId": "bad", "since": since});
         assert_eq!(client.request("_openagents/attach", attach).await["seq"], 3);
@@ -138,7 +138,7 @@ async fn a_session_that_cannot_be_read_does_not_take_the_others_along() {
 }
 
 #[tokio::test]
-async fn who_comes_after_a_session_has_stopped_is_told_too() {
+async fn a_client_that_joins_a_stopped_session_gets_the_error() {
     let house = House::new(echo).await;
     let (mut client, mut late) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();

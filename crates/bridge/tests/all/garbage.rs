@@ -1,4 +1,4 @@
-//! Whatever a client sends, the next one is served, and mostly it is the same one.
+//! Malformed frames: the server keeps serving, usually on the same connection.
 
 use crate::support::{Client, House, echo};
 use futures::SinkExt;
@@ -95,7 +95,7 @@ fn any_frame() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The client is still served: its next request has an answer.
+/// Checks that the client's next request is answered.
 async fn still_served(client: &mut Client, method: &str) {
     let id = "a-marker-that-no-strategy-makes";
     client.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {}})).await;
@@ -130,7 +130,7 @@ fn no_text_frame_ends_a_handler() {
     runtime.block_on(house.bridge.shutdown());
 }
 
-/// What nobody sends by accident, and what every attacker tries first.
+/// Deliberately malformed frames.
 #[tokio::test]
 async fn every_kind_of_malformed_frame_is_answered_or_ignored() {
     let house = House::new(echo).await;
@@ -179,7 +179,7 @@ async fn every_kind_of_malformed_frame_is_answered_or_ignored() {
 }
 
 #[tokio::test]
-async fn what_is_no_text_ends_the_connection_with_a_reason() {
+async fn a_frame_that_is_not_text_ends_the_connection_with_a_reason() {
     let house = House::new(echo).await;
     for opcode in [Data::Text, Data::Binary] {
         let mut client = house.acp().await;
@@ -193,7 +193,7 @@ async fn what_is_no_text_ends_the_connection_with_a_reason() {
 async fn a_frame_of_a_hundred_megabytes_is_refused_with_a_reason() {
     let house = House::new(echo).await;
     let mut client = house.acp().await;
-    // The server reads on for a moment only; its answer comes through all the same.
+    // The server drains only for a moment, but its answer must still arrive.
     let _ = client.socket.send(Message::text("x".repeat(100 << 20))).await;
     assert_eq!(u16::from(client.closed().await.expect("a reason").code), 1009);
     house.acp().await.request("session/list", json!({})).await;

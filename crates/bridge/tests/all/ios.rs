@@ -1,4 +1,4 @@
-//! A real bridge, driven over the door of the iOS app.
+//! A real bridge, driven over the iOS endpoint.
 
 use crate::support::{self, Client, House, config, echo, request, shown, text, until_cancelled};
 use futures::{SinkExt, StreamExt};
@@ -57,7 +57,7 @@ async fn a_prompt_is_answered_and_not_echoed() {
 }
 
 #[tokio::test]
-async fn a_session_that_nobody_knows_is_taken_up() {
+async fn an_unknown_session_is_created() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let session = json!("7F2A0B5E-OLD");
@@ -121,8 +121,8 @@ async fn roots_of_an_exploration() {
         (json!(own), format!("{own}: as asked")),
         (json!(null), format!("{own}: as asked")),
         (json!(dotted), format!("{inner}: as asked")),
-        // One answer, whether it is there or not.
-        (json!("/Users/somebody/code"), format!("{own}: /Users/somebody/code is not known on this computer")),
+        // The same answer whether the path exists or not.
+        (json!("/Users/ada/code"), format!("{own}: /Users/ada/code is not known on this computer")),
         (json!("code"), format!("{own}: code is not known on this computer")),
         (json!(file), format!("{own}: {file} is not known on this computer")),
         (json!(unknown), format!("{own}: {unknown} is not known on this computer")),
@@ -141,7 +141,7 @@ async fn roots_of_an_exploration() {
     }
 }
 
-/// A name that was refused, and one that was admitted, lead somewhere else later.
+/// A refused path and an admitted path are later replaced by links.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_path_that_was_swapped_for_a_link_is_not_explored() {
@@ -178,7 +178,7 @@ async fn a_path_that_was_swapped_for_a_link_is_not_explored() {
 }
 
 #[tokio::test]
-async fn only_the_sessions_that_it_named() {
+async fn only_named_sessions_are_followed() {
     let house = House::new(echo).await;
     let (mut one, mut two) = (house.phone().await, house.phone().await);
     for (phone, said) in [(&mut one, "first"), (&mut two, "second")] {
@@ -186,13 +186,13 @@ async fn only_the_sessions_that_it_named() {
         phone.request("session/prompt", prompt(&session, said)).await;
         phone.notes_until(said).await;
     }
-    // An answer comes after whatever else there was.
+    // The answer comes after all earlier frames.
     one.request("session/new", json!({})).await;
     assert!(one.notes.is_empty(), "{:?}", one.notes);
 }
 
 #[tokio::test]
-async fn a_mode_is_told_to_those_who_set_one() {
+async fn a_mode_is_sent_to_clients_that_set_one() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -202,7 +202,7 @@ async fn a_mode_is_told_to_those_who_set_one() {
         let set = json!({"session_id": session, "mode_id": mode});
         assert_eq!(phone.request("session/set_mode", set.clone()).await, json!({}));
         assert_eq!(phone.note().await["update"]["current_mode_id"], expected);
-        // Before every prompt the last generation says it again; that is no news.
+        // The previous version of the app sets it again before every prompt; that is not a change.
         phone.request("session/set_mode", set).await;
     }
     phone.request("session/prompt", prompt(&session, "now")).await;
@@ -224,7 +224,7 @@ async fn a_mode_that_another_client_changed_can_be_set_again() {
 }
 
 #[tokio::test]
-async fn history_is_there_for_the_drawer() {
+async fn history_is_available_for_the_drawer() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     assert_eq!(phone.request("tinyvex/history.recentSessions", json!({})).await, json!([]));
@@ -241,16 +241,16 @@ async fn history_is_there_for_the_drawer() {
         shown(timeline.as_array().unwrap()),
         ["user_message_chunk: where is it?", "agent_message_chunk: where is it?"]
     );
-    let unknown = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": "nobody"})).await;
+    let unknown = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": "unknown"})).await;
     assert_eq!(unknown, json!([]));
     assert_eq!(phone.request("threads/list", json!({})).await, json!({"items": []}));
     let (code, message) = phone.error("thread/load_latest_typed", json!({})).await;
     assert_eq!((code, message.as_str()), (-32002, "No threads found"));
 }
 
-/// The socket breaks in the middle of a turn; the next one of the same address goes on, without an echo.
+/// The socket breaks during a turn; the next one from the same address continues, without an echo.
 #[tokio::test]
-async fn a_broken_connection_is_followed_up() {
+async fn a_broken_connection_is_resumed() {
     let (step, steps) = mpsc::channel::<&'static str>();
     let steps = Mutex::new(steps);
     let house = House::new(move |_, _, emit| {
@@ -268,9 +268,9 @@ async fn a_broken_connection_is_followed_up() {
     phone.request("session/prompt", prompt(&session, "go")).await;
     step.send("one").unwrap();
     phone.notes_until("one").await;
-    // No good-bye.
+    // No close frame.
     drop(phone);
-    // Watched from the other door, so that the log has it for certain.
+    // Watched over the ACP endpoint, so that it is certainly in the log.
     let mut watcher = house.acp().await;
     watcher.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     step.send("two").unwrap();
@@ -282,7 +282,7 @@ async fn a_broken_connection_is_followed_up() {
         shown(&phone.notes_until("end").await),
         ["agent_message_chunk: two", "agent_message_chunk: end"]
     );
-    // Politely gone: the next one starts afresh.
+    // Closed cleanly: the next one starts fresh.
     phone.socket.close(None).await.unwrap();
     while phone.socket.next().await.is_some() {}
     let mut fresh = house.phone().await;
@@ -290,9 +290,9 @@ async fn a_broken_connection_is_followed_up() {
     assert!(fresh.notes.is_empty(), "{:?}", fresh.notes);
 }
 
-/// The radio is gone: the old socket is open for a long time yet, but nobody answers on it.
+/// The phone has lost its network: the old socket stays open for a long time, but is silent.
 #[tokio::test]
-async fn a_phone_that_is_back_before_its_old_socket_is_dead_is_followed_up() {
+async fn a_phone_that_returns_before_its_old_socket_is_dead_is_resumed() {
     let house = House::new(|request, _, emit| {
         request.goals.iter().for_each(|goal| emit(text(goal)));
         RunState::Complete
@@ -302,7 +302,7 @@ async fn a_phone_that_is_back_before_its_old_socket_is_dead_is_followed_up() {
     let session = gone.request("session/new", json!({})).await["session_id"].clone();
     gone.request("session/prompt", prompt(&session, "one")).await;
     gone.notes_until("one").await;
-    // From here on nobody reads what `gone` is sent. Its later updates are written all the same, and are lost.
+    // From here on `gone` does not read. Updates written to it are lost.
     let mut back = house.phone().await;
     back.request("tinyvex/history.recentSessions", json!({})).await;
     let mut other = house.acp().await;
@@ -311,12 +311,12 @@ async fn a_phone_that_is_back_before_its_old_socket_is_dead_is_followed_up() {
         shown(&back.notes_until("agent_message_chunk").await),
         ["user_message_chunk: two", "agent_message_chunk: two"]
     );
-    // The old one was ended.
+    // The old connection has ended.
     while let Some(Ok(_)) = gone.socket.next().await {}
 }
 
 #[tokio::test]
-async fn a_phone_that_lives_keeps_its_session() {
+async fn a_live_phone_keeps_its_session() {
     let house = House::new(echo).await;
     let mut lives = house.phone().await;
     let session = lives.request("session/new", json!({})).await["session_id"].clone();
@@ -333,7 +333,7 @@ async fn a_phone_that_lives_keeps_its_session() {
     assert!(second.notes.is_empty(), "{:?}", second.notes);
 }
 
-/// What takes a second here is to find out that the first phone is silent.
+/// Detecting that the first phone is silent takes a second here.
 #[tokio::test]
 async fn a_cancel_does_not_wait_behind_a_slow_request() {
     let house = House::new(until_cancelled).await;
@@ -349,12 +349,12 @@ async fn a_cancel_does_not_wait_behind_a_slow_request() {
     tokio::select! {
         biased;
         _ = watcher.notes_until("cancelled") => {}
-        answer = phone.answer(later) => panic!("the slow request was over before: {answer}"),
+        answer = phone.answer(later) => panic!("the slow request ended before: {answer}"),
     }
 }
 
 #[tokio::test]
-async fn a_phone_follows_only_the_last_sessions_that_it_named() {
+async fn a_phone_follows_only_the_last_named_sessions() {
     let house = House::new(echo).await;
     let mut phone = house.phone().await;
     let mut sessions = Vec::new();
@@ -372,7 +372,7 @@ async fn a_phone_follows_only_the_last_sessions_that_it_named() {
 }
 
 #[tokio::test]
-async fn explorations_do_not_wait_without_end() {
+async fn queued_explorations_are_limited() {
     let house = House::new(|_, cancel, _| {
         futures::executor::block_on(cancel.cancelled());
         RunState::Cancelled
@@ -388,7 +388,7 @@ async fn explorations_do_not_wait_without_end() {
 }
 
 #[tokio::test]
-async fn the_door_can_be_closed() {
+async fn ios_access_can_be_switched_off() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut config = config(home.path(), workspace.path());
     config.ios = Some(openagents_bridge::IosAccess::Off);
@@ -398,12 +398,12 @@ async fn the_door_can_be_closed() {
 }
 
 #[tokio::test]
-async fn a_whole_disk_is_no_workspace() {
+async fn a_whole_disk_is_not_a_workspace() {
     let home = tempfile::tempdir().unwrap();
     let bridge = support::start(home.path(), std::path::Path::new("/"), echo).await.unwrap();
     let mut phone = support::phone(bridge.address().port()).await;
     assert_eq!(phone.request("initialize", json!({})).await.get("_meta"), None);
-    for root in [json!(null), json!("/Users/somebody/code")] {
+    for root in [json!(null), json!("/Users/ada/code")] {
         phone.request("orchestrate.explore.start", json!({"root": root})).await;
         phone.notes_until("❌ no workspace is open; open a folder on the desktop first").await;
     }

@@ -1,4 +1,4 @@
-//! The app waits until a person on this machine has allowed it.
+//! The iOS app waits until a person on this machine allows it.
 
 use crate::support::{self, Client, House, echo, shown};
 use futures::{SinkExt, StreamExt};
@@ -35,16 +35,16 @@ impl Desk {
         Self { _house: house, _home: home, bridge, desktop }
     }
 
-    /// The socket of an app at `address`.
+    /// Opens the socket of an app at `address`.
     async fn request_access(&self, address: Ipv4Addr) -> Result<Client, tungstenite::Error> {
-        let door = self.bridge.network().addresses(Listener::App).next().expect("a listener");
+        let listener = self.bridge.network().addresses(Listener::App).next().expect("a listener");
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::from((address, 0))).unwrap();
-        let stream = socket.connect(door).await.unwrap();
-        Client::over(stream, format!("ws://{door}/").into_client_request().unwrap()).await
+        let stream = socket.connect(listener).await.unwrap();
+        Client::over(stream, format!("ws://{listener}/").into_client_request().unwrap()).await
     }
 
-    /// An app that has said `initialize`, and has its answer.
+    /// Opens the socket of an app and initializes it.
     async fn phone(&self, address: Ipv4Addr) -> Client {
         let mut phone = self.request_access(address).await.unwrap();
         let answer = phone.request("initialize", hello()).await;
@@ -56,7 +56,7 @@ impl Desk {
         self.desktop.request(&format!("_openagents/devices/{method}"), params).await
     }
 
-    /// The one request that waits, once there is one that `wanted` likes.
+    /// Waits for a pending request that matches `wanted`.
     async fn request(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let requests = self.ask("list", json!({})).await["requests"].clone();
@@ -102,7 +102,7 @@ fn not_allowed(params: &Value) -> bool {
     text.starts_with("❌ ") && text.ends_with(" has not allowed this phone. Ask again in 10 minutes.")
 }
 
-/// The next frame, however long it takes: the clock may stand still and jump.
+/// Waits for the next frame without a timeout, for tests with a paused clock.
 async fn next(phone: &mut Client) -> Value {
     loop {
         match phone.socket.next().await.expect("a frame").unwrap() {
@@ -114,11 +114,11 @@ async fn next(phone: &mut Client) -> Value {
 }
 
 #[tokio::test]
-async fn what_it_says_is_held_until_it_is_allowed() {
+async fn frames_are_held_until_access_is_allowed() {
     let mut desk = Desk::new().await;
     let mut phone = desk.request_access(PHONE).await.unwrap();
     let answer = phone.request("initialize", hello()).await;
-    // Where the work lies is nothing for a stranger.
+    // The workspace is not shown to a pending connection.
     assert_eq!(answer["_meta"], Value::Null);
     let session = phone.ask("session/new", json!({})).await;
     let asked = desk.request(Value::is_object).await;
@@ -127,25 +127,25 @@ async fn what_it_says_is_held_until_it_is_allowed() {
     let wanted = phone.ask("session/prompt", prompt(&json!("an-old-session"), "where is it?")).await;
     let asked = desk.request(|request| !request["sessionId"].is_null()).await;
     assert_eq!(asked["sessionId"], "an-old-session");
-    // Nothing was begun.
+    // Nothing was started.
     let sessions = desk.desktop.request("session/list", json!({})).await["sessions"].clone();
     assert_eq!(sessions, json!([]));
     let snapshot = desk.allow().await;
     assert_eq!(snapshot["requests"], json!([]));
     assert_eq!(snapshot["apps"][0]["address"], json!(PHONE));
-    // In the order in which it was said.
+    // In the order in which the frames were sent.
     assert!(phone.answer(session).await["result"]["session_id"].is_string());
     assert_eq!(phone.answer(wanted).await["result"]["status"], "started");
     phone.notes_until("where is it?").await;
-    // It is remembered: the next socket is let in at once, and told all.
+    // Access is remembered: the next socket is admitted at once with a full answer.
     let mut again = desk.request_access(PHONE).await.unwrap();
     let answer = again.request("initialize", hello()).await;
     assert!(answer["_meta"]["working_directory"].is_string());
     again.request("tinyvex/history.recentSessions", json!({})).await;
-    // An address is not an identity: another one has to ask.
+    // Another address has to ask for itself.
     desk.phone(OTHER).await;
     assert_eq!(desk.request(Value::is_object).await["address"], json!(OTHER));
-    // What it does is written down.
+    // Its calls are in the audit log.
     let entries = desk.ask("audit", json!({})).await["entries"].clone();
     let entry = entries.as_array().unwrap().iter().find(|entry| entry["action"] == "session/prompt");
     let entry = entry.expect("an entry");
@@ -154,7 +154,7 @@ async fn what_it_says_is_held_until_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn one_that_is_declined_is_told_once_and_shut_out() {
+async fn a_declined_app_is_told_once_and_locked_out() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     phone.ask("tinyvex/history.recentSessions", json!({})).await;
@@ -164,7 +164,7 @@ async fn one_that_is_declined_is_told_once_and_shut_out() {
     let note = phone.note().await;
     assert!(not_allowed(&note), "{note}");
     assert_eq!(note["session_id"], "mine");
-    // The socket stays, and says nothing more.
+    // The socket stays open and silent.
     phone.ask("session/prompt", prompt(&json!("mine"), "again")).await;
     phone.ask("session/new", json!({})).await;
     phone.socket.send(Message::Ping(b"there?"[..].to_vec().into())).await.unwrap();
@@ -185,9 +185,9 @@ async fn one_that_is_declined_is_told_once_and_shut_out() {
     desk.phone(PHONE).await;
 }
 
-/// The app shows nothing before it has a session.
+/// The app shows nothing until it has a session.
 #[tokio::test]
-async fn one_that_asked_for_a_new_session_is_told_in_that() {
+async fn a_declined_app_is_told_in_its_new_session() {
     for (method, params) in [("session/new", json!({})), ("orchestrate.explore.start", json!({}))] {
         let mut desk = Desk::new().await;
         let mut phone = desk.phone(PHONE).await;
@@ -202,9 +202,9 @@ async fn one_that_asked_for_a_new_session_is_told_in_that() {
     }
 }
 
-/// One that asks for a session only later is told then.
+/// An app that asks for a session later is told then.
 #[tokio::test]
-async fn one_that_asked_for_nothing_is_told_when_it_does() {
+async fn a_declined_app_without_a_session_is_told_later() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     desk.decline().await;
@@ -213,9 +213,9 @@ async fn one_that_asked_for_nothing_is_told_when_it_does() {
     assert!(not_allowed(&phone.note().await));
 }
 
-/// Clocks stand still here and jump when nothing else is to be done, so this takes no time.
+/// Uses the paused clock, which advances when all tasks are idle.
 #[tokio::test]
-async fn nobody_who_answers_is_a_no() {
+async fn an_unanswered_request_counts_as_declined() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
@@ -228,7 +228,7 @@ async fn nobody_who_answers_is_a_no() {
     assert!(not_allowed(&note["params"]), "{note}");
     assert!((55..=75).contains(&waited.as_secs()), "{waited:?}");
     assert_eq!(desk.refused(PHONE).await.0, 403);
-    // Nobody has answered the pings of the desktop.
+    // The desktop's connection has missed its pings.
     desk.desktop = support::acp(desk.bridge.address().port(), desk.bridge.token()).await;
     let snapshot = desk.ask("list", json!({})).await;
     assert_eq!((&snapshot["requests"], &snapshot["apps"]), (&json!([]), &json!([])));
@@ -266,19 +266,19 @@ async fn a_flood_is_not_held() {
     let long = Message::text("x".repeat((64 << 10) + 1));
     phone.socket.send(long).await.unwrap();
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 1009);
-    // One address holds no more than its share.
-    let mut seats = Vec::new();
+    // Pending connections per address are limited.
+    let mut sockets = Vec::new();
     for _ in 0..8 {
-        seats.push(desk.phone(PHONE).await);
+        sockets.push(desk.phone(PHONE).await);
     }
     let mut late = desk.request_access(PHONE).await.unwrap();
     assert_eq!(u16::from(late.closed().await.expect("a reason").code), 1013);
     desk.phone(OTHER).await;
-    drop(seats);
+    drop(sockets);
 }
 
 #[tokio::test]
-async fn one_that_is_removed_is_cut_and_shut_out() {
+async fn a_removed_app_is_disconnected_and_locked_out() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     desk.allow().await;
@@ -289,18 +289,18 @@ async fn one_that_is_removed_is_cut_and_shut_out() {
     assert_eq!(desk.refused(PHONE).await.0, 403);
 }
 
-/// Clocks jump here as well.
+/// Uses the paused clock.
 #[tokio::test]
-async fn nobody_is_allowed_for_ever() {
+async fn access_expires() {
     let mut desk = Desk::new().await;
     let mut phone = desk.phone(PHONE).await;
     desk.allow().await;
     phone.request("session/new", json!({})).await;
     tokio::time::pause();
-    // Answers its pings meanwhile.
+    // Answer pings meanwhile.
     while let Some(Ok(_)) = phone.socket.next().await {}
     tokio::time::resume();
-    // Nobody has answered the pings of the desktop.
+    // The desktop's connection has missed its pings.
     desk.desktop = support::acp(desk.bridge.address().port(), desk.bridge.token()).await;
     let mut phone = desk.phone(PHONE).await;
     phone.ask("session/new", json!({})).await;
@@ -308,7 +308,7 @@ async fn nobody_is_allowed_for_ever() {
 }
 
 #[tokio::test]
-async fn the_most_that_it_may_is_to_prompt() {
+async fn the_largest_scope_of_the_app_is_prompt() {
     let mut desk = Desk::new().await;
     for (scope, may) in [("admin", true), ("view", false)] {
         let address = if may { PHONE } else { OTHER };
@@ -327,13 +327,13 @@ async fn the_most_that_it_may_is_to_prompt() {
             let (_, message) = phone.error("session/new", json!({})).await;
             assert_eq!(message, "This phone may only view; allow more on the desktop.");
         }
-        // Nothing of the other door is known here.
+        // ACP methods are unknown here.
         assert_eq!(phone.error("_openagents/devices/list", json!({})).await.0, -32601);
     }
 }
 
 #[tokio::test]
-async fn a_door_that_is_switched_off_lets_nobody_stay() {
+async fn switching_ios_access_off_ends_its_connections() {
     let mut desk = Desk::with(None).await;
     desk.ask("network", json!({"ios": "ask"})).await;
     let (mut allowed, mut waiting) = (desk.phone(PHONE).await, None);

@@ -1,4 +1,4 @@
-//! What was told is on disk: a process is killed in the middle of writing, and its log read again.
+//! Durability: a process is killed while writing, and its log is read again.
 
 use crate::support;
 use openagents_core::update::{AgentMessage, SessionUpdate, Title};
@@ -12,10 +12,10 @@ use std::{
 
 const HOME: &str = "OPENAGENTS_TEST_KILL_HOME";
 const SESSION: &str = "s";
-/// Set for a process that stops in the middle of a run and waits to be killed.
+/// Set for a process that stops during a run and waits to be killed.
 const HALFWAY: &str = "OPENAGENTS_TEST_KILL_HALFWAY";
 
-/// Not a test of its own: the process that is killed. It tells each number once the store has told it.
+/// Not a test but the process that is killed. It prints each number that the store has returned.
 #[test]
 fn the_process_that_is_killed() {
     let Some(home) = std::env::var_os(HOME) else { return };
@@ -28,7 +28,7 @@ fn the_process_that_is_killed() {
         let title = SessionUpdate::Title(Title { title: "Explore work".to_owned() });
         let appended = store.append(SESSION, [vec![title], support::begun()].concat()).unwrap();
         writeln!(out, "stored {}", appended.rows.last().unwrap().seq).unwrap();
-        // Until the kill; should nobody kill it, its input ends with the test.
+        // Wait for the kill; otherwise stdin closes when the test ends.
         std::io::stdin().lines().for_each(drop);
         return;
     }
@@ -46,7 +46,7 @@ fn process(home: &Path) -> Command {
     process
 }
 
-/// What the process tells.
+/// Returns the numbers that the process prints.
 fn numbers(child: &mut Child) -> impl Iterator<Item = u64> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines
@@ -82,7 +82,7 @@ fn killed_and_opened_again() {
     }
 }
 
-/// The kinds of what follows the three updates that the killed process has stored.
+/// Returns the updates that follow the three stored by the killed process.
 async fn closing(port: u16, token: &str) -> Vec<Value> {
     let mut client = support::acp(port, token).await;
     let load = json!({"sessionId": SESSION, "cwd": "/work", "mcpServers": []});
@@ -96,7 +96,7 @@ async fn a_plan_does_not_stay_running_after_a_kill() {
     let mut child = process(home.path()).env(HALFWAY, "1").spawn().unwrap();
     assert_eq!(numbers(&mut child).next(), Some(3));
 
-    // While the process lives it may go on writing: nothing is closed, however it looks.
+    // A live process may still write, so nothing is closed.
     let bridge = support::start(home.path(), home.path(), support::echo).await.unwrap();
     assert_eq!(closing(bridge.address().port(), bridge.token()).await, Vec::<Value>::new());
     bridge.shutdown().await;
@@ -107,7 +107,7 @@ async fn a_plan_does_not_stay_running_after_a_kill() {
     for _ in 0..2 {
         let bridge = support::start(home.path(), home.path(), support::echo).await.unwrap();
         let (port, token) = (bridge.address().port(), bridge.token().to_owned());
-        // All at once: it is closed once.
+        // Concurrent loads close it once.
         let seen =
             futures::future::join_all([closing(port, &token), closing(port, &token), closing(port, &token)]);
         rounds.extend(seen.await);

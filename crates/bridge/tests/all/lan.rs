@@ -1,4 +1,4 @@
-//! What other devices reach over the network, and what they do not.
+//! Network access for other devices.
 
 use crate::support::{self, Client, House, config, echo, pairing, refused, with};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosAccess, Listener, NetworkConfig};
@@ -31,7 +31,7 @@ struct Lan {
 }
 
 impl Lan {
-    /// A bridge that is served to the network on [`LAN`], both ways.
+    /// A bridge that serves the page and the iOS app on [`LAN`].
     async fn new() -> Self {
         Self::with(|_| {}).await
     }
@@ -51,9 +51,9 @@ impl Lan {
         std::fs::read(self.home.path().join("tls/ca.pem")).unwrap()
     }
 
-    /// A client that trusts our authority and nobody else, and takes every name for this bridge.
+    /// A client that trusts only our authority and resolves every name to this bridge.
     fn browser(&self) -> reqwest::Client {
-        // Another test may have done so already.
+        // Another test may have installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let root = Certificate::from_pem(&self.authority()).unwrap();
         let web = self.at(Listener::Web);
@@ -81,13 +81,13 @@ impl Lan {
         Client::over(self.tls().await, request).await
     }
 
-    /// The token of a device that may do all.
+    /// Pairs an admin device and returns its token.
     async fn device(&self) -> String {
         let mut desktop = self.desktop().await;
         pairing::pair_at(self.bridge.address().port(), &mut desktop, "Phone", "admin").await.token
     }
 
-    /// The person at this machine.
+    /// A local client.
     async fn desktop(&self) -> Client {
         support::acp(self.bridge.address().port(), self.bridge.token()).await
     }
@@ -122,14 +122,14 @@ async fn the_page_over_tls() {
     assert_eq!(web.ip(), LAN);
     for host in [web.to_string(), format!("localhost:{}", web.port())] {
         let result = browser.get(format!("https://{host}/")).send().await;
-        // The name `localhost` is good for the certificate, and not for the network.
+        // The certificate covers `localhost`, but it is not served on the network.
         if host.starts_with("localhost") {
             assert_eq!(result.unwrap().status(), StatusCode::FORBIDDEN);
             continue;
         }
         let page = result.unwrap();
         assert_eq!(page.version(), Version::HTTP_2);
-        // 503 and a page that says so when the UI was not built.
+        // 503 if the UI was not built.
         assert!([StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE].contains(&page.status()));
         let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
         for part in [
@@ -146,7 +146,7 @@ async fn the_page_over_tls() {
     let certificate = get("/ca.pem").await;
     assert_eq!(certificate.headers()["content-type"], "application/x-pem-file");
     assert_eq!(certificate.bytes().await.unwrap(), lan.authority());
-    // It is what a phone shows of the certificate that it installs.
+    // The fingerprint that a phone shows on installation.
     let der = CertificateDer::from_pem_slice(&lan.authority()).unwrap();
     let print: Vec<String> = Sha256::digest(&der).iter().map(|byte| format!("{byte:02X}")).collect();
     assert_eq!(lan.bridge.network().fingerprint, Some(print.join(":")));
@@ -159,17 +159,17 @@ async fn the_page_over_tls() {
 }
 
 #[tokio::test]
-async fn who_is_not_trusted() {
+async fn untrusted_certificates() {
     let lan = Lan::new().await;
     let web = lan.at(Listener::Web);
-    // The certificate is not good for a name of somebody else.
+    // The certificate does not cover other names.
     let error = lan.browser().get(format!("https://example.com:{}/", web.port())).send().await.unwrap_err();
     assert!(format!("{error:?}").contains("NotValidForName"), "{error:?}");
-    // Nobody trusts it before the authority is installed.
+    // Not trusted before the authority is installed.
     let unauthenticated = reqwest::Client::builder().tls_certs_only([]).no_proxy().build().unwrap();
     let error = unauthenticated.get(format!("https://{web}/")).send().await.unwrap_err();
     assert!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
-    // Each data folder has an authority of its own.
+    // Each data folder has its own authority.
     let other = Lan::new().await;
     let error = other.browser().get(format!("https://{web}/")).send().await.unwrap_err();
     assert!(format!("{error:?}").contains("InvalidCertificate(BadSignature)"), "{error:?}");
@@ -185,7 +185,7 @@ async fn acp_over_tls() {
     let web = lan.at(Listener::Web);
     let refused = async |request| status(lan.acp(request).await.map(drop).unwrap_err());
     assert_eq!(refused(lan.upgrade("wrong")).await, 401);
-    // The token for local use never leaves this machine.
+    // The local token is not valid over the network.
     assert_eq!(refused(lan.upgrade(lan.bridge.token())).await, 401);
     for host in ["example.com:9443", "192.168.7.7:9443", "127.0.0.1:9443", "localhost"] {
         assert_eq!(refused(with(lan.upgrade(&token), "host", host)).await, 403, "{host}");
@@ -197,7 +197,7 @@ async fn acp_over_tls() {
 }
 
 #[tokio::test]
-async fn the_encrypted_port_speaks_nothing_else() {
+async fn the_encrypted_port_serves_only_tls() {
     let lan = Lan::new().await;
     let web = lan.at(Listener::Web);
     let answer = plain(web, &format!("GET / HTTP/1.1\r\nHost: {web}\r\n\r\n")).await;
@@ -207,7 +207,7 @@ async fn the_encrypted_port_speaks_nothing_else() {
         head.contains(&format!("Content-Length: {}", body.len())) && body.contains("https://"),
         "{answer}"
     );
-    // Neither does half a handshake hold anybody up.
+    // Incomplete handshakes do not block other clients.
     let mut silent = Vec::new();
     for start in [&[][..], &[22], &[22, 3, 1, 2, 0, 1], b"\x16\x03\x01\xff\xff garbage"] {
         let mut stream = TcpStream::connect(web).await.unwrap();
@@ -216,7 +216,7 @@ async fn the_encrypted_port_speaks_nothing_else() {
     }
     lan.acp(lan.upgrade(&lan.device().await)).await.unwrap();
     for mut stream in silent {
-        // Cut, or told by an alert that it was no TLS.
+        // Closed, possibly with a TLS alert.
         let mut rest = Vec::new();
         let ended = tokio::time::timeout(std::time::Duration::from_secs(60), stream.read_to_end(&mut rest));
         let _ = ended.await.expect("cut after a while");
@@ -224,7 +224,7 @@ async fn the_encrypted_port_speaks_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_clear_port_is_for_the_app_alone() {
+async fn the_clear_text_port_serves_only_the_app() {
     let lan = Lan::new().await;
     let app = lan.at(Listener::App);
     assert_eq!((app.ip(), app.port()), (LAN, lan.bridge.address().port()));
@@ -269,12 +269,12 @@ async fn the_network_is_switched_while_it_runs() {
     let off = network(&mut desktop, json!({"lan": false})).await;
     assert_eq!(kinds(&lan), [Listener::Loopback, Listener::App]);
     assert_eq!(off["fingerprint"], Value::Null);
-    // Nobody stays, and nobody new gets in.
+    // Connections end and new ones are refused.
     while !matches!(remote.message().await, None | Some(Message::Close(_))) {}
     assert!(TcpStream::connect(web).await.is_err());
     network(&mut desktop, json!({"ios": "off"})).await;
     assert!(TcpStream::connect(app).await.is_err());
-    // Again on the same port, under the same certificate; and it is remembered.
+    // The same port and certificate are used again, and the switch is stored.
     let again = network(&mut desktop, json!({"lan": true})).await;
     assert_eq!((lan.at(Listener::Web), &again["fingerprint"]), (web, &on["fingerprint"]));
     let Lan { house, home, bridge } = lan;
@@ -291,7 +291,7 @@ async fn the_network_is_switched_while_it_runs() {
 }
 
 #[tokio::test]
-async fn what_the_command_line_has_set_stays() {
+async fn command_line_switches_cannot_be_changed() {
     let lan = Lan::new().await;
     let mut desktop = lan.desktop().await;
     let (_, message) = desktop.error("_openagents/devices/network", json!({"lan": false})).await;
@@ -302,19 +302,19 @@ async fn what_the_command_line_has_set_stays() {
 }
 
 #[tokio::test]
-async fn everybody_is_let_in_on_this_machine_only() {
+async fn open_access_is_limited_to_this_machine() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let config = served(home.path(), workspace.path(), |config| config.ios = Some(IosAccess::Allow));
     let Err(error) = Bridge::start(config).await else { panic!("it started") };
     assert!(matches!(error, BridgeError::OpenOnNetwork) && error.hint().is_some(), "{error}");
-    // Without the network nothing is bound to it.
+    // Without --lan nothing binds to the network.
     let lan = Lan::with(|config| (config.network.lan, config.ios) = (None, Some(IosAccess::Allow))).await;
     assert_eq!(lan.bridge.network().listeners.len(), 1);
     assert!(TcpStream::connect((LAN, lan.bridge.address().port())).await.is_err());
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_told_and_tried_again() {
+async fn a_busy_port_is_reported_and_retried() {
     let taken = TcpListener::bind((LAN, 0)).await.unwrap();
     let port = taken.local_addr().unwrap().port();
     let lan = Lan::with(|config| config.network.port = port).await;
@@ -323,7 +323,7 @@ async fn a_port_that_is_taken_is_told_and_tried_again() {
         problem.starts_with(&format!("Port {port} of 127.0.0.2 is in use by another program;")),
         "{problem}"
     );
-    // The other one is served all the same.
+    // The other listener is served anyway.
     lan.at(Listener::App);
     drop(taken);
     let mut desktop = lan.desktop().await;
@@ -339,7 +339,7 @@ async fn a_port_that_is_taken_is_told_and_tried_again() {
 }
 
 #[tokio::test]
-async fn a_folder_without_certificates_is_told() {
+async fn an_unusable_certificate_folder_is_reported() {
     let house = House::new(echo).await;
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("tls"), "a file where the folder should be").unwrap();
@@ -347,12 +347,12 @@ async fn a_folder_without_certificates_is_told() {
     let state = bridge.network();
     assert_eq!(state.addresses(Listener::Web).count(), 0);
     let problem = state.problem.clone().unwrap();
-    assert!(problem.starts_with("The network cannot be served encrypted: cannot read "), "{problem}");
+    assert!(problem.starts_with("Encrypted access couldn't start: cannot read "), "{problem}");
     bridge.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_damaged_authority_is_told() {
+async fn a_damaged_authority_is_reported() {
     let Lan { house, home, bridge } = Lan::new().await;
     bridge.shutdown().await;
     std::fs::write(home.path().join("tls/ca.pem"), "garbage").unwrap();

@@ -1,4 +1,4 @@
-//! A real bridge, and clients of every kind that talk to it. One program: each of its own would link the bridge anew.
+//! Tests of a real bridge with all kinds of clients. One binary, because each would link the bridge again.
 #![allow(
     unreachable_pub,
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ mod attacks;
 mod card;
 mod delegate;
 mod devices;
-mod doors;
+mod endpoints;
 mod faults;
 mod garbage;
 mod ios;

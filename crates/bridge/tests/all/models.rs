@@ -1,4 +1,4 @@
-//! A real bridge with a scripted local model behind it: modes, answers, activities, and what a person does with models.
+//! A real bridge with a scripted local model: modes, answers, activities and model commands.
 
 use crate::support::{self, Client, House, Scripted, config, prompt, shown};
 use openagents_bridge::{Bridge, Explore, Providers};
@@ -13,7 +13,7 @@ type Answer = dyn Fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEven
     + Send
     + Sync;
 
-/// One model that answers as a test wants it, and a snapshot that commands change.
+/// A scripted model, and a snapshot that commands change.
 #[derive(Clone)]
 struct Fake(Arc<Inner>);
 
@@ -135,13 +135,13 @@ async fn session_in(client: &mut Client, house: &House, mode: &str) -> Value {
     session
 }
 
-/// The updates among the notifications so far, without activities.
+/// Returns the updates received so far, without activities.
 fn updates(client: &mut Client) -> Vec<Value> {
     let notes = client.notes.drain(..).filter(|note| note["method"] == "session/update");
     notes.map(|note| note["params"].clone()).collect()
 }
 
-/// Looks for a tool's result, then answers; thinks aloud all the time.
+/// Calls a tool, then answers, with reasoning.
 fn with_a_call(
     request: &ModelRequest,
     _: &CancellationToken,
@@ -160,7 +160,7 @@ fn with_a_call(
 }
 
 #[tokio::test]
-async fn a_session_tells_its_modes_and_changes_them() {
+async fn a_session_lists_and_changes_its_modes() {
     let (house, _) = house(with_a_call).await;
     let mut client = house.acp().await;
     let created = client.request("session/new", json!({"cwd": house.workspace})).await;
@@ -184,7 +184,7 @@ async fn a_session_tells_its_modes_and_changes_them() {
 }
 
 #[tokio::test]
-async fn a_prompt_is_answered_by_the_model_and_the_session_goes_on_in_another_mode() {
+async fn a_prompt_is_answered_by_the_model_and_the_session_continues_in_another_mode() {
     let (house, fake) = house(with_a_call).await;
     let mut client = house.acp().await;
     let session = session_in(&mut client, &house, LOCAL_MODEL).await;
@@ -210,7 +210,7 @@ async fn a_prompt_is_answered_by_the_model_and_the_session_goes_on_in_another_mo
     assert_eq!(last["_meta"]["openagents"]["usage"]["firstTokenMs"], 0);
     assert_eq!(last["messageId"], notes[6]["update"]["messageId"]);
 
-    // Explored in between, then the model again: it knows what was said.
+    // After an exploration the model has the whole transcript.
     let explore = json!({"sessionId": session, "modeId": "default_mode"});
     client.request("session/set_mode", explore).await;
     client.request("session/prompt", prompt(&session, "explore it")).await;
@@ -232,7 +232,7 @@ async fn a_prompt_is_answered_by_the_model_and_the_session_goes_on_in_another_mo
     assert_eq!(texts.last(), Some(&"And now?"));
 }
 
-/// What a model thinks is on no wire, in neither dialect, and in no row of the store.
+/// A model's reasoning is neither sent, in either dialect, nor stored.
 #[tokio::test]
 async fn no_chain_of_thought_leaves_the_turn() {
     let (house, fake) = house(with_a_call).await;
@@ -257,7 +257,7 @@ async fn no_chain_of_thought_leaves_the_turn() {
     assert_eq!(told[0]["update"]["current_mode_id"], "default_mode");
     client.notes_until("usage").await;
     let history = phone.request("tinyvex/history.sessionTimeline", json!({"session_id": session})).await;
-    // The chunk that only carries figures is none for the app.
+    // The app gets no chunk that has only usage.
     let empty = |note: &&Value| note["update"]["content"]["content"]["text"] == "";
     assert_eq!(history.as_array().unwrap().iter().filter(empty).count(), 0);
     assert!(history.to_string().contains("There is a README."));
@@ -266,7 +266,7 @@ async fn no_chain_of_thought_leaves_the_turn() {
     let Some(Message::Assistant(said)) =
         asked[1].messages.iter().find(|m| matches!(m, Message::Assistant(_)))
     else {
-        panic!("the model was not told what it had thought");
+        panic!("the model did not get its reasoning back");
     };
     assert!(said.reasoning.for_template().contains("MARKER"));
     let frames = watcher.request("_openagents/inspect", json!({})).await.to_string();
@@ -302,7 +302,7 @@ async fn a_cancel_ends_the_answer_and_the_next_prompt_runs() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_says_why_in_one_sentence() {
+async fn a_failing_model_gives_a_reason() {
     let (house, _) =
         house(|_, _, _| Err(ModelError::Unavailable("download gpt-oss-20b first".to_owned()))).await;
     let mut client = house.acp().await;
@@ -313,7 +313,7 @@ async fn a_model_that_fails_says_why_in_one_sentence() {
 }
 
 #[tokio::test]
-async fn what_the_model_is_doing_is_told_live_and_never_stored() {
+async fn activities_are_sent_live_and_never_stored() {
     let (house, _) = house(|_, cancel, on_event| {
         on_event(ModelEvent::Activity(Activity::Loading { progress: 0.5 }));
         while !cancel.is_cancelled() {
@@ -327,14 +327,14 @@ async fn what_the_model_is_doing_is_told_live_and_never_stored() {
     let id = client.ask("session/prompt", prompt(&session, "load")).await;
     let loading = json!({"sessionId": session, "activity": {"state": "loading", "progress": 0.5}});
     assert_eq!(client.notes_until("loading").await.last(), Some(&loading));
-    // Who comes in the middle of it is told as well.
+    // A client that joins meanwhile gets it too.
     late.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     assert_eq!(late.notes_until("loading").await.last(), Some(&loading));
     client.notify("session/cancel", json!({"sessionId": session})).await;
     client.answer(id).await;
     let nothing = json!({"sessionId": session, "activity": null});
     assert_eq!(late.notes_until("\"activity\":null").await.last(), Some(&nothing));
-    // Who comes later hears nothing of it.
+    // A client that joins later does not.
     let mut last = house.acp().await;
     last.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     let notes = last.notes_until("Cancelled.").await;
@@ -354,7 +354,7 @@ async fn models_are_listed_watched_and_commanded() {
         (&json!(0.25), &json!(0.9f32))
     );
     assert_eq!(watcher.note().await, after);
-    // A burst is told by its end.
+    // A burst gives few notifications.
     for _ in 0..50 {
         other.request("_openagents/models/load", json!({})).await;
     }
@@ -363,7 +363,7 @@ async fn models_are_listed_watched_and_commanded() {
         last = watcher.note().await;
         told += 1;
     }
-    assert!(told < 50, "every change was told");
+    assert!(told < 50, "every change was sent");
     assert!(other.notes.is_empty());
 
     for (method, params, code, kind) in [
@@ -384,7 +384,7 @@ async fn models_are_listed_watched_and_commanded() {
     ] {
         assert_eq!(other.error(&format!("_openagents/models/{method}"), params).await.0, code, "{method}");
     }
-    // On disk, for the next start.
+    // Stored for the next start.
     assert_eq!(fake.0.settings.get(MODEL_SETTINGS).unwrap().unwrap()["temperature"], 0.25);
     let House { bridge, .. } = house;
     bridge.shutdown().await;
@@ -392,7 +392,7 @@ async fn models_are_listed_watched_and_commanded() {
 }
 
 #[tokio::test]
-async fn a_bridge_without_models_knows_none_of_this() {
+async fn a_bridge_without_models_has_no_model_methods() {
     let house = House::new(support::echo).await;
     let mut client = house.acp().await;
     for method in ["list", "load", "use"] {
@@ -403,7 +403,7 @@ async fn a_bridge_without_models_knows_none_of_this() {
     assert_eq!(created["modes"]["availableModes"].as_array().unwrap().len(), 1);
 }
 
-/// A model that is asked by many at once must not keep explorations from running.
+/// Many prompts for a model must not block explorations.
 #[tokio::test]
 async fn prompts_that_wait_for_the_model_leave_room_for_explorations() {
     let (house, _) = house(|_, cancel, on_event| {
@@ -424,9 +424,9 @@ async fn prompts_that_wait_for_the_model_leave_room_for_explorations() {
     client.notes_until("\"explored\"").await;
 }
 
-/// The mode counts that a session had when the prompt was sent.
+/// The mode at the time of sending applies.
 #[tokio::test]
-async fn a_prompt_that_waits_keeps_its_mode() {
+async fn a_waiting_prompt_keeps_its_mode() {
     let released = Arc::new(AtomicBool::new(false));
     let waits = released.clone();
     let (house, fake) = house(move |_, _, on_event| {
@@ -453,7 +453,7 @@ async fn a_prompt_that_waits_keeps_its_mode() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_off_says_so_to_the_client() {
+async fn a_cut_off_answer_has_stop_reason_max_tokens() {
     let (house, _) = house(|_, _, on_event| {
         on_event(ModelEvent::Reasoning(Reasoning::new("on and on")));
         on_event(ModelEvent::Usage(Usage { tokens: 5, ..Usage::default() }));
@@ -469,7 +469,7 @@ async fn an_answer_that_was_cut_off_says_so_to_the_client() {
     assert_eq!(last["update"]["_meta"]["openagents"]["usage"]["tokens"], 5);
 }
 
-/// Two turns that end in all ways: each answer stands behind its own prompt when the third is asked.
+/// In the transcript of the third prompt, each answer follows its own prompt.
 #[tokio::test]
 async fn a_prompt_that_was_sent_while_another_was_cut_off_gets_its_own_answer() {
     let released = Arc::new(AtomicBool::new(false));
@@ -510,9 +510,9 @@ async fn a_prompt_that_was_sent_while_another_was_cut_off_gets_its_own_answer() 
     assert_eq!(texts, ["one", cut, "two", "answer to two", "three"]);
 }
 
-/// The app knows no such mode: it is told `default_mode`, and sends that back before every prompt.
+/// The app does not know this mode: it gets `default_mode` and sends that before every prompt.
 #[tokio::test]
-async fn a_phone_that_repeats_what_it_was_told_leaves_the_mode_alone() {
+async fn a_phone_that_repeats_the_default_mode_does_not_change_the_mode() {
     let (house, fake) = house(with_a_call).await;
     let (mut client, mut phone) = (house.acp().await, house.phone().await);
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -525,7 +525,7 @@ async fn a_phone_that_repeats_what_it_was_told_leaves_the_mode_alone() {
     assert_eq!(fake.0.asked.lock().unwrap().len(), 2);
     let attached = client.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     assert_eq!(attached["mode"], LOCAL_MODEL);
-    // Another of the modes that it knows is a wish.
+    // Another mode that it knows is a real change.
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
     let loaded = client.request("session/load", json!({"sessionId": session})).await;
     assert_eq!(loaded["modes"]["currentModeId"], "codex");

@@ -1,10 +1,10 @@
-//! A real bridge: prompts that wait, and how they are taken back.
+//! A real bridge: waiting prompts and their removal.
 
 use crate::support::{self, House, prompt, shown, until_cancelled};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn everybody_sees_what_waits_and_may_take_it_back() {
+async fn all_clients_see_the_queue_and_can_remove_prompts() {
     let house = House::new(until_cancelled).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let info = json!({"name": "phone", "title": "Phone", "version": "1"});
@@ -38,8 +38,8 @@ async fn everybody_sees_what_waits_and_may_take_it_back() {
     let removed = other.request("_openagents/queue/remove", remove(&queue[0]["id"])).await;
     assert_eq!(removed, json!({"removed": true}));
     assert_eq!(client.answer(second).await["result"]["stopReason"], "cancelled");
-    // It is too late for what was taken back already, and for what runs.
-    for id in [&queue[0]["id"], &json!("nobody's")] {
+    // Already removed and unknown prompts cannot be removed.
+    for id in [&queue[0]["id"], &json!("unknown")] {
         let removed = other.request("_openagents/queue/remove", remove(id)).await;
         assert_eq!(removed, json!({"removed": false}));
     }
@@ -67,7 +67,7 @@ async fn everybody_sees_what_waits_and_may_take_it_back() {
 }
 
 #[tokio::test]
-async fn who_follows_a_session_hears_when_a_turn_begins_and_ends() {
+async fn followers_are_told_when_a_turn_starts_and_ends() {
     let house = House::new(until_cancelled).await;
     let (mut client, mut other) = (house.acp().await, house.acp().await);
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
@@ -84,9 +84,9 @@ async fn who_follows_a_session_hears_when_a_turn_begins_and_ends() {
     assert_eq!(other.queues.last().unwrap(), &json!({"sessionId": session, "queued": [], "running": false}));
 }
 
-/// The log says so, and so does a bridge that begins with it.
+/// The removal is in the log and survives a restart.
 #[tokio::test]
-async fn what_was_taken_back_is_not_answered_after_a_restart() {
+async fn a_removed_prompt_is_not_answered_after_a_restart() {
     let house = House::new(until_cancelled).await;
     let mut client = house.acp().await;
     let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();

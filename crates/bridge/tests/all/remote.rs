@@ -4,7 +4,7 @@ use crate::support::{
     House, acp,
     agents::{self, ScriptedAgent, asks_to_edit},
     echo, last, prompt,
-    remote::{Remote, exchange, pair, request_access, text},
+    remote::{Remote, acp_request, exchange, pair, text},
     seq, until_cancelled,
 };
 use axum::{
@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}"#;
 
 fn json_post(token: &str, body: impl Into<Body>) -> Request<Body> {
-    request_access("POST", token).header("content-type", "application/json").body(body.into()).unwrap()
+    acp_request("POST", token).header("content-type", "application/json").body(body.into()).unwrap()
 }
 
 #[tokio::test]
-async fn who_asks_wrongly_is_told_how() {
+async fn invalid_requests_are_refused() {
     let house = House::new(echo).await;
     let token = house.bridge.token();
     let remote = Remote::connect(&house).await;
@@ -53,7 +53,7 @@ async fn who_asks_wrongly_is_told_how() {
         (404, "DELETE", vec![unknown], ""),
         (405, "PUT", vec![known], ""),
     ] {
-        let mut request = request_access(method, token);
+        let mut request = acp_request(method, token);
         for (name, value) in &headers {
             request = request.header(*name, *value);
         }
@@ -64,7 +64,7 @@ async fn who_asks_wrongly_is_told_how() {
 }
 
 #[tokio::test]
-async fn nobody_without_the_token_from_here_and_by_our_name() {
+async fn token_origin_and_host_are_checked() {
     let house = House::new(echo).await;
     let (port, token) = (house.port(), house.bridge.token());
     let remote = Remote::connect(&house).await;
@@ -75,7 +75,7 @@ async fn nobody_without_the_token_from_here_and_by_our_name() {
     ] {
         for method in ["POST", "GET", "DELETE"] {
             let mut request = remote
-                .request_access(method)
+                .acp_request(method)
                 .header("content-type", "application/json")
                 .header("accept", "text/event-stream")
                 .body(Body::from(INITIALIZE))
@@ -84,14 +84,14 @@ async fn nobody_without_the_token_from_here_and_by_our_name() {
             assert_eq!(exchange(port, request).await.status(), expected, "{method} {name}");
         }
     }
-    let own = request_access("POST", token).header("origin", format!("http://127.0.0.1:{port}"));
+    let own = acp_request("POST", token).header("origin", format!("http://127.0.0.1:{port}"));
     let own = own.header("content-type", "application/json").body(Body::from(INITIALIZE)).unwrap();
     assert_eq!(exchange(port, own).await.status(), 200);
     assert_eq!(remote.delete().await, StatusCode::ACCEPTED);
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_at_once() {
+async fn an_invalid_message_is_answered_at_once() {
     let house = House::new(echo).await;
     let remote = Remote::connect(&house).await;
     let deep = format!(
@@ -116,7 +116,7 @@ async fn what_is_no_message_is_answered_at_once() {
     ] {
         for connection in [Some(&remote), None] {
             let request = connection
-                .map_or_else(|| request_access("POST", &remote.token), |known| known.request_access("POST"));
+                .map_or_else(|| acp_request("POST", &remote.token), |known| known.acp_request("POST"));
             let request =
                 request.header("content-type", "application/json").body(Body::from(body.to_vec())).unwrap();
             let response = exchange(house.port(), request).await;
@@ -127,7 +127,7 @@ async fn what_is_no_message_is_answered_at_once() {
             assert_eq!(answer["error"]["code"], code, "{shown}");
         }
     }
-    // A connection that was refused by the protocol is none.
+    // A refused initialize opens no connection.
     let wrong = r#"{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":{}}}"#;
     let refused = exchange(house.port(), json_post(&remote.token, wrong)).await;
     assert_eq!(refused.status(), 200);
@@ -145,22 +145,22 @@ async fn a_body_of_a_hundred_megabytes_is_refused_and_the_next_one_is_read() {
     let endless = futures::stream::iter((0..24).map(move |_| Ok::<_, std::io::Error>(chunk.clone())));
     for body in [Body::from_stream(endless), Body::from(vec![b' '; 100 << 20])] {
         let request =
-            remote.request_access("POST").header("content-type", "application/json").body(body).unwrap();
+            remote.acp_request("POST").header("content-type", "application/json").body(body).unwrap();
         assert_eq!(exchange(house.port(), request).await.status(), 413);
     }
-    let request = remote.request_access("POST").header("content-type", "application/json");
+    let request = remote.acp_request("POST").header("content-type", "application/json");
     let request = request.header("expect", "100-continue").header("content-length", 100 << 20);
     assert_eq!(exchange(house.port(), request.body(Body::empty()).unwrap()).await.status(), 413);
     let blank = format!("{}{}", " ".repeat(15 << 20), json!({"jsonrpc": "2.0", "method": "x"}));
     let request = remote
-        .request_access("POST")
+        .acp_request("POST")
         .header("content-type", "application/json")
         .body(Body::from(blank))
         .unwrap();
     assert_eq!(exchange(house.port(), request).await.status(), 202);
 }
 
-/// The whole of it, as a client does it that knows nothing of ours.
+/// A complete turn, with a client that uses none of our extensions.
 #[tokio::test]
 async fn a_prompt_is_answered_on_the_stream_of_its_session() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
@@ -184,7 +184,7 @@ async fn a_prompt_is_answered_on_the_stream_of_its_session() {
 
     assert_eq!(remote.delete().await, StatusCode::ACCEPTED);
     assert_eq!(connection.next().await, None);
-    // What was told meanwhile may come before the end.
+    // Other notifications may come before the end.
     while updates.next().await.is_some() {}
     assert_eq!(remote.delete().await, StatusCode::NOT_FOUND);
     assert_eq!(remote.get(None).await.status(), 404);
@@ -204,9 +204,9 @@ async fn a_turn_is_cancelled_while_it_runs() {
     assert_eq!(events.answer(turn).await["stopReason"], "cancelled");
 }
 
-/// A client that opens no stream for a session gets what belongs there on the connection's.
+/// Without a stream for the session, its frames go to the connection's.
 #[tokio::test]
-async fn nothing_waits_for_ever_for_a_stream_that_nobody_opens() {
+async fn frames_do_not_wait_forever_for_an_unopened_stream() {
     let house = House::new(echo).await;
     let mut remote = Remote::connect(&house).await;
     let mut events = remote.open(None).await;
@@ -218,16 +218,16 @@ async fn nothing_waits_for_ever_for_a_stream_that_nobody_opens() {
     let turn = remote.ask("session/prompt", prompt(&session, "Once more")).await;
     events.answer(turn).await;
     assert!(events.notes.iter().any(|note| note.to_string().contains("Once more")));
-    // Whoever opens it later gets the rest there.
+    // Opened later, the session's stream gets the rest.
     let mut own = remote.open(session.as_str()).await;
     let turn = remote.ask("session/prompt", prompt(&session, "On my own")).await;
     own.answer(turn).await;
     assert!(own.notes.iter().any(|note| note.to_string().contains("On my own")));
 }
 
-/// The updates of a session, without gap or duplicate, over streams that break.
+/// All updates of a session arrive once, although streams break.
 #[tokio::test]
-async fn whoever_attaches_again_misses_nothing() {
+async fn attaching_again_misses_nothing() {
     const UPDATES: usize = 600;
     let house = House::new(|_, _, emit| {
         (0..UPDATES).for_each(|n| emit(last(&format!("update {n}"))));
@@ -241,7 +241,7 @@ async fn whoever_attaches_again_misses_nothing() {
     let (mut seen, mut since) = (Vec::new(), 0);
     while !seen.iter().any(|text: &String| text.contains(&format!("update {}", UPDATES - 1))) {
         let update = events.called("session/update").await["params"].clone();
-        // What comes before the answer to the attach belongs to what was attached before.
+        // Updates before the answer belong to the earlier attach.
         if seq(&update) != since + 1 {
             continue;
         }
@@ -271,7 +271,7 @@ async fn a_reader_that_does_not_read_makes_the_writer_wait() {
     let mut slow = remote.open(None).await;
     let id = remote.ask("_openagents/explore", json!({"root": house.workspace, "goals": []})).await;
     let session = slow.answer(id).await["sessionId"].clone();
-    // Another client gets all of it in the meantime.
+    // Another client gets all updates meanwhile.
     let mut other = house.acp().await;
     other.request("_openagents/attach", json!({"sessionId": session})).await;
     let there = |note: &Value| note["update"].to_string().contains("\"399 ");
@@ -288,14 +288,14 @@ async fn a_reader_that_does_not_read_makes_the_writer_wait() {
 }
 
 #[tokio::test]
-async fn a_device_finds_its_own_connections_only() {
+async fn a_device_finds_only_its_own_connections() {
     let house = House::new(echo).await;
     let mut desktop = house.acp().await;
     let (token, _) = pair(&house, &mut desktop, "prompt").await;
     let (own, phone) = (Remote::connect(&house).await, Remote::connect_as(&house, &token).await);
     for (id, token) in [(&own.id, &phone.token), (&phone.id, &own.token)] {
         for method in ["POST", "GET", "DELETE"] {
-            let request = request_access(method, token)
+            let request = acp_request(method, token)
                 .header("acp-connection-id", id)
                 .header("content-type", "application/json")
                 .header("accept", "text/event-stream")
@@ -310,7 +310,7 @@ async fn a_device_finds_its_own_connections_only() {
 }
 
 #[tokio::test]
-async fn a_removed_device_is_cut_off_and_let_in_no_more() {
+async fn a_removed_device_is_disconnected_and_locked_out() {
     let house = House::new(until_cancelled).await;
     let mut desktop = house.acp().await;
     let (token, device) = pair(&house, &mut desktop, "prompt").await;
@@ -332,7 +332,7 @@ async fn a_removed_device_is_cut_off_and_let_in_no_more() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_says_why() {
+async fn a_stream_ends_with_a_reason() {
     let house = House::new(echo).await;
     let mut desktop = house.acp().await;
     let (token, device) = pair(&house, &mut desktop, "view").await;
@@ -343,9 +343,9 @@ async fn a_stream_that_ends_says_why() {
     assert!(all.contains(": closed 4403 This device was removed on "), "{all}");
 }
 
-/// The oldest way to use a server up: a handshake, or a body, that never ends.
+/// Slow requests must not exhaust the server.
 #[tokio::test]
-async fn a_body_that_never_ends_is_waited_for_by_nobody_else() {
+async fn a_body_that_never_ends_delays_no_other_request() {
     let house = House::new(echo).await;
     let remote = Remote::connect(&house).await;
     let never = || {
@@ -353,14 +353,13 @@ async fn a_body_that_never_ends_is_waited_for_by_nobody_else() {
             futures::stream::iter([Ok::<_, std::io::Error>(axum::body::Bytes::from(vec![b' '; 65 << 10]))]);
         Body::from_stream(begun.chain(futures::stream::pending()))
     };
-    // Who has no token is answered before its body.
+    // A request without a token is answered before its body.
     let unauthenticated =
-        request_access("POST", "wrong").header("content-type", "application/json").body(never()).unwrap();
+        acp_request("POST", "wrong").header("content-type", "application/json").body(never()).unwrap();
     assert_eq!(exchange(house.port(), unauthenticated).await.status(), 401);
     let slow: Vec<_> = (0..40)
         .map(|_| {
-            let request =
-                remote.request_access("POST").header("content-type", "application/json").body(never());
+            let request = remote.acp_request("POST").header("content-type", "application/json").body(never());
             tokio::spawn(exchange(house.port(), request.unwrap()))
         })
         .collect();

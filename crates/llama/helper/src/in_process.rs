@@ -10,8 +10,9 @@ use openagents_core::{
 };
 use openagents_llama::{
     Engine, LoadRequest, Loaded,
-    engine::{Device, Next, memory::resident_bytes, next_report},
+    engine::{Device, memory::resident_bytes},
     protocol::Report,
+    reports::{Next, next_report},
 };
 use std::{
     sync::{Mutex, PoisonError, mpsc},

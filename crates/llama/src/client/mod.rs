@@ -10,8 +10,9 @@ mod process;
 mod tests;
 
 use crate::{
-    engine::{Device, Engine, LoadRequest, Loaded, Next, memory::resident_bytes, next_report},
+    engine::{Device, Engine, LoadRequest, Loaded, memory::resident_bytes},
     protocol::{Command, Report},
+    reports::{Next, next_report},
 };
 use openagents_core::{
     CancellationToken, helper,

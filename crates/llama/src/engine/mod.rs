@@ -1,9 +1,6 @@
 //! The engine that runs a model: the helper program, or the same code in this process for tests.
 
 pub mod memory;
-mod reports;
-
-pub use reports::{Next, next_report};
 
 use openagents_core::{
     CancellationToken,

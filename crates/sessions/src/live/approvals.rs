@@ -1,4 +1,4 @@
-//! What an agent asks a person for, from the question to the first answer.
+//! Approvals, from an agent's question to the first answer.
 
 use super::session::Session;
 use crate::{
@@ -20,13 +20,13 @@ use std::{
 };
 use uuid::Uuid;
 
-/// How soon a cancel is noticed while an answer is waited for.
+/// Polling interval for cancellation while waiting for an answer.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// Bytes of raw input that are kept: they are stored with every state, and sent to every client.
+/// Bytes of raw input that are kept: it is stored with every state and sent to every client.
 const RAW_INPUT: usize = 256 << 10;
 
-/// A question as it is put to people.
+/// A question to a person.
 pub(crate) struct Question {
     approval: Approval,
     agent_id: String,
@@ -77,7 +77,7 @@ impl Question {
         self.approval.raw_input.as_ref()
     }
 
-    /// Stores and shows the question. It is open from here on, and [`Asked::wait`] closes it.
+    /// Stores and shows the question. It stays open until [`Asked::wait`] closes it.
     pub(crate) fn ask(self, session: &Arc<Session>) -> Asked {
         let id = self.approval.id.clone();
         let answer = session.wait_for(&id);
@@ -86,7 +86,7 @@ impl Question {
     }
 }
 
-/// A question that people were asked.
+/// An open question.
 pub(crate) struct Asked {
     session: Arc<Session>,
     id: String,
@@ -95,7 +95,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Waits for the first answer. `given_up` tells how the approval stands when nobody waits any more.
+    /// Waits for the first answer. `given_up` returns the approval's state if the wait is cancelled.
     pub(crate) fn wait(
         self,
         cancels: &[&CancellationToken],
@@ -104,7 +104,7 @@ impl Asked {
         let Self { session, id, answer, stored } = self;
         let outcome = match stored {
             Ok(Decided { approval: Some(approval), .. }) => match approval.state {
-                // It was given before: the same question was asked by a process that is gone.
+                // Answered in advance: an earlier process asked the same question and exited.
                 ApprovalState::Answered { option_id, .. } => Ok(option_id),
                 _ => loop {
                     match answer.recv_timeout(LOOK) {
@@ -130,7 +130,7 @@ impl Asked {
     }
 }
 
-/// Waits no longer. An answer that came first counts all the same: everybody has been shown it.
+/// Stops waiting. An answer that came first still counts: clients have seen it.
 fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<String, Result<(), StoreError>> {
     let decided = session.decide(ApprovalChange::End { id: id.to_owned(), state }).map_err(Err)?;
     match decided.approval.map(|approval| approval.state) {
@@ -139,7 +139,7 @@ fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<Str
     }
 }
 
-/// Returns the same for the same question, whatever order an agent writes its members in.
+/// Returns a hash of the question that is independent of the order of JSON members.
 fn hash(request: &ApprovalRequest) -> String {
     let question = json!({
         "agent": request.agent,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_at_the_last_moment_is_heard() {
+    fn an_answer_at_the_last_moment_counts() {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path(), &[]).unwrap();
         let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_input_without_end_is_cut_and_its_hash_is_that_of_the_whole() {
+    fn long_raw_input_is_cut_and_hashed_whole() {
         let long = |end: &str| json!({"content": "x".repeat(RAW_INPUT) + end});
         let question = |input| Question::new(asks(input), "codex").approval;
         let (one, two) = (question(long("1")), question(long("2")));

@@ -1,29 +1,29 @@
-//! A session that is about to be deleted, or was.
+//! Deleting a live session.
 
 use super::session::{Session, wake_all};
 
 impl Session {
-    /// Takes no more turns; `false` when one is at work or waits.
+    /// Stops accepting turns; `false` if one runs or waits.
     pub(crate) async fn retire(&self) -> bool {
-        let _order = self.asking.lock().await;
+        let _order = self.submitting.lock().await;
         let mut state = self.lock();
-        let rests = !state.queue.is_running();
-        state.retired |= rests;
-        rests
+        let is_idle = !state.queue.is_running();
+        state.retired |= is_idle;
+        is_idle
     }
 
-    pub(crate) fn come_back(&self) {
+    pub(crate) fn unretire(&self) {
         self.lock().retired = false;
     }
 
-    /// Tells its readers that there is nothing more to read.
+    /// Marks the session as deleted and wakes its readers.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.deleted = true;
         wake_all(&mut state);
     }
 
-    /// Returns whether it is gone from the store.
+    /// Returns whether it was deleted from the store.
     pub fn is_deleted(&self) -> bool {
         self.lock().deleted
     }

@@ -1,4 +1,4 @@
-//! What happens in the session of a delegate, shown in the session that delegated.
+//! Shows the updates of a delegate's session in its parent session.
 
 use super::unfinished::{Unfinished, word};
 use openagents_core::{
@@ -7,19 +7,19 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// The session that shows what a delegate does.
+/// A session that shows the updates of a delegate.
 pub(crate) trait ShownIn: std::fmt::Debug + Send + Sync {
-    /// Queues updates for its log. Blocks while the store is behind.
+    /// Queues updates for its log. Blocks while the store's queue is full.
     fn append(self: Arc<Self>, updates: Vec<SessionUpdate>);
 }
 
-/// Copies the log of a delegate into the row of the call that set it to work.
+/// Copies the log of a delegate into its parent's log, under the delegating call.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     parent: Arc<dyn ShownIn>,
     call_id: String,
     child_id: Arc<str>,
-    /// What was shown and has no end yet.
+    /// Copied updates that are not finished yet.
     open: Unfinished,
 }
 
@@ -28,8 +28,8 @@ impl Mirror {
         Self { parent, call_id: call_id.to_owned(), child_id, open: Unfinished::default() }
     }
 
-    /// Returns what the parent shows of updates. Its title and mode are its own; a delegate's delegates are shown in the
-    /// delegate's session. What they ask is for everybody above them: the call that waits for it is the delegate's own.
+    /// Returns the copies for the parent. Titles, modes and nested delegates are left out, except for approvals of
+    /// nested delegates, which are attributed to the delegate's own call.
     pub(crate) fn copy(&mut self, updates: &[SessionUpdate]) -> Vec<SessionUpdate> {
         let mut copied = Vec::new();
         for update in updates {
@@ -50,14 +50,14 @@ impl Mirror {
         copied
     }
 
-    /// Appends what was copied to the parent's log.
+    /// Appends copies to the parent's log.
     pub(crate) fn show(&self, copy: Vec<SessionUpdate>) {
         if !copy.is_empty() {
             self.parent.clone().append(copy);
         }
     }
 
-    /// Closes what is still open: nothing more will be shown. `approvals` is how those stand that nobody has answered.
+    /// Closes everything that is still open. Pending approvals get the state `approvals`.
     pub(crate) fn close(mut self, reason: &str, approvals: &ApprovalState) {
         let open = std::mem::take(&mut self.open);
         let words = std::iter::repeat_n(reason, open.open_turns()).map(word);
@@ -75,7 +75,7 @@ impl Mirror {
     }
 }
 
-/// Returns whether nothing more is to be expected of a call.
+/// Returns whether a status ends a call.
 pub(crate) fn ends(status: &ToolCallStatus) -> bool {
     matches!(status, ToolCallStatus::Completed { .. } | ToolCallStatus::Error { .. })
 }

@@ -1,12 +1,12 @@
-//! The approvals that somebody waits for, as the log tells of them.
+//! The pending approvals, according to the log.
 
 use openagents_core::{
     approval::{Approval, ApprovalState},
     update::SessionUpdate,
 };
 
-/// Follows a log as it grows. What a log of before left open is closed before anybody reads it, so the beginning is
-/// nothing.
+/// Tracks a growing log. Starts empty: approvals that an earlier process left open are closed when a session is
+/// loaded.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     changes: u64,
@@ -14,17 +14,17 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Returns a number that grows with every change.
+    /// Returns a number that is incremented with every change.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns them, oldest first.
+    /// Returns the pending approvals, oldest first.
     pub(crate) fn all(&self) -> &[Approval] {
         &self.approvals
     }
 
-    /// Takes the next update of the log.
+    /// Applies the next update of the log.
     pub(crate) fn push(&mut self, update: &SessionUpdate) {
         let update = match update {
             SessionUpdate::Delegated(delegated) => &*delegated.update,

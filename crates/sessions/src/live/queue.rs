@@ -1,51 +1,51 @@
-//! The queue of a session: one turn runs, the others wait where everybody sees them.
+//! The queue of a session: one turn runs, the others wait and are visible to clients.
 
 use super::turn::{Queued, Turn};
 use crate::error::SessionError;
 use openagents_core::CancellationToken;
 use std::collections::VecDeque;
 
-/// Turns that wait behind the running one.
+/// Maximum number of waiting turns.
 const WAITING: usize = 8;
 
-/// The running turn's token and the turns behind it. Where turns wait or were dropped, a run is under way that gets to
+/// The running turn's token and the turns behind it. While turns wait or were dropped, a run is active that handles
 /// them.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     running: Option<CancellationToken>,
     waiting: VecDeque<Turn>,
-    /// Cancelled while they waited; the log does not say so yet.
+    /// Cancelled while waiting; not in the log yet.
     dropped: Vec<Turn>,
-    /// How often somebody has cancelled.
+    /// Number of cancels so far.
     cancels: u64,
-    /// How often has changed whether a turn runs, and which ones wait.
+    /// Number of changes of the running and waiting turns.
     changes: u64,
 }
 
-/// Whether a turn runs, and which ones wait behind it.
+/// Whether a turn runs, and the turns that wait behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waits {
-    /// Grows with every change.
+    /// Incremented with every change.
     pub changes: u64,
     /// A turn runs.
     pub running: bool,
-    /// In their order.
+    /// In queue order.
     pub queued: Vec<Queued>,
 }
 
-/// The place of a turn in the queue from the moment its prompt is shown: whoever sees it may cancel it.
+/// An admission to the queue. It is taken before the prompt is shown, so that a cancel in between applies.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Slot {
     cancels: u64,
 }
 
-/// What a session has to do next.
+/// The next thing a session has to do.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "almost all are turns, and none is kept")]
 pub(crate) enum Next {
     /// Run a turn until it ends or the token is cancelled.
     Run(Turn, CancellationToken),
-    /// Say of these turns that they were dropped.
+    /// Report these turns as dropped.
     Drop(Vec<Turn>),
 }
 
@@ -54,37 +54,38 @@ impl Queue {
         self.running.is_some()
     }
 
-    /// Returns a number that grows with every change of what runs and waits.
+    /// Returns a number that is incremented with every change.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Returns what is shown of it.
+    /// Returns the queue as shown to clients.
     pub(crate) fn waits(&self) -> Waits {
         let queued = self.waiting.iter().map(|turn| turn.queued.clone()).collect();
         Waits { changes: self.changes, running: self.is_running(), queued }
     }
 
-    /// Takes out one that waits.
+    /// Removes a waiting turn.
     pub(crate) fn remove(&mut self, id: &str) -> Option<Turn> {
-        let place = self.waiting.iter().position(|turn| turn.queued.id == id)?;
+        let index = self.waiting.iter().position(|turn| turn.queued.id == id)?;
         self.changes += 1;
-        self.waiting.remove(place)
+        self.waiting.remove(index)
     }
 
-    /// Refuses what would not fit.
-    pub(crate) fn admit(&self) -> Result<Place, SessionError> {
+    /// Returns a slot, or an error if the queue is full.
+    pub(crate) fn admit(&self) -> Result<Slot, SessionError> {
         if self.waiting.len() >= WAITING {
             return Err(SessionError::busy(format!(
                 "{WAITING} prompts are waiting already; cancel or wait."
             )));
         }
-        Ok(Place { cancels: self.cancels })
+        Ok(Slot { cancels: self.cancels })
     }
 
-    /// Queues a turn, or returns it when nobody is at work: then the caller is, until [`Queue::next`] has nothing more.
-    pub(crate) fn enqueue(&mut self, turn: Turn, place: Place, stopping: &CancellationToken) -> Option<Next> {
-        let is_cancelled = self.cancels != place.cancels;
+    /// Queues a turn, or returns it if none runs: then the caller runs it, and the next ones until [`Queue::next`]
+    /// returns `None`.
+    pub(crate) fn enqueue(&mut self, turn: Turn, slot: Slot, stopping: &CancellationToken) -> Option<Next> {
+        let is_cancelled = self.cancels != slot.cancels;
         if self.running.is_some() {
             match is_cancelled {
                 true => self.dropped.push(turn),
@@ -104,9 +105,9 @@ impl Queue {
         Some(Next::Run(turn, token))
     }
 
-    /// Ends what ran and returns what comes next; `None` when there is nothing to do any more.
+    /// Ends the running turn and returns the next step; `None` if there is nothing to do.
     pub(crate) fn next(&mut self, stopping: &CancellationToken) -> Option<Next> {
-        // What was cancelled is answered before what was asked for after the cancel.
+        // Report cancelled turns before running those submitted after the cancel.
         if !self.dropped.is_empty() {
             return Some(Next::Drop(std::mem::take(&mut self.dropped)));
         }
@@ -116,7 +117,7 @@ impl Queue {
         next.map(|(turn, token)| Next::Run(turn, token))
     }
 
-    /// Cancels the running turn and drops those that wait. Returns whether there was anything to cancel.
+    /// Cancels the running turn and drops the waiting ones. Returns whether a turn was running.
     pub(crate) fn cancel(&mut self) -> bool {
         self.cancels += 1;
         self.changes += u64::from(!self.waiting.is_empty());
@@ -135,33 +136,33 @@ mod tests {
     }
 
     #[test]
-    fn a_cancel_between_the_prompt_and_its_place_in_the_queue_is_not_lost() {
+    fn a_cancel_between_the_prompt_and_its_queueing_is_not_lost() {
         let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
-        let place = queue.admit().unwrap();
+        let slot = queue.admit().unwrap();
         assert!(!queue.cancel(), "nothing runs yet");
-        let Some(Next::Run(_, token)) = queue.enqueue(turn(), place, &stopping) else {
+        let Some(Next::Run(_, token)) = queue.enqueue(turn(), slot, &stopping) else {
             panic!("nothing runs")
         };
         assert!(token.is_cancelled());
-        // Behind one that runs.
-        let place = queue.admit().unwrap();
+        // Behind a running turn.
+        let slot = queue.admit().unwrap();
         queue.cancel();
-        assert!(queue.enqueue(turn(), place, &stopping).is_none());
+        assert!(queue.enqueue(turn(), slot, &stopping).is_none());
         assert!(matches!(queue.next(&stopping), Some(Next::Drop(turns)) if turns.len() == 1));
-        // What is asked for after the cancel runs.
-        let place = queue.admit().unwrap();
-        assert!(queue.enqueue(turn(), place, &stopping).is_none());
+        // A turn submitted after the cancel runs.
+        let slot = queue.admit().unwrap();
+        assert!(queue.enqueue(turn(), slot, &stopping).is_none());
         assert!(matches!(queue.next(&stopping), Some(Next::Run(_, token)) if !token.is_cancelled()));
     }
 
     #[test]
-    fn one_that_waits_is_taken_out_and_the_others_keep_their_order() {
+    fn a_waiting_turn_is_removed_and_the_others_keep_their_order() {
         let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
         let turns = [turn(), turn(), turn(), turn()];
         let ids: Vec<String> = turns.iter().map(|turn| turn.queued.id.clone()).collect();
         for turn in turns {
-            let place = queue.admit().unwrap();
-            queue.enqueue(turn, place, &stopping);
+            let slot = queue.admit().unwrap();
+            queue.enqueue(turn, slot, &stopping);
         }
         let waiting =
             |queue: &Queue| queue.waits().queued.into_iter().map(|turn| turn.id).collect::<Vec<_>>();
@@ -177,12 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn whether_a_turn_runs_is_a_change_too() {
+    fn starting_and_ending_a_turn_are_changes() {
         let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
         let shown = |queue: &Queue| (queue.changes(), queue.waits().running);
         assert_eq!(shown(&queue), (0, false));
-        let place = queue.admit().unwrap();
-        queue.enqueue(turn(), place, &stopping);
+        let slot = queue.admit().unwrap();
+        queue.enqueue(turn(), slot, &stopping);
         assert_eq!(shown(&queue), (1, true));
         queue.next(&stopping);
         assert_eq!(shown(&queue), (2, false));

@@ -1,4 +1,4 @@
-//! One live session: the end of its log in memory, the rest on disk.
+//! One live session: the tail of its log in memory, the rest on disk.
 
 use super::{
     folding::{Folding, StoredLog},
@@ -32,19 +32,18 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Updates kept in memory: a reader that keeps up, or is a few seconds behind, never touches the disk. Many that are
-/// slow together would read the same from there, each for itself.
+/// Updates kept in memory, so that readers that are at most a few seconds behind do not read from disk.
 const TAIL: usize = 4_096;
-/// Their bytes at the most, as they are in the store.
+/// Maximum bytes of these updates, as stored.
 const TAIL_BYTES: usize = 4 << 20;
 
-/// Updates that are read at a time from the store.
+/// Updates per page read from the store.
 const PAGE: usize = 256;
 
-/// Updates that a model may be reminded of; it holds less than they say.
+/// Maximum number of updates for a model's transcript; more than fits its context.
 const TRANSCRIPT: u64 = 20_000;
 
-/// A session that somebody reads or writes.
+/// A session in memory, while it has readers or a turn.
 #[derive(Debug)]
 pub struct Session {
     id: Arc<str>,
@@ -53,63 +52,63 @@ pub struct Session {
     policy: Policy,
     limits: AccessLimits,
     store: Store,
-    /// Told of every change.
+    /// Notified of every change.
     pub(crate) changes: Arc<Changes>,
     state: Mutex<State>,
-    /// Held from the storing of a prompt until it is in the queue: so the log has the order of the queue.
-    pub(crate) asking: tokio::sync::Mutex<()>,
-    /// Held while a mode is set and its update is queued: the log must not end with another one than is served.
+    /// Held from storing a prompt until it is queued, so that the log has the order of the queue.
+    pub(crate) submitting: tokio::sync::Mutex<()>,
+    /// Held while a mode is set and its update is queued, so that the log ends with the current mode.
     setting_mode: Mutex<()>,
-    /// Held while something is queued for the log: the copy has the same order.
+    /// Held while updates are queued for the log, so that the copy has the same order.
     mirror: Mutex<Option<Mirror>>,
-    /// Those who wait for the answer to an approval, by its id.
+    /// Receivers of approval answers, by approval id.
     waiting: Mutex<HashMap<String, SyncSender<String>>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Number of the last update on disk; nothing above it was ever shown.
+    /// Number of the last update on disk; none above it has been shown.
     seq: u64,
-    /// The last updates, without gaps, ending at `seq`.
+    /// The last updates without gaps, ending at `seq`.
     tail: VecDeque<Arc<Stored>>,
     tail_bytes: usize,
-    /// Its title is asked for, if not stored yet.
+    /// A title is stored or about to be.
     pub(crate) titled: bool,
     pub(crate) title: Option<String>,
     mode: Arc<str>,
-    /// What the running turn is doing, and how often that has changed.
+    /// The number of changes of the activity, and the activity of the running turn.
     activity: (u64, Option<Activity>),
-    /// What somebody waits for here, or in the session of a delegate.
+    /// Pending approvals of this session and its delegates.
     pending: Pending,
-    /// Whether a turn has begun at some time.
+    /// A turn was submitted at some time.
     pub(crate) used: bool,
     pub(crate) queue: Queue,
     watchers: Vec<Weak<Notify>>,
     pub(crate) failure: Option<Failure>,
-    /// Takes no more turns: it is about to be deleted.
+    /// About to be deleted: accepts no more turns.
     pub(crate) retired: bool,
     pub(crate) deleted: bool,
-    /// Failures so far.
+    /// Number of failures so far.
     failures: u64,
 }
 
-/// The log could not be written. It is told once to each connection; it cannot be stored.
+/// A failure to write the log. Sent once to each connection, since it cannot be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Grows with each failure, so that a connection knows which it has told.
+    /// Incremented with each failure, so that a connection sends each one once.
     pub number: u64,
     /// One sentence.
     pub message: String,
 }
 
-/// Where a session stands.
+/// The end of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Number of its last update; 0 when there is none.
+    /// Number of the last update; 0 if there is none.
     pub seq: u64,
     /// A turn runs.
     pub running: bool,
-    /// Why its log cannot be written.
+    /// The last failure to write the log.
     pub failure: Option<Failure>,
 }
 
@@ -141,7 +140,7 @@ impl Session {
             store,
             changes,
             state: Mutex::new(state),
-            asking: Default::default(),
+            submitting: Default::default(),
             setting_mode: Mutex::default(),
             mirror: Mutex::default(),
             waiting: Mutex::default(),
@@ -158,17 +157,17 @@ impl Session {
         &self.cwd
     }
 
-    /// Returns the session and the call that this one works for.
+    /// Returns the delegating session and call, for a delegate's session.
     pub fn parent(&self) -> Option<&Parent> {
         self.parent.as_ref()
     }
 
-    /// Returns what a person allows in it.
+    /// Returns its permissions.
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Returns what its agents keep to, in every turn.
+    /// Returns the limits of its agents.
     pub(crate) fn limits(&self) -> &AccessLimits {
         &self.limits
     }
@@ -184,17 +183,17 @@ impl Session {
         self.lock().title.clone()
     }
 
-    /// Returns the log up to `until`, made short.
+    /// Returns the folded log up to `until`.
     pub fn folding(&self, until: u64) -> Folding<StoredLog> {
         Folding::new(StoredLog { store: self.store.clone(), session_id: self.id.clone() }, until)
     }
 
-    /// Returns who answers the next prompt.
+    /// Returns the mode for the next prompt.
     pub fn mode(&self) -> Arc<str> {
         self.lock().mode.clone()
     }
 
-    /// Sets who answers from the next prompt on. It is stored when this returns; otherwise nothing has changed.
+    /// Sets the mode from the next prompt on. It is stored when this returns; on an error nothing has changed.
     pub async fn set_mode(self: &Arc<Self>, mode: &str) -> Result<(), SessionError> {
         let (session, mode) = (self.clone(), mode.to_owned());
         Ok(run_blocking(move || session.store_mode(&mode)).await.unwrap_or(Err(StoreError::Closed))?)
@@ -202,21 +201,21 @@ impl Session {
 
     fn store_mode(self: &Arc<Self>, mode: &str) -> Result<(), StoreError> {
         let _order = self.setting_mode.lock().unwrap_or_else(PoisonError::into_inner);
-        // At once, not when it is stored: the next prompt may be here before that.
+        // Set before it is stored: the next prompt may arrive earlier.
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
         let (done, stored) = sync_channel(1);
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
-        // There is room for the one answer.
+        // Cannot fail: the channel has room for the one answer.
         self.append_then(vec![change], move |result| drop(done.try_send(result)));
         stored.recv().unwrap_or(Err(StoreError::Closed)).inspect_err(|_| self.lock().mode = before)
     }
 
-    /// Returns what the running turn is doing, and a number that grows with every change.
+    /// Returns the activity of the running turn, and a number that is incremented with every change.
     pub fn activity(&self) -> (u64, Option<Activity>) {
         self.lock().activity
     }
 
-    /// Shows readers what the running turn is doing. Not stored.
+    /// Sets the activity of the running turn. Not stored.
     pub(crate) fn show(&self, activity: Option<Activity>) {
         let mut state = self.lock();
         if state.activity.1 != activity {
@@ -225,24 +224,25 @@ impl Session {
         }
     }
 
-    /// Returns the approvals that somebody waits for.
+    /// Returns the pending approvals.
     pub fn approvals(&self) -> Vec<Approval> {
         self.lock().pending.all().to_vec()
     }
 
-    /// Returns them with a number that grows with every change; `None` where that is still `known`.
+    /// Returns the pending approvals with a number that is incremented with every change; `None` if it is still
+    /// `known`.
     pub fn approvals_since(&self, known: u64) -> Option<(u64, Vec<Approval>)> {
         let state = self.lock();
         let changes = state.pending.changes();
         (changes != known).then(|| (changes, state.pending.all().to_vec()))
     }
 
-    /// Returns how many connections are woken by every change.
+    /// Returns the number of connections that are woken by every change.
     pub fn readers(&self) -> u32 {
         u32::try_from(self.lock().watchers.len()).unwrap_or(u32::MAX)
     }
 
-    /// Wakes `wake` from now on whenever the head changes.
+    /// Wakes `wake` whenever the session changes.
     pub fn watch(&self, wake: &Wake) {
         let mut state = self.lock();
         state.watchers.retain(|watcher| watcher.strong_count() > 0);
@@ -251,7 +251,7 @@ impl Session {
         }
     }
 
-    /// Returns at most `limit` updates after `since`, no more once they have so many bytes.
+    /// Returns at most `limit` updates after `since`, stopping once they have `bytes` bytes.
     pub async fn read_after(
         &self,
         since: u64,
@@ -280,12 +280,12 @@ impl Session {
             .unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Queues updates for the log; readers see them once they are on disk. Blocks while the store is behind.
+    /// Queues updates for the log; readers see them once they are on disk. Blocks while the store's queue is full.
     pub fn append(self: &Arc<Self>, updates: Vec<SessionUpdate>) {
         self.append_then(updates, drop);
     }
 
-    /// `done` is told how it went, unless the store is closed.
+    /// Like [`Session::append`]. `done` receives the result, unless the store is closed.
     fn append_then(
         self: &Arc<Self>,
         updates: Vec<SessionUpdate>,
@@ -314,7 +314,7 @@ impl Session {
         }
     }
 
-    /// Changes an approval, in the store and in the log at once. Blocks.
+    /// Changes an approval in the store and in the log, atomically. Blocks.
     pub(crate) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
         let mut mirror = self.mirror();
         let (done, result) = sync_channel(1);
@@ -330,7 +330,7 @@ impl Session {
                     Err(error)
                 }
             };
-            // There is room for the one answer; nobody waiting any more is no concern of the store.
+            // The channel has room; the receiver may be gone.
             let _ = done.try_send(decided);
         })?;
         let decided = result.recv().unwrap_or(Err(StoreError::Closed))?;
@@ -348,19 +348,19 @@ impl Session {
         Ok(decided)
     }
 
-    /// Returns where the answer to an approval will come.
+    /// Returns a receiver for the answer to an approval.
     pub(crate) fn wait_for(&self, approval_id: &str) -> Receiver<String> {
         let (answer, waiting) = sync_channel(1);
         self.waiting().insert(approval_id.to_owned(), answer);
         waiting
     }
 
-    /// Nobody waits for the answer to an approval any more.
+    /// Stops waiting for the answer to an approval.
     pub(crate) fn wait_no_longer(&self, approval_id: &str) {
         self.waiting().remove(approval_id);
     }
 
-    /// From now on, what happens here is shown in another session as well. Returns whether it was not before.
+    /// Mirrors this session from now on. Returns false if it was mirrored already.
     pub(crate) fn show_in(&self, mirror: Mirror) -> bool {
         let mut known = self.mirror();
         let is_first = known.is_none();
@@ -368,16 +368,16 @@ impl Session {
         is_first
     }
 
-    /// Ends [`Session::show_in`]; what is open there is closed with the reason, and what nobody has answered stands as
-    /// `approvals` says. Blocks while the store is behind.
+    /// Ends [`Session::show_in`]. Everything open there is closed with `reason`, and pending approvals get the state
+    /// `approvals`. Blocks while the store's queue is full.
     pub(crate) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
         if let Some(mirror) = self.mirror().take() {
             mirror.close(reason, approvals);
         }
     }
 
-    /// Returns whether what happens here is shown in another session as well.
-    pub(crate) fn is_shown_elsewhere(&self) -> bool {
+    /// Returns whether this session is mirrored.
+    pub(crate) fn is_mirrored(&self) -> bool {
         self.mirror().is_some()
     }
 
@@ -389,24 +389,24 @@ impl Session {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until everything that was appended before is on disk and with the readers. Blocks.
+    /// Waits until all appended updates are on disk and published. Blocks.
     pub(crate) fn settle(&self) {
         if let Err(error) = self.store.flush() {
             self.fail(&error);
         }
     }
 
-    /// Returns what the end of the log leaves open. Blocks.
+    /// Returns the unfinished work at the end of the log. Blocks.
     pub(crate) fn unfinished(&self) -> Result<Unfinished, StoreError> {
         Unfinished::read(&self.store, &self.id, self.head().seq)
     }
 
-    /// Returns what was said so far, as a model reads it; less when a cancel comes first. Blocks.
+    /// Returns the transcript for a model; incomplete if cancelled. Blocks.
     ///
-    /// From the beginning on, not backwards: what a model is reminded of must not shift with every turn.
+    /// Reads forwards from a fixed start, so that the model's prefix stays the same between turns.
     pub(crate) fn transcript(&self, cancel: &CancellationToken) -> Result<Transcript, StoreError> {
         let mut transcript = Transcript::default();
-        // In steps as well, for the same reason.
+        // The start moves in steps, for the same reason.
         let mut since = self.head().seq.saturating_sub(TRANSCRIPT).next_multiple_of(TRANSCRIPT / 4);
         while !cancel.is_cancelled() {
             let page = self.store.updates_after(&self.id, since, PAGE)?;
@@ -421,7 +421,7 @@ impl Session {
         let mut state = self.lock();
         for row in rows {
             if row.seq != state.seq + 1 {
-                // Another process wrote to this session as well: the disk knows, the memory does not.
+                // Another process also wrote to this session: the tail has a gap.
                 state.tail.clear();
                 state.tail_bytes = 0;
             }
@@ -439,14 +439,14 @@ impl Session {
         }
         wake_all(&mut state);
         drop(state);
-        // Last: whoever looks finds all of it.
+        // Last, so that the new state is complete when the row is read.
         self.changes.touch(&self.id);
     }
 
     fn fail(&self, error: &StoreError) {
         {
             let mut state = self.lock();
-            // One failure of the disk fails everything that was queued; it is told once.
+            // One disk failure fails everything in the queue; report it once.
             if state.failure.is_none() {
                 state.failures += 1;
                 let message = format!("This session has stopped: {error}.");

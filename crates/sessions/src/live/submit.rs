@@ -1,4 +1,4 @@
-//! What is asked of a session: turns, one at a time, and those that wait.
+//! Submitting, cancelling and removing turns.
 
 use super::{
     queue::{Next, Waits},
@@ -13,27 +13,27 @@ use openagents_core::{
 use std::sync::Arc;
 
 impl Session {
-    /// Stores what a turn begins with, then queues the turn, or returns it when the caller has to run it now.
-    pub(crate) async fn ask(
+    /// Stores the opening of a turn and queues the turn, or returns it if the caller has to run it now.
+    pub(crate) async fn submit(
         self: &Arc<Self>,
         turn: Turn,
         mut opening: Vec<SessionUpdate>,
         title: Title,
         stopping: &CancellationToken,
     ) -> Result<Option<Next>, SessionError> {
-        let _order = self.asking.lock().await;
-        let (place, had_failed) = {
+        let _order = self.submitting.lock().await;
+        let (slot, had_failed) = {
             let mut state = self.lock();
             if state.retired {
                 return Err(SessionError::not_found("This session was deleted."));
             }
-            let place = state.queue.admit()?;
+            let slot = state.queue.admit()?;
             if !state.titled {
                 state.titled = true;
                 opening.push(SessionUpdate::Title(title));
             }
             state.used = true;
-            (place, state.failure.take().is_some())
+            (slot, state.failure.take().is_some())
         };
         if had_failed {
             self.close_what_failed().await;
@@ -52,14 +52,14 @@ impl Session {
             }
         }
         let mut state = self.lock();
-        let next = state.queue.enqueue(turn, place, stopping);
+        let next = state.queue.enqueue(turn, slot, stopping);
         wake_all(&mut state);
         self.changes.touch(self.id());
         Ok(next)
     }
 
-    /// Closes what could not be closed when the log could not be written: a turn that stopped without a last word. It has
-    /// been over for a while; one that is still at its end closes itself.
+    /// Closes a turn that stopped without a final message because the log could not be written. A turn that is still
+    /// running closes itself.
     async fn close_what_failed(self: &Arc<Self>) {
         if self.lock().queue.is_running() {
             return;
@@ -73,16 +73,16 @@ impl Session {
             Ok::<(), StoreError>(())
         };
         if let Some(Err(error)) = run_blocking(close).await {
-            tracing::warn!(%error, "a turn that stopped was not closed");
+            tracing::warn!(%error, "could not close a stopped turn");
         }
     }
 
-    /// Returns whether a turn was ever asked for.
+    /// Returns whether a turn was ever submitted.
     pub fn is_used(&self) -> bool {
         self.lock().used
     }
 
-    /// Ends what ran and returns what comes next; `None` when the session rests.
+    /// Ends the running turn and returns the next step; `None` if the session is idle.
     pub(crate) fn next(&self, stopping: &CancellationToken) -> Option<Next> {
         let mut state = self.lock();
         let next = state.queue.next(stopping);
@@ -91,26 +91,27 @@ impl Session {
         next
     }
 
-    /// Cancels the running turn and empties the queue. Returns whether there was anything to cancel.
+    /// Cancels the running turn and clears the queue. Returns whether a turn was running.
     pub fn cancel(&self) -> bool {
-        // The log is not written here but by the run under way: this is called by the writer of the log as well.
+        // The active run writes to the log, not this method: the log's writer calls it too.
         let mut state = self.lock();
         let running = state.queue.cancel();
         wake_all(&mut state);
         running
     }
 
-    /// Returns whether a turn runs, and which ones wait.
+    /// Returns the running and waiting turns.
     pub fn queue(&self) -> Waits {
         self.lock().queue.waits()
     }
 
-    /// Returns a number that grows with every change of what runs and waits.
+    /// Returns a number that is incremented with every change of the queue.
     pub fn queue_changes(&self) -> u64 {
         self.lock().queue.changes()
     }
 
-    /// Takes a prompt that waits out of the queue; `false` when it waits no longer. The log says so when this returns.
+    /// Removes a waiting prompt from the queue; `false` if it no longer waits. The removal is in the log when this
+    /// returns.
     pub async fn remove(self: &Arc<Self>, id: &str) -> Result<bool, SessionError> {
         let removed = {
             let mut state = self.lock();
@@ -130,7 +131,7 @@ impl Session {
             let head = session.head();
             let failure = head.failure.map(|failure| failure.message);
             let end = TurnEnd { state: RunState::Cancelled, cut_off: false, seq: head.seq, failure };
-            turn.asker.tell(end.clone());
+            turn.asker.notify(end.clone());
             end.failure
         };
         match run_blocking(mark).await.flatten() {

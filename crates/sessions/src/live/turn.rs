@@ -1,4 +1,4 @@
-//! A turn: what a client asks of a session, and the queue of those that wait. A session runs one at a time.
+//! Turns: the work that clients submit to a session. A session runs one at a time.
 
 use crate::error::SessionError;
 use openagents_core::{
@@ -15,54 +15,54 @@ use std::{
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-/// Goals of one exploration. A person has a handful; every snapshot of the plan repeats them.
+/// Goals of one exploration; every plan snapshot repeats them.
 const GOALS: usize = 16;
 
 /// Bytes of one goal.
 const GOAL_BYTES: usize = 4 << 10;
 
-/// Bytes of a prompt that are shown while it waits; all of it is in the log.
+/// Bytes of a prompt shown while it waits; the log has all of it.
 const QUEUED_BYTES: usize = 4 << 10;
 
 /// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 60;
 
-/// What a client asks for.
+/// A turn to submit.
 #[derive(Debug)]
 pub struct TurnRequest {
-    /// Goes into the log when the turn is asked for, so that every client sees what waits.
+    /// Written to the log on submission, so that every client sees the waiting prompt.
     pub opening: Vec<SessionUpdate>,
-    /// The title of the session, should it have none.
+    /// The title for a session that has none.
     pub title: String,
-    /// What to run; an error is shown as the final message instead.
+    /// The work, or an error to show as the final message.
     pub work: Result<Work, SessionError>,
-    /// It has a place among the delegates, and needs none among those who answer.
+    /// Runs in a delegate slot and needs no other slot.
     pub delegated: bool,
-    /// What is shown of it while it waits.
+    /// Shown while the turn waits.
     pub queued: Queued,
 }
 
-/// A turn that waits behind the running one, as clients see it.
+/// A waiting turn, as shown to clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Queued {
-    /// That of the message in the log, where there is one.
+    /// Id of its message in the log, if there is one.
     pub id: String,
-    /// The beginning of what was asked.
+    /// The start of the prompt.
     pub text: String,
-    /// The name of the client that asked; empty where it gave none.
+    /// The client's name; empty if it gave none.
     pub by: String,
 }
 
-/// Who sends a prompt.
+/// The sender of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct By {
     /// Id of the connection.
     pub connection: String,
-    /// The name that the client gave.
+    /// The client's name.
     pub client: String,
-    /// What the client calls the prompt.
+    /// The client's own id for the prompt.
     pub prompt_id: Option<String>,
-    /// The client can ask the person which agent may do the work.
+    /// The client can show a card to choose an agent.
     pub shows_cards: bool,
 }
 
@@ -79,7 +79,7 @@ impl From<&Arc<str>> for By {
 }
 
 impl By {
-    /// Returns what they say, as the log has it.
+    /// Returns the message for the log.
     fn message(&self, text: String, message_id: &str) -> UserMessage {
         UserMessage {
             text,
@@ -92,35 +92,34 @@ impl By {
     }
 }
 
-/// What a turn does.
+/// The work of a turn.
 #[derive(Debug)]
 pub enum Work {
-    /// An exploration answers.
+    /// An exploration.
     Exploration(ExploreRequest),
-    /// A model or an agent answers.
+    /// A prompt for a model or an agent.
     Prompt(Prompt),
     /// One call of `delegate.run`.
     Delegate(Delegation),
-    /// Whoever OpenAgents chooses answers.
+    /// A prompt to route.
     Choose(Choice),
-    /// OpenAgents answers itself.
+    /// A prompt that OpenAgents answers itself.
     Inline(Box<Reply>),
-    /// A person chooses the agent.
+    /// A card on which a person chooses the agent.
     Card(Box<Card>),
 }
 
-/// What a person sends.
+/// The text of a prompt.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// All of it, as whoever answers reads it.
+    /// The whole text, with attachments.
     pub text: String,
-    /// What of it the person has written, where that is not all: what is attached neither chooses who answers nor names
-    /// anything.
+    /// The part that the person wrote, if there are attachments. Attachments do not affect routing.
     pub words: Option<String>,
 }
 
 impl Said {
-    /// Returns what the person has written.
+    /// Returns the part that the person wrote.
     pub fn words(&self) -> &str {
         self.words.as_deref().unwrap_or(&self.text)
     }
@@ -136,7 +135,7 @@ impl From<String> for Said {
 #[derive(Debug)]
 pub struct Choice {
     pub said: Said,
-    /// Runs instead where nothing is to be chosen.
+    /// Runs instead if there is nothing to choose from.
     pub exploration: ExploreRequest,
     /// See [`By::shows_cards`].
     pub shows_cards: bool,
@@ -148,13 +147,13 @@ pub struct Reply {
     pub said: Said,
     /// The workspace.
     pub root: PathBuf,
-    /// What is answered in words; `None` for a question.
+    /// The topic of a fixed reply; `None` for a question.
     pub topic: Option<Topic>,
-    /// Why it is answered here.
+    /// The routing decision.
     pub decision: Decision,
 }
 
-/// A prompt that is work for an agent.
+/// A prompt that needs an agent.
 #[derive(Debug)]
 pub struct Card {
     pub said: Said,
@@ -163,10 +162,10 @@ pub struct Card {
     pub decision: Decision,
 }
 
-/// A prompt, and who answers it.
+/// A prompt for one provider.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// The mode that answers: `gptoss_20b`, `codex`, `custom:<id>` …, or a provider that is no mode.
+    /// The id of a mode (`gptoss_20b`, `codex`, `custom:<id>` …) or of a provider without a mode.
     pub provider: String,
     /// The workspace.
     pub root: PathBuf,
@@ -176,18 +175,18 @@ pub struct Prompt {
 /// See [`Work::Delegate`].
 #[derive(Debug, Clone)]
 pub struct Delegation {
-    /// The workspace of the session that delegates.
+    /// The workspace of the delegating session.
     pub root: PathBuf,
-    /// The id that the call will have.
+    /// The id of the call.
     pub call_id: String,
-    /// What the person sees of their own.
+    /// The text shown as the person's message.
     pub text: String,
-    /// As the tool takes them; it says what is wrong with them.
+    /// The tool's arguments; the tool validates them.
     pub arguments: Value,
 }
 
 impl TurnRequest {
-    /// An exploration that was asked for by name.
+    /// An explicitly requested exploration.
     pub fn exploration(root: PathBuf, goals: Vec<String>, note: Option<String>) -> Self {
         let name =
             root.file_name().map_or_else(|| root.display().to_string(), |n| n.to_string_lossy().into_owned());
@@ -210,8 +209,8 @@ impl TurnRequest {
         }
     }
 
-    /// A prompt that explores the workspace with the prompt as the goal. The message keeps the
-    /// whole text, the goal its beginning.
+    /// A prompt that explores the workspace with the prompt as the goal. The message has the whole text, the goal its
+    /// start.
     pub fn prompt(workspace: &Path, said: Said, by: &By) -> Self {
         let title = title_of(Some(said.words()).filter(|words| !words.is_empty()).unwrap_or(&said.text));
         let text = said.text;
@@ -229,7 +228,7 @@ impl TurnRequest {
         self
     }
 
-    /// The same prompt, answered by whoever OpenAgents chooses.
+    /// The same prompt, routed by OpenAgents.
     pub fn answered_by_choice(mut self, said: Said, shows_cards: bool) -> Self {
         self.work = self.work.map(|work| match work {
             Work::Exploration(exploration) => Work::Choose(Choice {
@@ -242,7 +241,7 @@ impl TurnRequest {
         self
     }
 
-    /// A task that another session hands over.
+    /// A task from a delegating session.
     pub fn task(prompt: Prompt, title: Option<&str>) -> Self {
         let queued = queued(&prompt.said.text, "");
         let message = UserMessage {
@@ -273,7 +272,7 @@ impl TurnRequest {
         }
     }
 
-    /// The same exploration, planned by somebody else.
+    /// The same exploration with another planner.
     pub fn planned_by(mut self, planner: PlannerChoice) -> Self {
         if let Ok(Work::Exploration(request)) = &mut self.work {
             request.planner = planner;
@@ -281,19 +280,19 @@ impl TurnRequest {
         self
     }
 
-    /// The same, asked for by a client of this name.
+    /// The same, with the name of the client that submits it.
     pub fn asked_by(mut self, client: &str) -> Self {
         client.clone_into(&mut self.queued.by);
         self
     }
 
-    /// A turn that consists of a refusal.
+    /// The same turn, replaced by an error.
     pub fn refusal(mut self, fault: SessionError) -> Self {
         self.work = Err(fault);
         self
     }
 
-    /// Returns the workspace of the run, if there is going to be one.
+    /// Returns the workspace of the work, if it has one.
     pub fn root(&self) -> Option<&Path> {
         match self.work.as_ref().ok()? {
             Work::Exploration(request) => Some(&request.root),
@@ -304,7 +303,7 @@ impl TurnRequest {
         }
     }
 
-    /// Returns the id of its plan; a new one for a turn that has none yet.
+    /// Returns the id of its plan; a new one if it has none.
     pub fn plan_id(&self) -> String {
         match &self.work {
             Ok(Work::Exploration(request)) => request.plan_id.clone(),
@@ -318,7 +317,7 @@ fn queued(text: &str, by: &str) -> Queued {
     Queued { id: Uuid::new_v4().to_string(), text, by: by.to_owned() }
 }
 
-/// Cuts a goal that is too long, and shows that it did.
+/// Cuts a goal that is too long, with an ellipsis.
 fn short(mut goal: String) -> String {
     const CUT: char = '…';
     if goal.len() > GOAL_BYTES {
@@ -328,7 +327,7 @@ fn short(mut goal: String) -> String {
     goal
 }
 
-/// The first words of a prompt, on one line.
+/// Returns the first words of a prompt on one line.
 fn title_of(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.chars().count() <= TITLE_CHARS {
@@ -339,19 +338,19 @@ fn title_of(text: &str) -> String {
     format!("{cut}…")
 }
 
-/// Resolves when the turn is over.
+/// Resolves when the turn has ended.
 pub type Ticket = oneshot::Receiver<TurnEnd>;
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
     /// `Complete`, `Failed` or `Cancelled`.
     pub state: RunState,
-    /// A model's answer reached a limit before its end.
+    /// The model's answer reached a limit.
     pub cut_off: bool,
     /// Number of its last update.
     pub seq: u64,
-    /// Set when its updates could not be stored.
+    /// Set if its updates could not be stored.
     pub failure: Option<String>,
 }
 
@@ -360,18 +359,18 @@ pub(crate) struct Turn {
     pub(crate) work: Result<Work, SessionError>,
     pub(crate) delegated: bool,
     pub(crate) queued: Queued,
-    /// The log has its prompt.
+    /// Its prompt is in the log.
     pub(crate) is_said: bool,
     pub(crate) asker: Asker,
 }
 
-/// Whoever waits for the end of a turn. Kept apart from the work: a run that breaks must not take it along.
+/// The receiver of a turn's outcome. Kept apart from the work, so that a panic in the run does not drop it.
 #[derive(Debug)]
 pub(crate) struct Asker(oneshot::Sender<TurnEnd>);
 
 impl Asker {
-    pub(crate) fn tell(self, end: TurnEnd) {
-        // The client that asked may be gone; the log has it all.
+    pub(crate) fn notify(self, end: TurnEnd) {
+        // The client may be gone; the outcome is in the log.
         let _ = self.0.send(end);
     }
 }
@@ -396,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn goals_without_end_are_cut() {
+    fn long_goals_are_cut() {
         let root = PathBuf::from("/projects/demo");
         let request = TurnRequest::exploration(root.clone(), vec!["é".repeat(5000); 1000], None);
         assert_eq!(goals(&request).len(), 16);

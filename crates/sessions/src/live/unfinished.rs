@@ -1,6 +1,6 @@
-//! What a turn leaves open when it ends in the middle, and the updates that close it.
+//! Work left open by an interrupted turn, and the updates that close it.
 //!
-//! A plan that nobody works on must not say "running" for ever, nor may a prompt stay without an answer.
+//! A plan must not stay "running" forever, and every prompt needs an answer.
 
 use super::pending::Pending;
 use crate::store::{SessionRow, Store, StoreError, Stored};
@@ -13,31 +13,31 @@ use openagents_core::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Updates at the end of the log that are looked at in full; before them only what people and agents said counts, for
-/// the prompts that still wait, and the calls without an end: one that works long has a delegate that says much.
+/// Updates at the end of the log that are read in full. Before them only messages, for waiting prompts, and open calls
+/// are read: the delegate of a long-running call can produce many updates.
 const UPDATES: u64 = 1024;
 const PAGE: usize = 256;
 
-/// The end of a log, as far as it matters here.
+/// The unfinished work at the end of a log.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
     /// The last plan.
     plan: Option<PlanSnapshot>,
-    /// Calls without an end, in their order.
+    /// Open calls, in order.
     calls: Vec<String>,
-    /// A turn has shown something and said nothing final yet.
+    /// A turn has output but no final message.
     turn: Option<Kind>,
-    /// Prompts whose turn has not begun.
+    /// Prompts whose turn has not started.
     waiting: usize,
-    /// The message that was said last.
+    /// Id of the last message.
     message: Option<String>,
-    /// Approvals that nobody has answered, those of delegates aside.
+    /// Pending approvals, except those of delegates.
     approvals: Pending,
-    /// What delegates left open, by their session and the call that set them to work.
+    /// Unfinished work of delegates, by session id and call id.
     delegates: BTreeMap<(String, String), Unfinished>,
 }
 
-/// Who is at work in a turn.
+/// The kind of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Exploration,
@@ -83,9 +83,9 @@ impl Unfinished {
                 self.waiting = self.waiting.saturating_sub(1);
             }
             SessionUpdate::UserMessage(_) => self.waiting += 1,
-            // An exploration that was asked for by name begins its session with the title; later ones are only names.
+            // An explicitly requested exploration starts its session with the title; later titles do not start a turn.
             SessionUpdate::Title(_) if is_first => self.turn = Some(Kind::Exploration),
-            // What came too late opens nothing.
+            // Late updates open nothing.
             SessionUpdate::AgentMessage(AgentMessage { late: true, .. }) => {}
             SessionUpdate::AgentThought(thought) if thought.late => {}
             SessionUpdate::Routed(_) => self.begin(Kind::Model),
@@ -96,7 +96,7 @@ impl Unfinished {
             }
             SessionUpdate::Plan(plan) => {
                 if self.plan.as_ref().is_none_or(|known| known.plan_id != plan.plan_id) {
-                    // An agent plans in the middle of its turn.
+                    // An agent may plan during its turn.
                     if self.turn != Some(Kind::Model) {
                         self.waiting = self.waiting.saturating_sub(1);
                         self.calls.clear();
@@ -121,7 +121,7 @@ impl Unfinished {
         }
     }
 
-    /// Something is shown before the last word: its prompt waits no longer.
+    /// Marks a turn as started: its prompt no longer waits.
     fn begin(&mut self, kind: Kind) {
         if self.turn.is_none() {
             self.turn = Some(kind);
@@ -131,17 +131,17 @@ impl Unfinished {
 
     fn say(&mut self, message: &AgentMessage) {
         if message.message_id.is_some() && message.message_id == self.message {
-            // More of what was said last: its beginning was not the end, even if it sounded so.
+            // More of the last message: its start was not the end of the turn.
             self.turn = (!message.ends_turn()).then_some(self.turn.unwrap_or(Kind::Model));
             return;
         }
-        // An aside: of a prompt that was refused, say.
+        // A message outside the turn, such as the refusal of another prompt.
         let is_aside = message.message_id.is_none() && !message.ends_turn();
         if is_aside && (self.is_running() || self.turn == Some(Kind::Model)) {
             return;
         }
         self.message.clone_from(&message.message_id);
-        // Without the mark, in logs that are older: an exploration speaks once, and so does a turn that is refused.
+        // Older logs do not mark the end: an exploration or a refused turn has one message.
         let refuses = message.text.starts_with("❌ ") || message.message_id.is_none();
         let ends = message.ends_turn()
             || self.turn == Some(Kind::Exploration) && !self.is_running() && message.findings.is_none()
@@ -152,12 +152,12 @@ impl Unfinished {
         }
     }
 
-    /// Takes the next update, of a log that is followed from its beginning.
+    /// Applies the next update of a log that is read from its start.
     pub(crate) fn follow(&mut self, update: &SessionUpdate) {
         self.take(update, false);
     }
 
-    /// Returns how many turns have no last word.
+    /// Returns the number of turns without a final message.
     pub(crate) fn open_turns(&self) -> usize {
         usize::from(self.turn.is_some() || self.is_running()) + self.waiting
     }
@@ -175,7 +175,7 @@ impl Unfinished {
         !self.calls.is_empty() || self.plan.as_ref().is_some_and(|plan| plan.state == RunState::Running)
     }
 
-    /// Returns a last word for each turn that has none.
+    /// Returns a final message for each turn that has none.
     fn last_words(&self) -> Vec<SessionUpdate> {
         let begun = match self.turn {
             Some(Kind::Model) => Some("❌ OpenAgents ended before this answer was done."),
@@ -187,7 +187,7 @@ impl Unfinished {
         begun.into_iter().chain(waiting).map(word).collect()
     }
 
-    /// Returns what closes everything of turns that nobody works on any more, their last words included.
+    /// Returns updates that close all unfinished turns, including their final messages.
     pub(crate) fn stopped(self, reason: &str) -> Vec<SessionUpdate> {
         let words = std::iter::repeat_n(format!("❌ This stopped: {reason}."), self.open_turns());
         let words: Vec<_> = words.map(|text| word(&text)).collect();
@@ -196,8 +196,8 @@ impl Unfinished {
         closing
     }
 
-    /// Returns what closes delegates, approvals, calls and plan; the final message is the caller's.
-    /// `approvals` is how those stand from now on that nobody has answered.
+    /// Returns updates that close delegates, approvals, calls and plan; the caller adds the final message. Pending
+    /// approvals get the state `approvals`.
     pub(crate) fn closing(mut self, reason: &str, approvals: &ApprovalState) -> Vec<SessionUpdate> {
         let given_up = |approval: &Approval| {
             SessionUpdate::Approval(Approval { state: approvals.clone(), ..approval.clone() })
@@ -243,7 +243,7 @@ impl Unfinished {
     }
 }
 
-/// Finds a session that nobody here works on; what a process that is gone left open in it is closed first. Blocks.
+/// Loads a session, and first closes the work that a dead process left open in it. Blocks.
 pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
     let Some(row) = store.session(id)? else { return Ok(None) };
     if row.last_seq == 0 || !store.is_writer_gone(row.last_ts) {
@@ -253,7 +253,7 @@ pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
     if !unfinished.is_inside_a_turn() {
         return Ok(Some(row));
     }
-    // In the store as well: an answer that is still given is kept there.
+    // In the store as well, so that a later answer is kept.
     for approval in unfinished.approvals.all() {
         store.withdraw(id, &approval.id)?;
     }
@@ -262,15 +262,15 @@ pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreE
     closing.extend(words);
     match store.append(id, closing) {
         Ok(_) => store.session(id),
-        // On a full disk it can still be read; the next one who loads it tries again.
+        // On a full disk it can still be read; the next load tries again.
         Err(error) => {
-            tracing::warn!(%error, "an unfinished session was not closed");
+            tracing::warn!(%error, "could not close an unfinished session");
             Ok(Some(row))
         }
     }
 }
 
-/// The last word of a turn. A message of its own: without an id, clients would add it to the one before.
+/// Returns the final message of a turn. It has an id, so that clients do not append it to the message before.
 pub(crate) fn word(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage {
         text: text.to_owned(),

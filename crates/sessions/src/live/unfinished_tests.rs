@@ -40,7 +40,7 @@ fn a_log_that_ends_well_is_left_alone() {
             plan(RunState::Complete, &[Completed]),
             text("done"),
         ],
-        // A second prompt waited, and was dropped.
+        // A second prompt waited and was dropped.
         vec![
             user("a", "c"),
             plan(RunState::Running, &[Pending]),
@@ -63,7 +63,7 @@ fn a_log_that_ends_well_is_left_alone() {
             last("m1"),
             last("m2"),
         ],
-        // A log of before: no mark, but an exploration speaks once.
+        // An older log without end marks: an exploration has one message.
         vec![
             user("a", "c"),
             plan(RunState::Complete, &[Completed]),
@@ -93,13 +93,13 @@ fn a_log_that_ends_inside_a_turn_is_seen_at_every_place() {
         assert!(end_of(log.clone()).is_inside_a_turn(), "{log:?}");
         log.pop();
     }
-    // A model has thought and called a tool; its answer never came, or the next prompt never had its turn.
+    // A model called a tool and never answered, or the next prompt's turn never started.
     assert!(end_of(vec![user("a", "c"), thought()]).is_inside_a_turn());
     let called = vec![user("a", "c"), call("c", "search.grep"), completed("x".into())];
     assert!(end_of(called).is_inside_a_turn());
     let waits = vec![user("a", "c"), chunk("m1"), user("b", "c"), last("m1")];
     assert!(end_of(waits).is_inside_a_turn());
-    // The first turn was answered; the prompt behind it never got its turn.
+    // The first turn was answered; the next one never started.
     let log = vec![
         user("a", "c"),
         plan(RunState::Running, &[Pending]),
@@ -110,7 +110,7 @@ fn a_log_that_ends_inside_a_turn_is_seen_at_every_place() {
     assert!(end_of(log).is_inside_a_turn());
 }
 
-/// What is said of each prompt; said once, the log is closed.
+/// Returns the final messages, and checks that they close the log.
 fn closed(mut updates: Vec<SessionUpdate>) -> Vec<String> {
     let unfinished = end_of(updates.clone());
     let words = unfinished.last_words();
@@ -125,7 +125,7 @@ fn closed(mut updates: Vec<SessionUpdate>) -> Vec<String> {
 }
 
 #[test]
-fn what_a_delegate_left_open_is_closed_where_it_is_shown() {
+fn unfinished_work_of_a_delegate_is_closed_in_its_parent() {
     let ended = || SessionUpdate::AgentMessage(AgentMessage { ended: true, ..Default::default() });
     let log = vec![
         user("a", "c"),
@@ -158,7 +158,7 @@ fn what_a_delegate_left_open_is_closed_where_it_is_shown() {
 }
 
 #[test]
-fn a_question_that_nobody_answered_is_withdrawn_in_the_store_as_well() {
+fn an_unanswered_question_is_withdrawn_in_the_store_as_well() {
     let home = tempfile::tempdir().unwrap();
     let ask = |store: &Store| {
         let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "codex".into() };
@@ -181,9 +181,9 @@ fn a_question_that_nobody_answered_is_withdrawn_in_the_store_as_well() {
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, last);
 }
 
-/// What comes after the end of a turn opens none.
+/// Updates after the end of a turn do not reopen it.
 #[test]
-fn what_is_late_reopens_nothing() {
+fn late_updates_reopen_nothing() {
     let late = |update| match update {
         SessionUpdate::AgentMessage(message) => {
             SessionUpdate::AgentMessage(AgentMessage { late: true, ..message })
@@ -213,7 +213,7 @@ fn a_turn_that_was_routed_is_open_until_its_last_word() {
     assert_eq!(closed(vec![user("a", "c"), routed(Inline::Answer)]), [answer]);
     assert_eq!(closed(vec![user("a", "c"), user("b", "c"), routed(Inline::Find)]), [answer, prompt]);
     let log = vec![user("a", "c"), user("b", "c"), routed(Inline::Find), explored()];
-    // Logs of before: a question was answered by an exploration.
+    // Older logs: a question was answered by an exploration.
     assert_eq!(closed(log), [answer, prompt]);
     let log = vec![user("a", "c"), routed(Inline::Find), explored(), last("m")];
     assert!(!end_of(log).is_inside_a_turn());
@@ -245,7 +245,7 @@ fn prompts_that_wait_behind_a_long_answer_are_not_forgotten() {
 }
 
 #[test]
-fn what_ran_is_kept_and_what_did_not_says_so() {
+fn closing_marks_only_unfinished_plan_entries() {
     use EntryStatus::*;
     let log = vec![plan(RunState::Running, &[Completed, InProgress, Pending]), call("c", "search.grep")];
     let closing = end_of(log).closing("over", &ApprovalState::Expired);
@@ -260,7 +260,7 @@ fn what_ran_is_kept_and_what_did_not_says_so() {
 }
 
 #[test]
-fn a_call_that_works_long_is_closed_however_much_its_delegate_has_said() {
+fn a_long_running_call_is_closed_despite_many_delegate_updates() {
     let home = tempfile::tempdir().unwrap();
     let write = |store: &Store| {
         let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };

@@ -11,23 +11,23 @@ use std::{
 };
 use tokio::time::{sleep, timeout};
 
-/// How often what other processes do is looked for.
+/// Polling interval for changes by other processes.
 const ELSEWHERE: Duration = Duration::from_secs(1);
-/// So far back, in milliseconds: their clock is ours, but may be set back.
+/// Overlap between two polls, in milliseconds, because the clock may be set back.
 const BACK_MS: i64 = 5_000;
 
 impl SessionRegistry {
-    /// Begins to watch the list. What changes from now on is told by the result.
+    /// Watches the list for changes from now on.
     pub fn watch_list(self: &Arc<Self>, wanted: Wanted) -> ListWatch {
         let changes = self.changes();
         let (watch, is_first) = ListWatch::new(changes, wanted);
         if is_first {
-            tokio::spawn(look(Arc::downgrade(self), changes.clone()));
+            tokio::spawn(poll_changes(Arc::downgrade(self), changes.clone()));
         }
         watch
     }
 
-    /// Returns rows of sessions, as far as they are to be listed.
+    /// Returns the rows of changed sessions that have updates.
     async fn rows(&self, touched: Vec<Arc<str>>, since: i64) -> Vec<Listed> {
         let rows = self.read(move |store| {
             let mut rows = store.changed_since(since)?;
@@ -44,11 +44,11 @@ impl SessionRegistry {
     }
 }
 
-/// Looks for changes until nobody watches any more.
-async fn look(sessions: Weak<SessionRegistry>, changes: Arc<Changes>) {
+/// Reads changed rows until nothing watches the list.
+async fn poll_changes(sessions: Weak<SessionRegistry>, changes: Arc<Changes>) {
     let mut looked = now_ms();
     loop {
-        // What was told meanwhile is found all the same.
+        // Changes made between two waits are not lost: the sessions stay marked as changed.
         let _ = timeout(ELSEWHERE, changes.nudged()).await;
         let Some(sessions) = sessions.upgrade() else { return };
         let Some((touched, read)) = changes.to_look_at(sessions.stopping().is_cancelled()) else { return };

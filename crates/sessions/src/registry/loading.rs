@@ -1,4 +1,4 @@
-//! One at a time loads or deletes a session; others are not held up.
+//! Per-session locks for loading and deleting.
 
 use std::{
     collections::HashMap,
@@ -8,12 +8,12 @@ use tokio::sync::OwnedMutexGuard;
 
 type Lock = tokio::sync::Mutex<()>;
 
-/// The sessions that somebody loads or deletes.
+/// The sessions that are being loaded or deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Loading(Mutex<HashMap<Arc<str>, Weak<Lock>>>);
 
 impl Loading {
-    /// Waits until nobody else loads or deletes a session. Whoever takes several takes them in the order of their ids.
+    /// Locks a session for loading or deleting. Lock several in the order of their ids.
     pub(crate) async fn begin(&self, id: &str) -> OwnedMutexGuard<()> {
         self.lock_of(id).lock_owned().await
     }
@@ -37,7 +37,7 @@ mod tests {
     use std::pin::pin;
 
     #[tokio::test]
-    async fn a_session_that_loads_slowly_holds_up_no_other() {
+    async fn a_slow_load_blocks_no_other_session() {
         let loading = Loading::default();
         let slow = loading.begin("slow").await;
         drop(loading.begin("other").await);

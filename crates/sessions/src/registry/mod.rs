@@ -1,4 +1,4 @@
-//! All sessions: finding, creating, listing and watching them, and the workspaces that they may work in.
+//! All sessions: finding, creating, listing and watching them, and their workspaces.
 
 mod listing;
 mod loading;

@@ -30,17 +30,17 @@ pub struct SessionRegistry {
     history: Arc<History>,
     known: Arc<Known>,
     root: PathBuf,
-    /// Weak: a session without readers and without a turn costs nothing.
+    /// Weak, so that a session without readers or a turn is dropped.
     live: Mutex<HashMap<Arc<str>, Weak<Session>>>,
-    /// What was left open in a session is closed once.
+    /// Ensures that unfinished work in a session is closed once.
     loading: Loading,
     changes: Arc<Changes>,
-    /// Cancelled when the program goes down.
+    /// Cancelled when the program shuts down.
     stopping: CancellationToken,
 }
 
 impl SessionRegistry {
-    /// Serves the sessions of `store`. `root` is the folder that the program was started on.
+    /// Serves the sessions of `store`. `root` is the folder that the program was started in.
     pub fn new(store: Store, history: Arc<History>, root: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -54,12 +54,12 @@ impl SessionRegistry {
         })
     }
 
-    /// Returns the folder that the server was started on.
+    /// Returns the folder that the program was started in.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns the workspace that a client is offered first: the server's own, unless that is a whole disk or home folder.
+    /// Returns the default workspace: [`SessionRegistry::root`], unless that is a whole disk or home folder.
     pub fn offered(&self) -> Option<&Path> {
         self.known.root()
     }
@@ -69,7 +69,7 @@ impl SessionRegistry {
         &self.history
     }
 
-    /// Runs `read` with the store, beside the event loop.
+    /// Runs `read` with the store on a blocking thread.
     pub async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
@@ -78,7 +78,7 @@ impl SessionRegistry {
         Ok(run_blocking(move || read(&store)).await.unwrap_or(Err(StoreError::Closed))?)
     }
 
-    /// Creates a session, or finds the one that has this id already.
+    /// Finds the session with this id, or creates it.
     pub async fn open(&self, id: &str, cwd: &Path) -> Result<Arc<Session>, SessionError> {
         if id.is_empty() || id.len() > ID_BYTES || id.chars().any(char::is_control) {
             return Err(SessionError::invalid("A session id has 1 to 128 printable characters."));
@@ -91,12 +91,12 @@ impl SessionRegistry {
         self.find(id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
     }
 
-    /// Creates a session with an id of its own.
+    /// Creates a session with a new id.
     pub async fn create(&self, cwd: &Path) -> Result<Arc<Session>, SessionError> {
         self.open(&uuid::Uuid::new_v4().to_string(), cwd).await
     }
 
-    /// Creates a session in which a person allows what `policy` says.
+    /// Creates a session with the given permissions.
     pub async fn create_with(&self, cwd: &Path, policy: Policy) -> Result<Arc<Session>, SessionError> {
         let id = uuid::Uuid::new_v4().to_string();
         let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: DEFAULT_MODE.to_owned() };
@@ -121,7 +121,7 @@ impl SessionRegistry {
         self.find(&id).await?.ok_or_else(|| SessionError::internal("the delegate's session cannot be found"))
     }
 
-    /// Finds a session, live or stored. What a process that is gone left open in it is closed before anybody sees it.
+    /// Finds a session, live or stored. Unfinished work of a dead process is closed first.
     pub async fn find(&self, id: &str) -> Result<Option<Arc<Session>>, SessionError> {
         if let Some(session) = self.live(id) {
             return Ok(Some(session));
@@ -142,23 +142,23 @@ impl SessionRegistry {
         Ok(Some(session))
     }
 
-    /// Returns what is loaded or deleted now.
+    /// Returns the locks for loading and deleting.
     pub(crate) fn loading(&self) -> &Loading {
         &self.loading
     }
 
-    /// Finds these sessions no more.
+    /// Removes sessions from memory.
     pub(crate) fn forget(&self, ids: &[String]) {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         ids.iter().for_each(|id| drop(live.remove(id.as_str())));
     }
 
-    /// Returns what changes in the list.
+    /// Returns the changes of the list.
     pub(crate) fn changes(&self) -> &Arc<Changes> {
         &self.changes
     }
 
-    /// Returns a row with what only the living know.
+    /// Returns a row with the live state.
     pub(crate) fn listed(&self, row: SessionRow) -> Listed {
         let live = self.live(&row.id);
         let running = live.as_ref().is_some_and(|session| session.head().running);
@@ -190,7 +190,7 @@ impl SessionRegistry {
         Ok(rows.into_iter().map(|row| self.listed(row)).collect())
     }
 
-    /// Returns the directory that a client named, if it may be used.
+    /// Returns the canonical path of a directory, if it is in a known workspace.
     pub async fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let (known, path) = (self.known.clone(), path.to_owned());
         run_blocking(move || known.admit(&path))
@@ -198,7 +198,7 @@ impl SessionRegistry {
             .unwrap_or_else(|| Err(SessionError::internal("history cannot be read")))
     }
 
-    /// Makes a directory known that the person at this machine named.
+    /// Adds a known workspace. For admins only.
     pub async fn open_workspace(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let (known, path) = (self.known.clone(), path.to_owned());
         run_blocking(move || known.open(&path))
@@ -221,8 +221,8 @@ impl SessionRegistry {
         &self.stopping
     }
 
-    /// Returns the state of an approval whose agent is gone: when all of this program goes down, a person may let the agent
-    /// go on later.
+    /// Returns the state of an approval whose agent has exited: withdrawn on shutdown, where the agent can be resumed
+    /// later.
     pub(crate) fn given_up(&self) -> ApprovalState {
         if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
     }

@@ -1,4 +1,4 @@
-//! Which directories a client may name: the server's own root, and those where an agent has worked before.
+//! The directories that a client may use: the default workspace, and those where an agent has worked before.
 
 use crate::error::SessionError;
 use openagents_core::{CancellationToken, budget::Budget, history::History};
@@ -8,13 +8,13 @@ use std::{
     time::Duration,
 };
 
-/// Workspaces that history is asked for.
+/// Maximum number of workspaces from history.
 const RECENT: usize = 200;
 
-/// How long history is looked at for them.
+/// Time limit for reading them.
 const TIME: Duration = Duration::from_secs(2);
 
-/// A workspace that a picker offers.
+/// A recent workspace, for a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recent {
     /// Its folder.
@@ -23,16 +23,16 @@ pub struct Recent {
     pub name: String,
     /// Milliseconds since the epoch.
     pub last_active_ms: i64,
-    /// Sessions of other agents in it.
+    /// Number of other agents' sessions in it.
     pub sessions: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct Known {
-    /// The server's own workspace. A whole disk or home folder is none: a desktop app that was double-clicked starts
-    /// there, and that must not open all of it to every client.
+    /// The default workspace. Not a whole disk or home folder: a desktop app starts there, and that must not open all
+    /// of it to every client.
     root: Option<PathBuf>,
-    /// Opened by the person at this machine since the start.
+    /// Opened by an admin since the start.
     opened: Mutex<Vec<PathBuf>>,
     home: Option<PathBuf>,
     history: Arc<History>,
@@ -46,15 +46,15 @@ impl Known {
         known
     }
 
-    /// Returns the server's own workspace, if it is one.
+    /// Returns the default workspace.
     pub(crate) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// Returns the canonical form of a directory that a client named, if it may be used. Blocks.
+    /// Returns the canonical path of a directory, if it is in a known workspace. Blocks.
     pub(crate) fn admit(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let found = self.directory(path).inspect_err(|_| {
-            // As slow as for a folder that is there and not known: the time would tell which it is.
+            // Same duration as for an existing but unknown folder, so that timing does not reveal which folders exist.
             self.recent();
         })?;
         let known = self.root().is_some_and(|root| found.starts_with(root))
@@ -63,7 +63,7 @@ impl Known {
         if known { Ok(found) } else { Err(SessionError::UnknownWorkspace(path.display().to_string())) }
     }
 
-    /// Makes a directory known: the person at this machine has named it. Blocks.
+    /// Adds a known workspace. Blocks.
     pub(crate) fn open(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let found = self.directory(path)?;
         let mut opened = self.opened();
@@ -87,7 +87,7 @@ impl Known {
         }
     }
 
-    /// A whole disk, the home folder, or what holds it.
+    /// Returns whether a path is a whole disk, the home folder, or a parent of it.
     fn is_too_large(&self, path: &Path) -> bool {
         path.parent().is_none() || self.home.as_deref().is_some_and(|home| home.starts_with(path))
     }
@@ -96,14 +96,14 @@ impl Known {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lists the workspaces of history that may be used, last active first. Blocks.
+    /// Lists the usable workspaces of history, last active first. Blocks.
     pub(crate) fn recent(&self) -> Vec<Recent> {
         let found =
             self.history.workspaces(RECENT, &Budget::within(TIME, &CancellationToken::new())).into_iter();
         found
             .filter_map(|found| {
                 let path = found.path.canonicalize().ok()?;
-                // An agent that was once started in the home folder does not open it to every client.
+                // An agent that once ran in the home folder does not open it to every client.
                 let usable = path.is_dir() && !self.is_too_large(&path);
                 let (name, last_active_ms, sessions) = (found.name, found.last_active_ms, found.sessions);
                 usable.then_some(Recent { path, name, last_active_ms, sessions })
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_was_started_on_a_whole_disk_opens_none_of_it() {
+    fn a_whole_disk_is_not_a_default_workspace() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
         let known = |root: &Path| Known::new(root, Arc::new(History::empty()));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_the_home_folder_is_too_large() {
+    fn parents_of_the_home_folder_are_too_large() {
         let folder = tempfile::tempdir().unwrap();
         let homes = folder.path().canonicalize().unwrap();
         let home = homes.join("me");

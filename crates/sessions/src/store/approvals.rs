@@ -1,4 +1,4 @@
-//! Approvals on disk. They change on the writer's thread alone, so that of two answers at once one is the first.
+//! Stored approvals. They change only on the writer's thread, so that one of two concurrent answers is the first.
 
 use openagents_core::{
     approval::{Approval, ApprovalOption, ApprovalState},
@@ -8,56 +8,56 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::Value;
 use std::time::Duration;
 
-/// For so long an answer counts that was given while nobody waited for it.
+/// How long an answer that was given while no agent waited applies to the same question.
 const APPLIES: Duration = Duration::from_secs(600);
 
-/// What happens to an approval.
+/// A change of an approval.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "it is boxed on its way to the writer")]
 pub(crate) enum ApprovalChange {
-    /// An agent asks. An answer to the same question that nobody has heard yet is the answer to this one.
+    /// An agent asks. An earlier answer to the same question that no agent received is the answer to this one.
     Ask {
-        /// Still pending.
+        /// Pending.
         approval: Approval,
-        /// The provider that asks.
+        /// The asking provider.
         agent_id: String,
     },
-    /// A person has chosen. Counts when nobody else has chosen before, whether or not somebody waits for it.
+    /// A person answers. Applies if the approval has no answer, whether or not the agent still waits.
     Answer { id: String, option_id: String, by: String },
-    /// Nobody waits any more. Counts when nobody has answered.
+    /// The agent no longer waits. Applies if the approval is pending.
     End { id: String, state: ApprovalState },
-    /// The agent is told to go on. Counts once, when it was withdrawn and has not heard an answer since.
+    /// The agent is resumed. Applies once, to a withdrawn approval whose answer the agent has not received.
     Resume { id: String },
-    /// It could not be told after all.
+    /// Resuming failed.
     NotResumed { id: String },
 }
 
-/// How an approval stands after a change.
+/// The result of a change.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Decided {
-    /// `None` when there is no such approval.
+    /// The changed approval; `None` if there is no such approval.
     pub(crate) approval: Option<Approval>,
-    /// Whether the change counted.
+    /// Whether the change applied.
     pub(crate) changed: bool,
 }
 
 impl Decided {
-    /// Returns what the log says of it.
+    /// Returns the update for the log.
     pub(crate) fn update(&self) -> Option<SessionUpdate> {
         self.approval.clone().filter(|_| self.changed).map(SessionUpdate::Approval)
     }
 }
 
-/// A stored approval, with whose it is.
+/// A stored approval with its session and agent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Asked {
     pub(crate) session_id: String,
-    /// The provider that asked.
+    /// The asking provider.
     pub(crate) agent_id: String,
     pub(crate) approval: Approval,
 }
 
-/// Makes a change if it counts.
+/// Applies a change.
 pub(super) fn apply(
     transaction: &Transaction<'_>,
     session_id: &str,
@@ -105,7 +105,7 @@ fn ask(
     Ok(Decided { approval: Some(approval), changed: true })
 }
 
-/// Finds the answer to the same question of an agent that was gone when it was given.
+/// Finds an earlier answer to the same question that the agent did not receive.
 fn answer_in_advance(
     transaction: &Transaction<'_>,
     session_id: &str,
@@ -113,7 +113,7 @@ fn answer_in_advance(
     agent_id: &str,
     now: i64,
 ) -> rusqlite::Result<Option<(String, ApprovalState)>> {
-    // Two changes of one file have the same title: without more nobody knows that the question is the same.
+    // The title is not enough: two edits of one file have the same title.
     if !says_what(question) {
         return Ok(None);
     }
@@ -134,7 +134,7 @@ fn answer_in_advance(
     Ok(None)
 }
 
-/// Returns whether a question states what would be done, beyond its title.
+/// Returns whether a question has details beyond its title.
 fn says_what(question: &Approval) -> bool {
     let is_empty = |input: &Value| match input {
         Value::Null => true,
@@ -146,8 +146,8 @@ fn says_what(question: &Approval) -> bool {
     question.command.is_some() || question.raw_input.as_ref().is_some_and(|input| !is_empty(input))
 }
 
-/// An agent that starts again may number its options anew: the name says what was meant, or the kind where there is one
-/// of it.
+/// Finds the option that matches the chosen one. A restarted agent may use new ids: then the name decides, or the kind
+/// if only one option has it.
 fn same_option<'a>(
     then: &[ApprovalOption],
     chosen: &str,
@@ -214,7 +214,7 @@ fn resume(
     Ok(Decided { approval: Some(approval), changed: counts })
 }
 
-/// Finds an approval of a session, and whether its answer still counts for the next that is the same.
+/// Finds an approval of a session, and whether its answer still applies to the same question.
 fn find(
     transaction: &Transaction<'_>,
     session_id: &str,
@@ -249,7 +249,7 @@ fn text(approval: &Approval) -> rusqlite::Result<String> {
     serde_json::to_string(approval).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-/// One that nobody can read does not exist: what else is written with it must not be lost for it.
+/// Parses a stored approval. An unreadable one counts as missing, so that it does not fail other writes.
 pub(super) fn read(json: &str) -> Option<Approval> {
     serde_json::from_str(json)
         .inspect_err(|error| tracing::warn!(%error, "a stored approval cannot be read"))

@@ -1,4 +1,4 @@
-//! Sessions of delegates, and what agents call our sessions.
+//! Sessions of delegates, and the agents' own session ids.
 
 use super::{
     error::StoreError,
@@ -22,7 +22,7 @@ impl Store {
         limits: &AccessLimits,
     ) -> Result<(), StoreError> {
         let (policy, limits) = (json(&policy)?, json(limits)?);
-        // At once: half of it would be a session that anybody may prompt, without limits.
+        // In one transaction: otherwise a crash could leave a session without limits.
         self.write(move |transaction, now| {
             writer::create(transaction, &session, now)?;
             transaction.execute(
@@ -34,7 +34,7 @@ impl Store {
         })
     }
 
-    /// Sets what a person allows in a session. Blocks.
+    /// Sets the permissions of a session. Blocks.
     pub fn set_policy(&self, session_id: &str, policy: Policy) -> Result<(), StoreError> {
         let id = session_id.to_owned();
         let json = json(&policy)?;
@@ -44,7 +44,7 @@ impl Store {
         })
     }
 
-    /// Lists sessions as [`Store::sessions`] does, those of delegates among them. Blocks.
+    /// Lists sessions like [`Store::sessions`], including those of delegates. Blocks.
     pub fn sessions_and_children(
         &self,
         limit: usize,
@@ -54,7 +54,7 @@ impl Store {
         self.list(limit, after, cwd, true)
     }
 
-    /// Remembers what an agent calls a session. Blocks.
+    /// Stores an agent's own id for a session. Blocks.
     pub fn remember_agent_session(
         &self,
         session_id: &str,
@@ -71,7 +71,7 @@ impl Store {
         })
     }
 
-    /// Returns what an agent calls a session. Blocks.
+    /// Returns an agent's own id for a session. Blocks.
     pub fn agent_session(&self, session_id: &str, agent_id: &str) -> Result<Option<String>, StoreError> {
         self.read(|connection| {
             connection

@@ -1,30 +1,30 @@
-//! Who was chosen to answer which prompt, and why: the newest of them.
+//! The latest routing decisions.
 
 use super::{error::StoreError, handle::Store};
 use openagents_core::update::Decision;
 use rusqlite::params;
 use serde::Serialize;
 
-/// Decisions that are kept.
+/// Number of decisions kept.
 const KEPT: i64 = 1_000;
 
-/// Characters of a prompt that are kept: enough to recognise it.
+/// Characters kept of each prompt.
 const PROMPT: usize = 200;
 
-/// One decision, as it goes over the wire.
+/// A routing decision, as sent to clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoutedPrompt {
     /// Milliseconds since the epoch.
     pub ts: i64,
     pub session_id: String,
-    /// Its beginning.
+    /// The start of the prompt.
     pub prompt: String,
     pub decision: Decision,
 }
 
 impl Store {
-    /// Keeps a decision. Blocks.
+    /// Stores a decision. Blocks.
     pub fn record_decision(
         &self,
         session_id: &str,
@@ -44,7 +44,7 @@ impl Store {
         })
     }
 
-    /// Returns the decisions that are kept, newest first. Blocks.
+    /// Returns the stored decisions, newest first. Blocks.
     pub fn decisions(&self) -> Result<Vec<RoutedPrompt>, StoreError> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(

@@ -1,9 +1,9 @@
-//! Why the store fails.
+//! Errors of the store.
 
 use rusqlite::ErrorCode;
 use std::path::PathBuf;
 
-/// Why the store cannot do what it was asked for.
+/// An error of the session store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The data folder cannot be created or written to.
@@ -11,16 +11,16 @@ pub enum StoreError {
     NotWritable {
         /// The folder.
         path: PathBuf,
-        /// What the operating system says.
+        /// The operating system's error.
         reason: String,
     },
-    /// SQLite refuses.
+    /// An SQLite error.
     #[error("the session store failed: {0}")]
     Sqlite(String),
-    /// There is no room.
+    /// The disk is full.
     #[error("the disk is full; make room, then send the prompt again")]
     Full,
-    /// Another program holds the database.
+    /// Another program has locked the database.
     #[error("another program has locked the session database; close it, then send the prompt again")]
     Locked,
     /// The writer has ended.
@@ -29,8 +29,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether nothing else could be stored either.
-    pub(super) fn is_everybodys(&self) -> bool {
+    /// Returns whether the error affects every write, not just one job.
+    pub(super) fn affects_all(&self) -> bool {
         matches!(self, Self::Full | Self::Locked | Self::Closed)
     }
 }

@@ -1,4 +1,4 @@
-//! The store as its callers see it.
+//! The store's public handle.
 
 use super::{
     approvals::{self, ApprovalChange, Asked},
@@ -29,10 +29,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens, or creates, the database in the data folder `home`.
+    /// Opens or creates the database in the data folder `home`.
     ///
-    /// `tables` are the steps of those who keep tables of their own here. A damaged file, or one written by a newer
-    /// version, is moved aside first: [`Store::notices`] says so.
+    /// `tables` are the migration steps of other owners' tables. A damaged file, or one written by a newer version, is
+    /// moved aside first; see [`Store::notices`].
     pub fn open(home: &Path, tables: &[Step]) -> Result<Self, StoreError> {
         let opened = open::open(home, tables)?;
         Ok(Self {
@@ -43,13 +43,13 @@ impl Store {
         })
     }
 
-    /// Returns what a person should know about the opening, one sentence each.
+    /// Returns notices about opening the store, one sentence each.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 
-    /// Returns whether the process that last changed a session at `last_ts` is gone, so that what it left half-done may
-    /// be closed. Says nothing about this process.
+    /// Returns whether the process that last changed a session at `last_ts` has exited, so that its unfinished work may
+    /// be closed. Does not consider this process.
     pub fn is_writer_gone(&self, last_ts: i64) -> bool {
         self.presence.is_gone(last_ts)
     }
@@ -65,14 +65,14 @@ impl Store {
     pub fn append(&self, session_id: &str, updates: Vec<SessionUpdate>) -> Result<Appended, StoreError> {
         let (done, result) = oneshot::channel();
         self.append_then(session_id.into(), updates, move |appended| {
-            // Nobody waiting any more is no concern of the store.
+            // The receiver may be gone.
             let _ = done.send(appended);
         })?;
         result.blocking_recv().map_err(|_| StoreError::Closed)?
     }
 
-    /// Queues updates and returns as soon as there is room; `done` is called on the writer's thread, in the order of
-    /// the numbers. Blocks while the queue is full.
+    /// Queues updates. `done` is called on the writer's thread, in the order of the numbers. Blocks while the queue is
+    /// full.
     pub fn append_then(
         &self,
         session_id: Arc<str>,
@@ -82,7 +82,7 @@ impl Store {
         self.writer.send(Job::Append { session_id, updates, done: Box::new(done) })
     }
 
-    /// Queues a change of an approval and the update that tells of it. See [`Store::append_then`].
+    /// Queues a change of an approval and its update. See [`Store::append_then`].
     pub(crate) fn decide_then(
         &self,
         session_id: Arc<str>,
@@ -99,12 +99,12 @@ impl Store {
         result.blocking_recv().map_err(|_| StoreError::Closed)?
     }
 
-    /// Reads a table that is not a log. Blocks.
+    /// Reads a table other than the log. Blocks.
     pub fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         self.readers.with(|reader| read(&reader.0))
     }
 
-    /// Changes a table that is not a log; `write` also gets the time, in milliseconds since the epoch. Blocks.
+    /// Changes a table other than the log. `write` also gets the time, in milliseconds since the epoch. Blocks.
     pub fn write(
         &self,
         write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
@@ -112,7 +112,7 @@ impl Store {
         self.write_as(false, Box::new(write))
     }
 
-    /// Changes as [`Store::write`] does, and is on the disk itself when it returns. Blocks.
+    /// Like [`Store::write`], and survives a power cut once it returns. Blocks.
     pub fn write_durably(
         &self,
         write: impl Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
@@ -126,7 +126,7 @@ impl Store {
         result.blocking_recv().map_err(|_| StoreError::Closed)?
     }
 
-    /// Waits until everything that was queued before is on disk. Blocks.
+    /// Waits until everything queued before is on disk. Blocks.
     pub fn flush(&self) -> Result<(), StoreError> {
         let (done, result) = oneshot::channel();
         self.writer.send(Job::Flush { done })?;
@@ -143,7 +143,7 @@ impl Store {
         self.page_after(session_id, since, limit, usize::MAX)
     }
 
-    /// Reads as [`Store::updates_after`], no more once they have so many bytes.
+    /// Like [`Store::updates_after`], stopping once the updates have `bytes` bytes.
     pub fn page_after(
         &self,
         session_id: &str,
@@ -154,7 +154,7 @@ impl Store {
         self.readers.with(|reader| reader.page_after(session_id, since, limit, bytes))
     }
 
-    /// Reads as [`Store::updates_after`], without tool calls and what came of them: they are most of a log's bytes.
+    /// Like [`Store::updates_after`], without tool calls and their updates, which are most of a log's bytes.
     pub fn messages_after(
         &self,
         session_id: &str,
@@ -164,7 +164,7 @@ impl Store {
         self.readers.with(|reader| reader.messages_after(session_id, since, limit))
     }
 
-    /// Returns the calls up to a number that have no end up to there. Blocks.
+    /// Returns the calls up to `until` that have not ended by then. Blocks.
     pub fn open_calls(&self, session_id: &str, until: u64) -> Result<Vec<Arc<Stored>>, StoreError> {
         self.readers.with(|reader| reader.open_calls(session_id, until))
     }
@@ -174,12 +174,12 @@ impl Store {
         self.readers.with(|reader| reader.session(id))
     }
 
-    /// Returns sessions that have at least one update, and changed at `since` or later; the last 256 of them. Blocks.
+    /// Returns sessions with at least one update that changed at `since` or later; at most the last 256. Blocks.
     pub fn changed_since(&self, since: i64) -> Result<Vec<SessionRow>, StoreError> {
         self.readers.with(|reader| reader.changed_since(since, 256))
     }
 
-    /// Returns sessions that have at least one update, last changed first, from `after` on. Blocks.
+    /// Returns sessions with at least one update, last changed first, from `after` on. Blocks.
     pub fn sessions(
         &self,
         limit: usize,
@@ -215,7 +215,7 @@ impl Store {
         })
     }
 
-    /// Notes that the one who asked is gone. The caller tells it in the log. Blocks.
+    /// Marks an approval as withdrawn. The caller appends the update to the log. Blocks.
     pub(crate) fn withdraw(&self, session_id: &str, id: &str) -> Result<(), StoreError> {
         let (session_id, id) = (session_id.to_owned(), id.to_owned());
         self.write(move |transaction, _| {
@@ -223,7 +223,7 @@ impl Store {
         })
     }
 
-    /// Returns a session and those of its delegates, theirs included. Blocks.
+    /// Returns a session and, recursively, those of its delegates. Blocks.
     pub fn family(&self, id: &str) -> Result<Vec<String>, StoreError> {
         self.readers.with(|reader| {
             let mut statement = reader.0.prepare_cached(
@@ -236,7 +236,7 @@ impl Store {
         })
     }
 
-    /// Queues parsed transcripts of other agents, to be remembered.
+    /// Queues parsed transcripts of other agents for storing.
     pub(super) fn remember(&self, rows: Vec<(FileStamp, Transcript)>) -> Result<(), StoreError> {
         self.writer.send(Job::Remember { rows })
     }

@@ -1,22 +1,22 @@
-//! The shape of the database, one numbered step after the other.
+//! The database schema, as numbered migration steps.
 //!
-//! A step that was released is never changed: a new one is added. `PRAGMA user_version` holds the number of the last
-//! step that was taken.
+//! A released step never changes; add a new one instead. `PRAGMA user_version` holds the number of the last applied
+//! step.
 
 use rusqlite::Connection;
 
-/// One step.
+/// One migration step.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// The version that it makes. Every step of every owner has a number of its own.
+    /// The resulting version. Unique across all owners of tables.
     pub version: u32,
     /// Its statements.
     pub sql: &'static str,
 }
 
-/// The steps of the tables of this crate. The missing numbers belong to those who keep tables of their own.
+/// The steps of this crate's tables. The missing numbers belong to other owners.
 const STEPS: &[Step] = &[
-    // Sessions, their updates, and the memory of other agents' transcripts.
+    // Sessions, their updates, and the index of other agents' transcripts.
     Step {
         version: 1,
         sql: "CREATE TABLE sessions (
@@ -44,7 +44,7 @@ const STEPS: &[Step] = &[
         row_json TEXT NOT NULL
     ) STRICT;",
     },
-    // Sessions of delegates, what agents asked and were told, and who was chosen to answer.
+    // Sessions of delegates, approvals, and routing decisions.
     Step {
         version: 3,
         sql: "ALTER TABLE sessions ADD COLUMN parent_id TEXT;
@@ -86,21 +86,21 @@ pub(super) fn steps(others: &[Step]) -> Vec<Step> {
     steps
 }
 
-/// Returns the version that `steps` lead to.
+/// Returns the version after `steps`.
 pub(super) fn last(steps: &[Step]) -> u32 {
     steps.last().map_or(0, |step| step.version)
 }
 
-/// Reads the version of a database; 0 is an empty one.
+/// Reads the version of a database; 0 if it is empty.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Takes the steps that are missing, each in a transaction of its own.
+/// Applies the missing steps, each in its own transaction.
 pub(super) fn run(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
     for step in steps {
         let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        // Read inside the transaction: another process may have been faster.
+        // Read inside the transaction: another process may have applied it.
         if version(&transaction)? < step.version {
             transaction.execute_batch(step.sql)?;
             transaction.pragma_update(None, "user_version", step.version)?;
@@ -110,7 +110,7 @@ pub(super) fn run(connection: &mut Connection, steps: &[Step]) -> rusqlite::Resu
     Ok(())
 }
 
-/// Takes the steps up to a version, as an older program did.
+/// Applies the steps up to a version, like an older program.
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub fn run_to(connection: &mut Connection, version: u32, others: &[Step]) -> rusqlite::Result<()> {

@@ -1,7 +1,7 @@
 //! The event store: sessions and their numbered updates in SQLite.
 //!
-//! One thread writes, in groups; readers have connections of their own. An update has a number only once it is on
-//! disk, so that what was ever shown to a client can be shown again.
+//! One thread writes, in groups; readers have their own connections. An update gets its number only once it is on
+//! disk, so that everything shown to a client can be shown again.
 
 mod approvals;
 mod children;

@@ -1,4 +1,4 @@
-//! Opens the database file, and moves one aside that cannot be used.
+//! Opens the database file, and moves an unusable one aside.
 
 use super::{
     error::StoreError,
@@ -11,13 +11,13 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// Name of the database in the data folder.
+/// Name of the database file in the data folder.
 pub const DATABASE_FILE: &str = "openagents.sqlite";
 
-/// How long a statement waits for another process that writes.
+/// How long a statement waits for another process's lock.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A whole check of a larger file would be felt at every start; damage in it shows at the first read instead.
+/// Largest file that is checked when it is opened, in bytes. Damage in a larger one shows at the first read.
 const CHECKED_BYTES: u64 = 32 << 20;
 
 pub(super) struct Opened {
@@ -26,7 +26,7 @@ pub(super) struct Opened {
     pub(super) notices: Vec<String>,
 }
 
-/// Opens the database in `home`; what cannot be used is moved aside, never overwritten.
+/// Opens the database in `home`. An unusable one is moved aside, never overwritten.
 pub(super) fn open(home: &Path, tables: &[Step]) -> Result<Opened, StoreError> {
     create_folder(home).map_err(|error| not_writable(home, &error))?;
     let path = home.join(DATABASE_FILE);
@@ -37,7 +37,7 @@ pub(super) fn open(home: &Path, tables: &[Step]) -> Result<Opened, StoreError> {
         Err(Refusal::Unusable { why, suffix }) => {
             let aside = move_aside(&path, &suffix).map_err(|error| not_writable(home, &error))?;
             notices.push(format!(
-                "The session database {why}; it was moved to {} and a new one was begun.",
+                "The session database {why}; it was moved to {} and a new one was created.",
                 aside.display()
             ));
             try_open(&path, tables).map_err(|refusal| refusal.into_error(home))?
@@ -47,7 +47,7 @@ pub(super) fn open(home: &Path, tables: &[Step]) -> Result<Opened, StoreError> {
     Ok(Opened { connection, path, notices })
 }
 
-/// Creates a folder that only its owner may enter.
+/// Creates a folder with access for its owner only.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -56,8 +56,8 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Creates a database that only its owner can read; its companions inherit that. What goes wrong here goes wrong
-/// again, and is told, when SQLite opens the file.
+/// Creates a database file with access for its owner only; SQLite's other files inherit that. Errors are ignored: they
+/// occur again when SQLite opens the file.
 fn create_private(path: &Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -66,8 +66,7 @@ fn create_private(path: &Path) {
     let _ = options.open(path);
 }
 
-/// Takes back what an older version, or a careless copy, has opened up. A disk that knows no permissions is used all
-/// the same.
+/// Restricts the permissions of an existing folder and its files. A disk without permissions is used anyway.
 fn keep_private(home: &Path, path: &Path) {
     #[cfg(unix)]
     {
@@ -78,7 +77,7 @@ fn keep_private(home: &Path, path: &Path) {
             if std::fs::metadata(&path).is_ok_and(|found| is_open(&found)) {
                 let closed = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
                 if let Err(error) = closed {
-                    tracing::warn!(path = %path.display(), %error, "others on this machine may read this");
+                    tracing::warn!(path = %path.display(), %error, "could not restrict the permissions");
                 }
             }
         }
@@ -88,7 +87,7 @@ fn keep_private(home: &Path, path: &Path) {
 enum Refusal {
     /// The file is damaged or too new.
     Unusable { why: String, suffix: String },
-    /// Everything else, which moving the file would not mend.
+    /// Any other error, which moving the file would not fix.
     Other(rusqlite::Error),
 }
 
@@ -143,7 +142,7 @@ fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
         }
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // Survives the death of the process at any moment; a power cut may cost the last moments.
+    // Survives a crash of the process; a power cut may lose the last transactions.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     migrations::run(&mut connection, &steps)?;
@@ -182,7 +181,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_database_that_others_could_read_is_closed_to_them() {
+    fn permissions_of_an_existing_database_are_restricted() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         let open_up = |path: &Path, mode| {

@@ -1,4 +1,4 @@
-//! Reads pages of the log, each with a connection of its own, so that a slow reader never waits for the writer.
+//! Reads pages of the log on separate connections, so that readers never wait for the writer.
 
 use super::{error::StoreError, stored::Stored};
 use crate::policy::Policy;
@@ -10,19 +10,19 @@ use std::{
     time::Duration,
 };
 
-/// Connections that are kept open while nobody reads.
+/// Maximum number of idle connections.
 const IDLE: usize = 4;
 
-/// Where a delegate's session hangs.
+/// The parent of a delegate's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
-    /// The session that delegated.
+    /// The delegating session.
     pub session_id: String,
     /// Its `delegate.run` call.
     pub call_id: String,
 }
 
-/// A session as a list shows it.
+/// A session, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
     /// Its id.
@@ -31,19 +31,19 @@ pub struct SessionRow {
     pub cwd: PathBuf,
     /// Its title, once it has one.
     pub title: Option<String>,
-    /// Which agent answers.
+    /// Its mode.
     pub mode: String,
     /// Milliseconds since the epoch.
     pub created_ts: i64,
     /// Last change, in milliseconds since the epoch.
     pub last_ts: i64,
-    /// Number of the last update; 0 when there is none.
+    /// Number of the last update; 0 if there is none.
     pub last_seq: u64,
-    /// The session that it works for, when it is a delegate's.
+    /// The delegating session and call, for a delegate's session.
     pub parent: Option<Parent>,
-    /// What a person allows in it.
+    /// Its permissions.
     pub policy: Policy,
-    /// What its agents keep to, when it is a delegate's.
+    /// The limits of its agents, for a delegate's session.
     pub limits: AccessLimits,
 }
 
@@ -64,7 +64,7 @@ impl SessionRow {
             last_ts: row.get(5)?,
             last_seq: row.get(6)?,
             parent: parent.0.zip(parent.1).map(|(session_id, call_id)| Parent { session_id, call_id }),
-            // What nobody can read allows nothing.
+            // An unreadable policy or limit permits nothing.
             policy: policy.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
             limits: limits.map_or_else(AccessLimits::default, |json| {
                 serde_json::from_str(&json).unwrap_or_else(|_| nothing())
@@ -84,7 +84,7 @@ impl Readers {
         Self { path, idle: Mutex::default() }
     }
 
-    /// Runs `read` with a connection; a connection that failed is not used again.
+    /// Runs `read` with a connection. A connection that failed is not reused.
     pub(super) fn with<T>(&self, read: impl FnOnce(&Reader) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let reader = match idle {

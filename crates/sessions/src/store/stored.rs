@@ -1,4 +1,4 @@
-//! A numbered update as it is read.
+//! Stored updates.
 
 use bytes::Bytes;
 use openagents_core::update::SessionUpdate;
@@ -11,26 +11,26 @@ pub struct Stored {
     pub seq: u64,
     /// Milliseconds since the epoch; never goes back within a session.
     pub ts: i64,
-    /// What happened.
+    /// The update.
     pub update: SessionUpdate,
-    /// Bytes of it in the store.
+    /// Size in the store, in bytes.
     pub bytes: usize,
-    /// The update as clients are sent it.
+    /// The update as sent to clients.
     pub encoded: Encoded,
 }
 
-/// An update in the form that clients are sent, encoded once for all of them. The caller knows the format.
+/// An update as sent to clients, encoded once for all of them. The caller determines the format.
 #[derive(Debug, Clone, Default)]
 pub struct Encoded(OnceLock<Bytes>);
 
 impl Encoded {
-    /// Returns the text, and encodes the update if this is the first time.
+    /// Returns the encoded update; encodes it on the first call.
     pub fn get_or_encode(&self, encode: impl FnOnce() -> String) -> Bytes {
         self.0.get_or_init(|| encode().into()).clone()
     }
 }
 
-/// Equal updates have the same form, encoded yet or not.
+/// Always equal: the encoding is derived from the update.
 impl PartialEq for Encoded {
     fn eq(&self, _: &Self) -> bool {
         true

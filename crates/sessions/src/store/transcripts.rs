@@ -1,4 +1,4 @@
-//! Remembers parsed transcripts of other agents between two starts.
+//! A persistent index of parsed transcripts of other agents.
 
 use super::handle::Store;
 use openagents_core::history::{FileStamp, READER_VERSION, Transcript, TranscriptIndex};
@@ -16,7 +16,7 @@ pub(super) struct StoredIndex {
 }
 
 impl Store {
-    /// Remembers parsed transcripts of other agents in this store.
+    /// Returns the index of parsed transcripts in this store.
     pub fn transcript_index(&self) -> Arc<dyn TranscriptIndex> {
         Arc::new(StoredIndex::new(self.clone()))
     }
@@ -33,7 +33,7 @@ impl TranscriptIndex for StoredIndex {
         let Some(root) = root.to_str() else { return HashMap::new() };
         let rows = self.store.read(|connection| transcripts(connection, root.trim_end_matches('/')));
         let rows = rows.unwrap_or_else(|error| {
-            // Listing still works, it only parses again.
+            // Listing still works; it parses the files again.
             tracing::warn!(%error, "the index of transcripts could not be read");
             Vec::new()
         });
@@ -54,9 +54,9 @@ impl TranscriptIndex for StoredIndex {
     }
 }
 
-/// Returns size, time of change and row of every transcript below a folder.
+/// Returns size, modification time and row of every transcript below a folder.
 fn transcripts(connection: &Connection, root: &str) -> rusqlite::Result<Vec<(u64, i64, String)>> {
-    // One range of the primary key: everything that begins with `root/`.
+    // One range of the primary key: everything that starts with `root/`.
     let (from, to) = (format!("{root}/"), format!("{root}0"));
     let mut statement = connection.prepare_cached(
         "SELECT size, mtime_ns, row_json FROM transcripts WHERE path >= ?1 AND path < ?2 AND reader = ?3",

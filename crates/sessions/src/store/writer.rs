@@ -1,5 +1,5 @@
-//! The one thread that writes. What waits is written together: a burst costs one transaction, a single update no
-//! waiting.
+//! The writer thread. Queued jobs are written together: a burst takes one transaction, and a single update does not
+//! wait.
 
 use super::{
     approvals::{self, ApprovalChange, Decided},
@@ -24,37 +24,37 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Jobs that wait at the most; a faster producer is held up.
+/// Maximum number of queued jobs; producers block above it.
 const QUEUE: usize = 1024;
 
-/// Rows of one transaction at the most.
+/// Maximum number of rows in one transaction.
 const GROUP: usize = 256;
 
-/// Sessions whose last number is remembered.
+/// Number of sessions whose log end is cached.
 const REMEMBERED: usize = 1024;
 
 type Done = Box<dyn FnOnce(Result<Appended, StoreError>) + Send>;
 
-/// A change that is neither a session nor in its log. The second argument is the time in milliseconds since the epoch.
+/// A change of a table other than the log. The second argument is the time in milliseconds since the epoch.
 pub(super) type Write = Box<dyn Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send>;
 
-/// A session that is about to exist.
+/// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
-    /// Chosen by the caller; one that exists already is left as it is.
+    /// Chosen by the caller; an existing session is left unchanged.
     pub id: String,
     /// Its workspace.
     pub cwd: PathBuf,
-    /// Which agent answers.
+    /// Its mode.
     pub mode: String,
 }
 
-/// What [`super::Store::append`] stored.
+/// The result of [`super::Store::append`].
 #[derive(Debug, Clone, Default)]
 pub struct Appended {
     /// The updates with their numbers.
     pub rows: Vec<Arc<Stored>>,
-    /// What became of the approval that was to change.
+    /// The result of an approval change.
     pub(crate) decided: Decided,
 }
 
@@ -68,7 +68,7 @@ pub(super) enum Job {
         updates: Vec<SessionUpdate>,
         done: Done,
     },
-    /// The change and its update of the log are one: both are on disk, or none.
+    /// Stores the change and its update in one transaction.
     Decide {
         session_id: Arc<str>,
         change: Box<ApprovalChange>,
@@ -79,7 +79,7 @@ pub(super) enum Job {
     },
     Write {
         write: Write,
-        /// It is on the disk itself before it is told.
+        /// Wait until the disk has it.
         durable: bool,
         done: oneshot::Sender<Result<(), StoreError>>,
     },
@@ -102,13 +102,13 @@ impl Job {
         }
     }
 
-    /// What a person allowed must not be forgotten, nor what they took back come to life again.
+    /// Approvals must not be lost, and revocations must not be undone.
     fn survives_a_power_cut(&self) -> bool {
         matches!(self, Self::Decide { .. } | Self::Write { durable: true, .. })
     }
 }
 
-/// The sending side. Dropping it ends the thread once the queue is empty.
+/// The sending end. Dropping it ends the thread once the queue is empty.
 #[derive(Debug)]
 pub(super) struct Writer {
     jobs: Option<SyncSender<Job>>,
@@ -136,11 +136,11 @@ impl Drop for Writer {
         self.jobs = None;
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread
-            // The last handle may be dropped by a callback of the thread itself.
+            // A callback on the thread itself may drop the last handle.
             && thread.thread().id() != std::thread::current().id()
             && thread.join().is_err()
         {
-            tracing::error!("the writer of the session store ended badly");
+            tracing::error!("the session store's writer panicked");
         }
     }
 }
@@ -155,7 +155,7 @@ struct Head {
 struct Loop {
     connection: Connection,
     heads: HashMap<Arc<str>, Head>,
-    /// Commits wait for the disk itself.
+    /// Commits wait for the disk.
     is_durable: bool,
 }
 
@@ -182,14 +182,14 @@ impl Loop {
                 }
             }
             Err(error) => {
-                // The numbers that were given out inside the transaction never existed.
+                // The numbers assigned inside the transaction were rolled back.
                 self.heads.clear();
                 let error = StoreError::from(error);
-                if group.len() > 1 && !error.is_everybodys() {
-                    // One of them cannot be stored; the others must not suffer for it.
+                if group.len() > 1 && !error.affects_all() {
+                    // One job cannot be stored; store the others.
                     return group.into_iter().for_each(|job| self.write(vec![job]));
                 }
-                tracing::error!(%error, "a group of updates was not stored");
+                tracing::error!(%error, "could not store a group of updates");
                 group.into_iter().for_each(|job| finish(job, Err(error.clone())));
             }
         }
@@ -226,7 +226,7 @@ impl Loop {
                 }
                 Job::Write { write, .. } => write(&transaction, now).map(|()| Appended::default())?,
                 Job::Delete { ids, .. } => {
-                    // Another session may get the same id.
+                    // A new session may get the same id.
                     self.heads.retain(|id, _| !ids.iter().any(|deleted| **deleted == **id));
                     deleting::delete(&transaction, ids).map(|()| Appended::default())?
                 }
@@ -239,7 +239,7 @@ impl Loop {
 }
 
 fn finish(job: Job, result: Result<Appended, StoreError>) {
-    // A caller that has gone away needs no answer.
+    // The caller may be gone.
     match job {
         Job::Create { done, .. } | Job::Write { done, .. } | Job::Delete { done, .. } => {
             drop(done.send(result.map(|_| ())))
@@ -328,7 +328,7 @@ fn remember(transaction: &Transaction<'_>, rows: &[(FileStamp, Transcript)]) -> 
         "INSERT OR REPLACE INTO transcripts (path, size, mtime_ns, reader, row_json) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
     for (stamp, row) in rows {
-        // A path that is not UTF-8 has no JSON form: it is read again each time, which costs little.
+        // A path that is not UTF-8 has no JSON form: that file is parsed again each time.
         if let (Some(path), Ok(json)) = (row.file_path.to_str(), serde_json::to_string(row)) {
             statement.execute(params![path, stamp.size, stamp.mtime_ns, READER_VERSION, json])?;
         }

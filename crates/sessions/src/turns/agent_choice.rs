@@ -1,4 +1,4 @@
-//! Asking a person which agent gets a task.
+//! Asks a person to choose the agent for a task.
 
 use super::context::TurnContext;
 use crate::{
@@ -15,20 +15,20 @@ use openagents_core::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What the person is asked.
+/// Title of the question.
 pub(crate) const TITLE: &str = "This is work for an agent";
 
-/// Agents that are offered.
+/// Maximum number of offered agents.
 const OFFERED: usize = 5;
 
-/// Before the id of an agent: it does all work in this workspace from now on.
+/// Prefix of an option id: use the agent for all work in this workspace.
 const ALWAYS: &str = "always:";
 
-/// Refuses.
+/// Id of the option that declines.
 const NOT_NOW: &str = "not-now";
 
-/// Asks a person which of `offered` may do what `question` shows, and keeps an "always". `agent_id` is the mode that asks.
-/// `None` when the person refuses, the turn is cancelled, or there is nothing to offer. Blocks.
+/// Asks a person which of `offered` may do the work in `question`, and stores an "always". `agent_id` is the asking
+/// mode. `None` if the person declines, the turn is cancelled, or there is nothing to offer. Blocks.
 pub(crate) fn ask(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -60,7 +60,7 @@ pub(crate) fn ask(
             Some(WorkspaceAgent { workspace: session.cwd().to_owned(), agent: Some(id.to_owned()) });
         let change = AgentSettingsChange { workspace_agent, ..AgentSettingsChange::default() };
         if let Err(error) = agents.command(AgentCommand::Configure(change)) {
-            tracing::warn!(%error, "the agent of a workspace is not kept");
+            tracing::warn!(%error, "could not store the agent of a workspace");
         }
     }
     Some(chosen.clone())
@@ -81,7 +81,7 @@ fn options(offered: &[Candidate]) -> Vec<ApprovalOption> {
     once.chain(always).chain([not_now]).collect()
 }
 
-/// Returns the prompt that a card was put for.
+/// Returns the prompt of a card.
 pub(crate) fn carded_prompt(asked: &Asked) -> Option<Said> {
     let question = asked.approval.raw_input.as_ref().filter(|_| asked.agent_id == DEFAULT_MODE)?;
     let text = |name: &str| question.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! A turn in which a model or an agent answers a prompt.
+//! Turns in which a model or an agent answers a prompt.
 
 use super::{
     context::{TurnContext, show, transcript},
@@ -23,7 +23,7 @@ pub(crate) fn answer(
     cancel: &CancellationToken,
 ) -> PromptOutcome {
     let who = turns.runner.who(&prompt.provider).and_then(|who| match session.parent().is_some() {
-        true => still_there(&prompt.root).map(|()| who),
+        true => check_folder(&prompt.root).map(|()| who),
         false => Ok(who),
     });
     match who {
@@ -42,7 +42,7 @@ pub(crate) fn answer(
         }
         Ok(Who::Agent(agent)) => {
             let resume = turns.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
-                tracing::warn!(%error, "an agent begins anew");
+                tracing::warn!(%error, "could not read the agent's session id; the agent starts a new session");
                 None
             });
             let request = AgentRequest {
@@ -64,16 +64,16 @@ pub(crate) fn answer(
     }
 }
 
-/// The folder of a delegate was checked when the task was given: an agent that worked in between may have put a link in its
-/// place, which leads out of the workspace.
-fn still_there(root: &Path) -> Result<(), String> {
+/// Checks the folder of a delegate again: since the task was given, an agent may have replaced it by a link that leads
+/// out of the workspace.
+fn check_folder(root: &Path) -> Result<(), String> {
     match root.canonicalize() {
         Ok(now) if now == root => Ok(()),
-        _ => Err(format!("{} is not the folder any more that the task was given for.", root.display())),
+        _ => Err(format!("{} was replaced after the task was given.", root.display())),
     }
 }
 
-/// Returns the tools that only a session can offer.
+/// Returns the tools that need a session.
 pub(crate) fn session_tools(
     turns: &TurnContext,
     session: &Arc<Session>,
@@ -93,15 +93,15 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_that_became_a_link_is_not_the_folder_of_the_task() {
+    fn a_folder_that_became_a_link_is_refused() {
         let keep = tempfile::tempdir().unwrap();
         let root = keep.path().canonicalize().unwrap().join("part");
         std::fs::create_dir(&root).unwrap();
-        assert_eq!(still_there(&root), Ok(()));
+        assert_eq!(check_folder(&root), Ok(()));
         std::fs::remove_dir(&root).unwrap();
         std::os::unix::fs::symlink("/", &root).unwrap();
-        assert!(still_there(&root).is_err());
+        assert!(check_folder(&root).is_err());
         std::fs::remove_file(&root).unwrap();
-        assert!(still_there(&root).is_err());
+        assert!(check_folder(&root).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! People's answers to approvals, whichever client they come from.
+//! Answers to approvals, and resuming agents.
 
 use super::{agent_choice::carded_prompt, delegate::DEPTH, executor::TurnExecutor};
 use crate::{
@@ -11,8 +11,8 @@ use openagents_core::approval::Approval;
 use std::sync::Arc;
 
 impl TurnExecutor {
-    /// Takes a person's answer to an approval of a session, or of a delegate below it. Returns how the approval stands
-    /// then: of two answers the first counts. An agent that was gone goes on, to ask again and hear it.
+    /// Answers an approval of a session or of a delegate below it. Returns the approval's new state: the first answer
+    /// counts. An agent that has exited is resumed, so that it asks again and gets the answer.
     pub async fn answer(
         self: &Arc<Self>,
         session_id: &str,
@@ -30,14 +30,14 @@ impl TurnExecutor {
         let (id, option_id, by) = (approval_id.to_owned(), option_id.to_owned(), by.to_owned());
         let decided = self.decide(&session, ApprovalChange::Answer { id, option_id, by }).await?;
         let is_unheard = decided.changed && decided.approval.as_ref().is_some_and(|known| known.unheard);
-        if is_unheard && let Err(fault) = self.go_on(&asked, &session, connection).await {
-            // The answer is kept, and so is the way to resume by hand.
-            tracing::warn!(%fault, "an agent does not go on yet");
+        if is_unheard && let Err(fault) = self.resume_agent(&asked, &session, connection).await {
+            // The answer is stored, and the person can still resume the agent.
+            tracing::warn!(%fault, "could not resume an agent");
         }
         Ok(decided.approval.unwrap_or(asked.approval))
     }
 
-    /// Lets the agent go on whose question was withdrawn: it may ask again.
+    /// Resumes the agent of a withdrawn approval, which may ask again.
     pub async fn resume(
         self: &Arc<Self>,
         session_id: &str,
@@ -45,10 +45,10 @@ impl TurnExecutor {
         connection: &str,
     ) -> Result<(), SessionError> {
         let (asked, session) = self.asked(session_id, approval_id).await?;
-        self.go_on(&asked, &session, connection).await
+        self.resume_agent(&asked, &session, connection).await
     }
 
-    async fn go_on(
+    async fn resume_agent(
         self: &Arc<Self>,
         asked: &Asked,
         session: &Arc<Session>,
@@ -59,11 +59,11 @@ impl TurnExecutor {
         }
         let decided = self.decide(session, ApprovalChange::Resume { id: asked.approval.id.clone() }).await?;
         if !decided.changed {
-            return Err(SessionError::invalid("Nobody has to be told to go on: there is nothing to resume."));
+            return Err(SessionError::invalid("There is nothing to resume."));
         }
         let shown = self.show_above(session).await?;
         let turn = match carded_prompt(asked) {
-            // The same prompt asks again, and hears what was answered.
+            // The same prompt asks again and gets the answer.
             Some(prompt) => {
                 let by = By { shows_cards: true, ..By::from(connection) };
                 self.prompt(session, session.cwd(), prompt, by)
@@ -87,8 +87,8 @@ impl TurnExecutor {
         }
     }
 
-    /// Shows a delegate in the sessions above it again, though their calls are over: people wait for it there. Returns the
-    /// sessions that were not shown before, from the delegate up.
+    /// Mirrors a delegate in the sessions above it again, although their calls have ended, because clients follow it
+    /// there. Returns the sessions that were not mirrored before, from the delegate up.
     async fn show_above(&self, session: &Arc<Session>) -> Result<Vec<Arc<Session>>, SessionError> {
         let (mut shown, mut below) = (Vec::new(), session.clone());
         while let Some(link) = below.parent().cloned() {
@@ -103,7 +103,8 @@ impl TurnExecutor {
         Ok(shown)
     }
 
-    /// Changes an approval, and tells the sessions above whose delegation is over: nobody else does.
+    /// Changes an approval, and shows it in the sessions above whose delegation has ended, which are not mirrors any
+    /// more.
     async fn decide(&self, session: &Arc<Session>, change: ApprovalChange) -> Result<Decided, SessionError> {
         let deciding = session.clone();
         let decided =
@@ -114,21 +115,21 @@ impl TurnExecutor {
             && let Some(above) = self.sessions().find(&link.session_id).await?
         {
             let mut mirror = Mirror::new(above.clone(), &link.call_id, below.id().clone());
-            let told = run_blocking(move || {
-                // It tells by itself, and so do those above.
-                if below.is_shown_elsewhere() {
+            let shown_above = run_blocking(move || {
+                // An active mirror shows it already, as do those above.
+                if below.is_mirrored() {
                     return Vec::new();
                 }
                 let copy = mirror.copy(&news);
                 mirror.show(copy.clone());
                 copy
             });
-            (news, below) = (told.await.unwrap_or_default(), above);
+            (news, below) = (shown_above.await.unwrap_or_default(), above);
         }
         Ok(decided)
     }
 
-    /// Finds an approval and the session in which it was asked: the one that is named, or that of a delegate below it.
+    /// Finds an approval and its session: the named one, or that of a delegate below it.
     async fn asked(
         &self,
         session_id: &str,
@@ -151,15 +152,15 @@ impl TurnExecutor {
         if at != session_id {
             return Err(unknown());
         }
-        // To find the session may have withdrawn it.
+        // Read again: loading the session may have withdrawn it.
         Ok((find(approval_id.to_owned()).await?.ok_or_else(unknown)?, session))
     }
 }
 
-/// Ends what [`Hub::show_above`] began, when the turn is over.
+/// Ends the mirroring started by [`TurnExecutor::show_above`] when the turn has ended.
 async fn hide_at_end(turns: Arc<TurnExecutor>, shown: Vec<Arc<Session>>, ticket: Option<Ticket>) {
     if let Some(ticket) = ticket {
-        // A turn that broke is over as well.
+        // A turn that panicked has ended too.
         let _ = ticket.await;
     }
     let hide = move || {

@@ -1,4 +1,4 @@
-//! "This is work for an agent": a person chooses which one, and sees the brief that it would get.
+//! The "This is work for an agent" card: a person sees the brief and chooses the agent.
 
 use super::{
     agent_choice::{TITLE, ask},
@@ -19,7 +19,7 @@ use openagents_core::{
 use serde_json::{Map, json};
 use std::sync::Arc;
 
-/// Asks, and lets the agent that was chosen answer. Blocks.
+/// Shows the card and runs the chosen agent. Blocks.
 pub(crate) fn put(
     turns: &TurnContext,
     card: &Card,
@@ -30,10 +30,10 @@ pub(crate) fn put(
     let words = card.said.words();
     let history = turns.runner.tools.history.clone();
     let mut found = find::find_in(&card.root, Some(history), words, cancel).unwrap_or_else(|error| {
-        tracing::warn!(%error, "a card has no findings");
+        tracing::warn!(%error, "could not search for a card");
         Default::default()
     });
-    // Work names what is not there yet.
+    // A task may name files that do not exist yet.
     found.missing.clear();
     if !found.findings.is_empty() {
         inline::show(&emit, &found, words, false);

@@ -1,4 +1,4 @@
-//! What a running turn works with.
+//! The context of running turns.
 
 use super::runner::Runner;
 use crate::{
@@ -18,10 +18,10 @@ use openagents_core::{
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Delegates that work at the same time. More are refused: a model that hands everything on would never end.
+/// Maximum number of concurrent delegates. More are refused, so that a model cannot delegate without end.
 pub(crate) const DELEGATES: usize = 8;
 
-/// Starts turns; a turn that delegates starts others.
+/// Starts the turns of delegates.
 pub(crate) trait StartTurn: fmt::Debug + Send + Sync {
     /// Starts a turn, or queues it behind the running one. Its prompt is in the log when this returns.
     fn start(
@@ -31,13 +31,13 @@ pub(crate) trait StartTurn: fmt::Debug + Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<Ticket, SessionError>> + Send>>;
 }
 
-/// What all turns share.
+/// State shared by all turns.
 #[derive(Debug, Clone)]
 pub(crate) struct TurnContext {
     pub(crate) sessions: Arc<SessionRegistry>,
     pub(crate) runner: Arc<Runner>,
     pub(crate) settings: Arc<dyn SettingsStore>,
-    /// Slots of their own: a delegate must not wait for the slot of the turn that waits for it.
+    /// Separate slots: a delegate must not wait for the slot of the turn that waits for it.
     pub(crate) delegates: Arc<Semaphore>,
     pub(crate) turns: Arc<dyn StartTurn>,
 }
@@ -57,25 +57,25 @@ impl TurnContext {
         self.sessions.given_up()
     }
 
-    /// Returns what a person chose about agents.
+    /// Returns the agent settings.
     pub(crate) fn agent_settings(&self) -> AgentSettings {
         match self.settings.get(AGENT_SETTINGS) {
             Ok(settings) => {
                 settings.and_then(|settings| serde_json::from_value(settings).ok()).unwrap_or_default()
             }
             Err(error) => {
-                tracing::warn!(%error, "what was chosen about agents cannot be read");
+                tracing::warn!(%error, "could not read the agent settings");
                 AgentSettings::default()
             }
         }
     }
 
-    /// Takes a place among the delegates; `None` when there are too many.
-    pub(crate) fn place_for_a_delegate(&self) -> Option<OwnedSemaphorePermit> {
+    /// Acquires a delegate slot; `None` if all are in use.
+    pub(crate) fn delegate_slot(&self) -> Option<OwnedSemaphorePermit> {
         self.delegates.clone().try_acquire_owned().ok()
     }
 
-    /// Returns who could answer in a session now, and what the person allowed.
+    /// Returns the candidates and permissions for routing in a session.
     pub(crate) fn situation(&self, session: &Session) -> Situation {
         let settings = self.agent_settings();
         let chosen = settings.workspace_agents.get(session.cwd());
@@ -87,7 +87,7 @@ impl TurnContext {
     }
 }
 
-/// Takes what belongs into a session.
+/// Shows an event in a session.
 pub(crate) fn show(session: &Arc<Session>, event: AgentEvent) {
     match event {
         AgentEvent::Update(update) => session.append(vec![update]),
@@ -95,15 +95,15 @@ pub(crate) fn show(session: &Arc<Session>, event: AgentEvent) {
     }
 }
 
-/// Returns what was said so far.
+/// Returns the transcript of a session; empty if it cannot be read.
 pub(crate) fn transcript(session: &Session, cancel: &CancellationToken) -> Transcript {
     session.transcript(cancel).unwrap_or_else(|error| {
-        tracing::warn!(%error, "who answers does not know what was said before");
+        tracing::warn!(%error, "could not read the transcript");
         Transcript::default()
     })
 }
 
-/// Returns the last word of a turn that was refused.
+/// Returns the final message of a refused turn.
 pub(crate) fn refusal(fault: &SessionError) -> SessionUpdate {
     word(&format!("❌ {fault}"))
 }

@@ -1,4 +1,4 @@
-//! A task is handed to another agent, which works in a session of its own; its updates are shown here as well.
+//! Delegation: another agent works on a task in its own session, which is mirrored in this one.
 
 use super::{
     agent_choice::ask,
@@ -22,20 +22,20 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::Instant};
 
-/// A session's delegate may delegate, and that one may not.
+/// Maximum depth: a delegate may delegate, but its delegate may not.
 pub(crate) const DEPTH: usize = 2;
 
-/// How long a cancelled delegate has for its last words; the row closes with or without them.
+/// How long a cancelled delegate may take to end before its call is closed anyway.
 const LAST_WORDS: Duration = Duration::from_millis(70);
 
-/// How long a summary may take.
+/// Time limit of a summary.
 const SUMMARY: Duration = Duration::from_secs(60);
 
-/// What a delegate is asked when its work is over.
+/// The prompt for a delegate's summary.
 const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed and where, and what is left to do. \
                          Do not change anything any more.";
 
-/// Sets agents to work for one session.
+/// Runs delegates for one session.
 #[derive(Debug)]
 struct SessionDelegator {
     turns: TurnContext,
@@ -43,7 +43,7 @@ struct SessionDelegator {
     runtime: Handle,
 }
 
-/// Returns the tools that delegate. Called on the thread of a turn.
+/// Returns the delegation tools. Must be called on the thread of a turn.
 pub(crate) fn tools(turns: &TurnContext, session: &Arc<Session>) -> [Arc<dyn SessionTool>; 2] {
     let delegator = delegator(turns, session);
     [Arc::new(Delegate::new(delegator.clone())), Arc::new(Delegate::to_codex(delegator))]
@@ -54,7 +54,7 @@ fn delegator(turns: &TurnContext, session: &Arc<Session>) -> Arc<dyn Delegator> 
     Arc::new(SessionDelegator { turns: turns.clone(), session: session.clone(), runtime })
 }
 
-/// Runs a turn that consists of one call of `delegate.run`. Its last word is what the delegate had to say.
+/// Runs a turn that consists of one call of `delegate.run`. Its final message is the delegate's report.
 pub(crate) fn call(
     turns: &TurnContext,
     delegation: &Delegation,
@@ -120,7 +120,7 @@ impl Delegator for SessionDelegator {
             tool_call_id: call_id.to_owned(),
             notes,
         };
-        let Some(_place) = self.turns.place_for_a_delegate() else {
+        let Some(_slot) = self.turns.delegate_slot() else {
             let notes = format!("{DELEGATES} delegates are at work already; wait for one or stop one");
             return report(false, None, notes);
         };
@@ -131,7 +131,7 @@ impl Delegator for SessionDelegator {
         let work = Delegated { delegator: self, order, call_id, child: &child, cancel };
         let (state, mut notes) = work.run();
         if state != RunState::Complete {
-            // What a failed turn says last begins with the sign; whoever shows the notes sets their own.
+            // A failed turn's message starts with the sign; the caller adds its own.
             notes = notes.trim_start_matches(['❌', ' ']).to_owned();
         }
         report(state == RunState::Complete, Some(&child), notes)
@@ -139,7 +139,7 @@ impl Delegator for SessionDelegator {
 }
 
 impl SessionDelegator {
-    /// Creates the delegate's session, if there may be one more.
+    /// Creates the delegate's session, unless the depth limit is reached.
     fn open(&self, order: &DelegateOrder, call_id: &str) -> Result<Arc<Session>, SessionError> {
         let mut depth = 0;
         let mut parent = self.session.parent().cloned();
@@ -161,7 +161,7 @@ impl SessionDelegator {
     }
 }
 
-/// One delegate at work.
+/// One running delegate.
 struct Delegated<'a> {
     delegator: &'a SessionDelegator,
     order: &'a DelegateOrder,
@@ -170,7 +170,7 @@ struct Delegated<'a> {
     cancel: &'a CancellationToken,
 }
 
-/// Whatever happens to the one who waits: nobody works on unseen.
+/// Stops the delegate, even if the waiting turn panics.
 impl Drop for Delegated<'_> {
     fn drop(&mut self) {
         self.child.cancel();
@@ -182,26 +182,26 @@ impl Drop for Delegated<'_> {
     }
 }
 
-/// How long a turn of a delegate may take.
+/// Time limits of a delegate's turn.
 #[derive(Debug, Clone, Copy, Default)]
 struct Budget {
-    /// Then somebody should know.
+    /// Adds a note to the call.
     soft: Option<Duration>,
-    /// Then it is cancelled.
+    /// Cancels the turn.
     hard: Option<Duration>,
 }
 
-/// How a turn of a delegate ended.
+/// The outcome of a delegate's turn.
 enum Ended {
     By(TurnEnd),
-    /// Cancelled by the one who delegated.
+    /// Cancelled by the delegating turn.
     Cancelled,
     OutOfTime,
     Refused(SessionError),
 }
 
 impl Delegated<'_> {
-    /// Returns how it ended, and what there is to say.
+    /// Runs the task. Returns its state and a report.
     fn run(&self) -> (RunState, String) {
         let soft = self.order.time_budget;
         let hard = soft.map(|budget| budget.saturating_mul(2));
@@ -218,7 +218,7 @@ impl Delegated<'_> {
             Ended::By(end) => end.state,
         };
         let said = if self.order.summarize && state != RunState::Failed {
-            // Without one, the answer to the task itself must not be lost.
+            // Without a summary, use the answer to the task itself.
             let answer = if state == RunState::Complete { self.last_answer(since) } else { None };
             self.summary().or(answer)
         } else {
@@ -227,7 +227,7 @@ impl Delegated<'_> {
         let out_of_time = state == RunState::Cancelled;
         let notes = match (out_of_time, said) {
             (false, Some(said)) => said,
-            (false, None) => "it ended without a word".to_owned(),
+            (false, None) => "it ended without an answer".to_owned(),
             (true, Some(said)) if self.order.summarize => {
                 format!("cancelled at twice its time budget; its summary: {said}")
             }
@@ -236,7 +236,7 @@ impl Delegated<'_> {
         (state, notes)
     }
 
-    /// Asks for a summary; what a delegate cannot say in time is not waited for.
+    /// Asks for a summary; `None` if there is none in time.
     fn summary(&self) -> Option<String> {
         let since = self.child.head().seq;
         let budget = Budget { soft: None, hard: Some(SUMMARY) };
@@ -284,7 +284,7 @@ impl Delegated<'_> {
                 }
             };
             self.child.cancel();
-            // Those who end in time are heard out.
+            // Give it a moment to end, so that its last messages are shown.
             drop(tokio::time::timeout(LAST_WORDS, ticket).await);
             ended
         })
@@ -302,7 +302,7 @@ impl Delegated<'_> {
         run_blocking(move || session.append(vec![update])).await;
     }
 
-    /// Returns the text of the last message that the delegate's log has after a number.
+    /// Returns the text of the last message in the delegate's log after update `since`.
     fn last_answer(&self, since: u64) -> Option<String> {
         let store = self.delegator.turns.store();
         let (mut last, mut id, mut since) = (String::new(), None, since);
@@ -310,7 +310,7 @@ impl Delegated<'_> {
             let page = match store.messages_after(self.child.id(), since, 256) {
                 Ok(page) => page,
                 Err(error) => {
-                    tracing::warn!(%error, "a delegate's answer cannot be read");
+                    tracing::warn!(%error, "could not read a delegate's answer");
                     return None;
                 }
             };

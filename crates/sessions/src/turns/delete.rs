@@ -1,16 +1,16 @@
-//! Deleting a session: its log, its approvals, and the sessions of its delegates.
+//! Deleting a session with its delegates.
 
 use super::executor::TurnExecutor;
 use crate::{error::SessionError, live::Session};
 use std::sync::Arc;
 
 impl TurnExecutor {
-    /// Deletes a session and those of its delegates, unless one of them is at work.
+    /// Deletes a session and those of its delegates. Fails if one of them has a running turn.
     pub async fn delete(&self, session: &Arc<Session>) -> Result<(), SessionError> {
         let id = session.id().clone();
         let mut family = self.sessions().read(move |store| store.family(&id)).await?;
         family.sort();
-        // Nobody finds one of them in the store meanwhile.
+        // Keep them from being loaded meanwhile.
         let mut loading = Vec::new();
         for id in &family {
             loading.push(self.sessions().loading().begin(id).await);
@@ -19,7 +19,7 @@ impl TurnExecutor {
         let mut retired: Vec<Arc<Session>> = Vec::new();
         for session in &live {
             if !session.retire().await {
-                retired.iter().for_each(|session| session.come_back());
+                retired.iter().for_each(|session| session.unretire());
                 return Err(SessionError::busy(
                     "A turn runs in this session; stop it, then delete the session.",
                 ));
@@ -28,7 +28,7 @@ impl TurnExecutor {
         }
         let ids = family.clone();
         if let Err(fault) = self.sessions().read(move |store| store.delete_sessions(ids)).await {
-            retired.iter().for_each(|session| session.come_back());
+            retired.iter().for_each(|session| session.unretire());
             return Err(fault);
         }
         self.sessions().forget(&family);

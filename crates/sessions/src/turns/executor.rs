@@ -20,13 +20,13 @@ use std::{future::Future, path::Path, pin::Pin, sync::Arc};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-/// Explorations that run at the same time; more wait, so that one machine is not asked for everything at once.
+/// Maximum number of concurrent explorations; more wait, which bounds the load.
 const RUNNING: usize = 8;
 
-/// Prompts that a model has at the same time. It answers one after the other, in minutes; explorations do not wait.
+/// Maximum number of concurrent prompts. Separate from explorations, which must not wait behind slow answers.
 const ANSWERING: usize = 64;
 
-/// Sessions with a running or waiting turn; more are refused, which bounds memory.
+/// Maximum number of sessions with a running or waiting turn; more are refused, which bounds memory.
 const BUSY_SESSIONS: usize = 256;
 
 /// Runs the turns of all sessions.
@@ -41,11 +41,11 @@ pub struct TurnExecutor {
     delegates: Arc<Semaphore>,
 }
 
-/// A turn that is over and not told yet.
+/// An ended turn whose outcome is not sent yet.
 type Ended = (Asker, TurnEnd);
 
 impl TurnExecutor {
-    /// Runs turns of `sessions` with what `providers` has.
+    /// Creates an executor for the turns of `sessions`.
     pub fn new(
         sessions: Arc<SessionRegistry>,
         settings: Arc<dyn SettingsStore>,
@@ -67,7 +67,7 @@ impl TurnExecutor {
         &self.sessions
     }
 
-    /// Returns what a running turn works with.
+    /// Returns the context for a running turn.
     fn context(self: &Arc<Self>) -> TurnContext {
         TurnContext {
             sessions: self.sessions.clone(),
@@ -78,13 +78,13 @@ impl TurnExecutor {
         }
     }
 
-    /// Returns the modes that a session can be in.
+    /// Returns the available modes.
     pub fn modes(&self) -> Vec<Mode> {
         modes::available(self.runner.models.as_deref(), self.runner.agents.as_deref())
     }
 
-    /// Makes a turn of a prompt. Who answers is settled when the prompt is sent: a mode that is set while it waits is for
-    /// later ones. A mode that nobody here serves explores.
+    /// Creates a turn for a prompt. The mode is fixed when the prompt is sent; a change while it waits applies to later
+    /// prompts. A mode that is not served here explores.
     pub fn prompt(&self, session: &Session, cwd: &Path, said: Said, by: impl Into<By>) -> TurnRequest {
         let by = by.into();
         let turn = TurnRequest::prompt(cwd, said.clone(), &by);
@@ -98,7 +98,7 @@ impl TurnExecutor {
         }
     }
 
-    /// Makes a turn of one call of `delegate.run`. Returns it with the id that the call will have.
+    /// Creates a turn for one call of `delegate.run`. Returns it with the id of the call.
     pub fn delegation(&self, session: &Session, arguments: Value, by: &By) -> (TurnRequest, String) {
         let call_id = uuid::Uuid::new_v4().to_string();
         let said = ["description", "user_prompt"].iter().find_map(|name| arguments.get(name)?.as_str());
@@ -108,7 +108,7 @@ impl TurnExecutor {
         (TurnRequest::delegation(delegation, by), call_id)
     }
 
-    /// Ends what agents keep running for a session; its next prompt starts them again.
+    /// Stops the agents of a session; its next prompt starts them again.
     pub fn close(&self, session: &Session) {
         for agent in self.runner.agents.iter().flat_map(|agents| agents.providers()) {
             agent.close(session.id());
@@ -121,7 +121,7 @@ impl TurnExecutor {
         session: &Arc<Session>,
         request: TurnRequest,
     ) -> Result<Ticket, SessionError> {
-        // Counts as a turn from here on: a shutdown waits for what it did not see yet.
+        // Tracked from here on, so that a shutdown waits for it.
         let _turn = self.tracker.token();
         if self.sessions.stopping().is_cancelled() {
             return Err(SessionError::busy("OpenAgents is shutting down."));
@@ -130,13 +130,13 @@ impl TurnExecutor {
             return Err(SessionError::busy("Too many sessions are at work already; cancel some or wait."));
         }
         let (turn, ticket, opening, title) = Turn::new(request);
-        if let Some(first) = session.ask(turn, opening, title, self.sessions.stopping()).await? {
+        if let Some(first) = session.submit(turn, opening, title, self.sessions.stopping()).await? {
             self.tracker.spawn(self.clone().run(session.clone(), first));
         }
         Ok(ticket)
     }
 
-    /// Runs a turn and all that queue up behind it.
+    /// Runs a turn and those queued behind it.
     async fn run(self: Arc<Self>, session: Arc<Session>, first: Next) {
         let mut next = Some(first);
         while let Some(work) = next {
@@ -145,12 +145,12 @@ impl TurnExecutor {
                 Next::Drop(turns) => self.drop_turns(&session, turns).await,
             };
             next = session.next(self.sessions.stopping());
-            // Told only now: whoever hears it finds the session ready.
-            ended.into_iter().for_each(|(asker, end)| asker.tell(end));
+            // Only now, when the session is ready for the next turn.
+            ended.into_iter().for_each(|(asker, end)| asker.notify(end));
         }
     }
 
-    /// `None` only when the runtime is going down.
+    /// Runs one turn. `None` only if the runtime is shutting down.
     async fn run_turn(
         self: &Arc<Self>,
         session: &Arc<Session>,
@@ -161,7 +161,7 @@ impl TurnExecutor {
         if let Ok(Work::Choose(choice)) = work {
             let (turns, session) = (self.context(), session.clone());
             let chosen = run_blocking(move || select::select(&turns, choice, &session)).await;
-            work = chosen.ok_or_else(|| SessionError::internal("the choice who answers ended unexpectedly"));
+            work = chosen.ok_or_else(|| SessionError::internal("routing the prompt failed unexpectedly"));
         }
         let slots = match &work {
             _ if delegated => None,

@@ -1,4 +1,4 @@
-//! The session as an agent sees it during one turn, and what remains of it afterwards.
+//! An agent's host for one turn.
 
 use super::context::TurnContext;
 use crate::{
@@ -20,29 +20,29 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Takes what an agent tells. What comes after the end of the turn is kept too, and is marked as late.
+/// Receives an agent's events. Events after the end of the turn are stored too, marked as late.
 #[derive(Debug)]
 pub(crate) struct Host {
     session: Arc<Session>,
     store: Store,
     agent_id: String,
-    /// Cancelled when the bridge goes down.
+    /// Cancelled when the bridge shuts down.
     stopping: CancellationToken,
     /// Cancelled when the turn has ended.
     over: CancellationToken,
     turn: Mutex<Turn>,
 }
 
-/// What the turn has shown so far.
+/// The state of a turn.
 #[derive(Debug, Default)]
 struct Turn {
     announced: HashSet<String>,
-    /// Calls without an end, in their order.
+    /// Open calls, in order.
     open: Vec<String>,
     plan: Option<PlanSnapshot>,
-    /// Approvals that are waited for.
+    /// Pending approvals.
     asked: Vec<String>,
-    /// The last word was said.
+    /// The final message was shown.
     ended: bool,
     over: bool,
 }
@@ -59,9 +59,9 @@ impl Host {
         })
     }
 
-    /// Runs a turn and closes what it leaves open, however it ends.
+    /// Runs a turn and closes everything that it leaves open, even if it panics.
     pub(crate) fn run(this: &Arc<Self>, turn: impl FnOnce() -> PromptOutcome) -> PromptOutcome {
-        // Of a turn that breaks others say the last word.
+        // After a panic the caller adds the final message.
         struct Broken<'a>(Option<&'a Host>);
         impl Drop for Broken<'_> {
             fn drop(&mut self) {
@@ -84,13 +84,13 @@ impl Host {
         outcome
     }
 
-    /// Closes approvals, calls and plan.
+    /// Closes open approvals, calls and the plan.
     fn close(&self, state: RunState) {
         self.over.cancel();
         for id in std::mem::take(&mut self.turn().asked) {
-            // The one who asked does the same; who is first does not matter.
+            // The asking thread does the same; either may be first.
             if let Err(error) = self.session.decide(ApprovalChange::End { id, state: self.given_up() }) {
-                tracing::error!(%error, "an approval was left open");
+                tracing::error!(%error, "could not close an approval");
             }
         }
         let mut turn = self.turn();
@@ -116,12 +116,12 @@ impl Host {
             self.session.append(closing);
         }
         self.session.show(None);
-        // Nothing reopens what was closed. The last word may still have to come.
+        // Closed calls must not be reopened. The final message may still follow.
         turn.over = true;
     }
 
     fn given_up(&self) -> ApprovalState {
-        // The agent goes down with us; a person may let it go on.
+        // On shutdown the agent exits too; a person may resume it later.
         if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
     }
 
@@ -136,7 +136,7 @@ fn last_word(outcome: &PromptOutcome) -> String {
         RunState::Failed if outcome.text.is_empty() => "❌ The agent ended without a word.".to_owned(),
         RunState::Failed if !outcome.text.starts_with('❌') => format!("❌ {}", outcome.text),
         RunState::Failed => outcome.text.clone(),
-        // The answer is there already.
+        // The answer was shown already.
         RunState::Complete | RunState::Running => String::new(),
     }
 }
@@ -162,7 +162,7 @@ impl Turn {
     }
 }
 
-/// Marks an update as late, so that it reopens nothing; `None` for what means nothing any more.
+/// Marks an update as late, so that it reopens nothing; `None` if it has no meaning after the end of the turn.
 fn late(update: SessionUpdate) -> Option<SessionUpdate> {
     Some(match update {
         SessionUpdate::AgentMessage(mut message) => {
@@ -173,7 +173,7 @@ fn late(update: SessionUpdate) -> Option<SessionUpdate> {
             thought.late = true;
             SessionUpdate::AgentThought(thought)
         }
-        // Not announced: an open call is one that somebody works on.
+        // Not sent as a new call, which would stay open.
         SessionUpdate::ToolCall(call) => {
             let mut details = call.details;
             details.title.get_or_insert(call.name);
@@ -199,7 +199,7 @@ fn late(update: SessionUpdate) -> Option<SessionUpdate> {
 
 impl AgentHost for Host {
     fn emit(&self, event: AgentEvent) {
-        // Held until it is queued: the log has the order of the events.
+        // Held until the update is queued, so that the log has the order of the events.
         let mut turn = self.turn();
         match event {
             AgentEvent::Update(update) if turn.over => {
@@ -219,7 +219,7 @@ impl AgentHost for Host {
     fn remember(&self, agent_session_id: &str) {
         let id = self.session.id();
         if let Err(error) = self.store.remember_agent_session(id, &self.agent_id, agent_session_id) {
-            tracing::warn!(%error, "an agent's session will not be found again");
+            tracing::warn!(%error, "could not store an agent's session id");
         }
     }
 }
@@ -229,7 +229,7 @@ impl Approvals for Host {
         let question = Question::new(request, &self.agent_id);
         let id = question.id().to_owned();
         let asked = {
-            // Held until it is stored: a turn that ends meanwhile closes it.
+            // Held until the question is stored, so that a turn that ends meanwhile closes it.
             let mut turn = self.turn();
             if turn.over {
                 return ApprovalOutcome::Cancelled;
@@ -248,7 +248,7 @@ impl Approvals for Host {
     }
 }
 
-/// A call that is asked about before it was announced.
+/// Returns a call for a question about a call that was not announced.
 fn unannounced(question: &Question) -> ToolCall {
     let raw_input = question.raw_input().cloned();
     let (arguments, raw_input) = match raw_input {

@@ -1,5 +1,5 @@
-//! Turns: selecting who answers, running it, and what a person decides meanwhile. Stands above the sessions: everything
-//! here may start, find and write them; nothing below knows that turns are run.
+//! Turns: routing prompts, running them, and answers to approvals. Built on the sessions, which do not know about
+//! running turns.
 
 mod agent_choice;
 mod answer;

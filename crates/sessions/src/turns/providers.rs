@@ -1,4 +1,4 @@
-//! The parts that explore and answer, as the program that starts the sessions puts them together.
+//! The explorer, models and agents that turns run with.
 
 use openagents_core::{
     CancellationToken,
@@ -10,7 +10,7 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// Runs explorations. [`Explorer`] does; tests put something slower or faster in its place.
+/// Runs explorations. Implemented by [`Explorer`], and replaced in tests.
 pub trait Explore: Send + Sync + std::fmt::Debug {
     /// See [`Explorer::explore`].
     fn explore(
@@ -32,21 +32,21 @@ impl Explore for Explorer {
     }
 }
 
-/// Who explores and answers.
+/// The providers of turns.
 #[derive(Debug, Clone)]
 pub struct Providers {
     /// Runs explorations.
     pub explorer: Arc<dyn Explore>,
-    /// The models on this machine; with them comes the mode `gptoss_20b`.
+    /// The local models; they add the mode `gptoss_20b`.
     pub models: Option<Arc<dyn LocalModels>>,
-    /// The agents of this machine; with them come their modes, and the choice between them.
+    /// The agents on this machine; they add their modes, and routing.
     pub agents: Option<Arc<dyn Agents>>,
-    /// The model that answers in a moment and decides unclear cases: Foundation Models, where there are any.
+    /// A fast model that also routes unclear prompts: Foundation Models, if available.
     pub foundation: Option<Arc<dyn LanguageModel>>,
 }
 
 impl Providers {
-    /// Explores by rules; no model answers.
+    /// Rule-based exploration without models.
     pub fn rules(history: Arc<History>) -> Self {
         Self {
             explorer: Arc::new(Explorer::heuristic(history)),
@@ -56,8 +56,7 @@ impl Providers {
         }
     }
 
-    /// The models on this machine answer, and plan explorations where that is asked for: the one that answers in a moment
-    /// before the one that has to be loaded.
+    /// Local models answer, and plan explorations on request: the fast model before the one that has to be loaded.
     pub fn local(
         history: Arc<History>,
         models: Option<Arc<dyn LocalModels>>,

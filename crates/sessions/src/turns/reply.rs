@@ -1,4 +1,4 @@
-//! A turn that OpenAgents answers itself: in words of its own, or with what it finds and a model that is ready.
+//! Turns that OpenAgents answers itself: with a fixed reply, or with findings and a local model.
 
 use super::{
     answer,
@@ -13,7 +13,7 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// Answers on this thread.
+/// Runs a turn to its end on this thread.
 pub(crate) fn reply(
     turns: &TurnContext,
     reply: &Reply,
@@ -33,7 +33,7 @@ pub(crate) fn reply(
     let transcript = transcript(session, cancel);
     let find = || {
         let found = find::find_in(&reply.root, Some(runner.tools.history.clone()), words, cancel);
-        found.map_err(|error| tracing::warn!(%error, "nothing was looked for")).ok()
+        found.map_err(|error| tracing::warn!(%error, "the search failed")).ok()
     };
     let asks = reply.decision.inline == Some(Inline::Find);
     if let Some((model, options)) = runner.ready_model().filter(|_| asks) {

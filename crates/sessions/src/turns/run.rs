@@ -1,4 +1,4 @@
-//! Running one turn: from its first update to its last.
+//! Running one turn.
 
 use super::{
     answer, card,
@@ -18,7 +18,7 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// Said for each prompt that a cancel took out of the queue.
+/// The final message of each prompt that was cancelled while queued.
 pub(crate) const DROPPED: &str = "Cancelled before it began.";
 
 /// Runs a turn to its end on this thread.
@@ -36,7 +36,7 @@ pub(crate) fn run(
             cut_off = outcome.cut_off;
             outcome.state
         }
-        // The choice is made before a turn runs.
+        // Routing happens before the turn runs.
         Ok(Work::Choose(choice)) => explore(turns, &choice.exploration, session, cancel),
         Ok(Work::Inline(reply)) => reply::reply(turns, reply, session, cancel).state,
         Ok(Work::Card(card)) => {
@@ -59,7 +59,7 @@ fn explore(
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> RunState {
-    // Queued turns follow each other without a prompt between them: their messages must not run together.
+    // Queued turns have no prompt between them: separate ids keep their messages apart.
     let turn = uuid::Uuid::new_v4().to_string();
     let emit = |mut update| {
         if let SessionUpdate::AgentMessage(message) = &mut update {
@@ -70,7 +70,7 @@ fn explore(
     turns.runner.explorer.explore(request, cancel, &emit).state
 }
 
-/// What a turn is called when it ends without an end of its own.
+/// The final messages for a turn that was cancelled or panicked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words {
     pub(crate) cancelled: &'static str,
@@ -90,8 +90,8 @@ impl Words {
     }
 }
 
-/// Ends a turn that a cancel reached before it began. Its prompt is in the log already, and so needs an answer; the call
-/// of a delegation has an id that a client was told, and so needs a beginning and an end. Blocks.
+/// Ends a turn that was cancelled before it started. Its prompt is in the log and needs an answer; a delegation's call
+/// id was sent to a client, so the call needs a start and an end. Blocks.
 pub(crate) fn never_began(
     turns: &TurnContext,
     work: &Result<Work, SessionError>,
@@ -109,14 +109,14 @@ pub(crate) fn never_began(
     ended(session, RunState::Cancelled)
 }
 
-/// Closes what a run left open and tells what broke, when the run could not tell itself. Blocks.
+/// Closes the unfinished work of a turn that panicked, and reports the failure. Blocks.
 pub(crate) fn broken(session: &Arc<Session>, words: Words) -> TurnEnd {
     session.show(None);
     session.settle();
     let mut closing = match session.unfinished() {
         Ok(unfinished) => unfinished.closing(words.broken, &ApprovalState::Expired),
         Err(error) => {
-            tracing::warn!(%error, "a broken turn was not closed");
+            tracing::warn!(%error, "could not close a broken turn");
             Vec::new()
         }
     };

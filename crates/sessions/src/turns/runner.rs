@@ -1,4 +1,4 @@
-//! The models and agents of this machine, as turns find them.
+//! Lookup of models and agents for turns.
 
 use super::providers::{Explore, Providers};
 use openagents_core::{
@@ -12,25 +12,25 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// Who answers.
+/// The provider of an answer.
 pub(crate) enum Who {
-    /// Our own loop around a model.
+    /// A model in our agent loop.
     Model(Arc<dyn LanguageModel>, ModelOptions),
-    /// An agent with a loop of its own.
+    /// An agent with its own loop.
     Agent(Arc<dyn AgentProvider>),
 }
 
-/// Everything that turns are run with.
+/// The explorer, models, agents and tools of turns.
 #[derive(Debug)]
 pub(crate) struct Runner {
     pub(crate) explorer: Arc<dyn Explore>,
-    /// Answers prompts in its own mode, where there is one.
+    /// The local models, which have their own mode.
     pub(crate) models: Option<Arc<dyn LocalModels>>,
-    /// Answer prompts in their modes, and are delegated to.
+    /// The agents, which have their own modes and can be delegated to.
     pub(crate) agents: Option<Arc<dyn Agents>>,
-    /// Answers in a moment, where there is one.
+    /// A fast model, if available.
     pub(crate) foundation: Option<Arc<dyn LanguageModel>>,
-    /// What a model may ask for.
+    /// The tools offered to models.
     pub(crate) tools: Toolbox,
 }
 
@@ -40,18 +40,18 @@ impl Runner {
         Self { explorer, models, agents, foundation, tools: builtin::toolbox(history) }
     }
 
-    /// Returns whether a mode is somebody's here; one that is not explores.
+    /// Returns whether a model or an agent serves a mode; other modes explore.
     pub(crate) fn serves(&self, mode: &str) -> bool {
-        let is_an_agents = || mode == CODEX || mode == CLAUDE_CODE || mode.starts_with(CUSTOM_PREFIX);
+        let is_agent_mode = || mode == CODEX || mode == CLAUDE_CODE || mode.starts_with(CUSTOM_PREFIX);
         match mode {
             LOCAL_MODEL => self.models.is_some(),
             mode => {
-                self.agents.as_ref().is_some_and(|agents| is_an_agents() || agents.provider(mode).is_some())
+                self.agents.as_ref().is_some_and(|agents| is_agent_mode() || agents.provider(mode).is_some())
             }
         }
     }
 
-    /// Finds who answers, or says why nobody does.
+    /// Finds a provider, or returns the reason why it cannot answer.
     pub(crate) fn who(&self, provider: &str) -> Result<Who, String> {
         match provider {
             LOCAL_MODEL => match &self.models {
@@ -60,7 +60,10 @@ impl Runner {
             },
             LOCAL_FM => match &self.foundation {
                 Some(model) => Ok(Who::Model(model.clone(), ModelOptions::default())),
-                None => Err("Foundation Models are not on this computer. Choose another agent.".to_owned()),
+                None => {
+                    Err("Foundation Models are not available on this computer. Choose another agent."
+                        .to_owned())
+                }
             },
             id => {
                 let agents = self.agents.as_deref();
@@ -83,7 +86,7 @@ impl Runner {
         self.models.is_some() || self.agents.is_some() || self.foundation.is_some()
     }
 
-    /// Returns the models and agents that a prompt or a task can be given to, available or not.
+    /// Returns all models and agents that can get a prompt or a task, available or not.
     pub(crate) fn candidates(&self) -> Vec<Candidate> {
         let model = |id: &str, model: Arc<dyn LanguageModel>| Candidate {
             id: id.to_owned(),
@@ -103,7 +106,7 @@ impl Runner {
         agents.chain(local).chain(foundation).collect()
     }
 
-    /// Returns a model on this machine that can answer, one in memory before one that has to be loaded.
+    /// Returns a ready local model, preferring one that is loaded.
     pub(crate) fn ready_model(&self) -> Option<(Arc<dyn LanguageModel>, ModelOptions)> {
         let local = self.models.as_ref().map(|models| (models.model(), models.snapshot().settings.options()));
         let foundation = self.foundation.iter().map(|model| (model.clone(), ModelOptions::default()));
@@ -115,13 +118,13 @@ impl Runner {
         ready.max_by_key(|(model, _)| model.capabilities().loaded)
     }
 
-    /// Returns the agent with this id.
+    /// Finds an agent by id.
     pub(crate) fn agent(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         self.agents.as_ref().and_then(|agents| agents.provider(id))
     }
 }
 
-/// Says why an agent does not answer, and what to do about it.
+/// Returns why an agent is unavailable, and the remedy.
 fn unavailable(agents: Option<&dyn Agents>, id: &str, reason: &str) -> String {
     let card = agents.and_then(|agents| agents.snapshot().agents.into_iter().find(|card| card.id == id));
     let remedy = card.and_then(|card| card.remedy).filter(|remedy| !reason.contains(remedy.as_str()));

@@ -1,4 +1,4 @@
-//! Selecting who answers a prompt when a person leaves the choice to OpenAgents.
+//! Routes a prompt to a provider when a person leaves the choice to OpenAgents.
 
 use super::context::TurnContext;
 use crate::live::{Card, Choice, Prompt, Reply, Said, Session, Work};
@@ -8,22 +8,22 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-/// Selects who answers, and says so in the session. Blocks.
+/// Routes a prompt, and records the decision in the session. Blocks.
 pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>) -> Work {
     let Choice { said, exploration, shows_cards } = choice;
     if !turns.agent_settings().choose {
         return Work::Exploration(exploration);
     }
     let situation = turns.situation(session);
-    // What is attached is not the person's own: it decides nothing.
+    // Attachments are not the person's words and do not affect routing.
     let Route { decision, topic, prompt } = route(said.words(), &situation);
-    // Without models and agents there is no choice, but for talk.
+    // Without models and agents there is nothing to choose, except for small talk.
     if !turns.runner.has_any() && topic.is_none() {
         return Work::Exploration(exploration);
     }
     session.append(vec![SessionUpdate::Routed(decision.clone())]);
     if let Err(error) = turns.store().record_decision(session.id(), said.words(), &decision) {
-        tracing::warn!(%error, "a decision is not kept");
+        tracing::warn!(%error, "could not store a routing decision");
     }
     let root = exploration.root;
     match (decision.inline, decision.target.mode()) {
@@ -36,7 +36,7 @@ pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>
     }
 }
 
-/// Returns what was said without the `@agent` at its beginning; `rest` is what of the person's words follows it.
+/// Returns the prompt without its leading `@agent`; `rest` is the part of the person's words after it.
 fn without_mention(said: &Said, rest: &str) -> Said {
     let words = said.words();
     match said.text.strip_prefix(words) {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mention_is_not_told_to_the_agent_that_it_chooses() {
+    fn a_mention_is_removed_from_the_prompt() {
         let said =
             |text: &str, words: Option<&str>| Said { text: text.to_owned(), words: words.map(str::to_owned) };
         let text = |said: &Said, rest: &str| without_mention(said, rest).text;

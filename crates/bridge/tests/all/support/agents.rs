@@ -1,4 +1,4 @@
-//! Agents that do what a test says, and a house with them.
+//! Scripted agents, and a bridge that runs them.
 
 use super::{Client, House, Scripted, config, echo};
 use openagents_bridge::{Bridge, Explore, Providers};
@@ -24,13 +24,13 @@ pub type Session = Arc<dyn AgentHost>;
 
 type Turn = dyn Fn(&AgentRequest, &Session, &CancellationToken) -> RunState + Send + Sync;
 
-/// One agent that does in its turns what a test says.
+/// A scripted agent.
 pub struct ScriptedAgent {
     pub id: String,
     pub local: bool,
     pub availability: Mutex<Availability>,
     pub turn: Box<Turn>,
-    /// With one, it has no loop of its own.
+    /// Set for an agent that runs in our agent loop.
     pub model: Option<Arc<dyn LanguageModel>>,
     pub requests: Mutex<Vec<AgentRequest>>,
     pub closed: Mutex<Vec<String>>,
@@ -59,7 +59,7 @@ impl ScriptedAgent {
     }
 }
 
-/// A model that hands the first task on to Codex, and then says what came of it.
+/// A model that delegates its first task to Codex and then repeats the report.
 #[derive(Debug)]
 pub struct Delegating {
     pub offered: Mutex<Vec<String>>,
@@ -143,7 +143,7 @@ pub struct Troupe {
     pub snapshot: Mutex<AgentsSnapshot>,
     pub watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
     pub shut_down: AtomicBool,
-    /// Where the bridge reads what was chosen.
+    /// The bridge's settings.
     pub store: OnceLock<Arc<dyn SettingsStore>>,
 }
 
@@ -225,7 +225,7 @@ pub fn say(host: &Session, text: &str) {
     host.emit(update(SessionUpdate::AgentMessage(message)));
 }
 
-/// Says the last word of a turn.
+/// Emits the final message of a turn.
 pub fn end(host: &Session, text: &str) {
     let message_id = Some("end".to_owned());
     let message = AgentMessage { text: text.to_owned(), message_id, ended: true, ..AgentMessage::default() };
@@ -256,7 +256,7 @@ pub fn completed(host: &Session, id: &str) {
     call_update(host, id, ToolCallStatus::Completed { output: json!({}), cut: Cut::default() });
 }
 
-/// What an agent asks for before it edits a file.
+/// Returns the approval request for an edit.
 pub fn wants_to_edit(call_id: &str, file: &str) -> ApprovalRequest {
     let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
     ApprovalRequest {
@@ -269,7 +269,7 @@ pub fn wants_to_edit(call_id: &str, file: &str) -> ApprovalRequest {
     }
 }
 
-/// Asks for an edit and says what it was told.
+/// Asks for an edit and emits the outcome.
 pub fn asks_to_edit(file: &str, host: &Session, cancel: &CancellationToken) -> RunState {
     let call_id = uuid();
     call(host, &call_id, "edit");
@@ -301,17 +301,17 @@ pub fn until_cancelled(host: &Session, cancel: &CancellationToken) -> RunState {
     RunState::Cancelled
 }
 
-/// What of our own is in a note.
+/// Returns our extension fields of a note.
 pub fn ours(note: &Value) -> &Value {
     &note["_meta"]["openagents"]
 }
 
-/// The approval in a note.
+/// Returns the approval in a note.
 pub fn approval(note: &Value) -> &Value {
     &note["update"]["_meta"]["openagents"]["approval"]
 }
 
-/// Waits until somebody is asked for something, and returns the approval.
+/// Waits for a pending approval and returns it.
 pub async fn asked(client: &mut Client) -> Value {
     loop {
         let note = client.note().await;
@@ -321,12 +321,12 @@ pub async fn asked(client: &mut Client) -> Value {
     }
 }
 
-/// A client that finds approvals in the log, as ours do.
+/// A client that reads approvals from the log, like ours.
 pub async fn ours_client(house: &House, name: &str) -> Client {
     client_of(house, name, true).await
 }
 
-/// A client that is somebody else's.
+/// A third-party client.
 pub async fn others_client(house: &House, name: &str) -> Client {
     client_of(house, name, false).await
 }

@@ -1,4 +1,4 @@
-//! Starts a real bridge on a free port, with a scripted explorer behind it, and talks to it like a client.
+//! Starts a real bridge on a free port with a scripted explorer, and connects clients to it.
 
 pub mod agents;
 pub mod pairing;
@@ -36,7 +36,7 @@ use tokio_tungstenite::{
     },
 };
 
-/// Longer than anything here may take; a test that hangs fails.
+/// Timeout of every wait, so that a hanging test fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub type Emit<'a> = &'a (dyn Fn(SessionUpdate) + Sync);
@@ -75,19 +75,19 @@ pub fn text(text: &str) -> SessionUpdate {
     SessionUpdate::AgentMessage(AgentMessage { text: text.to_owned(), ..AgentMessage::default() })
 }
 
-/// The last message of a turn.
+/// Returns the final message of a turn.
 pub fn last(text: &str) -> SessionUpdate {
     let message = AgentMessage { text: text.to_owned(), ended: true, ..AgentMessage::default() };
     SessionUpdate::AgentMessage(message)
 }
 
-/// Says its goals, one message each.
+/// Emits one message for each goal.
 pub fn echo(request: &ExploreRequest, _: &CancellationToken, emit: Emit<'_>) -> RunState {
     request.goals.iter().for_each(|goal| emit(last(goal)));
     RunState::Complete
 }
 
-/// Waits for the cancel, then says so.
+/// Waits for the cancel, then emits a message.
 pub fn until_cancelled(_: &ExploreRequest, cancel: &CancellationToken, emit: Emit<'_>) -> RunState {
     emit(text("waiting\n\n"));
     while !cancel.is_cancelled() {
@@ -97,7 +97,7 @@ pub fn until_cancelled(_: &ExploreRequest, cancel: &CancellationToken, emit: Emi
     RunState::Cancelled
 }
 
-/// The updates of a run in the middle of its second step.
+/// Returns the updates of a run that is in its second step.
 pub fn begun() -> Vec<SessionUpdate> {
     let entry = |status, op: &str| PlanEntry {
         content: format!("Step {op}"),
@@ -129,7 +129,7 @@ pub fn begun() -> Vec<SessionUpdate> {
     vec![SessionUpdate::Plan(plan), SessionUpdate::ToolCall(call)]
 }
 
-/// A bridge with a data folder and a workspace of its own.
+/// A bridge with its own data folder and workspace.
 pub struct House {
     pub home: TempDir,
     pub workspace: PathBuf,
@@ -156,11 +156,11 @@ impl House {
         acp(self.port(), self.bridge.token()).await
     }
 
-    /// An app that comes back after its socket broke: it tries until the server has noticed, as apps do.
+    /// An app that reconnects after its socket broke. Retries until the server has noticed, like the app.
     pub async fn phone_again(&self) -> Client {
         loop {
             let mut phone = self.phone().await;
-            // The answer to a request comes after what was resumed.
+            // The answer to a request comes after the resumed updates.
             phone.request("tinyvex/history.recentSessions", json!({})).await;
             if !phone.notes.is_empty() {
                 return phone;
@@ -170,7 +170,7 @@ impl House {
         }
     }
 
-    /// An app that has said `initialize`.
+    /// An initialized app.
     pub async fn phone(&self) -> Client {
         phone(self.port()).await
     }
@@ -233,7 +233,7 @@ pub async fn phone(port: u16) -> Client {
     phone
 }
 
-/// The status that refused an upgrade.
+/// Returns the status of a refused upgrade.
 pub async fn refused(request: Request<()>) -> StatusCode {
     match Client::connect(request).await {
         Err(tungstenite::Error::Http(response)) => response.status(),
@@ -241,23 +241,23 @@ pub async fn refused(request: Request<()>) -> StatusCode {
     }
 }
 
-/// What a socket runs over: TCP, or TLS.
+/// The transport of a socket: TCP or TLS.
 pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-/// One end of a socket.
+/// A client connection.
 pub struct Client {
     pub socket: WebSocketStream<Box<dyn Wire>>,
     pub protocol: Option<String>,
     /// The connection's own id.
     pub id: String,
     next_id: u64,
-    /// Notifications that came while something else was awaited.
+    /// Notifications received while waiting for something else.
     pub notes: VecDeque<Value>,
-    /// What was told of the turns that wait.
+    /// The queue notifications.
     pub queues: Vec<Value>,
-    /// Answers to other requests that came meanwhile: a turn may end before what ended it is answered.
+    /// Answers to other requests: a turn may end before the request that ended it is answered.
     answers: Vec<Value>,
 }
 
@@ -267,7 +267,7 @@ impl Client {
         Self::over(TcpStream::connect(place).await?, request).await
     }
 
-    /// The same over a connection that there is already.
+    /// Connects over an existing transport.
     pub async fn over(wire: impl Wire + 'static, request: Request<()>) -> Result<Self, tungstenite::Error> {
         let wire: Box<dyn Wire> = Box::new(wire);
         let (socket, response) = tokio_tungstenite::client_async(request, wire).await?;
@@ -300,7 +300,7 @@ impl Client {
         id
     }
 
-    /// The next frame; what is told of the turns that wait is kept.
+    /// Returns the next frame; keeps queue notifications.
     pub async fn frame(&mut self) -> Value {
         loop {
             let frame: Value = match self.message().await {
@@ -317,7 +317,7 @@ impl Client {
         }
     }
 
-    /// The next message that is no ping.
+    /// Returns the next message that is not a ping.
     pub async fn message(&mut self) -> Option<Message> {
         loop {
             match tokio::time::timeout(PATIENCE, self.socket.next()).await.expect("an answer in time") {
@@ -328,7 +328,7 @@ impl Client {
         }
     }
 
-    /// The answer to a request, with `result` or `error`; notifications are kept.
+    /// Returns the answer to a request, with `result` or `error`; keeps notifications.
     pub async fn answer(&mut self, id: u64) -> Value {
         if let Some(known) = self.answers.iter().position(|frame| frame["id"] == id) {
             return self.answers.swap_remove(known);
@@ -348,7 +348,7 @@ impl Client {
 
     fn keep(&mut self, answer: Value) {
         let was_asked = answer["id"].as_u64().is_some_and(|id| id < self.next_id);
-        assert!(was_asked, "an answer that nobody asked for: {answer}");
+        assert!(was_asked, "an unexpected answer: {answer}");
         self.answers.push(answer);
     }
 
@@ -366,7 +366,7 @@ impl Client {
         (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
     }
 
-    /// The params of the next notification.
+    /// Returns the params of the next notification.
     pub async fn note(&mut self) -> Value {
         if let Some(frame) = self.notes.pop_front() {
             return frame["params"].clone();
@@ -380,7 +380,7 @@ impl Client {
         }
     }
 
-    /// Notes until one of them holds a text.
+    /// Returns the notes up to one that contains a text.
     pub async fn notes_until(&mut self, text: &str) -> Vec<Value> {
         let mut notes = Vec::new();
         loop {
@@ -393,7 +393,7 @@ impl Client {
         }
     }
 
-    /// How the server ended the connection.
+    /// Returns the server's close frame.
     pub async fn closed(&mut self) -> Option<CloseFrame> {
         loop {
             match self.message().await {
@@ -409,7 +409,7 @@ pub fn seq(note: &Value) -> u64 {
     note["_meta"]["openagents"]["seq"].as_u64().unwrap_or_else(|| panic!("no number in {note}"))
 }
 
-/// The kinds of updates in notes, with their texts where they have one.
+/// Returns the kinds and texts of the updates in notes.
 pub fn shown(notes: &[Value]) -> Vec<String> {
     let show = |note: &Value| {
         let update = &note["update"];

@@ -1,4 +1,4 @@
-//! A phone that pairs, over plain HTTP requests, and the person who allows it.
+//! Pairing a phone over plain HTTP requests.
 
 use super::{Client, House, PATIENCE, acp};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub async fn connect_from(address: Ipv4Addr, port: u16) -> TcpStream {
     socket.connect((Ipv4Addr::LOCALHOST, port).into()).await.unwrap()
 }
 
-/// Sends a request as it is, and returns the whole answer.
+/// Sends a raw request and returns the whole response.
 pub async fn http(port: u16, request: &str) -> String {
     http_from(Ipv4Addr::LOCALHOST, port, request).await
 }
@@ -24,7 +24,7 @@ pub async fn http_from(address: Ipv4Addr, port: u16, request: &str) -> String {
     let mut stream = connect_from(address, port).await;
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // One that is refused early may be reset after its answer.
+    // A request that is refused early may be reset after its response.
     let read = stream.read_to_end(&mut answer);
     let _ = tokio::time::timeout(2 * PATIENCE, read).await.expect("an answer in time");
     String::from_utf8_lossy(&answer).into_owned()
@@ -34,7 +34,7 @@ pub fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_else(|| panic!("{answer:?}"))
 }
 
-/// A request as a page sends it.
+/// Returns a request as a page sends it.
 pub fn posting(port: u16, path: &str, body: &Value) -> String {
     let body = body.to_string();
     format!(
@@ -50,27 +50,27 @@ pub async fn post(port: u16, path: &str, body: &Value) -> (u16, Value) {
     (status(&answer), serde_json::from_str(text).unwrap_or(Value::Null))
 }
 
-/// Shows a code and returns it.
+/// Starts pairing and returns the code.
 pub async fn code(desk: &mut Client) -> String {
     let snapshot = desk.request("_openagents/devices/pair", json!({})).await;
     snapshot["pairing"]["code"].as_str().unwrap().to_owned()
 }
 
-/// Sends the code and returns what the phone shows.
+/// Sends the code and returns the response.
 pub async fn claim(port: u16, code: &str, name: &str) -> Value {
     let (status, answer) = post(port, "/pair", &json!({"code": code, "name": name})).await;
     assert_eq!(status, 200, "{answer}");
     answer
 }
 
-/// Returns the request that a person sees with these digits.
+/// Returns the pending request with these digits.
 pub async fn seen(desk: &mut Client, compare: &Value) -> Value {
     let snapshot = desk.request("_openagents/devices/list", json!({})).await;
     let requests = snapshot["requests"].as_array().unwrap();
     requests.iter().find(|request| request["compare"] == *compare).unwrap().clone()
 }
 
-/// A device that was let in.
+/// A paired device.
 pub struct Paired {
     pub id: String,
     pub token: String,

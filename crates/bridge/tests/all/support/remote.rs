@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use std::{collections::VecDeque, net::Ipv4Addr};
 use tokio::{net::TcpStream, time::timeout};
 
-/// Begins a request to ACP's door.
-pub fn request_access(method: &str, token: &str) -> axum::http::request::Builder {
+/// Starts a request to the ACP endpoint.
+pub fn acp_request(method: &str, token: &str) -> axum::http::request::Builder {
     Request::builder().method(method).uri("/acp").header("authorization", format!("Bearer {token}"))
 }
 
-/// Sends a request over a socket of its own.
+/// Sends a request over a new socket.
 pub async fn exchange(port: u16, request: Request<Body>) -> Response {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
@@ -52,12 +52,12 @@ impl Remote {
         Self::connect_with(house, house.bridge.token(), json!({})).await
     }
 
-    /// Connects as a device that was paired.
+    /// Connects as a paired device.
     pub async fn connect_as(house: &House, token: &str) -> Self {
         Self::connect_with(house, token, json!({})).await
     }
 
-    /// Connects as our page does: one stream for everything.
+    /// Connects like our page, with one stream for everything.
     pub async fn connect_with_one_stream(house: &House) -> Self {
         let capabilities = json!({"_meta": {"openagents": {"oneStream": true, "approvals": true}}});
         Self::connect_with(house, house.bridge.token(), capabilities).await
@@ -67,7 +67,7 @@ impl Remote {
         let (port, token) = (house.port(), token.to_owned());
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let frame = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        let request = request_access("POST", &token).header("content-type", "application/json");
+        let request = acp_request("POST", &token).header("content-type", "application/json");
         let response = exchange(port, request.body(Body::from(frame.to_string())).unwrap()).await;
         assert_eq!(response.status(), StatusCode::OK);
         let id = response.headers()["acp-connection-id"].to_str().unwrap().to_owned();
@@ -77,13 +77,13 @@ impl Remote {
         Self { port, token, id, next_id: 1 }
     }
 
-    pub fn request_access(&self, method: &str) -> axum::http::request::Builder {
-        request_access(method, &self.token).header("acp-connection-id", &self.id)
+    pub fn acp_request(&self, method: &str) -> axum::http::request::Builder {
+        acp_request(method, &self.token).header("acp-connection-id", &self.id)
     }
 
-    /// Posts a frame and returns what it was answered with.
+    /// Posts a frame and returns the response.
     pub async fn post(&self, frame: &Value) -> Response {
-        let mut request = self.request_access("POST").header("content-type", "application/json");
+        let mut request = self.acp_request("POST").header("content-type", "application/json");
         if let Some(session) = frame["params"]["sessionId"].as_str() {
             request = request.header("acp-session-id", session);
         }
@@ -100,7 +100,7 @@ impl Remote {
     }
 
     pub async fn get(&self, session: Option<&str>) -> Response {
-        let mut request = self.request_access("GET").header("accept", "text/event-stream");
+        let mut request = self.acp_request("GET").header("accept", "text/event-stream");
         if let Some(session) = session {
             request = request.header("acp-session-id", session);
         }
@@ -115,7 +115,7 @@ impl Remote {
         Events { stream: response.into_body().into_data_stream().eventsource(), notes: VecDeque::new() }
     }
 
-    /// Opens a stream as soon as the server has noticed that the one before is gone.
+    /// Opens a stream once the server has noticed that the previous one is gone.
     pub async fn open_again(&self, session: Option<&str>) -> Events {
         loop {
             let response = self.get(session).await;
@@ -127,19 +127,19 @@ impl Remote {
     }
 
     pub async fn delete(&self) -> StatusCode {
-        exchange(self.port, self.request_access("DELETE").body(Body::empty()).unwrap()).await.status()
+        exchange(self.port, self.acp_request("DELETE").body(Body::empty()).unwrap()).await.status()
     }
 }
 
-/// A stream of events; dropped, its socket is closed.
+/// An event stream; dropping it closes its socket.
 pub struct Events {
     stream: EventStream<BodyDataStream>,
-    /// Notifications that came while an answer was awaited.
+    /// Notifications received while waiting for an answer.
     pub notes: VecDeque<Value>,
 }
 
 impl Events {
-    /// The next frame; `None` when the stream has ended.
+    /// Returns the next frame; `None` if the stream has ended.
     pub async fn next(&mut self) -> Option<Value> {
         let event = timeout(PATIENCE, self.stream.next()).await.expect("an event in time")?;
         Some(serde_json::from_str(&event.ok()?.data).unwrap())
@@ -149,7 +149,7 @@ impl Events {
         self.next().await.expect("a frame")
     }
 
-    /// The answer to a request; notifications are kept.
+    /// Returns the answer to a request; keeps notifications.
     pub async fn answer(&mut self, id: u64) -> Value {
         loop {
             let frame = self.frame().await;
@@ -161,7 +161,7 @@ impl Events {
         }
     }
 
-    /// The next notification, or request, of a method.
+    /// Returns the next notification or request of a method.
     pub async fn called(&mut self, method: &str) -> Value {
         loop {
             let frame = match self.notes.pop_front() {
@@ -175,7 +175,7 @@ impl Events {
     }
 }
 
-/// Pairs a device as the desktop allows it; returns its token and its id.
+/// Pairs a device; returns its token and id.
 pub async fn pair(house: &House, desktop: &mut Client, scope: &str) -> (String, String) {
     let offer = desktop.request("_openagents/devices/pair", json!({})).await;
     let claim = json!({"code": offer["pairing"]["code"], "name": "Phone"});

@@ -1,4 +1,4 @@
-//! The two readings.
+//! The two passes over a log.
 
 use super::{
     folded::{Folded, News},
@@ -12,11 +12,11 @@ use std::{
     sync::Arc,
 };
 
-/// Updates that are read at a time, and their bytes; one alone may have more.
+/// Updates per page, and their bytes; a single update may have more.
 const PAGE: usize = 256;
 const PAGE_BYTES: usize = 256 << 10;
 
-/// Where the log is that is folded.
+/// A log to fold.
 pub trait Log {
     /// Returns at most `limit` updates after `since`. Blocks.
     fn after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError>;
@@ -25,9 +25,9 @@ pub trait Log {
 /// The log of a session in the store.
 #[derive(Debug, Clone)]
 pub struct StoredLog {
-    /// Where it is.
+    /// The store.
     pub store: Store,
-    /// Whose it is.
+    /// The session.
     pub session_id: Arc<str>,
 }
 
@@ -37,21 +37,21 @@ impl Log for StoredLog {
     }
 }
 
-/// A log on its way to a reader.
+/// An iterator over the folded log.
 #[derive(Debug)]
 pub struct Folding<L> {
     log: L,
-    /// The last update that counts.
+    /// The last update to include.
     until: u64,
-    /// How far the second reading is.
+    /// Position of the second pass.
     read: u64,
-    /// Made by the first reading.
+    /// The result of the first pass.
     index: Option<Index>,
-    /// Text that may go on.
+    /// An open text that the next update may extend.
     open: Option<Folded>,
-    /// Whose last word was a thought.
+    /// Scopes whose last update is a thought.
     thinking: HashSet<Scope>,
-    /// The last word on each approval that was given out.
+    /// The last update of each approval that was emitted.
     approvals: HashMap<(Scope, Subject), u64>,
 }
 
@@ -66,7 +66,7 @@ impl<L: Log> Folding<L> {
     pub fn next_page(&mut self) -> Result<Vec<Folded>, StoreError> {
         let mut index = match self.index.take() {
             Some(index) => index,
-            None => self.first_reading()?,
+            None => self.first_pass()?,
         };
         let (mut out, until) = (Vec::new(), self.until);
         while out.is_empty() && self.read < self.until {
@@ -85,7 +85,7 @@ impl<L: Log> Folding<L> {
         Ok(out)
     }
 
-    fn first_reading(&self) -> Result<Index, StoreError> {
+    fn first_pass(&self) -> Result<Index, StoreError> {
         let (mut index, mut read) = (Index::default(), 0);
         while read < self.until {
             let page = self.log.after(read, PAGE)?;
@@ -107,7 +107,7 @@ impl<L: Log> Folding<L> {
         let next = match index::subject(update) {
             Some(subject) => {
                 let key = (scope.clone(), subject);
-                // Given out already, where it appeared first.
+                // Already emitted at its first appearance.
                 let Some(mention) = index.0.remove(&key) else {
                     return self.end_thought(&key, stored, page, out);
                 };
@@ -138,7 +138,7 @@ impl<L: Log> Folding<L> {
         Ok(())
     }
 
-    /// An update that was given out earlier has ended a thought here: what says nothing new does that for it.
+    /// Ends a thought at an update that was emitted earlier, with an update that changes nothing.
     fn end_thought(
         &mut self,
         key: &(Scope, Subject),
@@ -166,7 +166,7 @@ impl<L: Log> Folding<L> {
         Ok(())
     }
 
-    /// Returns an update that counts instead of an earlier one.
+    /// Returns update `seq`, from the page or the log.
     fn find(&self, seq: u64, page: &[Arc<Stored>]) -> Result<Option<Arc<Stored>>, StoreError> {
         if let Ok(index) = page.binary_search_by_key(&seq, |stored| stored.seq) {
             return Ok(page.get(index).cloned());
@@ -175,7 +175,7 @@ impl<L: Log> Folding<L> {
         Ok(found.into_iter().next().filter(|stored| stored.seq == seq))
     }
 
-    /// Returns a call with all that came of it.
+    /// Returns a call merged with its updates.
     fn call(
         &self,
         first: &Arc<Stored>,

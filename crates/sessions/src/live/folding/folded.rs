@@ -2,26 +2,26 @@
 
 use openagents_core::update::{SessionUpdate, ToolCallUpdate};
 
-/// What is left of one or more updates.
+/// One or more updates folded into one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folded {
-    /// The number of the last of them.
+    /// Number of the last of them.
     pub seq: u64,
-    /// When the first of them was stored; of what only the last counts, when that was.
+    /// When the first of them was stored, or the last if only that one counts. Milliseconds since the epoch.
     pub ts: i64,
-    /// When the last of them was stored.
+    /// When the last of them was stored, in milliseconds since the epoch.
     pub last_ts: i64,
-    /// All of them as one.
+    /// The folded update.
     pub update: SessionUpdate,
-    /// How it goes with a call that was announced by the update.
+    /// Merged updates of the call that `update` announces.
     pub news: Option<News>,
 }
 
-/// All news of a call as one.
+/// The updates of a call merged into one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct News {
-    /// What they come to.
+    /// The merged update.
     pub update: ToolCallUpdate,
-    /// The number of the update that has the output.
+    /// Number of the update that has the output.
     pub status_seq: u64,
 }

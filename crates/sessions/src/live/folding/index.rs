@@ -1,13 +1,13 @@
-//! Which updates of a log still matter: those with the last word on something.
+//! An index of the updates of a log that are not superseded.
 
 use crate::store::Stored;
 use openagents_core::update::{Delegated, SessionUpdate, ToolCallStatus, ToolCallUpdate, UserMessage};
 use std::collections::HashMap;
 
-/// The session itself, or one of its delegates by the call and the session.
+/// The session itself if `None`, or a delegate by call id and session id.
 pub(super) type Scope = Option<(String, String)>;
 
-/// Something of which only the end counts.
+/// A subject of which only the last state counts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     Plan,
@@ -18,15 +18,15 @@ pub(super) enum Subject {
     Prompt(String),
 }
 
-/// What the first reading found, and the second has not given out yet.
+/// The subjects found by the first pass that the second has not emitted yet.
 #[derive(Debug, Default)]
 pub(super) struct Index(pub(super) HashMap<(Scope, Subject), Mention>);
 
-/// Where the last words on a subject are.
+/// The last updates on a subject.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Mention {
     pub(super) last: u64,
-    /// Of a call: the updates that count, by what they say. 0 where there is none.
+    /// For a call: the last update of each field; 0 if there is none.
     pub(super) announced: u64,
     pub(super) status: u64,
     pub(super) details: [u64; 5],
@@ -78,7 +78,7 @@ impl Mention {
     }
 }
 
-/// Returns whose an update is, and what it says.
+/// Returns the scope of an update, and the update itself.
 pub(super) fn scoped(update: &SessionUpdate) -> (Scope, &SessionUpdate) {
     match update {
         SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
@@ -97,7 +97,7 @@ pub(super) fn wrap(scope: &Scope, update: SessionUpdate) -> SessionUpdate {
     }
 }
 
-/// Returns what an update has the last word on, if it is something of which only that counts.
+/// Returns the subject of an update, if only the last update on it counts.
 pub(super) fn subject(update: &SessionUpdate) -> Option<Subject> {
     match update {
         SessionUpdate::Plan(_) => Some(Subject::Plan),
@@ -117,7 +117,7 @@ pub(super) fn subject(update: &SessionUpdate) -> Option<Subject> {
     }
 }
 
-/// Returns whether a thought does not go on after an update.
+/// Returns whether an update ends a thought.
 pub(super) fn ends_thought(update: &SessionUpdate) -> bool {
     match update {
         SessionUpdate::UserMessage(_) => !is_mark(update),
@@ -129,7 +129,7 @@ pub(super) fn ends_thought(update: &SessionUpdate) -> bool {
     }
 }
 
-/// Returns whether an update says nothing but that a prompt was taken back.
+/// Returns whether an update only marks a prompt as removed.
 pub(super) fn is_mark(update: &SessionUpdate) -> bool {
     matches!(update, SessionUpdate::UserMessage(message) if message.removed && message.text.is_empty())
 }

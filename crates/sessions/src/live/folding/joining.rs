@@ -1,4 +1,4 @@
-//! Several updates as one.
+//! Merging updates.
 
 use super::{
     folded::Folded,
@@ -6,10 +6,10 @@ use super::{
 };
 use openagents_core::update::{Delegated, SessionUpdate, ToolCallUpdate};
 
-/// Bytes of text that are joined; more comes as another chunk of the same message.
+/// Bytes of joined text; more becomes another chunk of the same message.
 const TEXT: usize = 256 << 10;
 
-/// Adds to the news of a call what update `seq` has the last word on.
+/// Copies the fields for which update `seq` is the last.
 pub(super) fn add(news: &mut ToolCallUpdate, update: &ToolCallUpdate, seq: u64, mention: &Mention) {
     if mention.status == seq {
         news.status = update.status.clone();
@@ -33,12 +33,12 @@ pub(super) fn add(news: &mut ToolCallUpdate, update: &ToolCallUpdate, seq: u64, 
     }
 }
 
-/// Adds what is said next to what was said before, if it is more of the same.
+/// Appends `next` to `open` if both belong to the same message. Returns whether it did.
 pub(super) fn join(open: &mut Folded, next: &Folded) -> bool {
     let is_joined = match (unwrap(&mut open.update), scoped(&next.update)) {
         ((scope, SessionUpdate::AgentMessage(known)), (other, SessionUpdate::AgentMessage(more))) => {
             let is_same = scope == other && known.message_id == more.message_id && known.late == more.late;
-            // What ends a turn stands for itself, and so does a list of findings.
+            // The end of a turn and a list of findings are kept separate.
             let lists = known.findings.is_some() || more.findings.is_some();
             let goes_on =
                 is_same && !lists && !known.ends_turn() && known.text.len() + more.text.len() <= TEXT;

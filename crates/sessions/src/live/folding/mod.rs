@@ -1,9 +1,9 @@
-//! A log made short: what it comes to, instead of how it came to it.
+//! Folding a log: its current state instead of its history.
 //!
-//! Read twice, in pages, and never held as a whole. The first reading finds out which updates still matter: of a plan, a
-//! title, a mode and an approval the last; of a call the last word on each thing that it shows. The second gives them out
-//! where they first appeared, with consecutive text of one message joined. Whoever applies that, and then the updates
-//! after it, ends where somebody ends who applied all of them.
+//! The log is read twice, in pages, and never held as a whole. The first pass finds the updates that still matter: the
+//! last one for a plan, title, mode or approval, and the last one per field for a call. The second emits them where
+//! they first appeared, with consecutive text of one message joined. Applying the folded log and the updates after it
+//! gives the same state as applying all updates.
 
 mod fold;
 mod folded;

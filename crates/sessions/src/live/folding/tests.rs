@@ -34,12 +34,12 @@ fn updates(folded: Vec<Folded>) -> Vec<SessionUpdate> {
     all
 }
 
-/// What a client draws.
+/// A row that a client shows.
 #[derive(Debug, Clone, PartialEq)]
 enum Row {
     Prompt(UserMessage),
     Said(AgentMessage),
-    /// With whether something else has come since.
+    /// With whether it has ended.
     Thought(AgentThought, bool),
     Call(String),
     Other(SessionUpdate),
@@ -53,12 +53,12 @@ struct Call {
     details: ToolCallDetails,
 }
 
-/// A client that knows nothing of folding.
+/// A client that does not know about folding.
 #[derive(Debug, Default, PartialEq)]
 struct Client {
     rows: BTreeMap<Scope, Vec<Row>>,
     calls: HashMap<(Scope, String), Call>,
-    /// Of what only the last counts.
+    /// Subjects of which only the last update counts.
     last: HashMap<(Scope, String), SessionUpdate>,
 }
 
@@ -121,7 +121,7 @@ impl Client {
                     Call::default()
                 });
                 known.announced = Some((call.name.clone(), call.op_hash, call.stage.clone()));
-                // What it showed before is gone with the announcement before.
+                // A new announcement replaces the earlier details.
                 known.details = call.details.clone();
                 known.details.raw_input = Some(call.arguments.clone().into());
             }
@@ -197,7 +197,7 @@ fn any_update() -> impl Strategy<Value = SessionUpdate> {
     })
 }
 
-/// A log as a bridge writes it: no two prompts have the same id.
+/// A log as a bridge writes it: prompt ids are unique.
 fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
     proptest::collection::vec(any_update(), 0..60).prop_map(|mut updates| {
         let mut prompts = 0;
@@ -208,7 +208,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
                 message.message_id = Some(format!("q{}", prompts.saturating_sub(u8::from(is_mark) * 2)));
             }
         }
-        // Those of delegates have none.
+        // Prompts of delegates have no id.
         updates.retain(|update| {
             !matches!(index::scoped(update), (Some(_), SessionUpdate::UserMessage(m)) if m.message_id.is_some())
         });
@@ -218,7 +218,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
 
 proptest! {
     #[test]
-    fn who_begins_with_the_fold_ends_where_the_others_end(log in any_log(), part in 0.0..=1.0f64) {
+    fn a_folded_log_gives_the_same_state(log in any_log(), part in 0.0..=1.0f64) {
         let cut = (log.len() as f64 * part) as usize;
         let short = updates(fold(&log[..cut]));
         let rest = log[cut..].iter().map(|stored| &stored.update);
@@ -229,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn folding_what_was_folded_changes_nothing(log in any_log()) {
+    fn folding_is_idempotent(log in any_log()) {
         let once = updates(fold(&log));
         let twice = updates(fold(&testing::stored(once.clone())));
         prop_assert_eq!(once, twice);
@@ -237,7 +237,7 @@ proptest! {
 }
 
 #[test]
-fn each_part_stands_for_the_last_update_that_is_in_it() {
+fn a_folded_update_has_the_number_of_its_last_update() {
     let log = testing::stored(vec![
         testing::user("One", "c"),
         testing::call("a", "search.grep"),
@@ -253,7 +253,7 @@ fn each_part_stands_for_the_last_update_that_is_in_it() {
 }
 
 #[test]
-fn a_message_without_end_comes_in_chunks() {
+fn a_long_message_comes_in_chunks() {
     let log = testing::stored(vec![testing::text(&"x".repeat(100 << 10)); 10]);
     let folded = fold(&log);
     assert_eq!(folded.len(), 5);
@@ -265,7 +265,7 @@ fn a_message_without_end_comes_in_chunks() {
 }
 
 #[test]
-fn what_comes_after_the_end_does_not_count() {
+fn updates_after_the_end_are_ignored() {
     let log =
         testing::stored(vec![testing::call("a", "x"), testing::started("a", 0.5), testing::failed("a")]);
     let mut folding = Folding::new(log, 2);
@@ -277,7 +277,7 @@ fn what_comes_after_the_end_does_not_count() {
 }
 
 #[test]
-fn a_thought_that_an_update_of_an_earlier_call_has_ended_stays_two() {
+fn an_update_of_an_earlier_call_still_splits_a_thought() {
     let thought = |text: &str| {
         SessionUpdate::AgentThought(AgentThought { text: text.to_owned(), message_id: None, late: false })
     };

@@ -39,11 +39,11 @@ fn answer(id: &str, option: &str) -> ApprovalChange {
 }
 
 #[test]
-fn an_answer_that_nobody_heard_counts_once_in_its_session_and_for_ten_minutes() {
+fn an_unheard_answer_counts_once_in_its_session_and_for_ten_minutes() {
     let (home, store) = store();
     ["s", "other"].iter().for_each(|id| session(&store, id));
     let gone = |id: &str| ApprovalChange::End { id: id.to_owned(), state: ApprovalState::Withdrawn };
-    // Withdrawn, then answered; the options have other ids when it is asked again.
+    // Withdrawn, then answered; the options have new ids when it is asked again.
     ask(&store, "s", pending("1", "h"));
     assert!(decide(&store, "s", gone("1")).changed);
     assert!(decide(&store, "s", answer("1", "yes")).changed);
@@ -58,7 +58,7 @@ fn an_answer_that_nobody_heard_counts_once_in_its_session_and_for_ten_minutes() 
         "{answered:?}"
     );
     assert_eq!(ask(&store, "s", pending("5", "h")), ApprovalState::Pending);
-    // One that somebody waited for counts for that one alone.
+    // An answer that the agent waited for applies only to that question.
     assert!(decide(&store, "s", answer("5", "yes")).changed);
     assert_eq!(ask(&store, "s", pending("6", "h")), ApprovalState::Pending);
     // Too old.
@@ -67,7 +67,7 @@ fn an_answer_that_nobody_heard_counts_once_in_its_session_and_for_ten_minutes() 
     let other = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
     other.execute_batch("UPDATE approvals SET answered_ts = answered_ts - 601000").unwrap();
     assert_eq!(ask(&store, "s", pending("7", "h")), ApprovalState::Pending);
-    // Nothing is lost, and the log tells it all.
+    // Everything is stored, and in the log.
     drop(store);
     let store = Store::open(home.path(), &[]).unwrap();
     assert!(matches!(store.approval("4").unwrap().unwrap().approval.state, ApprovalState::Answered { .. }));
@@ -84,7 +84,7 @@ fn unheard(store: &Store, approval: Approval, option: &str) {
 }
 
 #[test]
-fn a_question_that_states_nothing_is_never_answered_in_advance() {
+fn a_question_without_details_is_never_answered_in_advance() {
     for raw_input in [None, Some(serde_json::json!(null)), Some(serde_json::json!({}))] {
         let (_home, store) = store();
         session(&store, "s");
@@ -95,22 +95,22 @@ fn a_question_that_states_nothing_is_never_answered_in_advance() {
 }
 
 #[test]
-fn an_answer_counts_for_an_option_that_is_the_same_beyond_doubt() {
+fn an_answer_counts_only_for_an_unambiguous_option() {
     let option =
         |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
     let file = || option("1", "This file", OptionKind::AllowAlways);
     let all = |id| option(id, "Everything", OptionKind::AllowAlways);
     for (then, now, expected) in [
-        // The ids were given out anew: the name counts.
+        // New ids: the name decides.
         (
             vec![file(), all("2")],
             vec![all("1"), option("2", "This file", OptionKind::AllowAlways)],
             Some("2"),
         ),
-        // Two of the kind, and none of the name.
+        // Two options of the kind, none with the name.
         (vec![file()], vec![all("1"), all("2")], None),
         (vec![file(), all("2")], vec![all("1")], None),
-        // One of the kind on both sides.
+        // One option of the kind on both sides.
         (vec![file()], vec![option("9", "Always", OptionKind::AllowAlways)], Some("9")),
         (vec![file()], vec![option("1", "This file", OptionKind::RejectAlways)], None),
     ] {
@@ -140,7 +140,7 @@ fn an_answer_in_advance_is_for_the_agent_that_asked_and_not_from_the_future() {
 }
 
 #[test]
-fn an_agent_is_told_to_go_on_once() {
+fn an_agent_is_resumed_once() {
     let (_home, store) = store();
     session(&store, "s");
     let resume = |id: &str| decide(&store, "s", ApprovalChange::Resume { id: id.to_owned() });
@@ -152,14 +152,14 @@ fn an_agent_is_told_to_go_on_once() {
     assert!(!resume("1").changed);
     assert!(decide(&store, "s", ApprovalChange::NotResumed { id: "1".to_owned() }).changed);
     assert!(resume("1").changed);
-    // An answer that was heard needs nobody to go on.
+    // A received answer leaves nothing to resume.
     unheard(&store, pending("2", "other"), "yes");
     ask(&store, "s", pending("3", "other"));
     assert!(!resume("2").changed);
 }
 
 #[test]
-fn an_approval_that_nobody_can_read_takes_nothing_else_along() {
+fn an_unreadable_approval_does_not_fail_other_writes() {
     let (home, store) = store();
     session(&store, "s");
     ask(&store, "s", pending("1", "h"));

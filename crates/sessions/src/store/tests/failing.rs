@@ -2,7 +2,7 @@ use super::*;
 use rusqlite::Connection;
 
 #[test]
-fn a_failed_write_gives_out_no_number() {
+fn a_failed_write_uses_no_number() {
     let (home, store) = store();
     session(&store, "s");
     store.append("s", vec![text("one")]).unwrap();
@@ -15,9 +15,9 @@ fn a_failed_write_gives_out_no_number() {
 }
 
 #[test]
-fn an_update_for_nobody_is_an_error() {
+fn an_update_of_an_unknown_session_is_an_error() {
     let (_home, store) = store();
-    assert!(store.append("nobody", vec![text("x")]).is_err());
+    assert!(store.append("unknown", vec![text("x")]).is_err());
     session(&store, "s");
     assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
 }
@@ -26,13 +26,13 @@ fn an_update_for_nobody_is_an_error() {
 fn a_damaged_database_is_moved_aside() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(DATABASE_FILE);
-    std::fs::write(&path, "this is no database, whatever its name says".repeat(100)).unwrap();
+    std::fs::write(&path, "this is not a database, despite its name".repeat(100)).unwrap();
     let store = Store::open(home.path(), &[]).unwrap();
     let [notice] = store.notices() else { panic!("one notice") };
     assert!(notice.starts_with("The session database is damaged; it was moved to "), "{notice}");
     let aside = aside(home.path());
     assert!(notice.contains(aside.to_str().unwrap()));
-    assert!(std::fs::read_to_string(aside).unwrap().starts_with("this is no database"));
+    assert!(std::fs::read_to_string(aside).unwrap().starts_with("this is not a database"));
     session(&store, "s");
     assert_eq!(store.append("s", vec![text("x")]).unwrap().rows[0].seq, 1);
 }
@@ -84,7 +84,7 @@ fn a_folder_that_cannot_be_written_to_is_named() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_costs_what_is_not_stored_only() {
+fn a_full_disk_is_reported_and_loses_only_unstored_updates() {
     let (_home, store) = store();
     session(&store, "s");
     store.append("s", vec![text("one")]).unwrap();
@@ -102,13 +102,13 @@ fn a_full_disk_is_said_and_costs_what_is_not_stored_only() {
 }
 
 #[test]
-fn one_that_cannot_be_stored_takes_no_other_along() {
+fn a_failed_job_does_not_fail_the_others() {
     let (_home, store) = store();
     session(&store, "s");
     let (send, told) = std::sync::mpsc::channel();
     for n in 0..300 {
         let send = send.clone();
-        let id = if n % 3 == 0 { "nobody" } else { "s" };
+        let id = if n % 3 == 0 { "unknown" } else { "s" };
         let done = move |appended: Result<Appended, StoreError>| send.send(appended.is_ok()).unwrap();
         store.append_then(id.into(), vec![text(&n.to_string())], done).unwrap();
     }

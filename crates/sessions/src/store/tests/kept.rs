@@ -2,7 +2,7 @@ use super::*;
 use openagents_core::history::{FileStamp, Provider, Transcript};
 
 #[test]
-fn of_decisions_the_newest_are_kept() {
+fn the_newest_decisions_are_kept() {
     let (_home, store) = store();
     let decision = openagents_core::update::Decision {
         target: openagents_core::update::Target::Codex,

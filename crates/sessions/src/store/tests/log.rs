@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use std::thread;
 
 #[test]
-fn updates_are_numbered_and_come_back() {
+fn updates_are_numbered_and_read_back() {
     let (home, store) = store();
     session(&store, "s");
     let first = store.append("s", vec![text("one"), text("two")]).unwrap();
@@ -85,7 +85,7 @@ fn titles_and_modes_show_in_the_list() {
 }
 
 #[test]
-fn the_list_goes_on_where_it_ended() {
+fn the_list_continues_where_it_ended() {
     let (_home, store) = store();
     let ids: Vec<String> = (0..25).map(|n| format!("s{n:02}")).collect();
     for id in &ids {
@@ -123,7 +123,7 @@ fn the_time_of_a_log_never_goes_back() {
 }
 
 #[test]
-fn a_deleted_session_is_gone_with_its_delegates_and_its_id_begins_anew() {
+fn a_session_is_deleted_with_its_delegates_and_its_id_can_be_reused() {
     let (home, store) = store();
     session(&store, "s");
     session(&store, "other");
@@ -150,7 +150,7 @@ fn a_deleted_session_is_gone_with_its_delegates_and_its_id_begins_anew() {
 }
 
 #[test]
-fn a_page_ends_at_so_many_bytes_and_has_one_update_at_least() {
+fn a_page_is_limited_by_bytes_and_has_at_least_one_update() {
     let (_home, store) = store();
     session(&store, "s");
     store.append("s", vec![text(&"x".repeat(1000)); 10]).unwrap();

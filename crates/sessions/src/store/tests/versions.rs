@@ -10,12 +10,12 @@ fn every_version_becomes_the_current_one() {
         assert_eq!(migrations::version(&connection).unwrap(), migrations::last(&steps[..taken]));
         migrations::run(&mut connection, &steps).unwrap();
         assert_eq!(migrations::version(&connection).unwrap(), migrations::last(&steps));
-        // Twice changes nothing.
+        // Running twice changes nothing.
         migrations::run(&mut connection, &steps).unwrap();
     }
 }
 
-/// The columns of the database at a version, one a line.
+/// Returns the columns of the database at a version, one per line.
 fn shape(version: u32) -> String {
     let mut connection = Connection::open_in_memory().unwrap();
     run_to(&mut connection, version, &[]).unwrap();
@@ -78,7 +78,7 @@ fn version_three_adds_delegates_approvals_and_decisions() {
 }
 
 #[test]
-fn the_steps_of_others_are_taken_in_the_order_of_their_numbers() {
+fn steps_of_other_owners_are_applied_in_the_order_of_their_numbers() {
     let other = |version, sql| Step { version, sql };
     let others = [
         other(5, "CREATE TABLE later (id TEXT) STRICT;"),

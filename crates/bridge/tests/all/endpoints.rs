@@ -1,4 +1,4 @@
-//! Who gets in, who does not, and what they are told.
+//! Access control of the endpoints.
 
 use crate::support::{self, Client, House, config, echo, refused, request, start, with};
 use futures::SinkExt;
@@ -12,7 +12,7 @@ use tokio::{
 use tokio_tungstenite::tungstenite::Message;
 
 #[tokio::test]
-async fn nobody_without_the_token() {
+async fn requests_without_the_token_are_refused() {
     let house = House::new(echo).await;
     let (port, token) = (house.port(), house.bridge.token());
     let acp = || request(port, "/acp");
@@ -24,13 +24,13 @@ async fn nobody_without_the_token() {
     let other = format!("openagents.token.{wrong}");
     assert_eq!(refused(with(acp(), "sec-websocket-protocol", &other)).await, 401);
     assert_eq!(refused(request(port, &format!("/acp?token={token}"))).await, 401);
-    // A valid token is not held up by those who guessed.
+    // A valid token is not delayed by failed attempts.
     let mut client = house.acp().await;
     client.request("session/list", json!({})).await;
 }
 
 #[tokio::test]
-async fn a_page_offers_the_token_as_a_subprotocol() {
+async fn a_page_sends_the_token_as_a_subprotocol() {
     let house = House::new(echo).await;
     let offer = format!("openagents.v1, openagents.token.{}", house.bridge.token());
     let from = |origin: &str| {
@@ -46,7 +46,7 @@ async fn a_page_offers_the_token_as_a_subprotocol() {
     }
 }
 
-/// A browser does not tell its page the status of an upgrade that failed.
+/// Browsers do not expose the status of a failed upgrade to the page.
 #[tokio::test]
 async fn a_page_is_told_that_its_token_is_wrong() {
     let house = House::new(echo).await;
@@ -56,7 +56,7 @@ async fn a_page_is_told_that_its_token_is_wrong() {
         let mut page = Client::connect(offered).await.unwrap();
         assert_eq!(page.protocol.as_deref(), Some("openagents.v1"));
         page.ask("initialize", json!({"protocolVersion": 1})).await;
-        // The first message is the last: no frame is answered.
+        // The close frame is the only message.
         let Some(Message::Close(Some(close))) = page.message().await else { panic!("no reason") };
         assert_eq!(u16::from(close.code), 4401);
         assert_eq!(close.reason.as_str(), "The token is missing or wrong.");
@@ -66,7 +66,7 @@ async fn a_page_is_told_that_its_token_is_wrong() {
 }
 
 #[tokio::test]
-async fn idle_sockets_do_not_hold_up_a_valid_client() {
+async fn idle_sockets_do_not_delay_a_valid_client() {
     let house = House::new(echo).await;
     let mut idle = Vec::new();
     for _ in 0..120 {
@@ -74,15 +74,15 @@ async fn idle_sockets_do_not_hold_up_a_valid_client() {
     }
     let mut client = house.acp().await;
     client.request("session/list", json!({})).await;
-    assert!(idle.iter().any(waits), "it came before their time was over");
+    assert!(idle.iter().any(waits), "it connected before their deadline");
 }
 
-/// Nothing was said to it, and it is not closed.
+/// Returns whether a socket is open and has no data.
 fn waits(socket: &TcpStream) -> bool {
     socket.try_read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
-/// Each refusal waits longer than the one before, but not all of them wait.
+/// Each refusal waits longer than the one before, but the number of waiting refusals is limited.
 #[tokio::test]
 async fn wrong_tokens_do_not_pile_up() {
     let house = House::new(echo).await;
@@ -101,8 +101,8 @@ async fn wrong_tokens_do_not_pile_up() {
     }
     let mut client = house.acp().await;
     client.request("session/list", json!({})).await;
-    assert!(guesses.iter().any(waits), "it came before the guesses were answered");
-    // All but a few of those above the limit of 64 have their answers already.
+    assert!(guesses.iter().any(waits), "it connected before the guesses were answered");
+    // Those above the limit of 64 are answered already.
     let mut told = 0;
     for mut stream in guesses.into_iter().skip(64) {
         let mut answer = [0; 12];
@@ -132,7 +132,7 @@ async fn a_foreign_host_gets_nothing() {
 }
 
 #[tokio::test]
-async fn no_page_on_the_door_of_the_app() {
+async fn pages_cannot_use_the_ios_endpoint() {
     let house = House::new(echo).await;
     for origin in
         [format!("http://127.0.0.1:{}", house.port()), "tauri://localhost".to_owned(), "null".to_owned()]
@@ -157,7 +157,7 @@ async fn the_page_and_its_headers() {
         http(port, &format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")).await
     };
     let page = get("/").await;
-    // 503 and a page that says so when the UI was not built.
+    // 503 if the UI was not built.
     assert!(page.starts_with("HTTP/1.1 200") || page.starts_with("HTTP/1.1 503"), "{page}");
     let head = page.split("\r\n\r\n").next().unwrap().to_lowercase();
     for header in [
@@ -188,10 +188,10 @@ async fn the_page_and_its_headers() {
 }
 
 #[tokio::test]
-async fn a_frame_over_the_limit_is_told() {
+async fn a_frame_over_the_limit_is_closed_with_a_reason() {
     let house = House::new(echo).await;
     for (mut client, limit) in [(house.phone().await, 1 << 20), (house.acp().await, 16 << 20)] {
-        // The server stops reading somewhere in the middle; the reason has to come through all the same.
+        // The server stops reading in the middle; the close reason must still arrive.
         let _ = client.socket.send(Message::text("x".repeat(limit + 1))).await;
         let close = client.closed().await.expect("a reason");
         assert_eq!(u16::from(close.code), 1009);
@@ -214,7 +214,7 @@ async fn a_frame_just_below_the_limit_is_fine() {
 }
 
 #[tokio::test]
-async fn why_a_bridge_does_not_start() {
+async fn errors_of_starting_a_bridge() {
     let house = House::new(echo).await;
     let Err(error) = start(house.home.path(), &house.workspace, echo).await else {
         panic!("two on one folder")
@@ -236,7 +236,7 @@ async fn why_a_bridge_does_not_start() {
         format!("port {} is in use; choose another with --port, or 0 for any", on_busy.port)
     );
     assert!(error.hint().is_some() && error.code() == "port_busy");
-    // The folder was given back, and can be used at once.
+    // The folder is released and can be used at once.
     on_busy.port = 0;
     Bridge::start(on_busy).await.unwrap().shutdown().await;
 
@@ -250,7 +250,7 @@ async fn why_a_bridge_does_not_start() {
 }
 
 #[tokio::test]
-async fn a_damaged_database_is_told_and_replaced() {
+async fn a_damaged_database_is_reported_and_replaced() {
     let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(home.path().join("openagents.sqlite"), "no database".repeat(1000)).unwrap();
     let bridge = start(home.path(), workspace.path(), echo).await.unwrap();
@@ -259,9 +259,9 @@ async fn a_damaged_database_is_told_and_replaced() {
     bridge.shutdown().await;
 }
 
-/// Clocks stand still here and jump when nothing else is to be done, so this takes no time.
+/// Uses the paused clock, which advances when all tasks are idle.
 #[tokio::test]
-async fn a_client_without_a_pulse_is_cut() {
+async fn a_client_that_answers_no_pings_is_disconnected() {
     let house = House::new(echo).await;
     let port = house.port();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
