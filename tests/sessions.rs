@@ -80,7 +80,7 @@ fn show_tells_what_happened_by_the_beginning_of_an_id() -> Result<()> {
     assert_eq!(shown["events"][1]["lineNumber"], 4);
     let unclear = desk.run(&["sessions", "show", &SHOWN[..8]])?;
     assert_eq!(unclear.status.code(), Some(1));
-    assert!(String::from_utf8(unclear.stderr)?.contains("2 sessions have an id that begins with"));
+    assert!(String::from_utf8(unclear.stderr)?.contains("2 session ids begin with"));
     Ok(())
 }
 
