@@ -1,21 +1,29 @@
 //! Starting and stopping a bridge.
 
 use crate::{
-    BridgeConfig, BridgeError,
-    access::{DeviceRow, Devices, stored_devices},
-    address::InstanceLock,
-    agents::SharedAgents,
-    auth::{BackOff, Token},
-    guard::Hosts,
-    http::Listener,
-    ios::{PendingConnections, Resumes},
-    limits::{self, Limits},
-    models::SharedModels,
-    network::{self, Gate, Listeners, Network, NetworkState},
-    settings::Settings,
-    shared::Shared,
-    tables::open_store,
-    transport::Remotes,
+    admission::{self as limits, Limits},
+    base::config::BridgeConfig,
+    base::error::BridgeError,
+    base::listener::Listener,
+    base::token::Token,
+    devices::device_rows::{DeviceRow, all as stored_devices},
+    devices::registry::Devices,
+    devices::settings::Settings,
+    devices::tables::open_store,
+    instance::InstanceLock,
+    network::network::Network,
+    network::state::NetworkState,
+    protocol::agents::SharedAgents,
+    protocol::ios::pending::PendingConnections,
+    protocol::ios::resume::Resumes,
+    protocol::models::SharedModels,
+    protocol::services::Services,
+    server::accept::{self, Gate},
+    server::auth::BackOff,
+    server::listeners::Listeners,
+    server::origin::Hosts,
+    server::remotes::Remotes,
+    server::state::Server,
 };
 use openagents_core::{history::History, model::SettingsStore};
 use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
@@ -48,7 +56,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Bridge {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    server: Arc<Server>,
     store: Store,
     instance: InstanceLock,
     accepting: CancellationToken,
@@ -97,37 +105,39 @@ impl Bridge {
         let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());
         let sessions = SessionRegistry::new(store.clone(), history, root);
         let turns = TurnExecutor::new(sessions.clone(), settings, providers);
-        let shared = Arc::new(Shared {
-            sessions,
-            turns,
-            inspector: Arc::default(),
-            models,
-            agents,
-            devices,
+        let server = Arc::new(Server {
+            services: Arc::new(Services {
+                sessions,
+                turns,
+                inspector: Arc::default(),
+                models,
+                agents,
+                devices,
+                network,
+                resumes: Resumes::default(),
+                pending: PendingConnections::default(),
+            }),
             hosts,
             token,
             back_off: BackOff::default(),
             limits: Limits::default(),
             port: address.port(),
-            network,
-            resumes: Resumes::default(),
             remotes: Remotes::default(),
-            pending: PendingConnections::default(),
             closing: CancellationToken::new(),
             connections,
         });
         let accepting = CancellationToken::new();
-        let guards =
-            [&accepting, shared.sessions.stopping(), &shared.closing].map(|token| token.clone().drop_guard());
+        let guards = [&accepting, server.services.sessions.stopping(), &server.closing]
+            .map(|token| token.clone().drop_guard());
         let gate =
-            Gate { kind: Listener::Loopback, accepting: accepting.clone(), closing: shared.closing.clone() };
-        let mut network_listeners = Listeners::new(shared.clone(), accepting.clone());
+            Gate { kind: Listener::Loopback, accepting: accepting.clone(), closing: server.closing.clone() };
+        let mut network_listeners = Listeners::new(server.clone(), accepting.clone());
         network_listeners.look().await;
         let listeners = [
-            tokio::spawn(network::listen(listener, gate, shared.clone())),
+            tokio::spawn(accept::listen(listener, gate, server.clone())),
             tokio::spawn(network_listeners.run()),
         ];
-        Ok(Self { address, shared, store, instance, accepting, listeners, _guards: guards })
+        Ok(Self { address, server, store, instance, accepting, listeners, _guards: guards })
     }
 
     /// Returns the bound loopback address.
@@ -137,12 +147,12 @@ impl Bridge {
 
     /// Returns the token for local use: 64 hexadecimal digits.
     pub fn token(&self) -> &str {
-        &self.shared.token.text
+        &self.server.token.text
     }
 
     /// Returns the 0600 file that holds the token.
     pub fn token_file(&self) -> &Path {
-        &self.shared.token.file
+        &self.server.token.file
     }
 
     /// Returns the address of the page, with the token in the fragment.
@@ -152,7 +162,7 @@ impl Bridge {
 
     /// Returns the state of the network: listeners, names and certificate.
     pub fn network(&self) -> Arc<NetworkState> {
-        self.shared.network.state()
+        self.server.services.network.state()
     }
 
     /// Returns notices about the start to show to the user, one sentence each.
@@ -168,20 +178,20 @@ impl Bridge {
                 tracing::warn!(%error, "listener task failed");
             }
         }
-        self.shared.turns.stop().await;
-        if let Some(agents) = self.shared.agents.clone() {
+        self.server.services.turns.stop().await;
+        if let Some(agents) = self.server.services.agents.clone() {
             run_blocking(move || agents.shut_down()).await;
         }
-        if let Some(models) = self.shared.models.clone() {
+        if let Some(models) = self.server.services.models.clone() {
             run_blocking(move || models.shut_down()).await;
         }
-        self.shared.closing.cancel();
-        self.shared.connections.close();
-        if tokio::time::timeout(CLOSE_TIMEOUT, self.shared.connections.wait()).await.is_err() {
+        self.server.closing.cancel();
+        self.server.connections.close();
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.server.connections.wait()).await.is_err() {
             tracing::warn!("some clients did not disconnect in time");
         }
         let store = self.store;
-        drop(self.shared);
+        drop(self.server);
         run_blocking(move || {
             if let Err(error) = store.flush() {
                 tracing::error!(%error, "the last updates were not stored");

@@ -2,13 +2,15 @@
 //! below search for inputs that make them.
 
 use crate::{
-    access::{self, Scope},
-    acp,
-    guard::Hosts,
-    http::Listener,
-    ios, network,
-    rpc::{self, Id, Incoming},
-    transport,
+    base::listener::Listener,
+    base::rpc,
+    base::rpc::{Id, Incoming},
+    base::scope::Scope,
+    connection::socket as transport,
+    devices::code,
+    network::addresses,
+    protocol::{acp, ios},
+    server::origin::Hosts,
 };
 use axum::http::{HeaderMap, HeaderValue, header};
 use serde::Deserialize;
@@ -55,8 +57,8 @@ pub fn unauthenticated(bytes: &[u8]) {
         }
     }
     if let Ok(text) = str::from_utf8(bytes) {
-        network::host_name(text);
-        access::reads_code(text);
+        addresses::host_name(text);
+        code::Code::read(text);
     }
 }
 

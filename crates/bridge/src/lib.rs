@@ -1,101 +1,51 @@
-//! The wire: WebSocket, JSON-RPC, the iOS and ACP dialects, the event store, the page.
+//! The wire: endpoints, devices, the iOS and ACP dialects, and the page.
 //!
 //! **Architecture invariant:** this is the only crate that knows what a client sees.
 //!
-//! Inbound: `http` authenticates and upgrades, `connection` reads frames in order, and a dialect (`acp`, `ios`) turns
-//! each into a call. Outbound: a turn appends updates to the `store`, the session (`sessions`) publishes them once they
-//! are on disk, and each connection's `outbox` sends them from its own position.
+//! Inbound: `server` authenticates and upgrades, `connection` reads frames in order, and a dialect (`protocol`) turns each
+//! into a call. Outbound: a turn appends updates to the log, the session publishes them once they are on disk, and each
+//! connection's outbox sends them from its own position.
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `base` | scopes, passes, tokens, errors, configuration, JSON-RPC frames, feeds |
+//! | 1 | `tls` | certificates: our authority, the leaf, the profile for phones |
+//! | 2 | `admission` | how many connections an address and a device may have |
+//! | 2 | `instance` | one bridge per data folder, and its address |
+//! | 2 | `network` | switches, addresses, names and mDNS |
+//! | 3 | `connection` | one connection: transports, reading frames, the outbox, the inspector |
+//! | 3 | `devices` | devices, pairing, access requests, audit; their tables |
+//! | 4 | `protocol` | the dialects ACP and iOS, and the services that they call |
+//! | 5 | `server` | listeners, routes, origin and token checks, the page |
+//! | 6 | `bridge` | starting and stopping |
 
-mod access;
-mod address;
-mod agents;
-mod auth;
+mod admission;
+mod base;
 mod bridge;
 mod connection;
-mod error;
-mod feed;
+mod devices;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod guard;
-mod http;
-mod inspect;
-mod ios;
-mod limits;
-mod machine;
-mod markdown;
-mod models;
+mod instance;
 mod network;
-mod outbox;
-mod page;
-mod rpc;
-mod settings;
-mod shared;
-mod tables;
-mod transport;
+mod protocol;
+mod server;
+mod tls;
 
-pub mod acp;
-
-pub use address::{ADDRESS_FILE, running};
-pub use auth::TOKEN_FILE;
+pub use base::{
+    config::{BridgeConfig, IosAccess, NetworkConfig},
+    error::BridgeError,
+    listener::Listener,
+    token::TOKEN_FILE,
+};
 pub use bridge::{Bridge, Surroundings};
-pub use error::BridgeError;
-pub use http::Listener;
-pub use network::{NetworkState, OpenListener};
+pub use devices::{settings::Settings, tables::open_store};
+pub use instance::{ADDRESS_FILE, running};
+pub use network::state::{NetworkState, OpenListener};
 pub use openagents_sessions::{Explore, Providers, store};
-pub use settings::Settings;
-pub use tables::open_store;
-
-use openagents_core::history::HistoryRoots;
-use serde::{Deserialize, Serialize};
-use std::{net::IpAddr, path::PathBuf};
-
-/// Access to the endpoint of the OpenAgents iOS app, which has no token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IosAccess {
-    /// Closed.
-    #[default]
-    Off,
-    /// Each app has to be approved, on this machine and on the network.
-    Ask,
-    /// Every app on this machine, without approval (loopback only).
-    Allow,
-}
-
-/// Network settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NetworkConfig {
-    /// Serves the page and ACP on the network, encrypted. `None`: as set by the user.
-    pub lan: Option<bool>,
-    /// Port of the encrypted listener; 0 picks one.
-    pub port: u16,
-    /// Addresses to serve. `None`: those of this machine, followed as they change.
-    pub addresses: Option<Vec<IpAddr>>,
-    /// Announces the listeners by mDNS.
-    pub announce: bool,
-}
-
-impl Default for NetworkConfig {
-    /// As set by the user, on port 9443.
-    fn default() -> Self {
-        Self { lan: None, port: 9443, addresses: None, announce: true }
-    }
-}
-
-/// Configuration of a bridge.
-#[derive(Debug, Clone)]
-pub struct BridgeConfig {
-    /// The data folder: database, token, address.
-    pub home: PathBuf,
-    /// Loopback port; 0 picks one.
-    pub port: u16,
-    /// The server's own workspace: always admitted, shown to the iOS app, and the fallback of its endpoint.
-    pub root: PathBuf,
-    /// Access to the iOS endpoint. `None`: as set by the user.
-    pub ios: Option<IosAccess>,
-    /// Network settings.
-    pub network: NetworkConfig,
-    /// Folders in which other agents keep their transcripts.
-    pub history: HistoryRoots,
-}
+pub use protocol::acp;

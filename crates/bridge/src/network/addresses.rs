@@ -1,6 +1,6 @@
 //! The reachable addresses of this computer, and its names on the network.
 
-use super::leaf::Names;
+use crate::tls::leaf::Names;
 use if_addrs::Interface;
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The domain of mDNS host names.
-pub(super) const LOCAL: &str = ".local";
+pub(crate) const LOCAL: &str = ".local";
 /// Maximum number of served addresses.
 const MOST: usize = 32;
 
@@ -17,7 +17,7 @@ const MOST: usize = 32;
 const INSIDE: [&str; 8] = ["docker", "br-", "veth", "virbr", "vmnet", "cni", "lxc", "podman"];
 
 /// Returns the served addresses of this computer.
-pub(super) fn of_this_computer() -> io::Result<BTreeSet<IpAddr>> {
+pub(crate) fn of_this_computer() -> io::Result<BTreeSet<IpAddr>> {
     let interfaces = if_addrs::get_if_addrs()?;
     let served = interfaces.iter().filter(|interface| is_served(interface)).map(Interface::ip);
     Ok(served.take(MOST).collect())
@@ -46,13 +46,13 @@ fn is_link_local(address: Ipv6Addr) -> bool {
 }
 
 /// Returns the `.local` name of this computer, or `None` if its name has no valid characters.
-pub(super) fn local_name(computer: &str) -> Option<String> {
+pub(crate) fn local_name(computer: &str) -> Option<String> {
     let label = label(computer);
     (!label.is_empty()).then(|| format!("{label}{LOCAL}"))
 }
 
 /// Returns a name as a host name label: lower case, with hyphens for other characters.
-pub(super) fn label(name: &str) -> String {
+pub(crate) fn label(name: &str) -> String {
     let plain: String = name
         .chars()
         .map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' })
@@ -76,7 +76,7 @@ pub(crate) fn host_name(name: &str) -> Option<String> {
 }
 
 /// Returns the names that the certificate must cover.
-pub(super) fn certified(addresses: &BTreeSet<IpAddr>, computer: &str, names: &BTreeSet<String>) -> Names {
+pub(crate) fn certified(addresses: &BTreeSet<IpAddr>, computer: &str, names: &BTreeSet<String>) -> Names {
     let own = local_name(computer).into_iter().chain(["localhost".to_owned()]);
     Names { addresses: addresses.clone(), hosts: names.iter().cloned().chain(own).collect() }
 }

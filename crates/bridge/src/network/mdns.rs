@@ -1,7 +1,7 @@
 //! Announces this computer over mDNS. No secrets: no token, no TXT records.
 
-use super::{addresses::label, state::NetworkState};
-use crate::http::Listener;
+use crate::base::listener::Listener;
+use crate::{network::addresses::label, network::state::NetworkState};
 use mdns_sd::{IfKind, ServiceDaemon, ServiceInfo};
 use openagents_sessions::run_blocking;
 use std::{
@@ -62,14 +62,14 @@ impl Record {
 
 /// Announces the open ports.
 #[derive(Default)]
-pub(super) struct Announcer {
+pub(crate) struct Announcer {
     announced: Vec<Record>,
     daemon: Option<ServiceDaemon>,
 }
 
 impl Announcer {
     /// Announces the ports of `state` and withdraws the others. Returns the problem if that fails.
-    pub(super) async fn announce(&mut self, state: &NetworkState) -> Option<String> {
+    pub(crate) async fn announce(&mut self, state: &NetworkState) -> Option<String> {
         let records = records(state);
         if records == self.announced && (self.daemon.is_some() || records.is_empty()) {
             return None;
@@ -89,7 +89,7 @@ impl Announcer {
     }
 
     /// Withdraws all announcements.
-    pub(super) async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         self.announced.clear();
         let Some(daemon) = self.daemon.take() else { return };
         run_blocking(move || {
@@ -114,7 +114,7 @@ fn begin(records: &[Record]) -> Result<ServiceDaemon, mdns_sd::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{IosAccess, network::OpenListener};
+    use crate::{base::config::IosAccess, network::state::OpenListener};
     use mdns_sd::ServiceEvent;
 
     fn state(computer: &str, listeners: &[(Listener, &str)]) -> NetworkState {

@@ -1,7 +1,7 @@
 //! The state of the network, as shown to clients and the command line.
 
-use super::addresses::LOCAL;
-use crate::{IosAccess, http::Listener};
+use crate::network::addresses::LOCAL;
+use crate::{base::config::IosAccess, base::listener::Listener};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 

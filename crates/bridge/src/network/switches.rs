@@ -1,7 +1,10 @@
 //! The network switches, set by a person or on the command line. The command line takes precedence.
 
-use super::addresses;
-use crate::{BridgeError, IosAccess, NetworkConfig};
+use crate::network::addresses;
+use crate::{
+    base::config::{IosAccess, NetworkConfig},
+    base::error::BridgeError,
+};
 use openagents_core::model::SettingsStore;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -23,7 +26,7 @@ pub(crate) struct Switches {
     /// Whether the command line has set `lan`, and `ios`.
     fixed: [bool; 2],
     /// Incremented with every change.
-    pub(super) change: u64,
+    pub(crate) change: u64,
 }
 
 /// A change of the switches; `None` keeps the current value.
@@ -46,7 +49,7 @@ struct Setting {
 
 impl Switches {
     /// Reads the stored switches; `config` and `ios` come from the command line. Blocks.
-    pub(super) fn read(
+    pub(crate) fn read(
         store: &dyn SettingsStore,
         config: &NetworkConfig,
         ios: Option<IosAccess>,
@@ -72,17 +75,17 @@ impl Switches {
     }
 
     /// Returns whether anything is served beyond this machine.
-    pub(super) fn serves(&self) -> bool {
+    pub(crate) fn serves(&self) -> bool {
         self.lan || self.ios == IosAccess::Ask
     }
 
     /// Returns whether the command line has set any switch.
-    pub(super) fn is_fixed(&self) -> bool {
+    pub(crate) fn is_fixed(&self) -> bool {
         self.fixed.contains(&true)
     }
 
     /// Returns the changed switches, or a reason why they cannot be changed.
-    pub(super) fn changed(&self, switch: Switch) -> Result<Self, String> {
+    pub(crate) fn changed(&self, switch: Switch) -> Result<Self, String> {
         let Switch { lan, ios, names } = switch;
         if self.fixed[0] && lan.is_some_and(|lan| lan != self.lan) {
             return Err(
@@ -109,7 +112,7 @@ impl Switches {
     }
 
     /// Stores the switches that the command line has not set. Blocks.
-    pub(super) fn write(&self, store: &dyn SettingsStore) -> Result<(), String> {
+    pub(crate) fn write(&self, store: &dyn SettingsStore) -> Result<(), String> {
         let stored = store.get(SETTING).ok().flatten();
         let mut setting: Setting =
             stored.and_then(|stored| serde_json::from_value(stored).ok()).unwrap_or_default();

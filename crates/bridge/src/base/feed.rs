@@ -1,0 +1,146 @@
+//! Snapshots that watching connections are sent when they change, at a bounded rate.
+
+use crate::{base::rpc, base::scope::Scope};
+use openagents_sessions::Wake;
+use serde_json::Value;
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{sync::Notify, time::Instant};
+
+/// Shortest time between two snapshots for one connection.
+const EVERY: Duration = Duration::from_millis(250);
+
+type Snapshot = Box<dyn Fn() -> Value + Send + Sync>;
+
+/// A changing snapshot and its watchers.
+pub(crate) struct Feed {
+    /// The method of the change notification.
+    method: &'static str,
+    /// The scope needed to watch; checked before every notification.
+    needed: Scope,
+    snapshot: Snapshot,
+    /// Incremented with every change.
+    changes: AtomicU64,
+    watchers: Mutex<Vec<Weak<Notify>>>,
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Feed").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+impl Feed {
+    /// `watch` receives the callback to call on every change.
+    pub(crate) fn new(
+        method: &'static str,
+        needed: Scope,
+        snapshot: impl Fn() -> Value + Send + Sync + 'static,
+        watch: impl FnOnce(Arc<dyn Fn() + Send + Sync>),
+    ) -> Arc<Self> {
+        let snapshot = Box::new(snapshot);
+        let feed = Arc::new(Self {
+            method,
+            needed,
+            snapshot,
+            changes: AtomicU64::new(1),
+            watchers: Mutex::default(),
+        });
+        let weak = Arc::downgrade(&feed);
+        watch(Arc::new(move || {
+            if let Some(feed) = weak.upgrade() {
+                feed.changed();
+            }
+        }));
+        feed
+    }
+
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+    }
+
+    /// Returns the current snapshot, as sent to clients.
+    pub(crate) fn snapshot(&self) -> Value {
+        (self.snapshot)()
+    }
+}
+
+/// One connection's view of a feed.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    feed: Arc<Feed>,
+    seen: u64,
+    told: Value,
+    next: Instant,
+}
+
+impl Watch {
+    /// Starts watching for a connection that was just sent `told`.
+    pub(crate) fn begin(feed: Arc<Feed>, told: Value, wake: &Wake) -> Self {
+        {
+            let mut watchers = feed.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            watchers.retain(|watcher| watcher.strong_count() > 0);
+            // A connection may watch repeatedly.
+            if !watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
+                watchers.push(Arc::downgrade(wake));
+            }
+        }
+        // `seen: 0` makes the first check pick up changes made since `told`.
+        Self { feed, seen: 0, told, next: Instant::now() + EVERY }
+    }
+
+    /// Returns the scope needed to watch.
+    pub(crate) fn needed(&self) -> Scope {
+        self.feed.needed
+    }
+
+    /// Returns whether this watches `feed`.
+    pub(crate) fn is_of(&self, feed: &Arc<Feed>) -> bool {
+        Arc::ptr_eq(&self.feed, feed)
+    }
+
+    /// Returns when the next notification may be due; `None` if nothing changed.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        (self.feed.changes.load(Ordering::Relaxed) != self.seen).then_some(self.next)
+    }
+
+    /// Returns the notification, if one is due and the snapshot changed.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        self.due().filter(|due| *due <= Instant::now())?;
+        self.seen = self.feed.changes.load(Ordering::Relaxed);
+        self.next = Instant::now() + EVERY;
+        let snapshot = self.feed.snapshot();
+        if snapshot == self.told {
+            return None;
+        }
+        let text = rpc::notification(self.feed.method, &snapshot);
+        self.told = snapshot;
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_watches_again_is_woken_once() {
+        let feed = Feed::new("_openagents/models", Scope::View, || Value::Null, drop);
+        let (wake, other) = (Wake::default(), Wake::default());
+        for wake in [&wake, &other, &wake, &wake] {
+            Watch::begin(feed.clone(), feed.snapshot(), wake);
+        }
+        assert_eq!(feed.watchers.lock().unwrap().len(), 2);
+        drop(other);
+        Watch::begin(feed.clone(), feed.snapshot(), &wake);
+        assert_eq!(feed.watchers.lock().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,120 @@
+//! The credentials of a connection.
+
+use crate::base::feed::Feed;
+use crate::base::scope::Scope;
+use serde_json::{Value, json};
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio_util::sync::CancellationToken;
+
+/// The owner of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Who {
+    /// The local user, who can read the token file.
+    Local,
+    /// A paired device, by id.
+    Device(Arc<str>),
+    /// An iOS app without a token, allowed by its address.
+    App(IpAddr),
+}
+
+/// Owner and scope, shared by all connections of a device. Checked on every call, so that changes apply at once.
+pub(crate) struct Pass {
+    pub(crate) who: Who,
+    granted: Arc<Mutex<Granted>>,
+    /// Cancelled when the device is revoked; its sockets close.
+    pub(crate) revoked: CancellationToken,
+    feed: Arc<Feed>,
+    changed: Box<dyn Fn() + Send + Sync>,
+}
+
+#[derive(Debug)]
+struct Granted {
+    scope: Scope,
+    /// As named by the user.
+    name: String,
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Pass")
+            .field("who", &self.who)
+            .field("scope", &self.scope())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pass {
+    /// The pass of the local user, with [`Scope::Admin`].
+    pub(crate) fn local() -> Arc<Self> {
+        Self::new(Who::Local, Scope::Admin, crate::base::machine::name())
+    }
+
+    pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {
+        let granted = Arc::new(Mutex::new(Granted { scope, name: name.to_owned() }));
+        let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
+        let feed = {
+            let (who, granted) = (who.clone(), granted.clone());
+            let snapshot = move || access(&who, &lock(&granted));
+            Feed::new("_openagents/access", Scope::View, snapshot, |on_change| {
+                changed = Box::new(move || on_change())
+            })
+        };
+        Arc::new(Self { who, granted, revoked: CancellationToken::new(), feed, changed })
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        lock(&self.granted).scope
+    }
+
+    /// Returns whether it is valid and includes `needed`.
+    pub(crate) fn may(&self, needed: Scope) -> bool {
+        !self.is_revoked() && self.scope() >= needed
+    }
+
+    pub(crate) fn name(&self) -> String {
+        lock(&self.granted).name.clone()
+    }
+
+    /// Changes the scope and notifies the connections.
+    pub(crate) fn change(&self, scope: Scope) {
+        lock(&self.granted).scope = scope;
+        (self.changed)();
+    }
+
+    /// Changes the name and notifies the connections.
+    pub(crate) fn rename(&self, name: &str) {
+        lock(&self.granted).name = name.to_owned();
+        (self.changed)();
+    }
+
+    /// Returns scope and device: the params of `_openagents/access`.
+    pub(crate) fn access(&self) -> Value {
+        access(&self.who, &lock(&self.granted))
+    }
+
+    /// The feed of [`Self::access`].
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.revoked.is_cancelled()
+    }
+}
+
+fn lock(granted: &Mutex<Granted>) -> MutexGuard<'_, Granted> {
+    granted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn access(who: &Who, granted: &Granted) -> Value {
+    let device = match who {
+        Who::Device(id) => json!({"id": id, "name": granted.name}),
+        Who::Local | Who::App(_) => Value::Null,
+    };
+    json!({"scope": granted.scope, "device": device})
+}

@@ -1,0 +1,79 @@
+//! The dialect of an endpoint: encodes session events as frames.
+
+use crate::base::scope::Scope;
+use openagents_core::{approval::Approval, model::Activity};
+use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
+use std::sync::Arc;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+/// Encodes session events for one connection. Methods that return `None` do not support the event.
+pub(crate) trait Dialect: Send {
+    /// A page counts as sent once all of its frames are written. If false, each frame counts on its own, for clients
+    /// that cannot say what they have seen.
+    const IN_PAGES: bool;
+
+    /// Maximum number of followed sessions per connection.
+    const FOLLOWS: usize;
+
+    /// Encodes a page of updates. `behind` is the number of unsent updates, this page included.
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected>;
+
+    /// Returns the frames that were held back, now that the session is idle.
+    fn rest(&mut self, session: &Session) -> Vec<Projected>;
+
+    /// Returns the position of the first update that is held back.
+    fn held_back(&self, session: &Session) -> Option<HeldBack>;
+
+    /// Encodes the activity of a session.
+    fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String>;
+
+    /// Encodes requests for new pending approvals, and cancels those that are no longer pending.
+    fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String>;
+
+    /// Encodes a page of the folded log.
+    fn folded(&mut self, _session: &Session, _page: &[Folded]) -> Vec<Utf8Bytes> {
+        Vec::new()
+    }
+
+    /// Encodes the end of the folded log, which covers updates up to `seq`.
+    fn fold_ends(&mut self, _session: &Session, _seq: u64) -> Option<String> {
+        None
+    }
+
+    /// Encodes whether a turn runs, and the queued ones.
+    fn queue(&mut self, _session: &Session, _waits: &Waits) -> Option<String> {
+        None
+    }
+
+    /// Encodes that a session was dropped because too many are followed.
+    fn left(&mut self, _session: &Session) -> Option<String> {
+        None
+    }
+
+    /// Encodes changes in the list of sessions.
+    fn sessions(&mut self, _news: &ListNews) -> Option<String> {
+        None
+    }
+
+    /// Returns the client's current scope.
+    fn scope(&self) -> Scope;
+
+    /// Encodes an error about a session's log.
+    fn failed(&mut self, session: &Session, message: &str) -> String;
+}
+
+/// A frame, and the update up to which the client has seen everything once the frame is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Projected {
+    pub(crate) text: Utf8Bytes,
+    pub(crate) covers: u64,
+    /// Bytes of the next update's text that the client has seen too.
+    pub(crate) part: usize,
+}
+
+/// The first update that is not fully sent, and how many bytes of its text are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldBack {
+    pub(crate) seq: u64,
+    pub(crate) part: usize,
+}

@@ -1,0 +1,117 @@
+//! The queue between the two halves of a connection, bounded by orders and by bytes.
+
+use crate::connection::outbox::Out;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// Queued orders. While the queue is full, no more requests are read from the client.
+const ORDERS: usize = 64;
+/// Bytes of queued answers. A single answer may have more.
+const BYTES: u32 = 1 << 20;
+
+/// The sending end, held by handlers.
+#[derive(Debug, Clone)]
+pub(crate) struct Outbox {
+    orders: mpsc::Sender<Order>,
+    room: Arc<Semaphore>,
+}
+
+/// The receiving end. Orders left when it is dropped are discarded.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    queue: mpsc::Receiver<Order>,
+    room: Arc<Semaphore>,
+}
+
+/// An order, and the bytes that it reserves until it is sent.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) out: Out,
+    pub(super) room: Option<OwnedSemaphorePermit>,
+}
+
+/// The sending half has ended, or the queue is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotTaken;
+
+/// Creates the queue of a connection.
+pub(crate) fn queue() -> (Outbox, Orders) {
+    let (orders, queue) = mpsc::channel(ORDERS);
+    let room = Arc::new(Semaphore::new(BYTES as usize));
+    (Outbox { orders, room: room.clone() }, Orders { queue, room })
+}
+
+impl Outbox {
+    /// Queues an order; waits while the queue is full.
+    pub(crate) async fn send(&self, out: Out) -> Result<(), NotTaken> {
+        let room = match u32::try_from(out.bytes()).unwrap_or(BYTES).min(BYTES) {
+            0 => None,
+            bytes => Some(self.room.clone().acquire_many_owned(bytes).await.map_err(|_| NotTaken)?),
+        };
+        self.orders.send(Order { out, room }).await.map_err(|_| NotTaken)
+    }
+
+    /// Queues an order that needs no bytes, unless the queue is full.
+    pub(crate) fn try_send(&self, out: Out) -> Result<(), NotTaken> {
+        self.orders.try_send(Order { out, room: None }).map_err(|_| NotTaken)
+    }
+}
+
+impl Orders {
+    pub(super) fn try_recv(&mut self) -> Option<Order> {
+        self.queue.try_recv().ok()
+    }
+
+    pub(super) async fn recv(&mut self) -> Option<Order> {
+        self.queue.recv().await
+    }
+}
+
+impl Drop for Orders {
+    fn drop(&mut self) {
+        self.room.close();
+    }
+}
+
+impl Out {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text)
+            | Self::Unrecorded(text)
+            | Self::After { text, .. }
+            | Self::WatchList(_, text) => text.len(),
+            Self::Follow { answer, .. } => answer.as_ref().map_or(0, String::len),
+            Self::Join { .. }
+            | Self::Inspect { .. }
+            | Self::Watch(..)
+            | Self::Leave(_)
+            | Self::Ping
+            | Self::Close(_) => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::poll;
+    use std::pin::pin;
+
+    #[tokio::test]
+    async fn answers_wait_for_room_by_their_bytes() {
+        let (outbox, mut orders) = queue();
+        let large = || outbox.send(Out::Text("x".repeat(6 << 20)));
+        large().await.unwrap();
+        let mut next = pin!(large());
+        assert!(poll!(&mut next).is_pending(), "one alone may be large");
+        outbox.send(Out::Ping).await.unwrap();
+        let first = orders.recv().await.unwrap();
+        assert!(poll!(&mut next).is_pending(), "it is not sent yet");
+        drop(first);
+        next.await.unwrap();
+        let mut last = pin!(large());
+        assert!(poll!(&mut last).is_pending());
+        drop(orders);
+        assert_eq!(last.await, Err(NotTaken));
+    }
+}

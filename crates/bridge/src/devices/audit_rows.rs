@@ -1,0 +1,108 @@
+//! The audit table, bounded to its newest rows.
+
+use openagents_sessions::store::{Store, StoreError};
+use rusqlite::{Transaction, params};
+
+/// Rows kept of each kind: access decisions, and everything else. Frequent calls cannot push out the decision that
+/// allowed them.
+const KEPT: i64 = 10_000;
+/// Inserts between two prunes.
+const SLACK: i64 = 100;
+
+/// Selects access decisions.
+const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
+    OR action LIKE 'network.%')";
+
+/// One audited action. Never holds a token, a code, or the text of a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AuditEntry {
+    /// `None` when the actor is not a paired device.
+    pub(crate) device: Option<String>,
+    /// Name of the actor at that time.
+    pub(crate) name: String,
+    pub(crate) address: String,
+    /// A method, or a word such as `pair.allowed`.
+    pub(crate) action: String,
+    /// A session, a title, a scope.
+    pub(crate) detail: String,
+}
+
+/// An audit entry with its id and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AuditRow {
+    pub(crate) id: i64,
+    /// Milliseconds since the epoch.
+    pub(crate) ts: i64,
+    pub(crate) entry: AuditEntry,
+}
+
+/// Stores an entry. Blocks.
+pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError> {
+    store.write(move |transaction, now| {
+        transaction
+            .prepare_cached(
+                "INSERT INTO audit (ts, device_id, name, address, action, detail)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![now, entry.device, entry.name, entry.address, entry.action, entry.detail])?;
+        if transaction.last_insert_rowid() % SLACK == 0 {
+            prune(transaction, KEPT)?;
+        }
+        Ok(())
+    })
+}
+
+/// Returns at most `limit` entries with an id below `before`, newest first. Blocks.
+pub(crate) fn newest(store: &Store, limit: usize, before: Option<i64>) -> Result<Vec<AuditRow>, StoreError> {
+    store.read(|connection| {
+        let mut statement = connection.prepare_cached(
+            "SELECT id, ts, device_id, name, address, action, detail FROM audit WHERE id < ?1
+             ORDER BY id DESC LIMIT ?2",
+        )?;
+        let rows = statement.query_map(params![before.unwrap_or(i64::MAX), limit], |row| {
+            let (device, name, address) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            let entry = AuditEntry { device, name, address, action: row.get(5)?, detail: row.get(6)? };
+            Ok(AuditRow { id: row.get(0)?, ts: row.get(1)?, entry })
+        })?;
+        rows.collect()
+    })
+}
+
+fn prune(transaction: &Transaction<'_>, kept: i64) -> rusqlite::Result<()> {
+    for of in [DECIDED.to_owned(), format!("NOT {DECIDED}")] {
+        let newest = format!("SELECT id FROM audit WHERE {of} ORDER BY id DESC LIMIT 1 OFFSET ?1");
+        let delete = format!("DELETE FROM audit WHERE {of} AND id <= ({newest})");
+        transaction.prepare_cached(&delete)?.execute([kept])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::devices::tables::open_store;
+
+    #[test]
+    fn calls_do_not_push_out_access_decisions() {
+        let home = tempfile::tempdir().unwrap();
+        let store = open_store(home.path()).unwrap();
+        let record = |action: &str| {
+            record(&store, AuditEntry { action: action.to_owned(), ..AuditEntry::default() }).unwrap();
+        };
+        record("pair.allowed");
+        record("device.renamed");
+        for _ in 0..5 {
+            record("session/prompt");
+        }
+        record("app.allowed");
+        store.write(|transaction, _| prune(transaction, 2)).unwrap();
+        let shown =
+            |rows: Vec<AuditRow>| rows.into_iter().map(|row| (row.id, row.entry.action)).collect::<Vec<_>>();
+        let row = |id, action: &str| (id, action.to_owned());
+        let kept = [row(8, "app.allowed"), row(7, "session/prompt"), row(6, "session/prompt")];
+        let all = shown(newest(&store, 10, None).unwrap());
+        assert_eq!(all, [&kept[..], &[row(2, "device.renamed")]].concat());
+        assert_eq!(shown(newest(&store, 2, Some(8)).unwrap()), kept[1..]);
+        assert!(newest(&store, 1, None).unwrap()[0].ts > 0);
+    }
+}

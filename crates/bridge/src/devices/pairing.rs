@@ -1,0 +1,385 @@
+//! Pairing with a code.
+//!
+//! The desktop shows a code. A device that sends it gets a pairing request, and both screens show the same six digits.
+//! Allowing the request gives the device a token and uses up the code.
+
+use crate::admission::one_address;
+use crate::{
+    base::scope::Scope,
+    devices::code::Code,
+    devices::deadline::Deadline,
+    devices::requests::{Outcome, OutcomeReceiver},
+};
+use sha2::{Digest, Sha256};
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    time::Duration,
+};
+use subtle::ConstantTimeEq;
+use tokio::time::Instant;
+
+/// Lifetime of a code, and of a pairing request.
+pub(crate) const PAIRING_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// Time a device has to fetch its token.
+pub(crate) const FETCH_TIMEOUT: Duration = Duration::from_secs(60);
+/// Concurrent pairing requests.
+const CLAIMS: usize = 3;
+/// Ended claims kept so that their devices learn the outcome.
+const ENDED: usize = 16;
+/// Ended codes kept so that a late device learns why its code fails.
+const PAST: usize = 8;
+/// Wrong codes that one address may send per [`GUESSES_IN`].
+const GUESSES: usize = 5;
+const GUESSES_IN: Duration = Duration::from_secs(60);
+/// Wrong codes, of all addresses, after which a code is withdrawn.
+const GUESSES_IN_ALL: u32 = 50;
+/// Addresses whose guesses are counted.
+const ADDRESSES: usize = 1024;
+
+/// Why a code is not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Wrong,
+    /// Timed out or withdrawn.
+    Expired,
+    /// Another device paired with it.
+    Used,
+    /// Too many guesses or pending requests; retry after this time.
+    SlowDown(Duration),
+}
+
+/// The token of a newly paired device, handed out until the device connects.
+#[derive(Clone)]
+pub(crate) struct Grant {
+    pub(crate) token: String,
+    pub(crate) device: String,
+    pub(crate) name: String,
+    pub(crate) scope: Scope,
+}
+
+impl std::fmt::Debug for Grant {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Grant").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+/// The current code.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) code: Code,
+    pub(crate) expires: Deadline,
+    /// The URL in its QR code, and the QR code as SVG.
+    pub(crate) drawn: Option<(String, String)>,
+    number: u64,
+    wrong: u32,
+}
+
+/// A device that sent the right code.
+#[derive(Debug)]
+struct Claim {
+    /// SHA-256 of the secret that the device polls with.
+    secret: [u8; 32],
+    request: String,
+    /// Of the code.
+    number: u64,
+    outcome: OutcomeReceiver,
+    grant: Option<Grant>,
+    /// The token was handed out; the answer may have been lost.
+    is_fetched: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Pairing {
+    offer: Option<Offer>,
+    /// Number of the last code.
+    number: u64,
+    past: VecDeque<(Code, Refusal)>,
+    guesses: HashMap<IpAddr, VecDeque<Instant>>,
+    claims: VecDeque<Claim>,
+}
+
+impl Pairing {
+    /// Replaces the current code, which is withdrawn.
+    pub(crate) fn offer(&mut self, code: Code) {
+        self.withdraw(Refusal::Expired);
+        self.number += 1;
+        let expires = Deadline::after(PAIRING_TIMEOUT);
+        self.offer = Some(Offer { code, expires, drawn: None, number: self.number, wrong: 0 });
+    }
+
+    /// Returns the code if it has not expired.
+    pub(crate) fn current(&self) -> Option<&Offer> {
+        self.offer.as_ref().filter(|offer| !offer.expires.is_over())
+    }
+
+    /// Like [`Self::current`], mutable.
+    pub(crate) fn current_mut(&mut self) -> Option<&mut Offer> {
+        self.offer.as_mut().filter(|offer| !offer.expires.is_over())
+    }
+
+    /// Ends the code. Devices that send it later are refused with `why`.
+    pub(crate) fn withdraw(&mut self, why: Refusal) {
+        if let Some(offer) = self.offer.take() {
+            self.past.truncate(PAST - 1);
+            self.past.push_front((offer.code, why));
+        }
+    }
+
+    /// Checks the code that `address` sent, and returns its number.
+    pub(crate) fn check(&mut self, text: &str, address: IpAddr) -> Result<u64, Refusal> {
+        let (now, address) = (Instant::now(), one_address(address));
+        self.may_guess(address, now)?;
+        if self.offer.as_ref().is_some_and(|offer| offer.expires.is_over()) {
+            self.withdraw(Refusal::Expired);
+        }
+        let code = Code::read(text);
+        let is = |known: &Code| code.as_ref().is_some_and(|code| known.is(code));
+        if let Some(offer) = &self.offer
+            && is(&offer.code)
+        {
+            return Ok(offer.number);
+        }
+        self.guesses.entry(address).or_default().push_back(now);
+        if let Some((_, why)) = self.past.iter().find(|(known, _)| is(known)) {
+            return Err(*why);
+        }
+        if let Some(offer) = &mut self.offer {
+            offer.wrong += 1;
+            if offer.wrong >= GUESSES_IN_ALL {
+                tracing::warn!("pairing code withdrawn after too many wrong guesses");
+                self.withdraw(Refusal::Expired);
+            }
+        }
+        Err(Refusal::Wrong)
+    }
+
+    fn may_guess(&mut self, address: IpAddr, now: Instant) -> Result<(), Refusal> {
+        let is_recent = |guess: &Instant| now.duration_since(*guess) < GUESSES_IN;
+        if self.guesses.len() >= ADDRESSES {
+            self.guesses.retain(|_, guesses| guesses.back().is_some_and(is_recent));
+        }
+        let room = self.guesses.len() < ADDRESSES;
+        let Some(guesses) = self.guesses.get_mut(&address) else {
+            return if room { Ok(()) } else { Err(Refusal::SlowDown(GUESSES_IN)) };
+        };
+        guesses.retain(is_recent);
+        match guesses.front() {
+            Some(first) if guesses.len() >= GUESSES => {
+                Err(Refusal::SlowDown(GUESSES_IN.saturating_sub(now.duration_since(*first))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks whether one more request may wait.
+    pub(crate) fn has_room(&self) -> Result<(), Refusal> {
+        let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none()).count();
+        if pending < CLAIMS { Ok(()) } else { Err(Refusal::SlowDown(Duration::from_secs(15))) }
+    }
+
+    /// Adds a device that sent the code with this number and polls with `secret`.
+    pub(crate) fn claim(&mut self, number: u64, secret: &str, request: String, outcome: OutcomeReceiver) {
+        while self.claims.len() >= ENDED
+            && let Some(ended) = self.claims.iter().position(|claim| claim.outcome.get().is_some())
+        {
+            self.claims.remove(ended);
+        }
+        self.claims.push_back(Claim {
+            secret: hash(secret),
+            request,
+            number,
+            outcome,
+            grant: None,
+            is_fetched: false,
+        });
+    }
+
+    /// Returns the pending requests with the same code as `request`, and whether that code is still shown.
+    pub(crate) fn rivals(&self, request: &str) -> (Vec<String>, bool) {
+        let Some(claim) = self.claims.iter().find(|claim| claim.request == request) else {
+            return (Vec::new(), false);
+        };
+        let rivals =
+            self.claims.iter().filter(|other| other.number == claim.number && other.request != request);
+        let rivals = rivals.filter(|other| other.outcome.get().is_none());
+        let is_shown = self.offer.as_ref().is_some_and(|offer| offer.number == claim.number);
+        (rivals.map(|other| other.request.clone()).collect(), is_shown)
+    }
+
+    /// Returns every pending request.
+    pub(crate) fn pending(&self) -> Vec<String> {
+        let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none());
+        pending.map(|claim| claim.request.clone()).collect()
+    }
+
+    /// Sets the token that the device of `request` will fetch.
+    pub(crate) fn grant(&mut self, request: &str, grant: Grant) {
+        if let Some(claim) = self.claims.iter_mut().find(|claim| claim.request == request) {
+            claim.grant = Some(grant);
+        }
+    }
+
+    /// Stops handing out the token of this request. Returns the device if it never fetched the token.
+    pub(crate) fn end_grant(&mut self, request: &str) -> Option<String> {
+        let claim = self.claims.iter_mut().find(|claim| claim.request == request)?;
+        claim.grant.take().filter(|_| !claim.is_fetched).map(|grant| grant.device)
+    }
+
+    /// Drops the token of a device that has connected.
+    pub(crate) fn connected(&mut self, device: &str) {
+        let its = |claim: &&mut Claim| claim.grant.as_ref().is_some_and(|grant| grant.device == device);
+        self.claims.iter_mut().filter(its).for_each(|claim| claim.grant = None);
+    }
+
+    /// Returns the outcome of the claim with this secret.
+    pub(crate) fn outcome(&self, secret: &str) -> Option<OutcomeReceiver> {
+        let secret = hash(secret);
+        let is_its = |claim: &&Claim| bool::from(claim.secret.ct_eq(&secret));
+        self.claims.iter().filter(is_its).fold(None, |_, claim| Some(claim.outcome.clone()))
+    }
+
+    /// Returns the outcome of the claim with this secret, with the token until the device connects, because an answer may
+    /// be lost.
+    pub(crate) fn fetch(&mut self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
+        let secret = hash(secret);
+        let claim = self.claims.iter_mut().find(|claim| bool::from(claim.secret.ct_eq(&secret)))?;
+        let outcome = claim.outcome.get()?;
+        claim.is_fetched |= claim.grant.is_some();
+        Some((outcome, claim.grant.clone()))
+    }
+}
+
+fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn offered() -> (Pairing, String) {
+        let mut pairing = Pairing::default();
+        let code = Code::new().unwrap();
+        pairing.offer(code);
+        (pairing, code.shown())
+    }
+
+    /// A code that was never given out.
+    fn wrong(right: &str) -> String {
+        let first = if right.starts_with('0') { '1' } else { '0' };
+        format!("{first}{}", &right[1..])
+    }
+
+    fn address(n: u32) -> IpAddr {
+        IpAddr::from((0x0A00_0000 + n).to_be_bytes())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn codes_are_used_withdrawn_or_expire() {
+        let (mut pairing, code) = offered();
+        assert_eq!(pairing.check(&code, HERE), Ok(1));
+        assert_eq!(pairing.check(&code.to_lowercase().replace('-', " "), HERE), Ok(1));
+        assert_eq!(pairing.check(&wrong(&code), HERE), Err(Refusal::Wrong));
+        assert_eq!(pairing.check("", HERE), Err(Refusal::Wrong));
+        pairing.withdraw(Refusal::Used);
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::Used));
+        assert!(pairing.current().is_none());
+        let next = Code::new().unwrap();
+        pairing.offer(next);
+        assert_eq!(pairing.check(&next.shown(), HERE), Ok(2));
+        tokio::time::advance(PAIRING_TIMEOUT - Duration::from_millis(1)).await;
+        assert_eq!(pairing.check(&next.shown(), HERE), Ok(2));
+        assert!(pairing.current().is_some());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(pairing.current().is_none());
+        assert_eq!(pairing.check(&next.shown(), HERE), Err(Refusal::Expired));
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::Used));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_may_guess_five_times_a_minute() {
+        let (mut pairing, code) = offered();
+        for _ in 0..GUESSES {
+            assert_eq!(pairing.check(&wrong(&code), HERE), Err(Refusal::Wrong));
+        }
+        // The right code is refused as well: it is the sixth guess.
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::SlowDown(GUESSES_IN)));
+        assert_eq!(
+            pairing.check(&code, "::ffff:127.0.0.1".parse().unwrap()),
+            Err(Refusal::SlowDown(GUESSES_IN))
+        );
+        assert_eq!(pairing.check(&code, address(1)), Ok(1));
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert_eq!(pairing.check(&code, HERE), Err(Refusal::SlowDown(Duration::from_secs(40))));
+        tokio::time::advance(Duration::from_secs(40)).await;
+        assert_eq!(pairing.check(&code, HERE), Ok(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_fifty_guesses_the_code_is_withdrawn() {
+        let (mut pairing, code) = offered();
+        for n in 0..GUESSES_IN_ALL {
+            assert_eq!(pairing.check(&wrong(&code), address(n)), Err(Refusal::Wrong));
+        }
+        assert!(pairing.current().is_none());
+        assert_eq!(pairing.check(&code, address(100)), Err(Refusal::Expired));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_from_many_addresses_do_not_fill_the_memory() {
+        let mut pairing = Pairing::default();
+        for n in 0..3 * ADDRESSES as u32 {
+            let _ = pairing.check("0000-0000", address(n));
+        }
+        assert!(pairing.guesses.len() <= ADDRESSES);
+        tokio::time::advance(GUESSES_IN).await;
+        assert_eq!(pairing.check("0000-0000", address(9_999)), Err(Refusal::Wrong));
+        assert_eq!(pairing.guesses.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_of_three_requests_gets_its_token_until_it_connects() {
+        use crate::devices::requests::{Kind, RequestInfo, Requests};
+        let (mut pairing, mut requests) = (offered().0, Requests::default());
+        let claim = |pairing: &mut Pairing, requests: &mut Requests, secret: &str| {
+            let name = "Phone".to_owned();
+            let info = RequestInfo { kind: Kind::Pair, name, address: HERE, compare: None, session: None };
+            let (id, outcome) = requests.add(info, PAIRING_TIMEOUT);
+            pairing.claim(1, secret, id.clone(), outcome);
+            id
+        };
+        let ids = ["a", "b", "c"].map(|secret| {
+            assert_eq!(pairing.has_room(), Ok(()));
+            claim(&mut pairing, &mut requests, secret)
+        });
+        assert!(matches!(pairing.has_room(), Err(Refusal::SlowDown(_))));
+        assert!(pairing.outcome("d").is_none() && pairing.fetch("a").is_none());
+        assert_eq!(pairing.rivals(&ids[0]), (vec![ids[1].clone(), ids[2].clone()], true));
+        let (token, device) = ("t".to_owned(), "d".to_owned());
+        let grant = Grant { token, device, name: "Phone".to_owned(), scope: Scope::View };
+        pairing.grant(&ids[0], grant);
+        requests.end(&ids[0], Outcome::Allowed);
+        requests.end(&ids[1], Outcome::Declined);
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
+        pairing.connected("other");
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, Some(_)))));
+        pairing.connected("d");
+        assert!(matches!(pairing.fetch("a"), Some((Outcome::Allowed, None))));
+        assert!(matches!(pairing.fetch("b"), Some((Outcome::Declined, None))));
+        assert_eq!(pairing.end_grant(&ids[0]), None);
+        // Ended claims make room.
+        for n in 0..100 {
+            let id = claim(&mut pairing, &mut requests, &n.to_string());
+            requests.end(&id, Outcome::Declined);
+        }
+        assert!(
+            pairing.claims.len() <= ENDED
+                && pairing.outcome("c").is_some()
+                && pairing.outcome("99").is_some()
+        );
+    }
+}

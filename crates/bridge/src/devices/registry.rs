@@ -1,0 +1,376 @@
+//! The registry of devices, iOS apps and their pending requests.
+
+use crate::{admission::ConnectionSlot, base::feed::Feed, network::network::Network};
+use crate::{
+    base::pass::{Pass, Who},
+    base::scope::Scope,
+    devices::apps::{AccessRequest, AppAccess, Apps},
+    devices::audit::Refusals,
+    devices::deadline::Deadline,
+    devices::device_rows::DeviceRow,
+    devices::lease::ConnectionLease,
+    devices::pairing::{Grant, Pairing},
+    devices::requests::{Kind, Outcome, OutcomeReceiver, RequestInfo, Requests},
+    devices::{apps, device_rows},
+};
+use openagents_sessions::store::{Store, now_ms};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+use subtle::ConstantTimeEq;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+use tokio_util::task::TaskTracker;
+
+/// Interval at which the last-seen time of a connected device is stored.
+const STORE_SEEN_EVERY: Duration = Duration::from_secs(60);
+
+/// Concurrent polls of devices without a token.
+const POLLS: usize = 16;
+
+/// The registry of devices and its feed.
+pub(crate) struct Devices {
+    pub(crate) store: Store,
+    pub(crate) network: Arc<Network>,
+    pub(crate) refusals: Refusals,
+    /// Serialises changes to state that is also stored.
+    pub(crate) changing: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+    polls: Arc<Semaphore>,
+    local: Arc<Pass>,
+    feed: Arc<Feed>,
+    changed: Box<dyn Fn() + Send + Sync>,
+    /// Background writes, awaited when the bridge stops.
+    tasks: TaskTracker,
+    me: Weak<Self>,
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Devices").finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Oldest first.
+    pub(crate) devices: Vec<Device>,
+    pub(crate) pairing: Pairing,
+    pub(crate) requests: Requests,
+    pub(crate) apps: Apps,
+}
+
+impl State {
+    fn request_access(
+        &mut self,
+        address: IpAddr,
+        name: &str,
+        session: Option<String>,
+    ) -> Option<AccessRequest> {
+        // The previous request may have been answered since the caller's check. Allowing the address again would close
+        // its connections.
+        match self.apps.access(address) {
+            AppAccess::Allowed(_) => return Some(AccessRequest::resolved(Outcome::Allowed)),
+            AppAccess::Blocked => return Some(AccessRequest::resolved(Outcome::Declined)),
+            AppAccess::Ask => {}
+        }
+        if let Some(outcome) = self.requests.of_app(address, session.as_deref()) {
+            return Some(outcome);
+        }
+        let pending = self.requests.pending().iter().filter(|request| request.info.kind == Kind::Ios).count();
+        if pending >= apps::ACCESS_REQUESTS {
+            return None;
+        }
+        let info = RequestInfo { kind: Kind::Ios, name: clean_name(name), address, compare: None, session };
+        Some(self.requests.add(info, apps::APPROVAL_TIMEOUT).1)
+    }
+}
+
+/// A paired device.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub(crate) row: DeviceRow,
+    pub(crate) pass: Arc<Pass>,
+    pub(crate) connections: usize,
+    /// When the last-seen time was last stored.
+    stored_at: Option<Instant>,
+}
+
+impl Device {
+    pub(crate) fn new(row: DeviceRow) -> Self {
+        let pass = Pass::new(Who::Device(row.id.as_str().into()), row.scope, &row.name);
+        Self { row, pass, connections: 0, stored_at: None }
+    }
+}
+
+impl Devices {
+    /// Starts with the stored devices. The owner of `tasks` awaits them when the bridge stops.
+    pub(crate) fn new(
+        store: Store,
+        known: Vec<DeviceRow>,
+        network: Arc<Network>,
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
+        let watched = network.clone();
+        let devices = Arc::new_cyclic(|me: &Weak<Self>| {
+            let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
+            let weak = me.clone();
+            let snapshot = move || weak.upgrade().map_or(Value::Null, |devices| devices.snapshot());
+            let feed = Feed::new("_openagents/devices", Scope::Admin, snapshot, |on_change| {
+                changed = Box::new(move || on_change());
+            });
+            let devices = known.into_iter().map(Device::new).collect();
+            let state = Mutex::new(State { devices, ..State::default() });
+            let (local, me) = (Pass::local(), me.clone());
+            Self {
+                store,
+                network,
+                refusals: Refusals::default(),
+                changing: tokio::sync::Mutex::default(),
+                state,
+                polls: Arc::new(Semaphore::new(POLLS)),
+                local,
+                feed,
+                changed,
+                tasks,
+                me,
+            }
+        });
+        let me = devices.me.clone();
+        watched.watch(Arc::new(move || {
+            if let Some(devices) = me.upgrade() {
+                devices.changed();
+            }
+        }));
+        devices
+    }
+
+    /// Returns the pass of the local user.
+    pub(crate) fn local(&self) -> Arc<Pass> {
+        self.local.clone()
+    }
+
+    /// Returns the pass of the device with this token.
+    pub(crate) fn authenticate(&self, token: &str) -> Option<Arc<Pass>> {
+        let hash = token_hash(token);
+        let mut state = self.state();
+        // Compares all of them, so that the time reveals nothing.
+        let is_its = |device: &&Device| bool::from(device.row.token_hash.ct_eq(&hash));
+        let found = state.devices.iter().filter(is_its).fold(None, |_, device| Some(device))?;
+        let pass = (!found.pass.is_revoked()).then(|| found.pass.clone())?;
+        if let Who::Device(id) = &pass.who {
+            state.pairing.connected(id);
+        }
+        Some(pass)
+    }
+
+    /// Starts the lease of an authenticated connection. `None` when the bridge is stopping.
+    pub(crate) fn lease(
+        &self,
+        pass: Arc<Pass>,
+        address: IpAddr,
+        slot: ConnectionSlot,
+    ) -> Option<Arc<ConnectionLease>> {
+        Some(ConnectionLease::begin(self.me.upgrade()?, pass, address, slot))
+    }
+
+    /// Returns the access of an address to the iOS endpoint under [`crate::IosAccess::Ask`].
+    pub(crate) fn app_access(&self, address: IpAddr) -> AppAccess {
+        self.state().apps.access(address.to_canonical())
+    }
+
+    /// Files an access request for the iOS app `name` at `address`, which wants `session`. `None` when too many are
+    /// pending. Another call for the same address joins its pending request, and may add the session.
+    pub(crate) fn request_access(
+        &self,
+        address: IpAddr,
+        name: &str,
+        session: Option<String>,
+    ) -> Option<AccessRequest> {
+        let outcome = self.state().request_access(address.to_canonical(), name, session)?;
+        if outcome.get().is_none() {
+            self.tidy_after(apps::APPROVAL_TIMEOUT);
+            self.changed();
+        }
+        Some(outcome)
+    }
+
+    /// Returns the outcome of the pairing request with this secret.
+    pub(crate) fn outcome(&self, secret: &str) -> Option<OutcomeReceiver> {
+        self.state().pairing.outcome(secret)
+    }
+
+    /// Returns how that request ended, with the token until the device connects.
+    pub(crate) fn fetch(&self, secret: &str) -> Option<(Outcome, Option<Grant>)> {
+        self.state().pairing.fetch(secret)
+    }
+
+    /// Takes a slot for a poll without a token.
+    pub(crate) fn poll(&self) -> Option<OwnedSemaphorePermit> {
+        self.polls.clone().try_acquire_owned().ok()
+    }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    pub(crate) fn changed(&self) {
+        (self.changed)();
+    }
+
+    pub(crate) fn connected(&self, pass: &Pass, address: IpAddr) {
+        if let Who::Device(id) = &pass.who {
+            if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
+                device.connections += 1;
+            }
+            self.seen(id, address, false);
+            self.changed();
+        }
+    }
+
+    pub(crate) fn disconnected(&self, pass: &Pass, address: IpAddr) {
+        if let Who::Device(id) = &pass.who {
+            if let Some(device) = self.state().devices.iter_mut().find(|device| *device.row.id == **id) {
+                device.connections = device.connections.saturating_sub(1);
+            }
+            self.seen(id, address, true);
+            self.changed();
+        }
+    }
+
+    /// Updates the last-seen time of a device. Stored once per [`STORE_SEEN_EVERY`], and when the device `leaves`.
+    pub(crate) fn seen(&self, id: &str, address: IpAddr, leaves: bool) {
+        let (now, seen, at) = (Instant::now(), now_ms(), address.to_string());
+        {
+            let mut state = self.state();
+            let Some(device) = state.devices.iter_mut().find(|device| device.row.id == id) else { return };
+            let is_due = device.stored_at.is_none_or(|stored| now.duration_since(stored) >= STORE_SEEN_EVERY);
+            (device.row.last_seen_ts, device.row.last_address) = (Some(seen), Some(at.clone()));
+            if !is_due && !leaves {
+                return;
+            }
+            device.stored_at = Some(now);
+        }
+        let id = id.to_owned();
+        self.write(move |store| device_rows::set_last_seen(store, &id, seen, &at));
+    }
+
+    /// Writes in the background. A failure is only logged.
+    pub(crate) fn write(
+        &self,
+        write: impl FnOnce(&Store) -> Result<(), openagents_sessions::store::StoreError> + Send + 'static,
+    ) {
+        let store = self.store.clone();
+        if tokio::runtime::Handle::try_current().is_ok() {
+            self.tasks.spawn_blocking(move || {
+                if let Err(error) = write(&store) {
+                    tracing::warn!(%error, "device activity was not stored");
+                }
+            });
+        }
+    }
+
+    /// Runs `then` after `wait`, unless the bridge has stopped.
+    pub(crate) fn later(&self, wait: Duration, then: impl FnOnce(&Self) + Send + 'static) {
+        let (me, deadline) = (self.me.clone(), Deadline::after(wait));
+        tokio::spawn(async move {
+            deadline.passed().await;
+            if let Some(devices) = me.upgrade() {
+                then(&devices);
+            }
+        });
+    }
+
+    /// Schedules [`Self::tidy`].
+    pub(crate) fn tidy_after(&self, wait: Duration) {
+        self.later(wait, Self::tidy);
+    }
+
+    /// Ends expired requests and app access.
+    fn tidy(&self) {
+        let mut state = self.state();
+        for request in state.requests.expire() {
+            if request.info.kind == Kind::Ios {
+                state.apps.block(request.info.address);
+            }
+        }
+        state.apps.expire();
+        drop(state);
+        self.changed();
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the SHA-256 of a token.
+pub(crate) fn token_hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// Returns a visible one-line name of at most 60 characters.
+pub(crate) fn clean_name(name: &str) -> String {
+    let visible = name.chars().filter(|character| !is_invisible(*character));
+    let shown: String =
+        visible.map(|character| if character.is_control() { ' ' } else { character }).collect();
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown: String = shown.chars().take(60).collect();
+    if shown.is_empty() { "Unnamed device".to_owned() } else { shown }
+}
+
+/// Returns whether a character is invisible or reorders its neighbours, so that one name could look like another:
+/// Unicode's category Cf, and the fillers.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
+        | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_no_invisible_characters() {
+        for (name, expected) in [
+            ("  Anna's\nphone ", "Anna's phone"),
+            ("Anna\u{202e}enohp", "Annaenohp"),
+            ("An\u{200b}na\u{feff}", "Anna"),
+            ("\u{2066}Anna\u{2069}", "Anna"),
+            ("\u{200b}\u{3164}", "Unnamed device"),
+            ("Телефон Анны 📱", "Телефон Анны 📱"),
+        ] {
+            assert_eq!(clean_name(name), expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_right_after_the_answer_gets_the_same_answer() {
+        let (phone, other) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([192, 0, 2, 8]));
+        let mut state = State::default();
+        let first = state.request_access(phone, "Phone", None).unwrap();
+        assert_eq!((first.get(), state.requests.pending().len()), (None, 1));
+        let id = state.requests.pending()[0].id.clone();
+        state.apps.allow(phone, "Phone", Scope::Prompt);
+        state.requests.end(&id, Outcome::Allowed);
+        state.apps.block(other);
+        for (address, outcome) in [(phone, Outcome::Allowed), (other, Outcome::Declined)] {
+            let late = state.request_access(address, "Phone", Some("session".to_owned())).unwrap();
+            assert_eq!(late.get(), Some(outcome));
+        }
+        assert!(state.requests.pending().is_empty());
+        let AppAccess::Allowed(pass) = state.apps.access(phone) else { panic!("it was allowed") };
+        assert!(!pass.is_revoked());
+    }
+}

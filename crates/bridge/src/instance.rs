@@ -1,0 +1,129 @@
+//! One bridge per data folder: a lock held by the process, and a file with its address.
+
+use crate::base::error::BridgeError;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+const LOCK_FILE: &str = "bridge.lock";
+
+/// Name of the file with the address of the running bridge.
+pub const ADDRESS_FILE: &str = "bridge.json";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Announcement {
+    address: SocketAddr,
+    pid: u32,
+}
+
+/// Held for as long as a bridge runs.
+#[derive(Debug)]
+pub(crate) struct InstanceLock {
+    /// The operating system releases the lock when the process exits or crashes.
+    _lock: File,
+    announcement: PathBuf,
+}
+
+impl InstanceLock {
+    /// Locks the data folder. Fails with [`BridgeError::AlreadyRunning`] when another bridge holds it.
+    pub(crate) fn take(home: &Path) -> Result<Self, BridgeError> {
+        let path = home.join(LOCK_FILE);
+        let failed =
+            |error: &io::Error| BridgeError::NotWritable { path: home.to_owned(), reason: error.to_string() };
+        openagents_sessions::store::create_folder(home).map_err(|error| failed(&error))?;
+        let lock = open_lock(&path).map_err(|error| failed(&error))?;
+        match retry(|| lock.try_lock()) {
+            Ok(()) => Ok(Self { _lock: lock, announcement: home.join(ADDRESS_FILE) }),
+            Err(TryLockError::WouldBlock) => {
+                let address = read(home).map(|announced| announced.address.to_string());
+                Err(BridgeError::AlreadyRunning { address })
+            }
+            Err(TryLockError::Error(error)) => Err(failed(&error)),
+        }
+    }
+
+    /// Writes the address of this bridge.
+    pub(crate) fn announce(&self, address: SocketAddr) -> Result<(), BridgeError> {
+        let announcement = Announcement { address, pid: std::process::id() };
+        let failed = |reason: String| BridgeError::NotWritable { path: self.announcement.clone(), reason };
+        let text = serde_json::to_string(&announcement).map_err(|error| failed(error.to_string()))?;
+        // Renamed into place, so that a reader never sees a partial file.
+        let draft = self.announcement.with_extension("json.new");
+        std::fs::write(&draft, text)
+            .and_then(|()| std::fs::rename(&draft, &self.announcement))
+            .map_err(|error| failed(error.to_string()))
+    }
+}
+
+impl Drop for InstanceLock {
+    fn drop(&mut self) {
+        // A missing or stale file is harmless: the lock decides.
+        let _ = std::fs::remove_file(&self.announcement);
+    }
+}
+
+/// Returns the address of the bridge that runs on the data folder `home`.
+pub fn running(home: &Path) -> Option<SocketAddr> {
+    let lock = File::open(home.join(LOCK_FILE)).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => read(home).map(|announced| announced.address),
+        _ => None,
+    }
+}
+
+/// Retries for 50 ms, because [`running`] may hold the lock for a moment.
+fn retry(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    for _ in 0..5 {
+        match lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+    lock()
+}
+
+fn read(home: &Path) -> Option<Announcement> {
+    serde_json::from_str(&std::fs::read_to_string(home.join(ADDRESS_FILE)).ok()?).ok()
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_bridge_fails_with_the_address_of_the_first() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(running(home.path()), None);
+        let first = InstanceLock::take(home.path()).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], 4321));
+        first.announce(address).unwrap();
+        assert_eq!(running(home.path()), Some(address));
+        let error = InstanceLock::take(home.path()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "OpenAgents is already running on this data folder at http://127.0.0.1:4321"
+        );
+        drop(first);
+        assert_eq!(running(home.path()), None);
+        InstanceLock::take(home.path()).unwrap();
+    }
+
+    #[test]
+    fn a_stale_address_file_is_ignored() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join(ADDRESS_FILE), r#"{"address":"127.0.0.1:1","pid":1}"#).unwrap();
+        assert_eq!(running(home.path()), None);
+    }
+}

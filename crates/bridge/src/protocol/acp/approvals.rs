@@ -1,0 +1,113 @@
+//! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's request.
+
+use crate::protocol::acp::to_wire;
+use crate::{base::rpc, base::rpc::Id, base::scope::Scope};
+use agent_client_protocol_schema::v1::{
+    CLIENT_METHOD_NAMES, PROTOCOL_LEVEL_METHOD_NAMES, RequestPermissionOutcome, RequestPermissionResponse,
+};
+use openagents_core::approval::Approval;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// Params of `_openagents/approvals/answer`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Answer {
+    pub(crate) session_id: String,
+    pub(crate) approval_id: String,
+    pub(crate) option_id: String,
+}
+
+/// Params of `_openagents/approvals/resume`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Resume {
+    pub(crate) session_id: String,
+    pub(crate) approval_id: String,
+}
+
+/// The permission requests sent to one client. Services by both halves of its connection.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// The client reads approvals from the log.
+    reads_the_log: AtomicBool,
+    /// By approval id, which is also the id of the request.
+    asked: Mutex<HashMap<String, Request>>,
+}
+
+#[derive(Debug)]
+struct Request {
+    session_id: Arc<str>,
+    /// Not answered yet.
+    open: bool,
+}
+
+impl Requests {
+    /// Sets whether the client reads approvals from the log, as it says in `initialize`.
+    pub(super) fn client_reads_the_log(&self, reads: bool) {
+        self.reads_the_log.store(reads, Ordering::Relaxed);
+    }
+
+    /// Returns the frames that bring the client up to date with the pending approvals of a session.
+    pub(super) fn update(&self, session_id: &Arc<str>, pending: &[Approval], scope: Scope) -> Vec<String> {
+        // A client that may not answer gets no requests; open ones are cancelled.
+        let pending = if scope < Scope::Approve { &[] } else { pending };
+        if self.reads_the_log.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut asked = self.asked();
+        let mut frames = Vec::new();
+        asked.retain(|id, request| {
+            let is_over = request.session_id == *session_id && pending.iter().all(|known| known.id != *id);
+            if is_over && request.open {
+                let params = json!({"requestId": id});
+                frames.push(rpc::notification(PROTOCOL_LEVEL_METHOD_NAMES.cancel_request, &params));
+            }
+            !is_over
+        });
+        for approval in pending {
+            // A client that also follows the delegate gets one request.
+            if asked.contains_key(&approval.id) {
+                continue;
+            }
+            let request = Request { session_id: session_id.clone(), open: true };
+            asked.insert(approval.id.clone(), request);
+            let params = to_wire::permission(session_id, approval);
+            frames.push(rpc::request(&approval.id, CLIENT_METHOD_NAMES.session_request_permission, &params));
+        }
+        frames
+    }
+
+    /// Reads the answer to a request of ours; `None` if it is not valid or matches no open request.
+    pub(super) fn answer(&self, id: &Id, result: Value) -> Option<Answer> {
+        let id: String = serde_json::from_str(id.as_str()).ok()?;
+        let mut asked = self.asked();
+        let request = asked.get_mut(&id).filter(|request| request.open)?;
+        let response =
+            serde_json::from_value::<RequestPermissionResponse>(result).map(|response| response.outcome);
+        let Ok(RequestPermissionOutcome::Selected(selected)) = response else {
+            // See `forget`.
+            asked.remove(&id);
+            return None;
+        };
+        request.open = false;
+        let option_id = selected.option_id.0.to_string();
+        Some(Answer { session_id: request.session_id.to_string(), approval_id: id, option_id })
+    }
+
+    /// Forgets a request whose answer was rejected: it is sent again when the client next follows the session.
+    pub(super) fn forget(&self, approval_id: &str) {
+        self.asked().remove(approval_id);
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<String, Request>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,179 @@
+//! One ACP connection: its frames in, its sessions out.
+
+use crate::{
+    admission::ACP_FRAME,
+    base::pass::Pass,
+    base::rpc,
+    base::rpc::Incoming,
+    base::scope::Scope,
+    connection::inspect::Line,
+    connection::outbox::Out,
+    connection::outbox::dialect::{Dialect, HeldBack, Projected},
+    connection::serve as connection,
+    connection::serve::{ConnectionControl, ConnectionOptions, FrameHandler},
+    connection::socket::{Closing, Socket},
+    devices::lease::ConnectionLease,
+    protocol::services::Services,
+};
+use crate::{
+    protocol::acp::approvals::Requests,
+    protocol::acp::from_wire::INSPECT,
+    protocol::acp::methods::Methods,
+    protocol::acp::{from_wire, to_wire},
+};
+use openagents_core::{approval::Approval, model::Activity};
+use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};
+use serde_json::json;
+use std::sync::Arc;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+use tokio_util::sync::CancellationToken;
+
+/// The parts of an authenticated connection.
+pub(crate) struct Opening {
+    pub(crate) line: Arc<Line>,
+    pub(crate) lease: Arc<ConnectionLease>,
+    /// Cancelled to end the connection.
+    pub(crate) cut: CancellationToken,
+    /// Cancelled when its listener closes.
+    pub(crate) closing: CancellationToken,
+}
+
+/// Serves an authenticated connection until it ends.
+pub(crate) async fn serve(services: Arc<Services>, socket: Socket, opening: Opening) {
+    let Opening { line, lease, cut, closing } = opening;
+    let options = ConnectionOptions {
+        line: line.clone(),
+        frame_limit: ACP_FRAME,
+        binary: false,
+        control: Arc::new(ConnectionControl { cut, ..ConnectionControl::default() }),
+        pass: lease.pass.clone(),
+        closing,
+        held: Vec::new(),
+    };
+    let requests = Arc::new(Requests::default());
+    let dialect = Acp { requests: requests.clone(), pass: lease.pass.clone() };
+    connection::serve((&services.inspector, &services.sessions), socket, options, dialect, |outbox| {
+        AcpHandler {
+            line: line.clone(),
+            methods: Methods::new(services.clone(), line, outbox, requests, lease),
+        }
+    })
+    .await;
+}
+
+struct AcpHandler {
+    line: Arc<Line>,
+    methods: Methods,
+}
+
+impl FrameHandler for AcpHandler {
+    fn cancels(text: &str) -> Option<String> {
+        match rpc::parse(text) {
+            Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
+                from_wire::cancelled(&method, params)
+            }
+            _ => None,
+        }
+    }
+
+    async fn frame(&mut self, text: &str, _cancelled: bool) -> Result<(), Closing> {
+        let parsed = rpc::parse(text);
+        let about_inspection = match &parsed {
+            Ok(Incoming::Request { method, .. } | Incoming::Notification { method, .. }) => method == INSPECT,
+            _ => false,
+        };
+        if !about_inspection {
+            self.methods.services().inspector.record_in(&self.line, text);
+        }
+        match parsed {
+            Ok(Incoming::Request { id, method, params }) => self.methods.request(id, &method, params).await,
+            Ok(Incoming::Notification { method, params }) => self.methods.notification(&method, params).await,
+            Ok(Incoming::Response { id, result }) => {
+                if let Some(id) = id {
+                    self.methods.response(&id, result).await;
+                }
+            }
+            Err(malformed) => {
+                let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
+                self.methods.send(Out::Text(text)).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends every update unchanged.
+struct Acp {
+    requests: Arc<Requests>,
+    pass: Arc<Pass>,
+}
+
+impl Dialect for Acp {
+    const IN_PAGES: bool = true;
+    const FOLLOWS: usize = 64;
+
+    fn scope(&self) -> Scope {
+        self.pass.scope()
+    }
+
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Projected> {
+        let frame = |stored: &Arc<Stored>| {
+            let encode = || {
+                let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
+                rpc::notification("session/update", &params)
+            };
+            let encoded = stored.encoded.get_or_encode(encode);
+            let text = Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into());
+            Projected { text, covers: stored.seq, part: 0 }
+        };
+        page.iter().map(frame).collect()
+    }
+
+    fn rest(&mut self, _session: &Session) -> Vec<Projected> {
+        Vec::new()
+    }
+
+    fn held_back(&self, _session: &Session) -> Option<HeldBack> {
+        None
+    }
+
+    fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {
+        let params = json!({"sessionId": session.id(), "activity": activity});
+        Some(rpc::notification("_openagents/activity", &params))
+    }
+
+    fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String> {
+        self.requests.update(session.id(), pending, self.pass.scope())
+    }
+
+    fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Utf8Bytes> {
+        let frame = |folded| rpc::notification("session/update", &to_wire::folded(session.id(), folded));
+        page.iter().map(|folded| frame(folded).into()).collect()
+    }
+
+    fn fold_ends(&mut self, session: &Session, seq: u64) -> Option<String> {
+        Some(rpc::notification("_openagents/snapshot", &json!({"sessionId": session.id(), "seq": seq})))
+    }
+
+    fn queue(&mut self, session: &Session, waits: &Waits) -> Option<String> {
+        let params = json!({"sessionId": session.id(), "queued": waits.queued, "running": waits.running});
+        Some(rpc::notification("_openagents/queue", &params))
+    }
+
+    fn left(&mut self, session: &Session) -> Option<String> {
+        Some(rpc::notification("_openagents/detached", &json!({"sessionId": session.id()})))
+    }
+
+    fn sessions(&mut self, news: &ListNews) -> Option<String> {
+        let rows: Vec<_> = news.changed.iter().map(to_wire::session_row).collect();
+        let mut params = json!({"sessions": rows, "removed": news.removed});
+        if news.reset {
+            params["reset"] = true.into();
+        }
+        Some(rpc::notification("_openagents/sessions", &params))
+    }
+
+    fn failed(&mut self, session: &Session, message: &str) -> String {
+        rpc::notification("session/update", &to_wire::store_failed(session.id(), message))
+    }
+}

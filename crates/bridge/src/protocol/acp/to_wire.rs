@@ -1,0 +1,374 @@
+//! Encodes updates and rows as ACP. One function per kind; nothing else builds these frames.
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, PermissionOption,
+    PermissionOptionKind, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest,
+    SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
+    SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use openagents_core::{
+    approval::{Approval, ApprovalOption, OptionKind},
+    update::{
+        AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
+        SessionUpdate, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
+        ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
+    },
+};
+use openagents_sessions::{Folded, Listed, Mode, prune};
+use serde_json::{Map, Value, json};
+
+/// Returns the params of the `session/update` notification that shows an update, outputs cut to 256 KiB.
+pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
+    notification(session_id, json!({"seq": seq, "ts": ts}), update, crate::admission::ACP_OUTPUT)
+}
+
+/// Like [`session_update`], without cutting outputs.
+pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
+    notification(session_id, json!({"seq": seq, "ts": ts}), update, usize::MAX)
+}
+
+/// Returns an error message for a session whose log cannot be written. It is not in the log.
+pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
+    let update = SessionUpdate::AgentMessage(AgentMessage {
+        text: format!("❌ {message}"),
+        ..AgentMessage::default()
+    });
+    notification(session_id, json!({"error": "store_failed"}), &update, usize::MAX)
+}
+
+/// Returns the params of the `session/update` notification for a folded update.
+pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
+    let mut ours = json!({"seq": folded.seq, "ts": folded.ts, "folded": true});
+    if folded.last_ts != folded.ts {
+        ours["lastTs"] = folded.last_ts.into();
+    }
+    let mut value = notification(session_id, ours, &folded.update, crate::admission::ACP_OUTPUT);
+    if let Some(news) = &folded.news
+        && let Some(call) = value.get_mut("update")
+    {
+        let news_of = tool_call_update(&news.update, crate::admission::ACP_OUTPUT);
+        let mut fields = serde_json::to_value(news_of).unwrap_or_default();
+        if fields["_meta"]["openagents"]["pruned"] == true {
+            // The update for which `_openagents/update` returns the rest.
+            fields["_meta"]["openagents"]["outputSeq"] = news.status_seq.into();
+        }
+        overlay(call, fields);
+    }
+    value
+}
+
+/// Replaces members of `below` with those of `above`; `_meta` is merged member by member.
+fn overlay(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (name, value) in above {
+                match below.get_mut(&name) {
+                    Some(known) if name == "_meta" || name == "openagents" => overlay(known, value),
+                    _ => drop(below.insert(name, value)),
+                }
+            }
+        }
+        (below, above) => *below = above,
+    }
+}
+
+fn notification(session_id: &str, mut ours: Value, update: &SessionUpdate, limit: usize) -> Value {
+    let update = match update {
+        SessionUpdate::Delegated(delegated) => {
+            ours["parentCallId"] = delegated.parent_call_id.as_str().into();
+            ours["childSessionId"] = delegated.child_session_id.as_str().into();
+            &*delegated.update
+        }
+        update => update,
+    };
+    let id: std::sync::Arc<str> = session_id.into();
+    let notification = SessionNotification::new(id, wire(update, limit)).meta(meta(ours));
+    let mut value = serde_json::to_value(notification).unwrap_or_default();
+    if let SessionUpdate::ToolCall(_) = update {
+        // The schema omits its defaults; we always send them, so that the page need not know them.
+        if let Some(call) = value.get_mut("update").and_then(Value::as_object_mut) {
+            call.entry("kind").or_insert_with(|| "other".into());
+            call.entry("status").or_insert_with(|| "pending".into());
+        }
+    }
+    value
+}
+
+fn wire(update: &SessionUpdate, limit: usize) -> Wire {
+    match update {
+        SessionUpdate::UserMessage(message) => Wire::UserMessageChunk(user_message(message)),
+        SessionUpdate::AgentMessage(message) => Wire::AgentMessageChunk(agent_message(message)),
+        SessionUpdate::AgentThought(thought) => Wire::AgentThoughtChunk(agent_thought(thought)),
+        SessionUpdate::Plan(snapshot) => Wire::Plan(plan(snapshot)),
+        SessionUpdate::ToolCall(call) => Wire::ToolCall(tool_call(call, limit)),
+        SessionUpdate::ToolCallUpdate(update) => Wire::ToolCallUpdate(tool_call_update(update, limit)),
+        SessionUpdate::Mode(mode) => Wire::CurrentModeUpdate(CurrentModeUpdate::new(mode.mode_id.clone())),
+        SessionUpdate::Title(title) => {
+            Wire::SessionInfoUpdate(SessionInfoUpdate::new().title(title.title.clone()))
+        }
+        SessionUpdate::Routed(decision) => {
+            Wire::SessionInfoUpdate(SessionInfoUpdate::new().meta(meta(json!({"routing": decision}))))
+        }
+        // The protocol has no such update: sent as an update of the waiting call.
+        SessionUpdate::Approval(approval) => Wire::ToolCallUpdate(
+            ToolCallUpdate::new(approval.call_id.clone(), ToolCallUpdateFields::new())
+                .meta(meta(json!({"approval": approval}))),
+        ),
+        SessionUpdate::Delegated(delegated) => wire(&delegated.update, limit),
+    }
+}
+
+fn chunk(text: &str) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
+}
+
+fn user_message(message: &UserMessage) -> ContentChunk {
+    let named =
+        [("connection", &message.connection), ("client", &message.client), ("promptId", &message.prompt_id)];
+    let named = named.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?.into())));
+    let removed = message.removed.then(|| ("removed", Value::Bool(true)));
+    let ours: Map<_, _> = named.chain(removed).map(|(name, value)| (name.to_owned(), value)).collect();
+    chunk(&message.text)
+        .message_id(message.message_id.clone().map(MessageId::new))
+        .meta((!ours.is_empty()).then(|| meta(Value::Object(ours))))
+}
+
+fn agent_message(message: &AgentMessage) -> ContentChunk {
+    let mut ours = Map::new();
+    // Summary and findings keep the names that they have in the store.
+    if let Some(summary) = &message.summary {
+        ours.insert("summary".to_owned(), json!(summary));
+    }
+    if let Some(findings) = &message.findings {
+        ours.insert("findings".to_owned(), json!(findings));
+    }
+    if let Some(usage) = &message.usage {
+        ours.insert("usage".to_owned(), json!(usage));
+    }
+    for (name, value) in [("ended", message.ended), ("late", message.late)] {
+        if value {
+            ours.insert(name.to_owned(), true.into());
+        }
+    }
+    let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
+    chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(ours)
+}
+
+fn agent_thought(thought: &AgentThought) -> ContentChunk {
+    let late = thought.late.then(|| meta(json!({"late": true})));
+    chunk(&thought.text).message_id(thought.message_id.clone().map(MessageId::new)).meta(late)
+}
+
+fn plan(snapshot: &PlanSnapshot) -> Plan {
+    Plan::new(snapshot.entries.iter().map(entry).collect()).meta(meta(json!({
+        "planId": snapshot.plan_id,
+        "goals": snapshot.goals,
+        "state": snapshot.state.as_str(),
+    })))
+}
+
+fn entry(entry: &Entry) -> PlanEntry {
+    let status = match entry.status {
+        EntryStatus::Pending => PlanEntryStatus::Pending,
+        EntryStatus::InProgress => PlanEntryStatus::InProgress,
+        EntryStatus::Completed => PlanEntryStatus::Completed,
+    };
+    let mut ours = json!({"opId": entry.op_id, "opHash": entry.op_hash, "tool": entry.tool});
+    if let Some(error) = &entry.error {
+        ours["error"] = error.as_str().into();
+    }
+    PlanEntry::new(entry.content.clone(), PlanEntryPriority::Medium, status).meta(meta(ours))
+}
+
+fn tool_call(call: &Call, limit: usize) -> ToolCall {
+    let (arguments, _) = prune::to_fit(&Value::Object(call.arguments.clone()), limit);
+    let mut ours = Map::new();
+    if let Some(hash) = call.op_hash {
+        ours.insert("opHash".to_owned(), hash.into());
+    }
+    if let Some(stage) = &call.stage {
+        ours.insert("stage".to_owned(), stage.as_str().into());
+    }
+    let details = &call.details;
+    ToolCall::new(call.call_id.clone(), details.title.clone().unwrap_or_else(|| call.name.clone()))
+        .name(call.name.clone())
+        .kind(details.kind.map_or_else(|| kind(&call.name), kind_word))
+        .raw_input(arguments)
+        .locations(locations(details))
+        .content(content(details))
+        .meta((!ours.is_empty()).then(|| meta(Value::Object(ours))))
+}
+
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "search.grep" | "session.search" => ToolKind::Search,
+        "fs.list_dir" | "content.get_span" | "session.list" | "session.read" => ToolKind::Read,
+        "session.analyze" | "fm.analysis" | "gptoss.generate" => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}
+
+fn kind_word(kind: Kind) -> ToolKind {
+    match kind {
+        Kind::Read => ToolKind::Read,
+        Kind::Edit => ToolKind::Edit,
+        Kind::Delete => ToolKind::Delete,
+        Kind::Move => ToolKind::Move,
+        Kind::Search => ToolKind::Search,
+        Kind::Execute => ToolKind::Execute,
+        Kind::Think => ToolKind::Think,
+        Kind::Fetch => ToolKind::Fetch,
+        Kind::SwitchMode => ToolKind::SwitchMode,
+        Kind::Other => ToolKind::Other,
+    }
+}
+
+fn locations(details: &ToolCallDetails) -> Vec<ToolCallLocation> {
+    let location = |location: &Location| ToolCallLocation::new(location.path.clone()).line(location.line);
+    details.locations.iter().map(location).collect()
+}
+
+fn content(details: &ToolCallDetails) -> Vec<ToolCallContent> {
+    let piece = |piece: &ToolContent| match piece {
+        ToolContent::Text { text } => ToolCallContent::from(ContentBlock::Text(TextContent::new(text))),
+        ToolContent::Diff { path, old_text, new_text, truncated } => {
+            let diff = Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone());
+            if *truncated { diff.meta(meta(json!({"truncated": true}))) } else { diff }.into()
+        }
+        // The protocol has no field for the output, which only the owner of a terminal can read.
+        ToolContent::Terminal { terminal_id, command, output, truncated, exit_code, signal } => {
+            let ours = json!({"terminal": {"command": command, "output": output, "truncated": truncated,
+                "exitCode": exit_code, "signal": signal}});
+            ToolCallContent::Terminal(Terminal::new(terminal_id.clone()).meta(meta(ours)))
+        }
+    };
+    details.content.iter().map(piece).collect()
+}
+
+fn tool_call_update(update: &CallUpdate, limit: usize) -> ToolCallUpdate {
+    let details = &update.details;
+    let mut fields = ToolCallUpdateFields::new()
+        .title(details.title.clone())
+        .kind(details.kind.map(kind_word))
+        .raw_input(details.raw_input.as_ref().map(|input| prune::to_fit(input, limit).0));
+    if !details.locations.is_empty() {
+        fields = fields.locations(locations(details));
+    }
+    if !details.content.is_empty() {
+        fields = fields.content(content(details));
+    }
+    let mut ours = Map::new();
+    match &update.status {
+        Status::Unchanged => {}
+        Status::Started { progress, note } => {
+            fields = fields.status(ToolCallStatus::InProgress);
+            ours.insert("progress".to_owned(), (*progress).into());
+            if let Some(note) = note {
+                ours.insert("note".to_owned(), note.as_str().into());
+            }
+        }
+        Status::Completed { output, cut } => {
+            let (output, pruned) = prune::to_fit(output, limit);
+            fields = fields.status(ToolCallStatus::Completed);
+            if !output.is_null() {
+                fields = fields.raw_output(output);
+            }
+            add_cut(&mut ours, *cut);
+            if pruned {
+                // `_openagents/update` has the rest.
+                ours.insert("pruned".to_owned(), true.into());
+            }
+        }
+        Status::Error { message } => {
+            fields = fields.status(ToolCallStatus::Failed);
+            ours.insert("error".to_owned(), message.as_str().into());
+        }
+    }
+    if update.late {
+        ours.insert("late".to_owned(), true.into());
+    }
+    let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
+    ToolCallUpdate::new(update.call_id.clone(), fields).meta(ours)
+}
+
+fn add_cut(ours: &mut Map<String, Value>, cut: Cut) {
+    for (name, value) in [("truncated", cut.truncated), ("timedOut", cut.timed_out)] {
+        if value {
+            ours.insert(name.to_owned(), true.into());
+        }
+    }
+    if cut.omitted > 0 {
+        ours.insert("omitted".to_owned(), cut.omitted.into());
+    }
+}
+
+/// Returns the current and the available modes. The current one is always included, even if not served here.
+pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
+    let mode = |mode: &Mode| {
+        let mut ours = json!({"local": mode.local});
+        if let Some(reason) = &mode.unavailable {
+            ours["unavailable"] = reason.as_str().into();
+        }
+        SessionMode::new(mode.id.clone(), mode.name.clone())
+            .description(mode.description.to_owned())
+            .meta(meta(ours))
+    };
+    let mut modes: Vec<SessionMode> = available.iter().map(mode).collect();
+    if available.iter().all(|mode| mode.id != current) {
+        let explores = "Not available on this computer; prompts explore the folder".to_owned();
+        modes.push(SessionMode::new(current.to_owned(), current.to_owned()).description(explores));
+    }
+    SessionModeState::new(current.to_owned(), modes)
+}
+
+/// Returns the params of `session/request_permission`.
+pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
+    let kind = |kind| match kind {
+        OptionKind::AllowOnce => PermissionOptionKind::AllowOnce,
+        OptionKind::AllowAlways => PermissionOptionKind::AllowAlways,
+        OptionKind::RejectOnce => PermissionOptionKind::RejectOnce,
+        OptionKind::RejectAlways => PermissionOptionKind::RejectAlways,
+    };
+    let option = |option: &ApprovalOption| {
+        PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
+    };
+    let raw_input =
+        approval.raw_input.as_ref().map(|input| prune::to_fit(input, crate::admission::ACP_OUTPUT).0);
+    let fields = ToolCallUpdateFields::new().title(approval.title.clone()).raw_input(raw_input);
+    let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
+    let options = approval.options.iter().map(option).collect();
+    let id: std::sync::Arc<str> = session_id.into();
+    let ours = json!({"agent": approval.agent, "hash": approval.hash, "command": approval.command});
+    let request = RequestPermissionRequest::new(id, call, options).meta(meta(ours));
+    serde_json::to_value(request).unwrap_or_default()
+}
+
+/// Returns a row of `session/list`.
+pub(crate) fn session_row(listed: &Listed) -> SessionInfo {
+    let row = &listed.row;
+    let mut ours = json!({
+        "seq": row.last_seq,
+        "running": listed.running,
+        "waiting": listed.waiting,
+        "lastTs": row.last_ts,
+        "mode": row.mode,
+    });
+    if let Some(parent) = &row.parent {
+        ours["parentSessionId"] = parent.session_id.as_str().into();
+        ours["parentCallId"] = parent.call_id.as_str().into();
+    }
+    SessionInfo::new(row.id.clone(), row.cwd.clone())
+        .title(row.title.clone())
+        .updated_at(iso(row.last_ts))
+        .meta(meta(ours))
+}
+
+fn iso(ts: i64) -> Option<String> {
+    jiff::Timestamp::from_millisecond(ts).ok().map(|time| time.to_string())
+}
+
+/// Returns `_meta` with our fields under the key `openagents`.
+pub(crate) fn meta(ours: Value) -> Meta {
+    Map::from_iter([("openagents".to_owned(), ours)])
+}

@@ -1,0 +1,283 @@
+//! One connection of the app, from access check to close.
+
+use crate::{
+    admission::caller::Caller,
+    admission::unauthenticated::Unauthenticated,
+    admission::{IOS_FRAME, UNAUTHENTICATED_FRAME},
+    base::config::IosAccess,
+    base::pass::{Pass, Who},
+    base::rpc::Incoming,
+    base::scope::Scope,
+    base::{machine, rpc},
+    connection::inspect::Line,
+    connection::outbox::Out,
+    connection::outbox::dialect::{Dialect, HeldBack, Projected},
+    connection::outbox::following::PAGE,
+    connection::outbox::orders::Outbox,
+    connection::serve::{ConnectionOptions, Ended},
+    connection::socket::{Closing, Socket},
+    connection::{serve as connection, websocket},
+    devices::apps::AppAccess,
+    protocol::services::Services,
+};
+use crate::{
+    protocol::ios::from_wire::Call,
+    protocol::ios::methods::{IosClient, Methods},
+    protocol::ios::pending::Allowed,
+    protocol::ios::phone::{NAMED, Phone},
+    protocol::ios::projection::{Projection, Shown, View},
+    protocol::ios::resume::Position,
+    protocol::ios::to_wire::Role,
+    protocol::ios::{folding, from_wire, pending, to_wire},
+};
+use hyper::upgrade::OnUpgrade;
+use openagents_core::{approval::Approval, model::Activity};
+use openagents_sessions::{Session, store::Stored};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
+use tokio_util::sync::CancellationToken;
+
+/// A reader further behind than this gets its backlog folded.
+const BEHIND: u64 = 2 * PAGE as u64;
+
+const CLOSED: &str = "Access for the OpenAgents iOS app is off. Enable it on the desktop, or with --ios ask.";
+
+/// The access granted to a new connection.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// `None`: approval is needed.
+    pass: Option<Arc<Pass>>,
+    /// Cancelled when the setting for iOS access changes.
+    switched: CancellationToken,
+}
+
+/// Returns the access of the app at `address`, or the reason for a refusal.
+pub(crate) fn entry(services: &Services, address: IpAddr) -> Result<Entry, String> {
+    let switched = services.network.ios_changes();
+    let access = match services.network.ios() {
+        IosAccess::Off => return Err(CLOSED.to_owned()),
+        IosAccess::Allow => AppAccess::Allowed(Pass::new(Who::App(address), Scope::Prompt, "")),
+        IosAccess::Ask => services.devices.app_access(address),
+    };
+    let pass = match access {
+        AppAccess::Allowed(pass) => Some(pass),
+        AppAccess::Ask => None,
+        AppAccess::Blocked => {
+            return Err(format!("{} has not allowed this phone. Ask again in 10 minutes.", machine::name()));
+        }
+    };
+    Ok(Entry { pass, switched })
+}
+
+/// Serves a connection until it ends, and saves its position.
+pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: Caller, entry: Entry) {
+    let line = Line::new("ios");
+    let Entry { pass, switched } = entry;
+    let opening = async {
+        let mut socket = Socket::WebSocket(Box::new(websocket::open(upgrade, IOS_FRAME).await?));
+        match pass {
+            Some(pass) => Some((socket, Allowed { pass, held: Vec::new() })),
+            None => match pending::wait(&services, &mut socket, &line, &caller).await {
+                Ok(allowed) => Some((socket, allowed)),
+                Err(closing) => {
+                    if closing.is_some() {
+                        socket.close(closing.as_ref()).await;
+                    }
+                    None
+                }
+            },
+        }
+    };
+    let opened = tokio::select! {
+        opened = opening => opened,
+        () = caller.unauthenticated.expired() => None,
+        () = switched.cancelled() => None,
+        () = caller.closing.cancelled() => None,
+    };
+    let Some((socket, Allowed { pass, held })) = opened else { return };
+    let phone = Arc::new(Phone::new(&line));
+    let live = services.resumes.join(caller.address, pass.clone(), phone.clone());
+    // Dropped last: a connection that waits for the end finds the position.
+    let _ended = live.end();
+    let greeted = !held.is_empty();
+    let control = live.control.clone();
+    let options = ConnectionOptions {
+        line: line.clone(),
+        frame_limit: IOS_FRAME,
+        binary: true,
+        control,
+        pass: pass.clone(),
+        closing: caller.closing.clone(),
+        held,
+    };
+    let dialect = Ios::new(phone.clone());
+    let handler = |outbox: Outbox| {
+        live.set_outbox(outbox.clone());
+        let client = IosClient { pass: pass.clone(), line: line.clone(), address: caller.address, greeted };
+        IosHandler {
+            line: line.clone(),
+            unauthenticated: Some(caller.unauthenticated.clone()),
+            methods: Methods::new(services.clone(), client, phone.clone(), live.clone(), outbox),
+        }
+    };
+    let serving =
+        connection::serve((&services.inspector, &services.sessions), socket, options, dialect, handler);
+    let closing = async {
+        switched.cancelled().await;
+        live.control.cut.cancel();
+        std::future::pending().await
+    };
+    let ended = tokio::select! {
+        ended = serving => Some(ended),
+        () = caller.unauthenticated.expired() => None,
+        () = closing => None,
+    };
+    match ended {
+        Some(Ended { follows, polite: false }) => {
+            if let Some(position) = phone.position(&follows) {
+                services.resumes.put(&live, position);
+            }
+        }
+        Some(Ended { polite: true, .. }) if phone.has_position() => services.resumes.forget(&live),
+        _ => {}
+    }
+}
+
+/// Everything before `initialize` is ignored; nothing is sent before its answer.
+struct IosHandler {
+    line: Arc<Line>,
+    /// Until `initialize`.
+    unauthenticated: Option<Unauthenticated>,
+    methods: Methods,
+}
+
+impl connection::FrameHandler for IosHandler {
+    fn cancels(text: &str) -> Option<String> {
+        match rpc::parse(text) {
+            Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
+                match from_wire::call(&method, &params) {
+                    Ok(Call::Cancel { session_id }) => Some(session_id),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    async fn frame(&mut self, text: &str, cancelled: bool) -> Result<(), Closing> {
+        self.methods.services().inspector.record_in(&self.line, text);
+        if self.unauthenticated.is_some() && text.len() > UNAUTHENTICATED_FRAME {
+            return Err(Closing::too_big(UNAUTHENTICATED_FRAME));
+        }
+        match rpc::parse(text) {
+            Ok(Incoming::Request { id, method, params }) => {
+                let call = from_wire::call(&method, &params);
+                if let Ok(Call::Initialize { client }) = &call {
+                    self.line.introduce(client);
+                    if let Some(unauthenticated) = self.unauthenticated.take() {
+                        unauthenticated.release();
+                    }
+                }
+                if self.unauthenticated.is_none() {
+                    self.methods.request(&id, call, cancelled).await;
+                }
+            }
+            Ok(Incoming::Notification { method, params }) if self.unauthenticated.is_none() => {
+                if let Ok(call @ Call::Cancel { .. }) = from_wire::call(&method, &params)
+                    && self.methods.authorize(&call).await.is_ok()
+                    && let Call::Cancel { session_id } = call
+                {
+                    self.methods.cancel(&session_id).await;
+                }
+            }
+            Ok(_) => {}
+            Err(malformed) if self.unauthenticated.is_none() => {
+                let text = rpc::error(malformed.id.as_ref(), &malformed.fault);
+                self.methods.send(Out::Text(text)).await;
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// The dialect of the app.
+pub(super) struct Ios {
+    phone: Arc<Phone>,
+    sessions: HashMap<Arc<str>, Projection>,
+}
+
+impl Ios {
+    pub(super) fn new(phone: Arc<Phone>) -> Self {
+        Self { phone, sessions: HashMap::new() }
+    }
+}
+
+impl Dialect for Ios {
+    const IN_PAGES: bool = false;
+    /// The named sessions and the one being named: [`Methods`] leaves the oldest itself.
+    const FOLLOWS: usize = NAMED + 1;
+
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
+        let sessions = &mut self.sessions;
+        let (own, view, fold_to, seen) = self.phone.with(|state| {
+            if sessions.len() > NAMED {
+                sessions.retain(|id, _| state.named.iter().any(|named| named.id() == id));
+            }
+            let view = View { modes: state.sets_modes, progress: true };
+            let fold_to = state.fold_to.as_ref().filter(|(id, _)| id == session.id()).map(|(_, seq)| *seq);
+            let seen = state.taken.as_ref().filter(|taken| taken.session_id == *session.id());
+            (state.own.clone(), view, fold_to, seen.map(Position::seen))
+        });
+        let is_backlog = page.first().zip(fold_to).is_some_and(|(first, to)| first.seq <= to);
+        let is_own = |id: &str| own.iter().any(|known| **known == *id);
+        let projection = self.sessions.entry(session.id().clone()).or_insert_with(|| Projection::after(seen));
+        let mut shown = Vec::new();
+        let mut push = |stored: &Arc<Stored>| projection.push(stored, view, &is_own, &mut shown);
+        if is_backlog || behind > BEHIND {
+            folding::fold(page).iter().for_each(&mut push);
+        } else {
+            page.iter().for_each(&mut push);
+        }
+        frames(session, shown)
+    }
+
+    fn rest(&mut self, session: &Session) -> Vec<Projected> {
+        let mut shown = Vec::new();
+        if let Some(projection) = self.sessions.get_mut(session.id()) {
+            projection.rest(&mut shown);
+        }
+        frames(session, shown)
+    }
+
+    fn held_back(&self, session: &Session) -> Option<HeldBack> {
+        self.sessions.get(session.id()).and_then(Projection::held_back)
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Prompt
+    }
+
+    /// The app has no such notification.
+    fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
+        None
+    }
+
+    /// The app answers every request at once with `cancelled`.
+    fn approvals(&mut self, _session: &Session, _pending: &[Approval]) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn failed(&mut self, session: &Session, message: &str) -> String {
+        let update = to_wire::chunk(Role::Agent, &format!("❌ {message}"));
+        rpc::notification("session/update", &to_wire::note(session.id(), update))
+    }
+}
+
+fn frames(session: &Session, shown: Vec<Shown>) -> Vec<Projected> {
+    let frame = |shown: Shown| Projected {
+        text: rpc::notification("session/update", &to_wire::note(session.id(), shown.update)).into(),
+        covers: shown.covers,
+        part: shown.part,
+    };
+    shown.into_iter().map(frame).collect()
+}

@@ -1,0 +1,296 @@
+//! Runs the calls of one connection in order.
+
+use crate::{
+    base::error::Fault, base::pass::Pass, base::rpc, base::rpc::Id, base::scope::Scope,
+    connection::inspect::Line, connection::outbox::Out, connection::outbox::following::From,
+    connection::outbox::orders::Outbox, protocol::services::Services,
+};
+use crate::{
+    protocol::ios::from_wire::Call,
+    protocol::ios::phone::{Naming, Phone},
+    protocol::ios::resume::Live,
+    protocol::ios::{history, threads, to_wire},
+};
+use openagents_core::update::{AgentMessage, SessionUpdate};
+use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, run_blocking};
+use serde_json::{Value, json};
+use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
+
+/// Bytes of a path in a note.
+const NOTE: usize = 1024;
+
+/// The client of a connection.
+pub(super) struct IosClient {
+    pub(super) pass: Arc<Pass>,
+    pub(super) line: Arc<Line>,
+    pub(super) address: IpAddr,
+    /// `initialize` was answered while it waited for approval.
+    pub(super) greeted: bool,
+}
+
+pub(super) struct Methods {
+    services: Arc<Services>,
+    client: IosClient,
+    phone: Arc<Phone>,
+    live: Arc<Live>,
+    outbox: Outbox,
+    /// The last mode this connection set, per session.
+    modes: HashMap<Arc<str>, String>,
+}
+
+impl Methods {
+    pub(super) fn new(
+        services: Arc<Services>,
+        client: IosClient,
+        phone: Arc<Phone>,
+        live: Arc<Live>,
+        outbox: Outbox,
+    ) -> Self {
+        Self { services, client, phone, live, outbox, modes: HashMap::new() }
+    }
+
+    pub(super) fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// Queues a frame. Ignored when the connection has ended.
+    pub(super) async fn send(&self, out: Out) {
+        let _ = self.outbox.send(out).await;
+    }
+
+    /// Runs a call. `cancelled`: the call cancels a turn and has already done so.
+    pub(super) async fn request(&mut self, id: &Id, call: Result<Call, Fault>, cancelled: bool) {
+        let result = match call {
+            Ok(call) => match self.authorize(&call).await {
+                Ok(()) => self.run(id, call, cancelled).await,
+                Err(fault) => Err(fault),
+            },
+            Err(fault) => Err(fault),
+        };
+        match result {
+            Ok(Some(result)) => self.respond(id, &result).await,
+            Ok(None) => {}
+            Err(fault) => self.send(Out::Text(rpc::error(Some(id), &fault))).await,
+        }
+    }
+
+    /// Checks the scope of a call, and records it. Checked on every call, because the scope can change.
+    pub(super) async fn authorize(&self, call: &Call) -> Result<(), Fault> {
+        if self.client.pass.is_revoked() {
+            return Err(Fault::busy("This phone was removed."));
+        }
+        let needed = call.needs();
+        if needed == Scope::View {
+            return Ok(());
+        }
+        let refused = needed > self.client.pass.scope();
+        if let Some(action) = call.action() {
+            let IosClient { pass, line, address, .. } = &self.client;
+            let actor = self.services.devices.actor(&pass.who, &line.client(), *address);
+            if refused {
+                self.services.devices.refused_call(&actor, action).await;
+            } else {
+                self.services.devices.record(&actor, action, call.session_id().unwrap_or_default()).await;
+            }
+        }
+        if refused {
+            return Err(Fault::busy("This phone may only view; allow more on the desktop."));
+        }
+        Ok(())
+    }
+
+    async fn respond(&self, id: &Id, result: &Value) {
+        self.send(Out::Text(rpc::response(id, result))).await;
+    }
+
+    /// Returns the result, or `None` when it was already sent because updates must follow it.
+    async fn run(&mut self, id: &Id, call: Call, cancelled: bool) -> Result<Option<Value>, Fault> {
+        let sessions = self.services.sessions.clone();
+        match call {
+            Call::Initialize { .. } => {
+                if !std::mem::take(&mut self.client.greeted) {
+                    self.respond(id, &to_wire::initialized(sessions.offered())).await;
+                }
+                self.resume().await;
+                return Ok(None);
+            }
+            Call::NewSession => {
+                let session = sessions.create(own_folder(&sessions)).await?;
+                self.name(&session).await;
+                Ok(json!({"session_id": session.id()}))
+            }
+            Call::SetMode { session_id, mode } => {
+                let session_id = session_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+                let session = self.open(&session_id).await?;
+                self.set_mode(&session, mode).await?;
+                Ok(json!({}))
+            }
+            Call::Prompt { session_id, text } => {
+                let session = self.open(&session_id).await?;
+                self.prompt(id, &session, text).await?;
+                return Ok(None);
+            }
+            Call::Cancel { session_id } => {
+                let cancelled = self.cancel(&session_id).await || cancelled;
+                let status = if cancelled { "cancelled" } else { "no_active_session" };
+                Ok(json!({"status": status}))
+            }
+            Call::Explore { root, goals } => {
+                self.explore(id, root.as_deref(), goals).await?;
+                return Ok(None);
+            }
+            Call::RecentSessions => history::recent_sessions(&sessions).await,
+            Call::SessionTimeline { session_id, limit } => {
+                history::timeline(&sessions, session_id, limit).await
+            }
+            Call::Threads { top_k } => threads::list(&sessions, top_k).await,
+            Call::LatestThread => threads::latest(&sessions).await,
+        }
+        .map(Some)
+    }
+
+    /// Finds or creates a session: after a restart the app may continue with an unknown id.
+    async fn open(&mut self, id: &str) -> Result<Arc<Session>, Fault> {
+        let session = self.services.sessions.open(id, own_folder(&self.services.sessions)).await?;
+        self.name(&session).await;
+        Ok(session)
+    }
+
+    /// Makes the connection follow this session.
+    async fn name(&mut self, session: &Arc<Session>) {
+        let Naming::First { instead_of } = self.phone.name(session) else { return };
+        let since = session.head().seq;
+        let from = From::Update(since);
+        self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
+        if let Some(oldest) = instead_of {
+            self.modes.remove(oldest.id());
+            self.send(Out::Leave(oldest)).await;
+        }
+    }
+
+    /// Continues the session that an earlier, broken connection of the same address named last.
+    async fn resume(&mut self) {
+        let Some(position) = self.services.resumes.take_over(&self.live).await else { return };
+        match self.services.sessions.find(&position.session_id).await {
+            Ok(Some(session)) => {
+                self.phone.resume(&session, position.own);
+                let from = From::Update(position.written);
+                self.send(Out::Follow { session, from, queue: None, answer: None }).await;
+            }
+            Ok(None) => self.phone.forget(),
+            // The next connection retries.
+            Err(_) => {}
+        }
+    }
+
+    async fn set_mode(&mut self, session: &Arc<Session>, mode: String) -> Result<(), Fault> {
+        self.phone.set_modes();
+        // The app knows few modes. Before every prompt it sends back the substitute it was given for the real mode, which
+        // is not a request to change it.
+        let current = session.mode();
+        if *current != *mode && to_wire::known_mode(&current) == mode {
+            return Ok(());
+        }
+        let before = self.modes.insert(session.id().clone(), mode.clone());
+        // The last generation of the app sets the same mode before every prompt. Another client may have changed it
+        // since.
+        if before.as_ref() != Some(&mode) || *session.mode() != *mode {
+            let stored = session.set_mode(&mode).await;
+            if stored.is_err() {
+                self.modes.remove(session.id());
+            }
+            stored?;
+        }
+        Ok(())
+    }
+
+    async fn prompt(&self, id: &Id, session: &Arc<Session>, text: String) -> Result<(), Fault> {
+        let status = if session.is_used() { "resumed" } else { "started" };
+        let sessions = &self.services.sessions;
+        let started = if text.is_empty() {
+            Err(SessionError::Invalid("Empty prompt".to_owned()))
+        } else {
+            // Checked again: the folder may have changed since the session began.
+            let admitted = match session.cwd() {
+                cwd if cwd.as_os_str().is_empty() => Err(SessionError::NoWorkspace),
+                cwd => sessions.admit(cwd).await,
+            };
+            let turn = |cwd: &Path| self.services.turns.prompt(session, cwd, text.into(), &self.phone.id());
+            let turn = match admitted {
+                Ok(cwd) => turn(&cwd),
+                Err(fault) => turn(session.cwd()).refusal(fault),
+            };
+            self.services.turns.submit(session, turn).await.map(drop)
+        };
+        match started {
+            Ok(()) => self.respond(id, &json!({"status": status})).await,
+            Err(error) => {
+                let fault = Fault::from(error);
+                show(session, &fault).await;
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Cancels the running turn of a session. Returns whether there was one.
+    pub(super) async fn cancel(&mut self, session_id: &str) -> bool {
+        match self.services.sessions.find(session_id).await {
+            Ok(Some(session)) => {
+                self.name(&session).await;
+                session.cancel()
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns an exploration of the server's own workspace, or its refusal without one.
+    fn own_workspace(&self, goals: Vec<String>, note: Option<String>) -> TurnRequest {
+        let sessions = &self.services.sessions;
+        let turn = TurnRequest::exploration(sessions.root().to_owned(), goals, note);
+        if sessions.offered().is_some() { turn } else { turn.refusal(SessionError::NoWorkspace) }
+    }
+
+    async fn explore(&mut self, id: &Id, root: Option<&str>, goals: Vec<String>) -> Result<(), Fault> {
+        let sessions = self.services.sessions.clone();
+        let turn = match root {
+            None => self.own_workspace(goals, None),
+            // Explores and stores the admitted path: the requested one may be a symlink that changes.
+            Some(root) => match sessions.admit(Path::new(root)).await {
+                Ok(admitted) => TurnRequest::exploration(admitted, goals, None),
+                // Most phones name a path of another machine. The answer does not reveal whether it exists here.
+                Err(_) => {
+                    let note = format!(
+                        "{} is not known on this computer",
+                        openagents_sessions::prune::head(root, NOTE)
+                    );
+                    self.own_workspace(goals, Some(note))
+                }
+            },
+        };
+        let session = sessions.create(turn.root().unwrap_or_else(|| own_folder(&sessions))).await?;
+        let started = json!({"session_id": session.id(), "plan_id": turn.plan_id(), "status": "started"});
+        self.respond(id, &started).await;
+        self.name(&session).await;
+        if let Err(error) = self.services.turns.submit(&session, turn).await {
+            show(&session, &error.into()).await;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the folder of the app's sessions, empty when the server has no workspace.
+fn own_folder(sessions: &SessionRegistry) -> &Path {
+    sessions.offered().unwrap_or(Path::new(""))
+}
+
+/// Reports an error in the session, because the app shows no JSON-RPC errors.
+async fn show(session: &Arc<Session>, fault: &Fault) {
+    let text = format!("❌ {fault}");
+    append(session, SessionUpdate::AgentMessage(AgentMessage { text, ..AgentMessage::default() })).await;
+}
+
+async fn append(session: &Arc<Session>, update: SessionUpdate) {
+    let session = session.clone();
+    run_blocking(move || session.append(vec![update])).await;
+}

@@ -1,0 +1,27 @@
+//! The endpoint of the OpenAgents iOS app: JSON-RPC "0.2.2" in snake_case, without a token. Off by default; each app
+//! has to be approved.
+//!
+//! The app is shipped and cannot be changed, so odd behaviour here is what it needs.
+
+pub(crate) mod connection;
+pub(crate) mod folding;
+pub(crate) mod from_wire;
+pub(crate) mod history;
+pub(crate) mod methods;
+pub(crate) mod pending;
+pub(crate) mod phone;
+pub(crate) mod projection;
+pub(crate) mod resume;
+pub(crate) mod threads;
+pub(crate) mod to_wire;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use connection::{entry, serve};
+
+/// Parses a call and discards it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn reads(method: &str, params: &serde_json::Value) -> Result<(), crate::base::error::Fault> {
+    from_wire::call(method, params).map(drop)
+}

@@ -1,0 +1,351 @@
+//! Connections that wait for approval. `initialize` is answered at once, because the app would reconnect forever
+//! otherwise. All other frames are held until the connection is allowed.
+//!
+//! A refused connection gets the refusal once, in a session, and is then ignored. Its socket stays open, because the
+//! app reconnects every second when it is closed.
+
+use crate::{
+    admission::caller::Caller,
+    admission::{UNAUTHENTICATED_FRAME, one_address},
+    base::pass::Pass,
+    base::rpc::Incoming,
+    base::{machine, rpc},
+    connection::inspect::Line,
+    connection::socket::{Closing, Socket},
+    devices::apps::{AccessRequest, AppAccess},
+    devices::requests::Outcome,
+    protocol::services::Services,
+};
+use crate::{
+    protocol::ios::from_wire::Call,
+    protocol::ios::to_wire::Role,
+    protocol::ios::{from_wire, to_wire},
+};
+use futures::{SinkExt, StreamExt};
+use openagents_sessions::prune;
+use serde_json::{Value, json};
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::{Instant, interval_at};
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
+use tokio_util::sync::CancellationToken;
+
+/// Held frames of one connection, and their bytes.
+const HELD: usize = 64;
+const HELD_BYTES: usize = 1 << 20;
+/// Waiting and refused connections, in total and per address.
+const SLOTS: usize = 64;
+const SLOTS_PER_ADDRESS: usize = 8;
+/// Bytes of a session id in an access request.
+const SESSION: usize = 100;
+/// Interval of pings, and the number that may go unanswered.
+const PING_EVERY: Duration = Duration::from_secs(20);
+const MISSES: u32 = 2;
+
+/// Waiting and refused connections, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct PendingConnections(Mutex<Vec<Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    address: IpAddr,
+    /// Declined or timed out.
+    refused: bool,
+    /// Cancelled when another connection takes the slot.
+    evicted: CancellationToken,
+}
+
+/// A slot in [`PendingConnections`], freed on drop.
+#[derive(Debug)]
+struct Slot<'a> {
+    pending: &'a PendingConnections,
+    evicted: CancellationToken,
+}
+
+impl PendingConnections {
+    /// Takes a slot. When none is free, evicts the oldest refused connection, of the same address if that is full. `None`
+    /// when there is none.
+    fn slot(&self, address: IpAddr) -> Option<Slot<'_>> {
+        let address = one_address(address);
+        let mut entries = self.lock();
+        let of_address = entries.iter().filter(|known| known.address == address).count();
+        let is_evictable =
+            |known: &Entry| known.refused && (of_address < SLOTS_PER_ADDRESS || known.address == address);
+        if entries.len() >= SLOTS || of_address >= SLOTS_PER_ADDRESS {
+            let index = entries.iter().position(is_evictable)?;
+            entries.remove(index).evicted.cancel();
+        }
+        let evicted = CancellationToken::new();
+        entries.push(Entry { address, refused: false, evicted: evicted.clone() });
+        Some(Slot { pending: self, evicted })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot<'_> {
+    fn refuse(&self) {
+        let mut entries = self.pending.lock();
+        entries
+            .iter_mut()
+            .filter(|known| known.evicted == self.evicted)
+            .for_each(|known| known.refused = true);
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.pending.lock().retain(|known| known.evicted != self.evicted);
+    }
+}
+
+/// An allowed connection.
+pub(super) struct Allowed {
+    pub(super) pass: Arc<Pass>,
+    /// Frames received while it waited. The first is `initialize`, already answered.
+    pub(super) held: Vec<Utf8Bytes>,
+}
+
+/// Waits for approval. An error says how to close the socket: `None` when it is closed already or dead.
+pub(super) async fn wait(
+    services: &Services,
+    socket: &mut Socket,
+    line: &Line,
+    caller: &Caller,
+) -> Result<Allowed, Option<Closing>> {
+    let slot = services.pending.slot(caller.address);
+    let slot = slot.ok_or_else(|| Some(too_many()))?;
+    let mut connection = PendingConnection {
+        services,
+        socket,
+        line,
+        slot: &slot,
+        address: caller.address,
+        held: Vec::new(),
+        bytes: 0,
+        named: false,
+        refused: false,
+        notified: false,
+    };
+    let mut request: Option<AccessRequest> = None;
+    let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
+    let mut misses = 0;
+    loop {
+        let answered = async {
+            match &mut request {
+                Some(request) => request.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            message = connection.socket.next() => {
+                misses = 0;
+                if let Some(name) = connection.receive(message).await? {
+                    caller.unauthenticated.release();
+                    request = services.devices.request_access(caller.address, &name, None);
+                    if request.is_none() {
+                        connection.refuse().await?;
+                    }
+                }
+            }
+            outcome = answered => {
+                request = None;
+                if outcome == Outcome::Allowed
+                    && let AppAccess::Allowed(pass) = services.devices.app_access(caller.address)
+                {
+                    return Ok(Allowed { pass, held: connection.held });
+                }
+                connection.refuse().await?;
+            }
+            () = slot.evicted.cancelled() => return Err(Some(too_many())),
+            _ = pings.tick() => {
+                misses += 1;
+                if misses > MISSES {
+                    return Err(None);
+                }
+                connection.send(Message::Ping(Default::default())).await?;
+            }
+        }
+    }
+}
+
+struct PendingConnection<'a> {
+    services: &'a Services,
+    socket: &'a mut Socket,
+    line: &'a Line,
+    slot: &'a Slot<'a>,
+    address: IpAddr,
+    held: Vec<Utf8Bytes>,
+    bytes: usize,
+    /// The access request names the session it wants.
+    named: bool,
+    /// Declined or timed out.
+    refused: bool,
+    /// The refusal was sent.
+    notified: bool,
+}
+
+impl PendingConnection<'_> {
+    /// Handles a message. Returns the client's name on its first `initialize`.
+    async fn receive(
+        &mut self,
+        message: Option<Result<Message, tungstenite::Error>>,
+    ) -> Result<Option<String>, Option<Closing>> {
+        let text = match message {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Binary(bytes))) => {
+                Utf8Bytes::try_from(bytes).map_err(|_| Some(Closing::not_text()))?
+            }
+            Some(Ok(Message::Close(_))) => return Err(None),
+            Some(Ok(_)) => return Ok(None),
+            Some(Err(tungstenite::Error::Capacity(_))) => {
+                return Err(Some(Closing::too_big(UNAUTHENTICATED_FRAME)));
+            }
+            Some(Err(_)) | None => return Err(None),
+        };
+        if text.len() > UNAUTHENTICATED_FRAME {
+            return Err(Some(Closing::too_big(UNAUTHENTICATED_FRAME)));
+        }
+        if self.refused {
+            self.notify(&text).await?;
+            return Ok(None);
+        }
+        if self.held.is_empty() {
+            return self.initialize(text).await;
+        }
+        self.bytes += text.len();
+        if self.held.len() >= HELD || self.bytes > HELD_BYTES {
+            let reason = "Too much data before this phone was allowed.".to_owned();
+            return Err(Some(Closing { code: 1008, reason }));
+        }
+        if !self.named
+            && let Some(Target::Session(session)) = target(&text)
+        {
+            self.named = true;
+            let _ = self.services.devices.request_access(
+                self.address,
+                &self.line.client(),
+                Some(prune::head(&session, SESSION).to_owned()),
+            );
+        }
+        self.held.push(text);
+        Ok(None)
+    }
+
+    /// Answers `initialize`, without the workspace; everything before it is ignored.
+    async fn initialize(&mut self, text: Utf8Bytes) -> Result<Option<String>, Option<Closing>> {
+        let Ok(Incoming::Request { id, method, params }) = rpc::parse(&text) else { return Ok(None) };
+        let Ok(Call::Initialize { client }) = from_wire::call(&method, &params) else { return Ok(None) };
+        self.line.introduce(&client);
+        self.held.push(text);
+        self.write(rpc::response(&id, &to_wire::initialized(None))).await?;
+        Ok(Some(client))
+    }
+
+    /// Reports the refusal in the session it asked for last, and drops the held frames.
+    async fn refuse(&mut self) -> Result<(), Option<Closing>> {
+        self.refused = true;
+        self.slot.refuse();
+        let held = std::mem::take(&mut self.held);
+        tracing::info!(address = %self.address, "an iOS app was not allowed");
+        for text in held.iter().rev() {
+            self.notify(text).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports the refusal once, in the session that a frame refers to.
+    async fn notify(&mut self, text: &str) -> Result<(), Option<Closing>> {
+        let Some(target) = target(text).filter(|_| !self.notified) else { return Ok(()) };
+        self.notified = true;
+        let session = match target {
+            Target::Session(session) => session,
+            // The app shows nothing without a session. This one is not stored.
+            Target::New { answer, session } => {
+                self.write(answer).await?;
+                session
+            }
+        };
+        let sentence = format!("❌ {} has not allowed this phone. Ask again in 10 minutes.", machine::name());
+        let note = to_wire::note(&session, to_wire::chunk(Role::Agent, &sentence));
+        self.write(rpc::notification("session/update", &note)).await
+    }
+
+    async fn write(&mut self, text: String) -> Result<(), Option<Closing>> {
+        let text = Utf8Bytes::from(text);
+        self.services.inspector.record_out(self.line, std::slice::from_ref(&text));
+        self.send(Message::Text(text)).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), Option<Closing>> {
+        let sent = tokio::time::timeout(PING_EVERY, self.socket.send(message)).await;
+        sent.ok().and_then(Result::ok).ok_or(None)
+    }
+}
+
+fn too_many() -> Closing {
+    Closing { code: 1013, reason: "Too many phones are waiting.".to_owned() }
+}
+
+/// The session that a frame refers to.
+enum Target {
+    Session(String),
+    New { answer: String, session: String },
+}
+
+fn target(text: &str) -> Option<Target> {
+    let (id, method, params) = match rpc::parse(text).ok()? {
+        Incoming::Request { id, method, params } => (Some(id), method, params),
+        Incoming::Notification { method, params } => (None, method, params),
+        Incoming::Response { .. } => return None,
+    };
+    let new = |mut result: Value| {
+        let session = uuid::Uuid::new_v4().to_string();
+        result["session_id"] = session.as_str().into();
+        Some(Target::New { answer: rpc::response(id.as_ref()?, &result), session })
+    };
+    match from_wire::call(&method, &params).ok()? {
+        Call::NewSession => new(json!({})),
+        Call::Explore { .. } => {
+            new(json!({"plan_id": uuid::Uuid::new_v4().to_string(), "status": "started"}))
+        }
+        call => call.session_id().map(|session| Target::Session(session.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phone(n: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, n])
+    }
+
+    #[test]
+    fn refused_connections_make_room_for_waiting_ones() {
+        let pending = PendingConnections::default();
+        let mut of_one: Vec<_> = (0..SLOTS_PER_ADDRESS).map(|_| pending.slot(phone(0)).unwrap()).collect();
+        assert!(pending.slot(phone(0)).is_none());
+        let others: Vec<_> =
+            (SLOTS_PER_ADDRESS..SLOTS).map(|n| pending.slot(phone(n as u8)).unwrap()).collect();
+        assert!(pending.slot(phone(200)).is_none());
+        // A full address evicts only its own.
+        others[0].refuse();
+        assert!(pending.slot(phone(0)).is_none());
+        of_one[2].refuse();
+        of_one[5].refuse();
+        let again = pending.slot(phone(0)).unwrap();
+        assert!(of_one[2].evicted.is_cancelled() && !of_one[5].evicted.is_cancelled());
+        let next = pending.slot(phone(200)).unwrap();
+        assert!(of_one[5].evicted.is_cancelled() && !others[0].evicted.is_cancelled());
+        assert!(!again.evicted.is_cancelled() && !next.evicted.is_cancelled());
+        of_one.clear();
+        drop((others, again, next));
+        assert!(pending.lock().is_empty());
+    }
+}

@@ -1,0 +1,28 @@
+//! The parts of a bridge that calls of clients reach.
+
+use super::{
+    agents::SharedAgents,
+    ios::{pending::PendingConnections, resume::Resumes},
+    models::SharedModels,
+};
+use crate::{connection::inspect::Inspector, devices::registry::Devices, network::network::Network};
+use openagents_sessions::{SessionRegistry, TurnExecutor};
+use std::sync::Arc;
+
+/// Shared by all connections.
+#[derive(Debug)]
+pub(crate) struct Services {
+    pub(crate) sessions: Arc<SessionRegistry>,
+    pub(crate) turns: Arc<TurnExecutor>,
+    pub(crate) inspector: Arc<Inspector>,
+    /// The local models, if supported.
+    pub(crate) models: Option<Arc<SharedModels>>,
+    /// The agents of this machine, if supported.
+    pub(crate) agents: Option<Arc<SharedAgents>>,
+    pub(crate) devices: Arc<Devices>,
+    pub(crate) network: Arc<Network>,
+    /// Positions of broken iOS connections.
+    pub(crate) resumes: Resumes,
+    /// iOS connections that wait for approval.
+    pub(crate) pending: PendingConnections,
+}

@@ -1,0 +1,226 @@
+//! From a socket to HTTP requests: admission, TLS and the HTTP version.
+
+use crate::{
+    admission::SOCKET_BUFFER,
+    admission::caller::Caller,
+    admission::unauthenticated::{UNAUTHENTICATED_TIME, Unauthenticated},
+    base::listener::Listener,
+    server::router as http,
+    server::state::Server,
+};
+use axum::{Router, body::Body};
+use hyper::{body::Incoming, rt::Executor, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::ServiceExt;
+
+/// Flow-control windows of one HTTP/2 stream and of the connection, in bytes.
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+/// Concurrent requests of one HTTP/2 connection.
+const STREAMS: u32 = 64;
+/// Interval and timeout of HTTP/2 keep-alive pings.
+const PING: Duration = Duration::from_secs(20);
+/// Time that a closing connection has to finish its responses.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// The first byte of a TLS connection: a handshake record.
+const HANDSHAKE: u8 = 22;
+const NOT_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\
+    Content-Length: 59\r\nConnection: close\r\n\r\nThis port is encrypted: write https:// before its address.\n";
+
+/// A listener's kind and its shutdown tokens.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    pub(crate) kind: Listener,
+    /// Cancelled when no new connections are accepted.
+    pub(crate) accepting: CancellationToken,
+    /// Cancelled when open connections must end: the listener closes, or the bridge shuts down.
+    pub(crate) closing: CancellationToken,
+}
+
+impl Gate {
+    /// Stops accepting connections and ends the open ones.
+    pub(crate) fn close(&self) {
+        self.accepting.cancel();
+        self.closing.cancel();
+    }
+}
+
+/// Accepts connections until `gate` closes.
+pub(crate) async fn listen(listener: TcpListener, gate: Gate, server: Arc<Server>) {
+    let router = http::router(server.clone(), gate.kind);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = gate.accepting.cancelled() => return,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                let Some(unauthenticated) = server.limits.unauthenticated(address.ip(), gate.kind) else {
+                    tracing::warn!("too many connections; dropped one");
+                    continue;
+                };
+                let connection = Connection {
+                    address,
+                    unauthenticated,
+                    gate: gate.clone(),
+                    server: server.clone(),
+                    router: router.clone(),
+                };
+                let exchange = connection.serve(stream);
+                server.connections.spawn(gate.closing.clone().run_until_cancelled_owned(exchange));
+                // Let a connection that has already sent its request run before the next one can evict it.
+                tokio::task::yield_now().await;
+            }
+            // Most likely out of file handles; retry when some are free.
+            Err(error) => {
+                tracing::warn!(%error, "could not accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// One socket, until it is upgraded, answered or past its idle deadline.
+struct Connection {
+    address: SocketAddr,
+    unauthenticated: Unauthenticated,
+    gate: Gate,
+    server: Arc<Server>,
+    router: Router,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream) {
+        // Updates are small and latency matters.
+        let _ = stream.set_nodelay(true);
+        if self.gate.kind != Listener::Web {
+            return self.http1(stream).await;
+        }
+        let handshake = tokio::select! {
+            tls = tls_handshake(stream, &self.server) => tls,
+            () = self.unauthenticated.expired() => None,
+        };
+        match handshake {
+            Some(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => self.http2(stream).await,
+            Some(stream) => self.http1(stream).await,
+            None => {}
+        }
+    }
+
+    /// Serves HTTP/1.1.
+    async fn http1(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let cut = CancellationToken::new();
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(UNAUTHENTICATED_TIME)
+            .max_buf_size(SOCKET_BUFFER)
+            .serve_connection(TokioIo::new(stream), self.service(&cut))
+            .with_upgrades();
+        tokio::select! {
+            result = connection => if let Err(error) = result {
+                tracing::debug!(%error, "a connection ended early");
+            },
+            () = self.unauthenticated.expired() => {}
+            () = cut.cancelled() => {}
+        }
+    }
+
+    /// Serves HTTP/2. The connection closes at the idle deadline unless a request has authenticated it.
+    async fn http2(self, stream: TlsStream<TcpStream>) {
+        self.unauthenticated.has_more_requests();
+        let tasks = Tasks { tracker: self.server.connections.clone(), closing: self.gate.closing.clone() };
+        let cut = CancellationToken::new();
+        let connection = hyper::server::conn::http2::Builder::new(tasks)
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_concurrent_streams(STREAMS)
+            .max_send_buf_size(SOCKET_BUFFER)
+            .max_header_list_size(16 << 10)
+            .keep_alive_interval(PING)
+            .keep_alive_timeout(PING)
+            .serve_connection(TokioIo::new(stream), self.service(&cut));
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            result = &mut connection => {
+                if let Err(error) = result {
+                    tracing::debug!(%error, "a connection ended early");
+                }
+                return;
+            }
+            () = self.unauthenticated.expired() => {}
+            // The reader is stuck: a graceful shutdown would never finish.
+            () = cut.cancelled() => return,
+        }
+        if self.unauthenticated.is_evicted() {
+            return;
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(LAST_ANSWERS, connection).await;
+    }
+
+    fn service(
+        &self,
+        cut: &CancellationToken,
+    ) -> impl hyper::service::Service<
+        hyper::Request<Incoming>,
+        Response = axum::response::Response,
+        Error = std::convert::Infallible,
+        Future = impl Future<Output = Result<axum::response::Response, std::convert::Infallible>> + Send + 'static,
+    > + Send
+    + 'static {
+        let caller = Caller {
+            listener: self.gate.kind,
+            address: self.address.ip().to_canonical(),
+            unauthenticated: self.unauthenticated.clone(),
+            closing: self.gate.closing.clone(),
+            cut: cut.clone(),
+        };
+        let router = self.router.clone();
+        service_fn(move |request: hyper::Request<Incoming>| {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(caller.clone());
+            router.clone().oneshot(request)
+        })
+    }
+}
+
+/// Returns `None` if the peer does not speak TLS or the handshake fails.
+async fn tls_handshake(mut stream: TcpStream, server: &Server) -> Option<TlsStream<TcpStream>> {
+    let mut first = [0];
+    if stream.peek(&mut first).await.ok()? == 1 && first[0] != HANDSHAKE {
+        // Most likely http:// instead of https://.
+        let _ = stream.write_all(NOT_TLS).await;
+        let _ = stream.shutdown().await;
+        return None;
+    }
+    let acceptor = TlsAcceptor::from(server.services.network.tls()?);
+    let small = |connection: &mut rustls::ServerConnection| connection.set_buffer_limit(Some(SOCKET_BUFFER));
+    match acceptor.accept_with(stream, small).await {
+        Ok(stream) => Some(stream),
+        Err(error) => {
+            tracing::debug!(%error, "the TLS handshake failed");
+            None
+        }
+    }
+}
+
+/// Spawns the requests of an HTTP/2 connection.
+#[derive(Clone)]
+struct Tasks {
+    tracker: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Tasks {
+    fn execute(&self, request: F) {
+        self.tracker.spawn(self.closing.clone().run_until_cancelled_owned(request));
+    }
+}

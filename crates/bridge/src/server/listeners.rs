@@ -1,0 +1,289 @@
+//! Opens and closes network ports as the switches, the addresses and the certificate change.
+//!
+//! Addresses are polled every few seconds while something is switched on, rather than watched through the operating
+//! system: the call is cheap, works the same everywhere, and is also the moment to retry a busy port and renew an
+//! expiring certificate.
+
+use crate::{base::config::IosAccess, base::listener::Listener, base::machine, server::state::Server};
+use crate::{
+    network::addresses,
+    network::mdns::Announcer,
+    network::network::Network,
+    network::state::{NetworkState, OpenListener},
+    network::switches::Switches,
+    server::accept,
+    server::accept::Gate,
+    tls::authority::{Authority, AuthorityError},
+    tls::leaf::{Leaf, Names},
+};
+use openagents_sessions::run_blocking;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, PoisonError},
+    time::{Duration, SystemTime},
+};
+use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Polling interval while something is served.
+const EVERY: Duration = Duration::from_secs(5);
+/// Time between attempts to create a certificate.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// The open ports of the network.
+pub(crate) struct Listeners {
+    server: Arc<Server>,
+    network: Arc<Network>,
+    /// Cancelled when no new connections are accepted.
+    accepting: CancellationToken,
+    open: BTreeMap<(Listener, SocketAddr), Open>,
+    /// Port of the encrypted listener; picked once.
+    web_port: u16,
+    authority: Option<Arc<Authority>>,
+    leaf: Option<Leaf>,
+    /// What happened to an unusable authority.
+    notice: Option<String>,
+    /// The last failure to create a certificate, and its time.
+    failed: Option<(String, Instant)>,
+    announcer: Announcer,
+    /// The addresses on which the iOS app was served last.
+    apps: BTreeSet<IpAddr>,
+}
+
+struct Open {
+    gate: Gate,
+    task: JoinHandle<()>,
+}
+
+impl std::fmt::Debug for Listeners {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Listeners").field("open", &self.open.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Listeners {
+    pub(crate) fn new(server: Arc<Server>, accepting: CancellationToken) -> Self {
+        let network = server.services.network.clone();
+        let web_port = network.config.port;
+        Self {
+            server,
+            network,
+            accepting,
+            open: BTreeMap::new(),
+            web_port,
+            authority: None,
+            leaf: None,
+            notice: None,
+            failed: None,
+            announcer: Announcer::default(),
+            apps: BTreeSet::new(),
+        }
+    }
+
+    /// Keeps the open ports up to date until `accepting` is cancelled.
+    pub(crate) async fn run(mut self) {
+        let accepting = self.accepting.clone();
+        let mut switches = self.network.switches.subscribe();
+        loop {
+            let serves = self.network.switches.borrow().serves();
+            tokio::select! {
+                () = accepting.cancelled() => break,
+                changed = switches.changed() => if changed.is_err() { break },
+                () = tokio::time::sleep(EVERY), if serves => {}
+            }
+            self.look().await;
+        }
+        self.announcer.stop().await;
+        for (_, open) in std::mem::take(&mut self.open) {
+            let _ = open.task.await;
+        }
+    }
+
+    /// Opens and closes ports to match the switches.
+    pub(crate) async fn look(&mut self) {
+        let switches = self.network.switches.borrow().clone();
+        let mut problems = Vec::new();
+        let addresses = match self.addresses(&switches) {
+            Ok(addresses) => addresses,
+            Err(error) => {
+                problems.push(format!("The addresses of this computer cannot be read: {error}."));
+                self.open.keys().map(|(_, address)| address.ip()).collect()
+            }
+        };
+        if switches.serves() && addresses.is_empty() && problems.is_empty() {
+            problems.push("This computer has no network address.".to_owned());
+        }
+        if switches.lan {
+            problems.extend(
+                self.certify(addresses::certified(&addresses, machine::name(), &switches.names)).await,
+            );
+        }
+        let has_certificate = self.network.tls().is_some();
+        let mut wanted = BTreeSet::new();
+        if switches.lan && has_certificate {
+            wanted.extend(addresses.iter().map(|address| (Listener::Web, *address)));
+        }
+        if switches.ios == IosAccess::Ask {
+            // The app supports IPv4 only.
+            let v4 = addresses.iter().filter(|address| address.is_ipv4());
+            wanted.extend(v4.map(|address| (Listener::App, *address)));
+        }
+        self.close(&wanted).await;
+        self.end_apps_elsewhere(&wanted);
+        for (kind, address) in wanted {
+            problems.extend(self.bind(kind, address).await);
+        }
+        let mut state = self.state(&switches);
+        if self.network.config.announce {
+            problems.extend(self.announcer.announce(&state).await);
+        }
+        state.problem = (!problems.is_empty()).then(|| problems.join(" "));
+        self.network.publish(state);
+        self.network.settled.send_replace(switches.change);
+    }
+
+    fn addresses(&self, switches: &Switches) -> io::Result<BTreeSet<IpAddr>> {
+        match &self.network.config.addresses {
+            _ if !switches.serves() => Ok(BTreeSet::new()),
+            Some(addresses) => Ok(addresses.iter().copied().collect()),
+            None => addresses::of_this_computer(),
+        }
+    }
+
+    /// Ensures that there is a certificate for `names`. Returns a problem for the person, if any.
+    async fn certify(&mut self, names: Names) -> Option<String> {
+        let now = SystemTime::now();
+        if !self.leaf.as_ref().is_some_and(|leaf| leaf.does(&names, now)) {
+            let failed_lately = self.failed.as_ref().filter(|(_, at)| at.elapsed() < AGAIN);
+            if let Some((why, _)) = failed_lately {
+                return Some(why.clone());
+            }
+            self.failed = None;
+            if let Err(error) = self.make_certificate(names, now).await {
+                tracing::warn!(%error, "could not create the network certificate");
+                let why = format!("Encrypted access couldn't start: {error}.");
+                self.failed = Some((why.clone(), Instant::now()));
+                return Some(why);
+            }
+        }
+        let too_early = self.authority.as_ref().and_then(|authority| authority.too_early(now));
+        too_early.or_else(|| self.notice.clone())
+    }
+
+    async fn make_certificate(&mut self, names: Names, now: SystemTime) -> Result<(), AuthorityError> {
+        let (home, known) = (self.network.home.clone(), self.authority.clone());
+        let made = run_blocking(move || {
+            let (authority, notice) = match known {
+                Some(known) => (known, None),
+                None => {
+                    let (authority, notice) = Authority::open(&home, machine::name(), now)?;
+                    (Arc::new(authority), notice)
+                }
+            };
+            Ok((authority.clone(), notice, authority.leaf(&names, now)))
+        });
+        let interrupted = || AuthorityError::Make("interrupted".to_owned());
+        let (authority, notice, leaf) = made.await.unwrap_or_else(|| Err(interrupted()))?;
+        if let Some(notice) = notice {
+            tracing::warn!("{notice}");
+            self.notice = Some(notice);
+        }
+        // The authority itself may have expired: reopen it next time.
+        let leaf = leaf.inspect_err(|_| self.authority = None)?;
+        self.authority = Some(authority.clone());
+        *self.network.authority.lock().unwrap_or_else(PoisonError::into_inner) = Some(authority);
+        let config = leaf.server_config().map_err(|error| AuthorityError::Make(error.to_string()))?;
+        *self.network.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(config);
+        self.leaf = Some(leaf);
+        Ok(())
+    }
+
+    /// Closes the listeners that are no longer wanted, and their connections.
+    async fn close(&mut self, wanted: &BTreeSet<(Listener, IpAddr)>) {
+        let unwanted = |(kind, address): &&(Listener, SocketAddr)| !wanted.contains(&(*kind, address.ip()));
+        let unwanted: Vec<_> = self.open.keys().filter(unwanted).copied().collect();
+        for listener in unwanted {
+            if let Some(open) = self.open.remove(&listener) {
+                open.gate.close();
+                let _ = open.task.await;
+            }
+        }
+    }
+
+    /// Ends iOS connections after a change of network, where another phone may have an allowed address. Having no
+    /// address is not a change: the same network usually comes back.
+    fn end_apps_elsewhere(&mut self, wanted: &BTreeSet<(Listener, IpAddr)>) {
+        let is_app = |(kind, _): &&(Listener, IpAddr)| *kind == Listener::App;
+        let apps: BTreeSet<IpAddr> = wanted.iter().filter(is_app).map(|(_, address)| *address).collect();
+        if apps.is_empty() || apps == self.apps {
+            return;
+        }
+        if !std::mem::replace(&mut self.apps, apps).is_empty() {
+            self.server.services.devices.end_apps();
+        }
+    }
+
+    /// Opens a port unless it is open. Returns the problem if it cannot be opened.
+    async fn bind(&mut self, kind: Listener, address: IpAddr) -> Option<String> {
+        if self.open.keys().any(|(known, bound)| *known == kind && bound.ip() == address) {
+            return None;
+        }
+        let port = if kind == Listener::App { self.network.loopback.port() } else { self.web_port };
+        let wanted = SocketAddr::from((address, port));
+        // The loopback listener serves this address already.
+        if wanted == self.network.loopback {
+            return None;
+        }
+        let bound = match TcpListener::bind(wanted).await.and_then(|bound| Ok((bound.local_addr()?, bound))) {
+            Ok(bound) => bound,
+            Err(error) => return Some(bind_problem(kind, wanted, &error)),
+        };
+        let (bound, listener) = bound;
+        if kind == Listener::Web {
+            self.web_port = bound.port();
+        }
+        let gate = Gate {
+            kind,
+            accepting: self.accepting.child_token(),
+            closing: self.server.closing.child_token(),
+        };
+        let task = tokio::spawn(accept::listen(listener, gate.clone(), self.server.clone()));
+        tracing::info!(?kind, address = %bound, "listening on the network");
+        self.open.insert((kind, bound), Open { gate, task });
+        None
+    }
+
+    fn state(&self, switches: &Switches) -> NetworkState {
+        let loopback = OpenListener { kind: Listener::Loopback, address: self.network.loopback };
+        let open = self.open.keys().map(|(kind, address)| OpenListener { kind: *kind, address: *address });
+        let leaf = self.leaf.as_ref().filter(|_| switches.lan);
+        let local = addresses::local_name(machine::name()).filter(|_| switches.serves());
+        NetworkState {
+            lan: switches.lan,
+            ios: switches.ios,
+            computer: machine::name().to_owned(),
+            listeners: std::iter::once(loopback).chain(open).collect(),
+            fingerprint: leaf.and(self.authority.as_ref()).map(|authority| authority.fingerprint()),
+            certificate_until: leaf.map(Leaf::until),
+            problem: None,
+            fixed: switches.is_fixed(),
+            hosts: local.into_iter().chain(switches.names.iter().cloned()).collect(),
+        }
+    }
+}
+
+fn bind_problem(kind: Listener, wanted: SocketAddr, error: &io::Error) -> String {
+    let (port, address) = (wanted.port(), wanted.ip());
+    match (error.kind(), kind) {
+        (io::ErrorKind::AddrInUse, Listener::Web) => format!(
+            "Port {port} of {address} is in use by another program; OpenAgents tries again, or choose another with \
+             --lan-port."
+        ),
+        (io::ErrorKind::AddrInUse, _) => {
+            format!("Port {port} of {address} is in use by another program; OpenAgents tries again.")
+        }
+        _ => format!("OpenAgents cannot listen on {wanted}: {error}."),
+    }
+}

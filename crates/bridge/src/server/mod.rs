@@ -1,0 +1,12 @@
+//! Listeners and HTTP: who asks, what for, and may they.
+
+pub(crate) mod accept;
+pub(crate) mod auth;
+pub(crate) mod endpoint;
+pub(crate) mod listeners;
+pub(crate) mod origin;
+pub(crate) mod page;
+pub(crate) mod pairing_routes;
+pub(crate) mod remotes;
+pub(crate) mod router;
+pub(crate) mod state;

@@ -1,0 +1,160 @@
+//! The two requests of a device without a token: sending the code, then polling for approval.
+
+use crate::{
+    admission::caller::Caller, base::machine, server::auth, server::origin::Verdict, server::router::is_json,
+    server::state::Server,
+};
+use crate::{
+    devices::audit::Actor, devices::claims::ClaimError, devices::pairing::Refusal, devices::requests::Outcome,
+};
+use axum::{
+    Json, Router,
+    body::to_bytes,
+    extract::{Request, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
+
+/// Bytes of a body.
+const BODY: usize = 4 << 10;
+/// Longest time a poll is held open.
+const POLL: Duration = Duration::from_secs(25);
+
+/// Routes that need no token.
+pub(crate) fn routes() -> Router<Arc<Server>> {
+    Router::new().route("/pair", post(ask)).route("/pair/wait", post(wait))
+}
+
+#[derive(Deserialize)]
+struct Ask {
+    code: String,
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Wait {
+    request: String,
+}
+
+async fn ask(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let (caller, Ask { code, name }) = match read::<Ask>(&server, request).await {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
+    };
+    match server.services.devices.claim(&code, &name, caller.address) {
+        Ok((request, compare, expires_at)) => {
+            let actor = Actor {
+                device: None,
+                name: crate::devices::registry::clean_name(&name),
+                address: caller.address,
+            };
+            server.services.devices.record(&actor, "pair.asked", "").await;
+            let answer = json!({"request": request, "compare": compare, "computer": machine::name(),
+                "expiresAt": expires_at});
+            answer_with(StatusCode::OK, answer)
+        }
+        Err(ClaimError::Random(error)) => {
+            tracing::error!(%error, "could not pair a device");
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, "random", "This computer can't pair devices right now.")
+        }
+        Err(ClaimError::Refused(why)) => {
+            server.services.devices.refused(caller.address, "pairing code");
+            // Not delayed: it reveals nothing about the code.
+            if let Refusal::SlowDown(wait) = why {
+                let retry = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+                let message = "Too many pairing attempts. Try again in a moment.";
+                let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": retry});
+                return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
+            }
+            let _held = auth::delay_refusal(&server, &caller).await;
+            let (code, message) = match why {
+                Refusal::Expired => ("expired", "This code has expired. Show a new one on the desktop."),
+                Refusal::Used => {
+                    ("used", "Another device already used this code. Show a new one on the desktop.")
+                }
+                Refusal::Wrong | Refusal::SlowDown(_) => {
+                    ("wrong_code", "Wrong code. Check the code on the desktop.")
+                }
+            };
+            refuse(StatusCode::FORBIDDEN, code, message)
+        }
+    }
+}
+
+async fn wait(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let (caller, Wait { request }) = match read::<Wait>(&server, request).await {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
+    };
+    let Some(mut outcome) = server.services.devices.outcome(&request) else {
+        server.services.devices.refused(caller.address, "pairing request");
+        let _held = auth::delay_refusal(&server, &caller).await;
+        return ended("expired", "This request has ended. Send the code again.".to_owned());
+    };
+    if outcome.get().is_none() {
+        let Some(_poll) = server.services.devices.poll() else {
+            let message = "Too many devices are waiting. Try again in a moment.";
+            let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": 1000});
+            return answer_with(StatusCode::TOO_MANY_REQUESTS, answer);
+        };
+        let _hold = caller.unauthenticated.hold();
+        if tokio::time::timeout(POLL, outcome.recv()).await.is_err() {
+            return answer_with(StatusCode::OK, json!({"state": "waiting"}));
+        }
+    }
+    match server.services.devices.fetch(&request) {
+        Some((Outcome::Allowed, Some(grant))) => {
+            let device = json!({"id": grant.device, "name": grant.name});
+            let answer =
+                json!({"state": "allowed", "token": grant.token, "device": device, "scope": grant.scope});
+            answer_with(StatusCode::OK, answer)
+        }
+        Some((Outcome::Allowed, None)) => {
+            ended("expired", "This device already has its token. Pair it again with a new code.".to_owned())
+        }
+        Some((Outcome::Declined, _)) => {
+            ended("declined", format!("This device was not allowed on {}.", machine::name()))
+        }
+        Some((Outcome::Expired, _)) | None => {
+            ended("expired", format!("This device was not approved on {} in time.", machine::name()))
+        }
+    }
+}
+
+/// Reads a request from one of our own pages or from a program.
+async fn read<T: DeserializeOwned>(server: &Server, request: Request) -> Result<(Caller, T), Response> {
+    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
+        return Err(refuse(StatusCode::INTERNAL_SERVER_ERROR, "caller", "Unknown connection."));
+    };
+    let headers = request.headers();
+    if server.hosts.origin(headers, caller.listener, server.port) != Verdict::Allowed {
+        return Err(refuse(StatusCode::FORBIDDEN, "origin", "This page may not pair devices."));
+    }
+    if !is_json(headers) {
+        let sentence = "The content type must be application/json.";
+        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type", sentence));
+    }
+    let body = to_bytes(request.into_body(), BODY).await.map_err(|_| {
+        refuse(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &format!("The body is larger than {BODY} bytes."))
+    })?;
+    let parsed = serde_json::from_slice(&body)
+        .map_err(|error| refuse(StatusCode::BAD_REQUEST, "invalid", &format!("Invalid body: {error}.")))?;
+    Ok((caller, parsed))
+}
+
+fn ended(state: &str, message: String) -> Response {
+    answer_with(StatusCode::OK, json!({"state": state, "message": message}))
+}
+
+fn refuse(status: StatusCode, code: &str, message: &str) -> Response {
+    answer_with(status, json!({"code": code, "message": message}))
+}
+
+fn answer_with(status: StatusCode, answer: Value) -> Response {
+    (status, [(header::CACHE_CONTROL, "no-store")], Json(answer)).into_response()
+}

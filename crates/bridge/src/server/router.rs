@@ -1,0 +1,200 @@
+//! HTTP routes, and the checks on every request.
+
+use crate::{
+    admission::{UNAUTHENTICATED_FRAME, caller::Caller},
+    base::listener::Listener,
+    connection::socket::Closing,
+    connection::websocket,
+    protocol::ios,
+    server::auth::SUBPROTOCOL,
+    server::origin::Verdict,
+    server::state::Server,
+    server::{auth, endpoint, origin as guard, page, pairing_routes},
+    tls::profile,
+};
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use std::sync::Arc;
+
+/// Returns the routes of a listener.
+pub(crate) fn router(server: Arc<Server>, listener: Listener) -> Router {
+    let routes = match listener {
+        Listener::Loopback => pages().route("/", any(root)),
+        Listener::Web => pages(),
+        Listener::App => Router::new().route("/", any(ios_endpoint)).fallback(not_found),
+    };
+    routes.layer(middleware::from_fn_with_state(server.clone(), check_host)).with_state(server)
+}
+
+/// Routes of the page, its files, and ACP.
+fn pages() -> Router<Arc<Server>> {
+    Router::new()
+        .merge(pairing_routes::routes())
+        .route("/acp", any(acp_endpoint))
+        .route(profile::PROFILE, any(authority))
+        .route(profile::CERTIFICATE, any(authority))
+        .fallback(files)
+}
+
+/// Refuses every request with a foreign `Host`, even for the page, against DNS rebinding.
+async fn check_host(State(server): State<Arc<Server>>, mut request: Request, next: Next) -> Response {
+    let is_http2 = request.version() == Version::HTTP_2;
+    // HTTP/2 sends the host in `:authority`.
+    if is_http2
+        && let Some(authority) = request.uri().authority()
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().insert(header::HOST, host);
+    }
+    if listener(&request) == Listener::Loopback
+        && server.hosts.is_proxied(request.headers())
+        && let Some(address) = guard::forwarded_for(request.headers())
+        && let Some(caller) = request.extensions_mut().get_mut::<Caller>()
+    {
+        caller.address = address;
+    }
+    let (mut response, host) = match server.hosts.host(request.headers(), listener(&request)) {
+        Verdict::Allowed => {
+            let host = request.headers().get(header::HOST).cloned();
+            (next.run(request).await, host)
+        }
+        _ => (refuse(StatusCode::FORBIDDEN, "This address is not served here."), None),
+    };
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        page::secure(response.headers_mut(), host.as_ref().and_then(|host| host.to_str().ok()));
+        // An idle connection of a browser tab would keep a slot.
+        if !is_http2 {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+    response
+}
+
+async fn root(State(server): State<Arc<Server>>, request: Request) -> Response {
+    if !websocket::is_upgrade(request.headers()) {
+        return files(request).await;
+    }
+    ios_endpoint(State(server), request).await
+}
+
+async fn ios_endpoint(State(server): State<Arc<Server>>, request: Request) -> Response {
+    if !websocket::is_upgrade(request.headers()) {
+        return not_found().await;
+    }
+    // The app sends no `Origin` and uses no proxy.
+    if guard::is_page(request.headers()) || server.hosts.is_proxied(request.headers()) {
+        let sentence = "This endpoint is for the OpenAgents iOS app, not for web pages.";
+        return refuse(StatusCode::FORBIDDEN, sentence);
+    }
+    let Some(caller) = caller(&request) else { return no_caller() };
+    let entry = match ios::entry(&server.services, caller.address) {
+        Ok(entry) => entry,
+        Err(sentence) => return refuse(StatusCode::FORBIDDEN, &sentence),
+    };
+    let Some(slot) = server.limits.ios(caller.address) else {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
+    };
+    let (response, upgrade) = websocket::upgrade(request, None);
+    if let Some(upgrade) = upgrade {
+        let connections = server.connections.clone();
+        connections.spawn(async move {
+            ios::serve(server.services.clone(), upgrade, caller, entry).await;
+            drop(slot);
+        });
+    }
+    response
+}
+
+async fn acp_endpoint(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let Some(caller) = caller(&request) else { return no_caller() };
+    if server.hosts.origin(request.headers(), caller.listener, server.port) != Verdict::Allowed {
+        return refuse(StatusCode::FORBIDDEN, "This page may not connect.");
+    }
+    let Some(pass) = auth::pass(&server, &caller, request.headers()) else {
+        return refuse_token(server, request, caller).await;
+    };
+    if !server.limits.authenticate(&caller.unauthenticated, &pass) {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many connections.");
+    }
+    endpoint::answer(server, request, caller, pass).await
+}
+
+/// Refuses a request without a valid token, with a growing delay. A page cannot see why an upgrade failed, so its
+/// socket is opened and closed with the reason.
+async fn refuse_token(server: Arc<Server>, request: Request, caller: Caller) -> Response {
+    server.services.devices.refused(caller.address, "token");
+    let refused = || refuse(StatusCode::UNAUTHORIZED, "The token is missing or wrong.");
+    let Some(refusal) = auth::delay_refusal(&server, &caller).await else { return refused() };
+    if !auth::offers_protocol(request.headers()) {
+        return refused();
+    }
+    let (response, upgrade) = websocket::upgrade(request, Some(SUBPROTOCOL));
+    if let Some(upgrade) = upgrade {
+        let connections = server.connections.clone();
+        connections.spawn(async move {
+            if let Some(socket) = websocket::open(upgrade, UNAUTHENTICATED_FRAME).await {
+                websocket::close(socket, &Closing::no_token()).await;
+            }
+            drop((refusal, caller));
+        });
+    }
+    response
+}
+
+async fn files(request: Request) -> Response {
+    match *request.method() {
+        Method::GET | Method::HEAD => page::file(request.uri().path(), request.headers()),
+        _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are supported."),
+    }
+}
+
+/// The certificate of the authority, for phones to install.
+async fn authority(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let Some((pem, profile)) = server.services.network.installable() else {
+        return refuse(StatusCode::NOT_FOUND, "There is no certificate until the network is switched on.");
+    };
+    let (kind, name, text) = if request.uri().path() == profile::PROFILE {
+        (profile::PROFILE_TYPE, "openagents.mobileconfig", profile)
+    } else {
+        (profile::CERTIFICATE_TYPE, "openagents.pem", pem)
+    };
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
+        (header::CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    (headers, text).into_response()
+}
+
+async fn not_found() -> Response {
+    refuse(StatusCode::NOT_FOUND, "There is nothing at this address.")
+}
+
+fn caller(request: &Request) -> Option<Caller> {
+    request.extensions().get::<Caller>().cloned()
+}
+
+fn listener(request: &Request) -> Listener {
+    request.extensions().get::<Caller>().map_or(Listener::Loopback, |caller| caller.listener)
+}
+
+fn no_caller() -> Response {
+    refuse(StatusCode::INTERNAL_SERVER_ERROR, "Unknown connection.")
+}
+
+fn refuse(status: StatusCode, sentence: &str) -> Response {
+    (status, format!("{sentence}\n")).into_response()
+}
+
+/// Returns whether the content type is JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}

@@ -1,0 +1,36 @@
+//! The state of the server.
+
+use super::{auth::BackOff, origin::Hosts, remotes::Remotes};
+use crate::{
+    admission::Limits,
+    base::{pass::Pass, token::Token},
+    devices::lease::ConnectionLease,
+    protocol::services::Services,
+};
+use std::{net::IpAddr, sync::Arc};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Shared by all listeners.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) services: Arc<Services>,
+    pub(crate) hosts: Arc<Hosts>,
+    pub(crate) token: Token,
+    pub(crate) back_off: BackOff,
+    pub(crate) limits: Limits,
+    /// The bound loopback port.
+    pub(crate) port: u16,
+    /// Connections of the remote transport.
+    pub(crate) remotes: Remotes,
+    /// Cancelled when the bridge stops, after the last turn has ended.
+    pub(crate) closing: CancellationToken,
+    pub(crate) connections: TaskTracker,
+}
+
+impl Server {
+    /// Takes a slot for an authenticated connection from `address`. `None` when there are too many.
+    pub(crate) fn lease(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
+        let slot = self.limits.acp(&pass.who)?;
+        self.services.devices.lease(pass, address, slot)
+    }
+}

@@ -1,0 +1,449 @@
+//! This computer's certificate authority. A phone that has installed it trusts the certificates it signs.
+//!
+//! It is stored in the folder `tls` of the data folder. An unusable one is moved aside, never overwritten: phones may
+//! trust it, and its owner may have a copy.
+
+use crate::{
+    tls::files,
+    tls::files::Found,
+    tls::leaf::{Leaf, Names, fingerprint},
+};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PublicKeyData, SanType,
+};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use time::OffsetDateTime;
+
+/// The certificates' folder in the data folder.
+const FOLDER: &str = "tls";
+const AUTHORITY: [&str; 2] = ["ca.pem", "ca.key"];
+const LEAF: [&str; 2] = ["leaf.pem", "leaf.key"];
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const AUTHORITY_LIFE: Duration = Duration::from_secs(3652 * DAY.as_secs());
+/// Apple devices reject certificates that are valid for more than 398 days.
+const LEAF_LIFE: Duration = Duration::from_secs(397 * DAY.as_secs());
+/// A certificate with less time left is renewed.
+pub(crate) const LEAST: Duration = Duration::from_secs(30 * DAY.as_secs());
+/// Certificates are backdated by this, because clocks of phones differ from ours.
+const AGO: Duration = DAY;
+
+/// An error that leaves this computer without a certificate.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AuthorityError {
+    #[error("cannot read the certificate file {}: {reason}", path.display())]
+    Read { path: PathBuf, reason: String },
+    #[error("cannot write the certificate file {}: {reason}", path.display())]
+    Write { path: PathBuf, reason: String },
+    #[error("the certificate authority has expired by this computer's clock")]
+    Expired,
+    #[error("cannot make a certificate: {0}")]
+    Make(String),
+}
+
+impl From<rcgen::Error> for AuthorityError {
+    fn from(error: rcgen::Error) -> Self {
+        Self::Make(error.to_string())
+    }
+}
+
+impl From<time::error::ComponentRange> for AuthorityError {
+    fn from(_: time::error::ComponentRange) -> Self {
+        Self::Make("this computer's clock is set to an invalid date".to_owned())
+    }
+}
+
+/// Signs the certificates of this computer.
+pub(crate) struct Authority {
+    folder: PathBuf,
+    pem: String,
+    certificate: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+    /// Seconds since the epoch.
+    begins: i64,
+    ends: i64,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Authority").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// Reads the authority of the data folder, or creates one for `computer`. The sentence tells what happened to an
+    /// unusable one. Blocks.
+    pub(crate) fn open(
+        home: &Path,
+        computer: &str,
+        now: SystemTime,
+    ) -> Result<(Self, Option<String>), AuthorityError> {
+        let folder = home.join(FOLDER);
+        let [certificate, key] = AUTHORITY.map(|name| folder.join(name));
+        let why = match (files::read(&certificate)?, files::read(&key)?) {
+            (Found::Nothing, Found::Nothing) => None,
+            (Found::Text(pem), Found::Text(key)) => match Self::parse(&folder, pem, &key, now) {
+                Ok(authority) => return Ok((authority, None)),
+                Err(why) => Some(why),
+            },
+            (Found::Nothing, _) | (_, Found::Nothing) => Some("is incomplete"),
+            _ => Some(DAMAGED),
+        };
+        let notice = match why {
+            None => None,
+            Some(why) => {
+                let aside = files::move_aside(&[&certificate, &key], seconds(now))?;
+                Some(format!(
+                    "The certificate authority of this computer {why}; it was moved to {} and a new one was made. \
+                     Phones that had installed it must install it again.",
+                    aside.display()
+                ))
+            }
+        };
+        Ok((Self::make(&folder, computer, now)?, notice))
+    }
+
+    fn make(folder: &Path, computer: &str, now: SystemTime) -> Result<Self, AuthorityError> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, common_name(&format!("OpenAgents on {computer}")));
+        params.distinguished_name.push(DnType::OrganizationName, "OpenAgents");
+        let (begins, ends) = (seconds(now) - AGO.as_secs().cast_signed(), seconds(now + AUTHORITY_LIFE));
+        params.not_before = OffsetDateTime::from_unix_timestamp(begins)?;
+        params.not_after = OffsetDateTime::from_unix_timestamp(ends)?;
+        let certificate = params.self_signed(&key)?;
+        let pem = certificate.pem();
+        files::write(&folder.join(AUTHORITY[1]), &key.serialize_pem())?;
+        files::write(&folder.join(AUTHORITY[0]), &pem)?;
+        let certificate = certificate.der().clone();
+        let issuer = Issuer::new(params, key);
+        Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
+    }
+
+    fn parse(folder: &Path, pem: String, key: &str, now: SystemTime) -> Result<Self, &'static str> {
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| DAMAGED)?.into_owned();
+        let key = KeyPair::from_pem(key).map_err(|_| DAMAGED)?;
+        let (begins, ends) = {
+            let (_, read) = x509_parser::parse_x509_certificate(&certificate).map_err(|_| DAMAGED)?;
+            if !read.is_ca() || read.public_key().raw != key.subject_public_key_info() {
+                return Err(DAMAGED);
+            }
+            read.verify_signature(None).map_err(|_| DAMAGED)?;
+            (read.validity().not_before.timestamp(), read.validity().not_after.timestamp())
+        };
+        if ends < seconds(now + LEAST) {
+            return Err("has expired");
+        }
+        let issuer = Issuer::from_ca_cert_der(&certificate, key).map_err(|_| DAMAGED)?;
+        Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, begins, ends })
+    }
+
+    /// Returns the stored certificate if it covers `names` and lasts, otherwise a new one. Blocks.
+    pub(crate) fn leaf(&self, names: &Names, now: SystemTime) -> Result<Leaf, AuthorityError> {
+        let [certificate, key] = LEAF.map(|name| self.folder.join(name));
+        match (files::read(&certificate)?, files::read(&key)?) {
+            (Found::Nothing, Found::Nothing) => {}
+            (Found::Text(pem), Found::Text(key)) => match Leaf::parse(&pem, &key, &self.certificate) {
+                Some(leaf) if leaf.does(names, now) => return Ok(leaf),
+                Some(_) => tracing::info!("renewing the certificate"),
+                None => tracing::warn!("the certificate is damaged; creating a new one"),
+            },
+            _ => tracing::warn!("the certificate is damaged; creating a new one"),
+        }
+        let (pem, new_key) = self.sign(names, now)?;
+        let leaf = Leaf::parse(&pem, &new_key, &self.certificate);
+        let leaf = leaf.ok_or_else(|| AuthorityError::Make("it cannot be read again".to_owned()))?;
+        if !leaf.lasts(now) {
+            return Err(AuthorityError::Expired);
+        }
+        files::write(&key, &new_key)?;
+        files::write(&certificate, &pem)?;
+        Ok(leaf)
+    }
+
+    fn sign(&self, names: &Names, now: SystemTime) -> Result<(String, String), AuthorityError> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "OpenAgents");
+        let addresses = names.addresses.iter().copied().map(SanType::IpAddress);
+        let hosts = names.hosts.iter().filter_map(|host| host.as_str().try_into().ok()).map(SanType::DnsName);
+        params.subject_alt_names = addresses.chain(hosts).collect();
+        let begins = seconds(now) - AGO.as_secs().cast_signed();
+        let ends = (begins + LEAF_LIFE.as_secs().cast_signed()).min(self.ends);
+        params.not_before = OffsetDateTime::from_unix_timestamp(begins)?;
+        params.not_after = OffsetDateTime::from_unix_timestamp(ends)?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok((certificate.pem(), key.serialize_pem()))
+    }
+
+    /// Returns a warning if the clock is before the authority's validity.
+    pub(crate) fn too_early(&self, now: SystemTime) -> Option<String> {
+        (seconds(now) < self.begins).then(|| {
+            "This computer's clock is set to before its certificate authority was created; phones won't trust it \
+            until the clock is correct."
+                .to_owned()
+        })
+    }
+
+    /// Returns the certificate as PEM, for installing.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Returns the SHA-256 of the certificate as phones show it before they install it: `AB:CD:…`.
+    pub(crate) fn fingerprint(&self) -> String {
+        fingerprint(&self.certificate)
+    }
+
+    pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+}
+
+const DAMAGED: &str = "is damaged";
+
+/// Limits a common name to 64 characters.
+fn common_name(name: &str) -> String {
+    name.chars().filter(|sign| !sign.is_control()).take(64).collect()
+}
+
+/// Returns seconds since the epoch; negative before it.
+pub(crate) fn seconds(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_secs().try_into().unwrap_or(i64::MAX),
+        Err(before) => before.duration().as_secs().try_into().map_or(i64::MIN, |seconds: i64| -seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::{fs, sync::LazyLock};
+    use x509_parser::prelude::*;
+
+    fn names(addresses: &[&str]) -> Names {
+        Names {
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            hosts: ["localhost", "mac.local"].map(str::to_owned).into(),
+        }
+    }
+
+    fn open(home: &Path, now: SystemTime) -> (Authority, Option<String>) {
+        Authority::open(home, "Ada's Mac", now).unwrap()
+    }
+
+    fn file(home: &Path, name: &str) -> PathBuf {
+        home.join(FOLDER).join(name)
+    }
+
+    #[test]
+    fn contents_of_the_certificates() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (authority, notice) = open(home.path(), now);
+        assert_eq!(notice, None);
+        let wanted = names(&["192.168.1.5", "fd00::2"]);
+        let leaf = authority.leaf(&wanted, now).unwrap();
+        assert!(leaf.does(&wanted, now));
+        let pem = fs::read(file(home.path(), "leaf.pem")).unwrap();
+        let der = CertificateDer::from_pem_slice(&pem).unwrap();
+        let (_, read) = parse_x509_certificate(&der).unwrap();
+        assert!(!read.is_ca());
+        assert!(read.extended_key_usage().unwrap().unwrap().value.server_auth);
+        let life = read.validity().not_after.timestamp() - read.validity().not_before.timestamp();
+        assert!(life <= 398 * DAY.as_secs().cast_signed(), "{life}");
+        assert!(leaf.until() > (seconds(now) + 390 * DAY.as_secs().cast_signed()) * 1000);
+        let print = leaf.fingerprint();
+        assert!(print.len() == 32 * 3 - 1 && print == print.to_uppercase(), "{print}");
+        let (_, read) = parse_x509_certificate(authority.certificate()).unwrap();
+        assert!(read.is_ca());
+        assert_eq!(
+            read.subject().iter_common_name().next().unwrap().as_str().unwrap(),
+            "OpenAgents on Ada's Mac"
+        );
+        #[cfg(unix)]
+        for name in AUTHORITY.iter().chain(&LEAF) {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(file(home.path(), name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+    }
+
+    #[test]
+    fn when_a_certificate_is_renewed() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let at_home = names(&["192.168.1.5"]);
+        let first = open(home.path(), now).0.leaf(&at_home, now).unwrap().fingerprint();
+        // Every case starts with the same files.
+        let kept = LEAF.map(|name| fs::read(file(home.path(), name)).unwrap());
+        let damage = |name: &'static str| move |home: &Path| fs::write(file(home, name), "no PEM").unwrap();
+        let remove = |name: &'static str| move |home: &Path| fs::remove_file(file(home, name)).unwrap();
+        let nothing = |_: &Path| {};
+        type Change = Box<dyn Fn(&Path)>;
+        let cases: [(&str, Change, &[&str], SystemTime, bool); 9] = [
+            ("nothing changed", Box::new(nothing), &["192.168.1.5"], now, true),
+            ("an address went away", Box::new(nothing), &[], now, true),
+            ("a new address", Box::new(nothing), &["192.168.1.5", "10.0.0.7"], now, false),
+            ("31 days before its end", Box::new(nothing), &[], now + LEAF_LIFE - AGO - DAY * 31, true),
+            ("29 days before its end", Box::new(nothing), &[], now + LEAF_LIFE - AGO - DAY * 29, false),
+            ("the clock jumped back two days", Box::new(nothing), &[], now - DAY * 2, false),
+            ("damaged", Box::new(damage("leaf.pem")), &[], now, false),
+            ("its key is damaged", Box::new(damage("leaf.key")), &[], now, false),
+            ("its key is gone", Box::new(remove("leaf.key")), &[], now, false),
+        ];
+        for (what, change, addresses, now, same) in cases {
+            for (name, bytes) in LEAF.iter().zip(&kept) {
+                fs::write(file(home.path(), name), bytes).unwrap();
+            }
+            change(home.path());
+            let (authority, notice) = open(home.path(), now);
+            assert_eq!(notice, None, "{what}");
+            let wanted = names(addresses);
+            let leaf = authority.leaf(&wanted, now).unwrap();
+            assert!(leaf.does(&wanted, now), "{what}");
+            assert_eq!(leaf.fingerprint() == first, same, "{what}");
+            // A new certificate is found again.
+            assert_eq!(
+                open(home.path(), now).0.leaf(&wanted, now).unwrap().fingerprint(),
+                leaf.fingerprint()
+            );
+        }
+    }
+
+    #[test]
+    fn an_unusable_authority_is_moved_aside_with_a_notice() {
+        let other = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        open(other.path(), now);
+        let other_key = fs::read(file(other.path(), "ca.key")).unwrap();
+        type Change<'a> = Box<dyn Fn(&Path) + 'a>;
+        let write = |name: &'static str, bytes: &'static [u8]| -> Change<'_> {
+            Box::new(move |home| fs::write(file(home, name), bytes).unwrap())
+        };
+        let expired = now + AUTHORITY_LIFE - AGO;
+        let cases: [(&str, Change<'_>, SystemTime, &str); 7] = [
+            ("no PEM", write("ca.pem", b"hello"), now, "is damaged"),
+            ("no text", write("ca.key", &[0xff; 100]), now, "is damaged"),
+            ("empty", write("ca.pem", b""), now, "is damaged"),
+            ("far too long", write("ca.pem", &[b'a'; 100_000]), now, "is damaged"),
+            (
+                "another key",
+                Box::new(|home| fs::write(file(home, "ca.key"), &other_key).unwrap()),
+                now,
+                "is damaged",
+            ),
+            (
+                "a file is gone",
+                Box::new(|home| fs::remove_file(file(home, "ca.key")).unwrap()),
+                now,
+                "is incomplete",
+            ),
+            ("at its end", Box::new(|_| {}), expired, "has expired"),
+        ];
+        for (what, change, now, why) in cases {
+            let home = tempfile::tempdir().unwrap();
+            let (first, _) = open(home.path(), SystemTime::now());
+            change(home.path());
+            let before = fs::read(file(home.path(), "ca.pem")).unwrap();
+            let (second, notice) = open(home.path(), now);
+            let aside = file(home.path(), &format!("ca.pem.damaged-{}", seconds(now)));
+            assert_eq!(
+                notice.as_deref(),
+                Some(&*format!(
+                    "The certificate authority of this computer {why}; it was moved to {} and a new one was made. \
+                     Phones that had installed it must install it again.",
+                    aside.display()
+                )),
+                "{what}"
+            );
+            assert_eq!(fs::read(aside).unwrap(), before, "{what}");
+            assert_ne!(second.certificate(), first.certificate(), "{what}");
+            assert_eq!(open(home.path(), now).0.certificate(), second.certificate(), "{what}");
+        }
+    }
+
+    #[test]
+    fn an_unusable_folder_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(FOLDER), "a file").unwrap();
+        let error = Authority::open(home.path(), "mac", SystemTime::now()).unwrap_err().to_string();
+        let file = file(home.path(), "ca.pem");
+        assert!(
+            error.starts_with(&format!("cannot read the certificate file {}: ", file.display())),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_clock_before_the_authority_gives_a_warning() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (authority, _) = open(home.path(), now);
+        assert_eq!(authority.too_early(now), None);
+        let (authority, notice) = open(home.path(), UNIX_EPOCH);
+        assert_eq!(notice, None);
+        assert!(authority.too_early(UNIX_EPOCH).is_some());
+        assert!(authority.leaf(&names(&[]), UNIX_EPOCH).unwrap().does(&names(&[]), UNIX_EPOCH));
+    }
+
+    /// Regression: a certificate was made every few seconds, each as short as the one before.
+    #[test]
+    fn a_clock_years_ahead_makes_no_certificate_that_ends_before_it_begins() {
+        let home = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let (authority, _) = open(home.path(), now);
+        authority.leaf(&names(&[]), now).unwrap();
+        let kept = fs::read(file(home.path(), "leaf.pem")).unwrap();
+        let ahead = now + AUTHORITY_LIFE;
+        assert!(matches!(authority.leaf(&names(&[]), ahead), Err(AuthorityError::Expired)));
+        assert_eq!(fs::read(file(home.path(), "leaf.pem")).unwrap(), kept);
+        // Reopening makes a new one.
+        let (authority, notice) = open(home.path(), ahead);
+        assert!(notice.is_some() && authority.leaf(&names(&[]), ahead).unwrap().does(&names(&[]), ahead));
+    }
+
+    static FILES: LazyLock<(CertificateDer<'static>, Vec<String>)> = LazyLock::new(|| {
+        let home = tempfile::tempdir().unwrap();
+        let (authority, _) = open(home.path(), SystemTime::now());
+        authority.leaf(&names(&["192.168.1.5"]), SystemTime::now()).unwrap();
+        let files =
+            AUTHORITY.iter().chain(&LEAF).map(|name| fs::read_to_string(file(home.path(), name)).unwrap());
+        (authority.certificate().clone(), files.collect())
+    });
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            which in 0usize..4,
+            at in 30usize..700,
+            with in "[A-Za-z0-9+/]{1,4}",
+            whole in proptest::option::weighted(0.1, ".*"),
+        ) {
+            let (certificate, mut files) = FILES.clone();
+            let file = &mut files[which];
+            let range = at.min(file.len())..(at + with.len()).min(file.len());
+            file.replace_range(range, &with);
+            if let Some(whole) = whole {
+                *file = whole;
+            }
+            let [pem, key, leaf, leaf_key] = files.try_into().unwrap();
+            let _ = Authority::parse(Path::new(""), pem, &key, SystemTime::now());
+            let _ = Leaf::parse(&leaf, &leaf_key, &certificate);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The certificate authority as an installable profile.
+
+use crate::{tls::authority::Authority, tls::leaf::fingerprint};
+use sha2::{Digest, Sha256};
+
+/// Paths of the profile for iOS and macOS, and of the bare certificate.
+pub(crate) const PROFILE: &str = "/ca.mobileconfig";
+pub(crate) const CERTIFICATE: &str = "/ca.pem";
+
+pub(crate) const PROFILE_TYPE: &str = "application/x-apple-aspen-config";
+pub(crate) const CERTIFICATE_TYPE: &str = "application/x-pem-file";
+
+/// Returns a configuration profile that makes a phone trust the authority of `computer`. Its ids are stable, so that
+/// reinstalling it replaces the old one.
+pub(crate) fn profile(authority: &Authority, computer: &str) -> String {
+    let base64: String = authority.pem().lines().filter(|line| !line.starts_with("-----")).collect();
+    let print = fingerprint(authority.certificate());
+    let id = |part: &str| {
+        let hash = Sha256::digest(format!("{part} {print}"));
+        let bytes: [u8; 16] = std::array::from_fn(|index| hash[index]);
+        uuid::Builder::from_random_bytes(bytes).into_uuid().to_string().to_uppercase()
+    };
+    let (certificate, whole) = (id("certificate"), id("profile"));
+    let name = escaped(computer);
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>PayloadContent</key>
+  <array>
+    <dict>
+      <key>PayloadCertificateFileName</key><string>openagents.cer</string>
+      <key>PayloadContent</key><data>{base64}</data>
+      <key>PayloadDisplayName</key><string>OpenAgents on {name}</string>
+      <key>PayloadDescription</key><string>SHA-256 {print}</string>
+      <key>PayloadIdentifier</key><string>com.openagents.desktop.authority.{certificate}</string>
+      <key>PayloadType</key><string>com.apple.security.root</string>
+      <key>PayloadUUID</key><string>{certificate}</string>
+      <key>PayloadVersion</key><integer>1</integer>
+    </dict>
+  </array>
+  <key>PayloadDisplayName</key><string>OpenAgents on {name}</string>
+  <key>PayloadDescription</key><string>Lets this device open OpenAgents on {name} over an encrypted connection. SHA-256 of the certificate: {print}</string>
+  <key>PayloadIdentifier</key><string>com.openagents.desktop.{whole}</string>
+  <key>PayloadRemovalDisallowed</key><false/>
+  <key>PayloadType</key><string>Configuration</string>
+  <key>PayloadUUID</key><string>{whole}</string>
+  <key>PayloadVersion</key><integer>1</integer>
+</dict>
+</plist>
+"#
+    )
+}
+
+/// Escapes text for XML and removes control characters.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for sign in text.chars().filter(|sign| !sign.is_control()) {
+        match sign {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&apos;"),
+            _ => escaped.push(sign),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn the_profile_is_escaped_and_stays_the_same() {
+        let home = tempfile::tempdir().unwrap();
+        let (authority, _) = Authority::open(home.path(), "mac", SystemTime::now()).unwrap();
+        let shown = profile(&authority, "A & B's <\"Mac\">\u{7}");
+        assert!(shown.contains("OpenAgents on A &amp; B&apos;s &lt;&quot;Mac&quot;&gt;<"), "{shown}");
+        assert_eq!(shown, profile(&authority, "A & B's <\"Mac\">\u{7}"));
+        // The same bytes as in the file, on one line.
+        let base64: String = authority.pem().lines().filter(|line| !line.contains("CERT")).collect();
+        assert!(shown.contains(&format!("<data>{base64}</data>")));
+        assert!(shown.contains(&fingerprint(authority.certificate())));
+    }
+}
