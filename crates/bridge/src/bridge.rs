@@ -11,7 +11,7 @@ use crate::{
     devices::settings::Settings,
     devices::tables::open_store,
     instance::InstanceLock,
-    network::network::Network,
+    network::control::Network,
     network::state::NetworkState,
     protocol::agents::SharedAgents,
     protocol::ios::pending::PendingConnections,

@@ -1,6 +1,6 @@
 //! The registry of devices, iOS apps and their pending requests.
 
-use crate::{admission::ConnectionSlot, base::feed::Feed, network::network::Network};
+use crate::{admission::ConnectionSlot, base::feed::Feed, network::control::Network};
 use crate::{
     base::pass::{Pass, Who},
     base::scope::Scope,

@@ -1,7 +1,7 @@
 //! The network as a person sees it: switches, state, names and announcements.
 
 pub(crate) mod addresses;
+pub(crate) mod control;
 pub(crate) mod mdns;
-pub(crate) mod network;
 pub(crate) mod state;
 pub(crate) mod switches;

@@ -5,7 +5,7 @@ use super::{
     ios::{pending::PendingConnections, resume::Resumes},
     models::SharedModels,
 };
-use crate::{connection::inspect::Inspector, devices::registry::Devices, network::network::Network};
+use crate::{connection::inspect::Inspector, devices::registry::Devices, network::control::Network};
 use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::sync::Arc;
 

@@ -7,8 +7,8 @@
 use crate::{base::config::IosAccess, base::listener::Listener, base::machine, server::state::Server};
 use crate::{
     network::addresses,
+    network::control::Network,
     network::mdns::Announcer,
-    network::network::Network,
     network::state::{NetworkState, OpenListener},
     network::switches::Switches,
     server::accept,

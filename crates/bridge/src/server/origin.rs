@@ -2,7 +2,7 @@
 
 use crate::{
     base::listener::Listener,
-    network::{addresses, network::Network},
+    network::{addresses, control::Network},
 };
 use axum::http::{HeaderMap, HeaderValue, header};
 use std::{
