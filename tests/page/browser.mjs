@@ -100,11 +100,12 @@ export class Tab {
     await this.page.locator('[data-link=live]').waitFor();
   }
 
-  /** Presses Start and waits for the summary. */
+  /** Presses Start and waits for the summary and the end of the turn: until then rows still move. */
   async explore() {
     await this.page.getByRole('button', { name: 'Start' }).click();
     await this.page.locator('[data-plan=complete]').waitFor();
     await this.page.locator('[data-summary]').waitFor();
+    await this.atRest();
   }
 
   /** Waits until no turn is running. */
