@@ -77,14 +77,15 @@ test('approvals are shown at their call and above the composer, and the first an
   await tab.shootAll('approvals');
 
   // Off screen, they are listed above the composer.
-  assert.equal(await page.locator('[data-approval-bar]').count(), 0);
+  await page.locator('[data-approval-bar]').waitFor({ state: 'detached' });
   for (let n = 0; n < 30; n += 1) played.update(call(`more-${n}`, { name: 'search.grep', title: 'search.grep', status: 'completed', rawInput: { pattern: `needle ${n}` } }));
   const bar = page.locator('[data-approval-bar]');
   await bar.getByText('Codex asks: Run cargo test · 1 more').waitFor();
   await tab.shootAll('approval-bar');
   await bar.getByRole('button', { name: 'Review' }).click();
   await first.waitFor();
-  assert.equal(await first.evaluate((element) => element === document.activeElement), true, 'the keyboard is at the question, not at an answer');
+  // The keyboard is at the question, not at an answer.
+  await page.waitForFunction((element) => element === document.activeElement, await first.elementHandle());
 
   // Another device was first: the answer that counts is shown, with its device.
   const answered = { id: 'approval-run', callId: 'run', agent: 'Codex', title: 'Run cargo test', hash: '', options: approval('run')._meta.openagents.approval.options, state: 'answered', optionId: 'reject', by: 'iPhone', at: Date.now(), askedAt: 1 };
