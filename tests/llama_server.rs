@@ -9,7 +9,7 @@ use openagents_e2e::{
     llama_server::LlamaServer,
 };
 
-/// What gpt-oss thinks reaches nobody, whether its server takes it out of the content or leaves it there.
+/// No chain of thought reaches a client, whether the server separates it from the content or not.
 #[test]
 fn gpt_oss_behind_a_real_server_calls_tools_and_keeps_its_thoughts() -> Result<()> {
     let desk = desk()?;

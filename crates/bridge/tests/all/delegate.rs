@@ -581,6 +581,7 @@ async fn two_hundred_delegations_leave_nothing_open() {
         parents.push(parent);
         started += children;
     }
+    assert!(started >= 100, "only {started} delegates began");
     let mut client = ours_client(&house, "Window").await;
     for session in &parents {
         let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;

@@ -90,6 +90,7 @@ fn steps_of_other_owners_are_applied_in_the_order_of_their_numbers() {
     drop(Store::open(home.path(), &others).unwrap());
     let store = Store::open(home.path(), &others).unwrap();
     assert_eq!(store.notices(), Vec::<String>::new());
+    assert_eq!(store.approval("none"), Ok(None));
     let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('earlier', 'later')";
     assert_eq!(store.read(|connection| connection.query_row(tables, [], |row| row.get(0))), Ok(2));
 }
