@@ -1,13 +1,20 @@
-//! `openagents agent` with a real llama-server, which `scripts/llama-server.sh` builds.
+//! `openagents agent` and the adapter for OpenAI-compatible servers with a real llama-server, which
+//! `scripts/llama-server.sh` builds.
 
 #![cfg(unix)]
 
 use anyhow::{Context as _, Result, ensure};
+use openagents_agents::openai::{Endpoint, OpenAi};
+use openagents_core::model::{
+    LanguageModel as _, Message, ModelError, ModelEvent, ModelRequest, StopReason, ToolSpec, Usage,
+};
 use openagents_e2e::{
     agent_turn::{LIST, agent, calls, desk, of_kind, turn},
     gptoss::{self, Script},
     llama_server::LlamaServer,
 };
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 /// No chain of thought reaches a client, whether the server separates it from the content or not.
 #[test]
@@ -48,4 +55,60 @@ fn a_real_llama_server_answers() -> Result<()> {
     assert!(last["usage"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
     assert!(!of_kind(&updates, "agent_message_chunk").is_empty());
     Ok(())
+}
+
+#[test]
+fn the_adapter_answers_refuses_and_is_cancelled() -> Result<()> {
+    let server = LlamaServer::start()?;
+    let model = OpenAi::new(Endpoint::named("smollm2", Some(&server.base_url()), None))?;
+    let mut question = request("What is the capital of France? Answer in one word.");
+    question.options.temperature = 0.0;
+    let response = ask(&model, &question);
+    ensure!(response.text.contains("Paris"), "{response:?}");
+    let usage = response.usage.context("no usage")?;
+    ensure!(usage.prompt_tokens > 10 && usage.tokens > 0 && usage.tokens_per_second > 0.0, "{usage:?}");
+
+    // The answer to a prompt with tools is arbitrary; it must not fail.
+    let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let tool = ToolSpec { name: "fs.list_dir".to_owned(), description: "A tool.".to_owned(), parameters };
+    let response = ask(&model, &ModelRequest { tools: vec![tool], ..question.clone() });
+    ensure!(response.ended.is_ok(), "{response:?}");
+
+    let long = ModelRequest { messages: request(&"word ".repeat(6000)).messages, ..question.clone() };
+    let response = ask(&model, &long);
+    ensure!(matches!(response.ended, Err(ModelError::ContextOverflow { context: 4096, .. })), "{response:?}");
+    assert_eq!(model.context_tokens(), Some(4096));
+
+    let cancel = CancellationToken::new();
+    let endless = ModelRequest { messages: request("Count to one million.").messages, ..question };
+    let ended = model.respond(&endless, &cancel, &mut |event| {
+        if matches!(event, ModelEvent::Text(_)) {
+            cancel.cancel();
+        }
+    });
+    assert_eq!(ended, Err(ModelError::Cancelled));
+    Ok(())
+}
+
+fn request(text: &str) -> ModelRequest {
+    let messages = vec![Message::User { text: text.to_owned() }];
+    ModelRequest { instructions: "Be brief.".to_owned(), messages, ..ModelRequest::default() }
+}
+
+/// What a model answered, and how it ended.
+#[derive(Debug)]
+struct Response {
+    text: String,
+    usage: Option<Usage>,
+    ended: Result<StopReason, ModelError>,
+}
+
+fn ask(model: &OpenAi, request: &ModelRequest) -> Response {
+    let (mut text, mut usage) = (String::new(), None);
+    let ended = model.respond(request, &CancellationToken::new(), &mut |event| match event {
+        ModelEvent::Text(more) => text.push_str(&more),
+        ModelEvent::Usage(figures) => usage = Some(figures),
+        _ => {}
+    });
+    Response { text, usage, ended }
 }

@@ -2,7 +2,6 @@
 
 mod network;
 mod quirks;
-mod real;
 
 use super::*;
 use openagents_core::model::{AssistantMessage, CallRequest, Message, ToolSpec};
