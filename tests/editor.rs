@@ -75,10 +75,31 @@ fn talk(desk: &Desk) -> Result<()> {
 }
 
 #[test]
-fn an_editor_talks_to_a_bridge_of_its_own() -> Result<()> {
+fn an_editor_talks_to_a_bridge_that_ends_with_it() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
     talk(&desk)?;
-    assert!(!desk.folder("home").join("bridge.json").exists(), "its bridge has ended with it");
+    while desk.folder("home").join("bridge.json").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+#[test]
+fn an_editor_does_not_notice_that_the_app_takes_over() -> Result<()> {
+    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+    let mut editor = Editor::start(&desk)?;
+    editor.ask(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}))?;
+    editor.answer(1)?;
+    editor.ask(2, "session/new", json!({"cwd": desk.workspace, "mcpServers": []}))?;
+    let session = editor.answer(2)?.0["result"]["sessionId"].clone();
+    let question = |text: &str| json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    editor.ask(3, "session/prompt", question("What does this project do?"))?;
+    editor.answer(3)?;
+    let _app = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
+    editor.ask(4, "session/prompt", question("Where is it described?"))?;
+    let (ended, before) = editor.answer(4)?;
+    assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+    assert!(before.iter().all(|frame| frame["id"] != 1), "it was greeted once: {before:?}");
     Ok(())
 }
 

@@ -157,6 +157,9 @@ fn a_root_that_cannot_be_read_is_told_in_one_sentence() -> Result<()> {
 fn a_database_that_is_none_is_moved_aside_and_told() -> Result<()> {
     let desk = Desk::new("bridge", &FILES)?;
     desk.explore(&[])?;
+    while openagents_bridge::running(&desk.folder("home")).is_some() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
     let database = desk.folder("home").join(openagents_sessions::store::DATABASE_FILE);
     for suffix in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{suffix}", database.display()));

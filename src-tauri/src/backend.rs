@@ -14,16 +14,21 @@ use serde::Serialize;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
 use tauri::{
     AppHandle, Manager as _,
     async_runtime::{self, Mutex},
 };
 use tauri_plugin_dialog::{DialogExt as _, MessageDialogButtons, MessageDialogKind};
+use tokio::time::sleep;
 
 /// Overrides the port that the OpenAgents iOS app looks for; 0 picks a free one.
 const PORT_VARIABLE: &str = "OPENAGENTS_PORT";
 const DEFAULT_PORT: u16 = 9099;
+
+/// How long the window waits for another bridge to end.
+const HAND_OVER: Duration = Duration::from_secs(1);
 
 /// The address of the bridge for the page, and the folder to open.
 #[derive(Debug, Clone, Serialize)]
@@ -55,7 +60,7 @@ impl Backend {
         }
         let ours = match bridge.take() {
             Some(ours) => ours,
-            None => Bridge::start_with(self.config.clone(), providers).await?,
+            None => start(&self.config).await?,
         };
         let address =
             Address { port: ours.address().port(), token: ours.token().to_owned(), root: self.root.clone() };
@@ -117,8 +122,9 @@ fn open_on(app: &AppHandle, port: u16) {
         ios: None,
         network: NetworkConfig::default(),
         history: HistoryRoots::from_env(),
+        temporary: false,
     };
-    match async_runtime::block_on(Bridge::start_with(config.clone(), providers)) {
+    match async_runtime::block_on(start(&config)) {
         Ok(bridge) => {
             for notice in bridge.notices() {
                 app.dialog()
@@ -139,6 +145,24 @@ fn open_on(app: &AppHandle, port: u16) {
         Err(error) => {
             let hint = error.hint().unwrap_or_default();
             refuse(app, &format!("OpenAgents {error}. {hint}"));
+        }
+    }
+}
+
+/// Starts a bridge. The temporary one of a command ends first if no turn runs on it; otherwise the window shows that
+/// turn, and [`Backend::address`] starts a bridge here after it.
+async fn start(config: &BridgeConfig) -> Result<Bridge, BridgeError> {
+    let until = Instant::now() + HAND_OVER;
+    loop {
+        match Bridge::start_with(config.clone(), providers).await {
+            Err(BridgeError::AlreadyRunning { address }) if Instant::now() < until => {
+                let is_temporary = openagents_bridge::ask_to_hand_over(&config.home);
+                if address.is_some() && !is_temporary {
+                    return Err(BridgeError::AlreadyRunning { address });
+                }
+                sleep(Duration::from_millis(50)).await;
+            }
+            started => return started,
         }
     }
 }

@@ -34,7 +34,11 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -51,6 +55,11 @@ pub struct Surroundings {
 
 /// Time for clients to disconnect on shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a temporary bridge waits for another client.
+const UNUSED: Duration = Duration::from_secs(2);
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A running bridge. Dropping it without [`Bridge::shutdown`] stops it at once, without waiting for turns or clients.
 #[derive(Debug)]
@@ -87,7 +96,7 @@ impl Bridge {
         limits::raise_file_handles();
         let listener = bind(config.port).await?;
         let address = listener.local_addr().map_err(|error| listen_error(config.port, &error))?;
-        instance.announce(address)?;
+        instance.announce(address, config.temporary)?;
         let (home, network, ios) = (config.home.clone(), config.network, config.ios);
         let settings: Arc<dyn SettingsStore> = Arc::new(Settings(store.clone()));
         let network_settings = settings.clone();
@@ -170,8 +179,33 @@ impl Bridge {
         self.store.notices()
     }
 
+    /// Returns when this bridge is not needed any more: some time after its last client, or, once `wanted` resolves,
+    /// when no turn runs.
+    pub async fn until_unused(&self, wanted: impl Future<Output = ()>) {
+        let unused = async {
+            let mut since = Instant::now();
+            while since.elapsed() < UNUSED {
+                sleep(LOOK).await;
+                if !self.server.connections.is_empty() {
+                    since = Instant::now();
+                }
+            }
+        };
+        let handed_over = async {
+            wanted.await;
+            while !self.server.services.turns.is_idle() {
+                sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            () = unused => {}
+            () = handed_over => {}
+        }
+    }
+
     /// Stops running turns, stores their last updates, closes every socket, and releases the data folder.
     pub async fn shutdown(self) {
+        self.instance.withdraw();
         self.accepting.cancel();
         for listener in self.listeners {
             if let Err(error) = listener.await {

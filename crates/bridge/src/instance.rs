@@ -18,6 +18,8 @@ pub const ADDRESS_FILE: &str = "bridge.json";
 struct Announcement {
     address: SocketAddr,
     pid: u32,
+    #[serde(default)]
+    temporary: bool,
 }
 
 /// Held for as long as a bridge runs.
@@ -37,7 +39,12 @@ impl InstanceLock {
         openagents_sessions::store::create_folder(home).map_err(|error| failed(&error))?;
         let lock = open_lock(&path).map_err(|error| failed(&error))?;
         match retry(|| lock.try_lock()) {
-            Ok(()) => Ok(Self { _lock: lock, announcement: home.join(ADDRESS_FILE) }),
+            Ok(()) => {
+                let lock = Self { _lock: lock, announcement: home.join(ADDRESS_FILE) };
+                // That of a bridge that crashed.
+                lock.withdraw();
+                Ok(lock)
+            }
             Err(TryLockError::WouldBlock) => {
                 let address = read(home).map(|announced| announced.address.to_string());
                 Err(BridgeError::AlreadyRunning { address })
@@ -47,8 +54,8 @@ impl InstanceLock {
     }
 
     /// Writes the address of this bridge.
-    pub(crate) fn announce(&self, address: SocketAddr) -> Result<(), BridgeError> {
-        let announcement = Announcement { address, pid: std::process::id() };
+    pub(crate) fn announce(&self, address: SocketAddr, temporary: bool) -> Result<(), BridgeError> {
+        let announcement = Announcement { address, pid: std::process::id(), temporary };
         let failed = |reason: String| BridgeError::NotWritable { path: self.announcement.clone(), reason };
         let text = serde_json::to_string(&announcement).map_err(|error| failed(error.to_string()))?;
         // Renamed into place, so that a reader never sees a partial file.
@@ -57,20 +64,42 @@ impl InstanceLock {
             .and_then(|()| std::fs::rename(&draft, &self.announcement))
             .map_err(|error| failed(error.to_string()))
     }
+
+    /// Removes the address, when this bridge begins to end.
+    pub(crate) fn withdraw(&self) {
+        // A stale file is harmless: the lock decides.
+        let _ = std::fs::remove_file(&self.announcement);
+    }
 }
 
 impl Drop for InstanceLock {
     fn drop(&mut self) {
-        // A missing or stale file is harmless: the lock decides.
-        let _ = std::fs::remove_file(&self.announcement);
+        self.withdraw();
     }
 }
 
 /// Returns the address of the bridge that runs on the data folder `home`.
 pub fn running(home: &Path) -> Option<SocketAddr> {
+    announced(home).map(|announced| announced.address)
+}
+
+/// Asks a temporary bridge to end as soon as no turn runs; its clients find the next one. Returns whether there is one.
+pub fn ask_to_hand_over(home: &Path) -> bool {
+    let Some(announced) = announced(home).filter(|announced| announced.temporary) else { return false };
+    #[cfg(unix)]
+    if let Some(pid) = i32::try_from(announced.pid).ok().and_then(rustix::process::Pid::from_raw)
+        && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+    {
+        tracing::warn!(%error, "could not ask the temporary bridge to end");
+    }
+    true
+}
+
+/// Returns the announcement of the bridge that holds the lock.
+fn announced(home: &Path) -> Option<Announcement> {
     let lock = File::open(home.join(LOCK_FILE)).ok()?;
     match lock.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => read(home).map(|announced| announced.address),
+        Err(TryLockError::WouldBlock) => read(home),
         _ => None,
     }
 }
@@ -108,13 +137,14 @@ mod tests {
         assert_eq!(running(home.path()), None);
         let first = InstanceLock::take(home.path()).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], 4321));
-        first.announce(address).unwrap();
+        first.announce(address, false).unwrap();
         assert_eq!(running(home.path()), Some(address));
         let error = InstanceLock::take(home.path()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "OpenAgents is already running on this data folder at http://127.0.0.1:4321"
         );
+        assert!(!ask_to_hand_over(home.path()), "it lasts");
         drop(first);
         assert_eq!(running(home.path()), None);
         InstanceLock::take(home.path()).unwrap();

@@ -1,18 +1,21 @@
 //! `openagents acp`: OpenAgents as the agent of an editor, over standard input and output.
 //!
-//! Frames pass through unparsed, in lines, between the editor and a running bridge or one started here. An editor
-//! therefore sees what every other client sees.
+//! Frames pass through unparsed, in lines, between the editor and the bridge. An editor therefore sees what every other
+//! client sees.
 
-use crate::{bridge, output, signals::Interrupts, surroundings};
+use crate::{bridge::reach_socket, signals::Interrupts, surroundings};
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
-use openagents_bridge::{Bridge, BridgeConfig, IosAccess, NetworkConfig, running};
-use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::{Value, json};
-use std::{path::PathBuf, process::ExitCode};
-use tokio::io::{AsyncWriteExt, stdin, stdout};
-use tokio_tungstenite::tungstenite::Message;
+use std::{path::Path, process::ExitCode};
+use tokio::{
+    io::{AsyncWriteExt, stdin, stdout},
+    net::TcpStream,
+};
+use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+
+type Socket = WebSocketStream<TcpStream>;
 
 /// Longest accepted line in bytes, equal to the bridge's frame limit.
 const LINE: usize = 16 << 20;
@@ -28,66 +31,80 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 async fn serve() -> anyhow::Result<ExitCode> {
     let home = surroundings::data_folder()?;
     let mut signals = Interrupts::listen()?;
-    let (ours, address) = match running(&home) {
-        Some(address) => (None, address),
-        None => {
-            let bridge = start(home.clone()).await?;
-            let address = bridge.address();
-            (Some(bridge), address)
-        }
-    };
-    let ended = tokio::select! {
-        ended = relay(address, &home) => ended,
+    let relayed = tokio::select! {
+        relayed = relay(&home) => relayed,
         () = signals.next() => Ok(()),
     };
-    if let Some(bridge) = ours {
-        bridge.shutdown().await;
-    }
-    ended.map(|()| ExitCode::SUCCESS)
+    relayed.map(|()| ExitCode::SUCCESS)
 }
 
-/// Starts a bridge on a free port that lives as long as the editor.
-async fn start(home: PathBuf) -> anyhow::Result<Bridge> {
-    let root = std::env::current_dir().context("the current folder is gone")?;
-    let root = Workspace::open(&root).map_or(root, |workspace| workspace.root().to_owned());
-    let network = NetworkConfig { lan: Some(false), ..NetworkConfig::default() };
-    let ios = Some(IosAccess::Off);
-    let config = BridgeConfig { home, port: 0, root, ios, network, history: HistoryRoots::from_env() };
-    let bridge = Bridge::start_with(config, surroundings::providers).await?;
-    bridge.notices().iter().for_each(|notice| output::warn(notice));
-    Ok(bridge)
-}
-
-/// Carries frames both ways until the editor or the bridge ends.
-async fn relay(address: std::net::SocketAddr, home: &std::path::Path) -> anyhow::Result<()> {
-    let (mut to_bridge, mut from_bridge) = bridge::dial(address, home).await?.split();
+/// Carries frames both ways until the editor ends. If the bridge ends, because the app takes its place or is restarted,
+/// the next one is greeted like the first; the editor does not notice.
+async fn relay(home: &Path) -> anyhow::Result<()> {
     let mut lines = FramedRead::new(stdin(), LinesCodec::new_with_max_length(LINE));
     let mut editor = stdout();
+    let mut greeting = Greeting::default();
+    let mut bridge = reach_socket(home).await?;
     loop {
         tokio::select! {
             line = lines.next() => match line {
                 Some(Ok(line)) if line.trim().is_empty() => {}
-                Some(Ok(line)) => to_bridge.send(Message::text(named_on_purpose(line))).await?,
+                Some(Ok(line)) => {
+                    let line = named_on_purpose(line);
+                    greeting.sent(&line);
+                    if bridge.send(Message::text(line.clone())).await.is_err() {
+                        bridge = greeting.repeat(reach_socket(home).await?).await?;
+                        bridge.send(Message::text(line)).await?;
+                    }
+                }
                 Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
                     anyhow::bail!("a line on standard input has more than {LINE} bytes")
                 }
                 Some(Err(error)) => return Err(error).context("cannot read standard input"),
                 None => {
-                    to_bridge.close().await?;
+                    bridge.close(None).await?;
                     return Ok(());
                 }
             },
-            frame = from_bridge.next() => match frame {
+            frame = bridge.next() => match frame {
                 Some(Ok(Message::Text(text))) => {
                     editor.write_all(text.as_bytes()).await?;
                     editor.write_all(b"\n").await?;
                     editor.flush().await?;
                 }
-                Some(Ok(Message::Close(_))) | None => anyhow::bail!("OpenAgents has ended"),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => bridge = greeting.repeat(reach_socket(home).await?).await?,
                 Some(Ok(_)) => {}
-                Some(Err(error)) => return Err(error).context("the connection to OpenAgents broke"),
             },
         }
+    }
+}
+
+/// The editor's `initialize`, repeated for every further bridge.
+#[derive(Debug, Default)]
+struct Greeting(Option<(Value, String)>);
+
+impl Greeting {
+    fn sent(&mut self, line: &str) {
+        if self.0.is_none()
+            && let Ok(frame) = serde_json::from_str::<Value>(line)
+            && frame["method"] == "initialize"
+        {
+            self.0 = Some((frame["id"].clone(), line.to_owned()));
+        }
+    }
+
+    /// Greets a bridge, and drops its answer: the editor has one.
+    async fn repeat(&self, mut bridge: Socket) -> anyhow::Result<Socket> {
+        let Some((id, line)) = &self.0 else { return Ok(bridge) };
+        bridge.send(Message::text(line.clone())).await?;
+        while let Some(frame) = bridge.next().await {
+            if let Message::Text(text) = frame?
+                && serde_json::from_str::<Value>(&text).is_ok_and(|answer| answer["id"] == *id)
+            {
+                return Ok(bridge);
+            }
+        }
+        anyhow::bail!("OpenAgents ended while it was being greeted")
     }
 }
 

@@ -135,7 +135,7 @@ pub(crate) struct Agent {
     /// The prompt; `-` reads standard input
     pub(crate) prompt: String,
     /// The model to use instead of the one in use: a GGUF file, or openai:NAME for a model behind an OpenAI-compatible
-    /// address; gptoss is the model in use. Runs in this process, as do the options below
+    /// address; gptoss is the model in use
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
     /// The address for openai:NAME, such as http://127.0.0.1:8080/v1; ollama, lm-studio, llama-server and vllm are
@@ -152,11 +152,10 @@ pub(crate) struct Agent {
     /// One JSON object per line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,
-    /// Sampling temperature from 0 (most likely answer) to 2; defaults to the settings. Runs in this process, even if
-    /// the app is running
+    /// Sampling temperature from 0 (most likely answer) to 2; defaults to the settings
     #[arg(long, value_name = "T")]
     pub(crate) temperature: Option<f32>,
-    /// Maximum tokens of the answer; defaults to the settings. Runs in this process, even if the app is running
+    /// Maximum tokens of the answer; defaults to the settings
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u32>,
 }
@@ -187,6 +186,9 @@ pub(crate) struct Serve {
     /// Print `{"url","token_file","port","lan"}` as the first line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Serve one command: without network, on a free port, until its last client is gone
+    #[arg(long, hide = true)]
+    pub(crate) until_idle: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

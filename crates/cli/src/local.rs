@@ -7,13 +7,13 @@ use openagents_core::{
 };
 use openagents_llama::{Local, LocalConfig, client::Helper};
 use serde_json::Value;
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
-/// Returns the models of this machine. `file` overrides the model in the settings.
-pub(crate) fn start(settings: Arc<dyn SettingsStore>, file: Option<PathBuf>) -> anyhow::Result<Arc<Local>> {
+/// Returns the models of this machine. With `preload`, the one in use is loaded at once if the settings say so.
+pub(crate) fn start(settings: Arc<dyn SettingsStore>, preload: bool) -> anyhow::Result<Arc<Local>> {
     let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
     let mut config = LocalConfig::new(folder, settings, Arc::new(Helper::new()));
-    config.model_file = file.or(config.model_file);
+    config.preload = preload;
     Ok(Local::start(config))
 }
 

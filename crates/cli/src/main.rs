@@ -9,13 +9,12 @@
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `args` | the arguments |
-//! | 1 | `bridge` | a running bridge as its client |
 //! | 1 | `local` | the models of this machine |
 //! | 1 | `output` | tables, colours, errors |
 //! | 1 | `signals` | Ctrl-C |
 //! | 1 | `words` | the result of a tool in a few words |
+//! | 2 | `bridge` | the bridge of the data folder, as its client |
 //! | 2 | `question` | questions to the person |
-//! | 2 | `record` | keeping a run in the store |
 //! | 2 | `surroundings` | data folder, store and settings |
 //! | 3 | `acp` | `openagents acp` |
 //! | 3 | `agent` | `openagents agent` |
@@ -48,7 +47,6 @@ mod models;
 mod output;
 mod pair;
 mod question;
-mod record;
 mod serve;
 mod sessions;
 mod signals;

@@ -41,9 +41,18 @@ pub(crate) fn settings() -> Arc<dyn SettingsStore> {
 
 /// Returns the providers of a bridge: the agents of this machine, and its models if a models folder exists.
 pub(crate) fn providers(around: Surroundings) -> Providers {
+    providers_with(around, true)
+}
+
+/// The same, for a bridge that ends soon: no model is loaded before a prompt needs it.
+pub(crate) fn providers_on_demand(around: Surroundings) -> Providers {
+    providers_with(around, false)
+}
+
+fn providers_with(around: Surroundings, preload: bool) -> Providers {
     let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
     let agents = LocalAgents::start(config);
-    let models = local::start(around.settings, None)
+    let models = local::start(around.settings, preload)
         .inspect_err(|error| output::warn(&format!("no local models: {error:#}")))
         .ok();
     let models = models.map(|models| models as Arc<dyn LocalModels>);

@@ -83,7 +83,7 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
 /// `gptoss.generate` without a session: the text is the result, shown as it comes.
 fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
-    let models = local::start(surroundings::settings(), None)?;
+    let models = local::start(surroundings::settings(), false)?;
     let tool = Generate { model: models.model(), options: models.snapshot().settings.options() };
     let call_id = uuid::Uuid::new_v4().to_string();
     let failed = AtomicBool::new(false);

@@ -23,7 +23,7 @@
 //! | 3 | `models` | model files: catalogue, download, checks |
 //! | 3 | `reports` | waiting for a report of the helper |
 //! | 4 | `client` | the helper as an `Engine` |
-//! | 4 | `local` | `Local`: the model as a `LanguageModel` |
+//! | 5 | `local` | `Local`: the model as a `LanguageModel` |
 
 pub mod chat;
 pub mod client;

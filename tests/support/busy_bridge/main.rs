@@ -32,6 +32,7 @@ async fn main() -> Result<()> {
         ios: Some(IosAccess::Allow),
         network: NetworkConfig { lan: Some(false), announce: false, ..NetworkConfig::default() },
         history: HistoryRoots::default(),
+        temporary: false,
     };
     let agents = Arc::new(BusyAgents::new(Busy::new(ledger, life)));
     let bridge = Bridge::start_with(config, |around| Providers {

@@ -11,14 +11,17 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::shell::{self, Environment};
+use crate::{
+    openai::{Endpoint, OpenAi},
+    shell::{self, Environment},
+};
 use checks::Depth;
 use listed::Listed;
 use openagents_core::{
     CancellationToken,
     agent::{AgentCommand, AgentProvider, Agents, AgentsError, AgentsSnapshot},
     history::History,
-    model::SettingsStore,
+    model::{LanguageModel, SettingsStore},
 };
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -95,6 +98,16 @@ impl Agents for LocalAgents {
     fn provider(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         let table = self.inner.table();
         Some(Listed::new(&self.inner, &table.entry(id)?.subject) as Arc<dyn AgentProvider>)
+    }
+
+    fn open_server(
+        &self,
+        name: &str,
+        base_url: Option<&str>,
+        key_variable: Option<&str>,
+    ) -> Result<Arc<dyn LanguageModel>, String> {
+        let model = OpenAi::new(Endpoint::named(name, base_url, key_variable));
+        model.map(|model| Arc::new(model) as Arc<dyn LanguageModel>).map_err(|error| error.to_string())
     }
 
     fn snapshot(&self) -> AgentsSnapshot {

@@ -52,4 +52,6 @@ pub struct BridgeConfig {
     pub network: NetworkConfig,
     /// Folders in which other agents keep their transcripts.
     pub history: HistoryRoots,
+    /// Serves a command: hands the data folder over to a bridge that lasts.
+    pub temporary: bool,
 }

@@ -1,7 +1,6 @@
 //! `openagents agent`: a model answers a prompt, with the tools of an exploration.
 
 mod choice;
-mod here;
 mod remote;
 mod screen;
 
@@ -9,11 +8,10 @@ pub(crate) use screen::Screen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
 use anyhow::Context;
-use choice::Choice;
 use openagents_core::{
     CancellationToken,
     agent::{CANCELLED, PromptOutcome},
-    model::{Activity, ModelSettings},
+    model::{Activity, PromptOptions},
     update::RunState,
 };
 use serde_json::{Value, json};
@@ -40,11 +38,7 @@ enum News {
 struct Asked {
     prompt: String,
     root: PathBuf,
-    /// Answered by search findings, worded by a model if one is ready.
-    is_question: bool,
-    choice: Choice,
-    temperature: Option<f32>,
-    max_tokens: Option<u32>,
+    options: PromptOptions,
 }
 
 /// Capacity of the update queue. A slow terminal blocks the model.
@@ -57,18 +51,14 @@ pub(crate) fn run(arguments: &args::Agent) -> anyhow::Result<ExitCode> {
     let asked = Asked {
         prompt: prompt(&arguments.prompt)?,
         root: std::path::absolute(&arguments.root).unwrap_or_else(|_| arguments.root.clone()),
-        is_question: false,
-        choice: Choice::read(arguments)?,
-        temperature: arguments.temperature,
-        max_tokens: arguments.max_tokens,
+        options: PromptOptions {
+            model: choice::read(arguments)?,
+            temperature: arguments.temperature,
+            max_tokens: arguments.max_tokens,
+            question: false,
+        },
     };
-    let defaults = ModelSettings::default();
-    let chosen = ModelSettings {
-        temperature: asked.temperature.unwrap_or(defaults.temperature),
-        max_tokens: asked.max_tokens,
-        ..defaults
-    };
-    chosen.check().map_err(output::Usage)?;
+    asked.options.check().map_err(output::Usage)?;
     answer(asked, arguments.json)
 }
 
@@ -77,10 +67,7 @@ pub(crate) fn ask_question(arguments: &args::Ask) -> anyhow::Result<ExitCode> {
     let asked = Asked {
         prompt: prompt(&arguments.question)?,
         root: std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone()),
-        is_question: true,
-        choice: Choice::InUse,
-        temperature: None,
-        max_tokens: None,
+        options: PromptOptions { question: true, ..PromptOptions::default() },
     };
     answer(asked, arguments.json)
 }
@@ -115,7 +102,7 @@ fn prompt(given: &str) -> anyhow::Result<String> {
 async fn ask(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let (sender, mut news) = mpsc::channel(QUEUE);
-    start(asked, cancel.clone(), sender)?;
+    remote::start(surroundings::data_folder()?, asked, cancel.clone(), sender);
     let mut screen = (!json).then(Screen::new);
     let (mut interrupts, mut session_id, mut ended) = (0, None, None);
     let mut signals = Interrupts::listen()?;
@@ -158,17 +145,4 @@ async fn ask(asked: Asked, json: bool) -> anyhow::Result<ExitCode> {
 
 fn interrupted() -> PromptOutcome {
     PromptOutcome { state: RunState::Cancelled, text: CANCELLED.to_owned(), usage: None, cut_off: false }
-}
-
-/// Starts the turn on the bridge of this data folder, so that only one model is in memory. Runs in this process if no
-/// bridge is running, or if an option is set that a bridge takes from its settings.
-fn start(asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) -> anyhow::Result<()> {
-    let home = surroundings::data_folder()?;
-    let is_other = !matches!(asked.choice, Choice::InUse);
-    let is_special = is_other || asked.temperature.is_some() || asked.max_tokens.is_some();
-    match openagents_bridge::running(&home).filter(|_| !is_special) {
-        Some(address) => remote::start(address, home, asked, cancel, news),
-        None => here::start(home, asked, cancel, news),
-    }
-    Ok(())
 }

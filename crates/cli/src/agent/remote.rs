@@ -1,31 +1,25 @@
-//! A turn on the running bridge, which avoids loading a second model.
+//! A turn on the bridge, where it shares the loaded model with the app.
 
 use super::{Asked, News};
-use crate::bridge::{Connection, wire_path};
+use crate::bridge::{reach, wire_path};
 use openagents_core::{
     CancellationToken,
     agent::PromptOutcome,
     agent_ids::LOCAL_MODEL,
-    model::{Activity, Usage},
+    model::{Activity, NamedModel, PromptOptions, Usage},
     update::RunState,
 };
 use serde_json::{Value, json};
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 
-pub(super) fn start(
-    address: SocketAddr,
-    home: PathBuf,
-    asked: Asked,
-    cancel: CancellationToken,
-    news: mpsc::Sender<News>,
-) {
+pub(super) fn start(home: PathBuf, asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) {
     tokio::spawn(async move {
         let mut turn = Turn::default();
-        let state = match turn.talk(address, &home, asked, &cancel, &news).await {
+        let state = match turn.talk(&home, asked, &cancel, &news).await {
             Ok(state) => state,
             Err(error) => {
-                let _ = news.send(News::Notice(format!("the bridge at http://{address}: {error:#}"))).await;
+                let _ = news.send(News::Notice(format!("{error:#}"))).await;
                 RunState::Failed
             }
         };
@@ -48,25 +42,27 @@ struct Turn {
 impl Turn {
     async fn talk(
         &mut self,
-        address: SocketAddr,
-        home: &std::path::Path,
+        home: &Path,
         asked: Asked,
         cancel: &CancellationToken,
         news: &mpsc::Sender<News>,
     ) -> anyhow::Result<RunState> {
-        let mut bridge = Connection::open(address, home).await?;
+        let mut bridge = reach(home).await?;
         // The folder was named by a person at this machine, which makes it known.
         let new = json!({"cwd": wire_path(asked.root)?, "mcpServers": [],
             "_meta": {"openagents": {"open": true}}});
         let session = bridge.request("session/new", new).await?["sessionId"].clone();
         let id = session.as_str().unwrap_or_default().to_owned();
         news.send(News::Started(id)).await?;
-        if !asked.is_question {
+        // A question, and a model named for one prompt, are no modes.
+        if !asked.options.question && !is_elsewhere(&asked.options) {
             let mode = json!({"sessionId": session, "modeId": LOCAL_MODEL});
             bridge.request("session/set_mode", mode).await?;
         }
         let content = json!([{"type": "text", "text": asked.prompt}]);
-        let prompt = bridge.ask("session/prompt", json!({"sessionId": session, "prompt": content})).await?;
+        let prompt = json!({"sessionId": session, "prompt": content,
+            "_meta": {"openagents": {"options": asked.options}}});
+        let prompt = bridge.ask("session/prompt", prompt).await?;
         let mut cancelled = false;
         loop {
             tokio::select! {
@@ -130,4 +126,8 @@ impl Turn {
             _ => RunState::Complete,
         }
     }
+}
+
+fn is_elsewhere(options: &PromptOptions) -> bool {
+    matches!(options.model, Some(NamedModel::Server { .. }))
 }

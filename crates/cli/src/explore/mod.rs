@@ -1,8 +1,5 @@
-//! `openagents explore`: runs an exploration in this process or on the running bridge, and shows its progress.
-//!
-//! Both yield the `params` of ACP `session/update` notifications.
+//! `openagents explore`: runs an exploration on the bridge and shows its progress.
 
-mod here;
 mod outcome;
 mod remote;
 mod screen;
@@ -14,7 +11,6 @@ use crate::{args, output, signals::Interrupts, surroundings};
 use openagents_core::{CancellationToken, explore::PlannerChoice};
 use serde_json::{Value, json};
 use std::{
-    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -27,6 +23,8 @@ enum News {
     Started { session_id: String, plan_id: String },
     /// The params of a `session/update`.
     Update(Value),
+    /// The bridge refused the request, for this reason.
+    Refused(String),
     /// A message for a person, printed on stderr.
     Notice(String),
 }
@@ -60,7 +58,8 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
         args::Planner::Heuristic => PlannerChoice::Heuristic,
         args::Planner::Model => PlannerChoice::Model,
     };
-    start(Asked { root, goals: arguments.goals.clone(), planner }, cancel.clone(), sender)?;
+    let asked = Asked { root, goals: arguments.goals.clone(), planner };
+    remote::start(&surroundings::data_folder()?, asked, cancel.clone(), sender)?;
     let mut screen = (!arguments.json).then(Screen::new);
     let (outcome, stopped) = follow(Outcome::default(), news, &mut screen, &cancel).await?;
     match &mut screen {
@@ -82,16 +81,16 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Asks the bridge at `address` to explore `root`, and waits until the run has started.
-    pub(crate) async fn begin(address: SocketAddr, home: &Path, root: PathBuf) -> anyhow::Result<Self> {
+    /// Asks the running bridge to explore `root`, and waits until the run has started.
+    pub(crate) async fn begin(home: &Path, root: PathBuf) -> anyhow::Result<Self> {
         let cancel = CancellationToken::new();
         let (sender, mut news) = mpsc::channel(QUEUE);
         let asked = Asked { root, goals: Vec::new(), planner: PlannerChoice::default() };
-        remote::start(address, home, asked, cancel.clone(), sender)?;
+        remote::start(home, asked, cancel.clone(), sender)?;
         let mut outcome = Outcome::default();
         match news.recv().await {
             Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
-            Some(News::Notice(reason)) => anyhow::bail!(reason),
+            Some(News::Notice(reason) | News::Refused(reason)) => anyhow::bail!(reason),
             Some(News::Update(_)) | None => anyhow::bail!("the exploration did not start"),
         }
         Ok(Self { news, outcome, cancel })
@@ -123,6 +122,7 @@ async fn follow(
             heard = news.recv() => match heard {
                 None => break,
                 Some(News::Started { session_id, plan_id }) => outcome.begin(session_id, plan_id),
+                Some(News::Refused(reason)) => outcome.refuse(&reason),
                 Some(News::Notice(text)) => output::warn(&text),
                 Some(News::Update(params)) => {
                     outcome.add(&params);
@@ -139,16 +139,4 @@ async fn follow(
         }
     }
     Ok((outcome, interrupts > 0))
-}
-
-/// Starts the run on the bridge of this data folder if one is running, otherwise in this process.
-fn start(asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) -> anyhow::Result<()> {
-    let home = surroundings::data_folder()?;
-    match openagents_bridge::running(&home) {
-        Some(address) => remote::start(address, &home, asked, cancel, news),
-        None => {
-            here::start(home, asked, cancel, news);
-            Ok(())
-        }
-    }
 }

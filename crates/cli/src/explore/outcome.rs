@@ -21,6 +21,10 @@ impl Outcome {
         self.plan_id = plan_id;
     }
 
+    pub(super) fn refuse(&mut self, reason: &str) {
+        self.message = Some(format!("❌ {reason}"));
+    }
+
     pub(super) fn session_id(&self) -> &str {
         &self.session_id
     }

@@ -1,17 +1,13 @@
-//! A run on the bridge that is running.
+//! A run on the bridge.
 
 use super::{Asked, News};
-use crate::bridge::{Connection, wire_path};
+use crate::bridge::{Refused, reach, wire_path};
 use openagents_core::CancellationToken;
 use serde_json::{Value, json};
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
 
 pub(super) fn start(
-    address: SocketAddr,
     home: &Path,
     asked: Asked,
     cancel: CancellationToken,
@@ -21,21 +17,24 @@ pub(super) fn start(
     let explore = json!({"root": wire_path(root)?, "goals": goals, "planner": planner});
     let home: PathBuf = home.to_owned();
     tokio::spawn(async move {
-        if let Err(error) = talk(address, &home, explore, cancel, &news).await {
-            let _ = news.send(News::Notice(format!("the bridge at http://{address}: {error:#}"))).await;
+        if let Err(error) = talk(&home, explore, cancel, &news).await {
+            let failed = match error.downcast::<Refused>() {
+                Ok(refused) => News::Refused(refused.to_string()),
+                Err(error) => News::Notice(format!("{error:#}")),
+            };
+            let _ = news.send(failed).await;
         }
     });
     Ok(())
 }
 
 async fn talk(
-    address: SocketAddr,
     home: &Path,
     explore: Value,
     cancel: CancellationToken,
     news: &mpsc::Sender<News>,
 ) -> anyhow::Result<()> {
-    let mut bridge = Connection::open(address, home).await?;
+    let mut bridge = reach(home).await?;
     let asked = bridge.ask("_openagents/explore", explore).await?;
     let (mut session, mut cancelled) = (None, false);
     loop {

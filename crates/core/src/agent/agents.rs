@@ -1,6 +1,7 @@
 //! The agents of this machine and the commands to manage them.
 
 use super::AgentProvider;
+use crate::model::LanguageModel;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -15,6 +16,17 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
     /// Finds one by its id.
     fn provider(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         self.providers().into_iter().find(|provider| provider.id() == id)
+    }
+
+    /// Returns a model behind an OpenAI-compatible address that is not in the settings.
+    fn open_server(
+        &self,
+        name: &str,
+        base_url: Option<&str>,
+        key_variable: Option<&str>,
+    ) -> Result<Arc<dyn LanguageModel>, String> {
+        let _ = (base_url, key_variable);
+        Err(format!("{name} cannot be reached from here"))
     }
 
     /// Returns the current state. Cheap: starts nothing.

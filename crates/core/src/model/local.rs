@@ -2,12 +2,20 @@
 
 use super::{LanguageModel, ModelSettings, SettingsChange, Usage};
 use serde::Serialize;
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Manages the model files of this machine and the one that is in use.
 pub trait LocalModels: Send + Sync + std::fmt::Debug {
     /// Returns the provider of the model in use; always the same object.
     fn model(&self) -> Arc<dyn LanguageModel>;
+
+    /// Returns a model of a file that is not in the settings, in a process of its own that ends with the object.
+    fn open_file(&self, file: &Path) -> Result<Arc<dyn LanguageModel>, String> {
+        Err(format!("{} cannot be opened here", file.display()))
+    }
 
     /// Checks files and hardware again for the next snapshot. Reads files.
     fn refresh(&self) {}

@@ -6,6 +6,7 @@
 mod completion;
 mod event;
 mod local;
+mod prompt_options;
 mod request;
 mod settings;
 
@@ -15,6 +16,7 @@ pub use local::{
     DownloadOffer, LocalModels, LocalModelsError, MachineCard, ModelCard, ModelCommand, ModelStatus,
     ModelsSnapshot,
 };
+pub use prompt_options::{NamedModel, PromptOptions};
 pub use request::{
     AssistantMessage, CallRequest, Message, ModelOptions, ModelRequest, ReasoningEffort, ToolSpec,
 };

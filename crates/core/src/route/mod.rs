@@ -49,13 +49,16 @@ pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
         Some(topic) => inline(Inline::Answer, topic.reason().to_owned()),
         None => match work(&read, &names) {
             Some(proposed) => worker::decide(proposed.as_ref(), situation),
-            None => inline(
-                Inline::Find,
-                "Questions are answered by what is found in this folder and its past sessions.".to_owned(),
-            ),
+            None => question(),
         },
     };
     Route { decision, topic, prompt }
+}
+
+/// Returns the route of a question.
+pub fn question() -> Decision {
+    let reason = "Questions are answered by what is found in this folder and its past sessions.";
+    inline(Inline::Find, reason.to_owned())
 }
 
 /// Returns whether a prompt is small talk or about OpenAgents and its agents.

@@ -18,11 +18,14 @@ mod tests;
 
 pub use config::{LocalConfig, MODEL_VARIABLE};
 
-use crate::models::model_store::ModelStore;
+use crate::{client::Helper, models::model_store::ModelStore};
 use openagents_core::model::{LanguageModel, LocalModels, LocalModelsError, ModelCommand, ModelsSnapshot};
 use rest::Notifier;
 use state::State;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use turns::Turns;
 
 /// The model files of this machine and the one in use. Clones share the same state.
@@ -75,6 +78,18 @@ impl Local {
 impl LocalModels for Local {
     fn model(&self) -> Arc<dyn LanguageModel> {
         Arc::new(self.clone())
+    }
+
+    fn open_file(&self, file: &Path) -> Result<Arc<dyn LanguageModel>, String> {
+        if !file.is_file() {
+            return Err(format!("{}: there is no such file", file.display()));
+        }
+        Ok(Self::start(LocalConfig {
+            engine: Arc::new(Helper::new()),
+            model_file: Some(file.to_owned()),
+            preload: false,
+            ..self.inner.config.clone()
+        }))
     }
 
     fn refresh(&self) {

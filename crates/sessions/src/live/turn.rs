@@ -3,6 +3,7 @@
 use crate::error::SessionError;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
+    model::PromptOptions,
     route::Topic,
     update::{Decision, RunState, SessionUpdate, Title, UserMessage},
 };
@@ -139,6 +140,7 @@ pub struct Choice {
     pub exploration: ExploreRequest,
     /// See [`By::shows_cards`].
     pub shows_cards: bool,
+    pub options: PromptOptions,
 }
 
 /// A prompt that OpenAgents answers itself.
@@ -170,6 +172,7 @@ pub struct Prompt {
     /// The workspace.
     pub root: PathBuf,
     pub said: Said,
+    pub options: PromptOptions,
 }
 
 /// See [`Work::Delegate`].
@@ -224,7 +227,18 @@ impl TurnRequest {
     /// The same prompt, answered by a model or an agent.
     pub fn answered_by(mut self, provider: &str, workspace: &Path, said: Said) -> Self {
         let (provider, root) = (provider.to_owned(), workspace.to_owned());
-        self.work = Ok(Work::Prompt(Prompt { provider, root, said }));
+        self.work = Ok(Work::Prompt(Prompt { provider, root, said, options: PromptOptions::default() }));
+        self
+    }
+
+    /// The same prompt with options of its own.
+    pub fn with_options(mut self, asked: PromptOptions) -> Self {
+        match &mut self.work {
+            Ok(Work::Prompt(Prompt { options, .. }) | Work::Choose(Choice { options, .. })) => {
+                *options = asked
+            }
+            _ => {}
+        }
         self
     }
 
@@ -234,6 +248,7 @@ impl TurnRequest {
             Work::Exploration(exploration) => Work::Choose(Choice {
                 said,
                 shows_cards,
+                options: PromptOptions::default(),
                 exploration: ExploreRequest { answers_prompt: true, ..exploration },
             }),
             other => other,

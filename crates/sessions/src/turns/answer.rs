@@ -22,7 +22,11 @@ pub(crate) fn answer(
     session: &Arc<Session>,
     cancel: &CancellationToken,
 ) -> PromptOutcome {
-    let who = turns.runner.who(&prompt.provider).and_then(|who| match session.parent().is_some() {
+    let found = match &prompt.options.model {
+        Some(named) => turns.runner.named(named),
+        None => turns.runner.who(&prompt.provider),
+    };
+    let who = found.and_then(|who| match session.parent().is_some() {
         true => check_folder(&prompt.root).map(|()| who),
         false => Ok(who),
     });
@@ -31,7 +35,7 @@ pub(crate) fn answer(
             let agent = AgentLoop {
                 session_tools: session_tools(turns, session, model.as_ref()),
                 model,
-                options,
+                options: prompt.options.over(options),
                 tools: turns.runner.tools.clone(),
             };
             let transcript = transcript(session, cancel);

@@ -14,6 +14,7 @@ use openagents_core::{
     agent::{AgentEvent, CANCELLED, PromptOutcome, inline},
     delegate::{DELEGATE, DelegateReport, with_findings},
     find,
+    model::PromptOptions,
     update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
 };
 use serde_json::{Map, json};
@@ -82,6 +83,11 @@ pub(crate) fn put(
     };
     let output = serde_json::to_value(&report).unwrap_or_default();
     end(ToolCallStatus::Completed { output, cut: Cut::default() });
-    let prompt = Prompt { provider: chosen.id, root: card.root.clone(), said: brief.into() };
+    let prompt = Prompt {
+        provider: chosen.id,
+        root: card.root.clone(),
+        said: brief.into(),
+        options: PromptOptions::default(),
+    };
     answer::answer(turns, &prompt, session, cancel)
 }

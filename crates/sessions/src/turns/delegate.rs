@@ -14,6 +14,7 @@ use openagents_core::{
     CancellationToken,
     agent::{CANCELLED, SessionContext, SessionTool},
     delegate::{Delegate, DelegateOrder, DelegateReport, Delegator},
+    model::PromptOptions,
     route::{Candidate, Situation},
     update::{RunState, SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     workspace::Workspace,
@@ -252,6 +253,7 @@ impl Delegated<'_> {
             provider: self.order.provider.clone(),
             root: self.order.root.clone(),
             said: text.to_owned().into(),
+            options: PromptOptions::default(),
         };
         let turns = &self.delegator.turns;
         self.delegator.runtime.block_on(async {

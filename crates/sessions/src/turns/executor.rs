@@ -196,6 +196,11 @@ impl TurnExecutor {
         Some((asker, end))
     }
 
+    /// Returns whether no turn runs or waits.
+    pub fn is_idle(&self) -> bool {
+        self.tracker.is_empty()
+    }
+
     /// Cancels every turn and waits until its last update is stored.
     pub async fn stop(&self) {
         self.sessions.stopping().cancel();

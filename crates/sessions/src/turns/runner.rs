@@ -6,7 +6,7 @@ use openagents_core::{
     agent_ids::{CLAUDE_CODE, CODEX, CUSTOM_PREFIX, LOCAL_FM, LOCAL_MODEL},
     builtin,
     history::History,
-    model::{Availability, LanguageModel, LocalModels, ModelOptions},
+    model::{Availability, LanguageModel, LocalModels, ModelOptions, NamedModel},
     route::Candidate,
     tool::Toolbox,
 };
@@ -49,6 +49,19 @@ impl Runner {
                 self.agents.as_ref().is_some_and(|agents| is_agent_mode() || agents.provider(mode).is_some())
             }
         }
+    }
+
+    /// Opens a model that a prompt names, or returns the reason why it cannot answer.
+    pub(crate) fn named(&self, model: &NamedModel) -> Result<Who, String> {
+        let opened = match model {
+            NamedModel::File(file) => self.models.as_ref().map(|models| models.open_file(file)),
+            NamedModel::Server { name, base_url, key_variable } => self
+                .agents
+                .as_ref()
+                .map(|agents| agents.open_server(name, base_url.as_deref(), key_variable.as_deref())),
+        };
+        let model = opened.ok_or_else(|| "No model runs here; choose another mode.".to_owned())??;
+        Ok(Who::Model(model, ModelOptions::default()))
     }
 
     /// Finds a provider, or returns the reason why it cannot answer.

@@ -3,14 +3,21 @@
 use super::context::TurnContext;
 use crate::live::{Card, Choice, Prompt, Reply, Said, Session, Work};
 use openagents_core::{
-    route::{Route, route},
+    route::{Route, question, route},
     update::{Inline, SessionUpdate},
 };
 use std::sync::Arc;
 
 /// Routes a prompt, and records the decision in the session. Blocks.
 pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>) -> Work {
-    let Choice { said, exploration, shows_cards } = choice;
+    let Choice { said, exploration, shows_cards, options } = choice;
+    if options.model.is_some() {
+        return Work::Prompt(Prompt { provider: String::new(), root: exploration.root, said, options });
+    }
+    if options.question {
+        let decision = question();
+        return Work::Inline(Box::new(Reply { said, root: exploration.root, topic: None, decision }));
+    }
     if !turns.agent_settings().choose {
         return Work::Exploration(exploration);
     }
@@ -30,7 +37,7 @@ pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>
         (Some(Inline::Card), _) if shows_cards => Work::Card(Box::new(Card { said, root, decision })),
         (None, Some(provider)) => {
             let said = without_mention(&said, prompt);
-            Work::Prompt(Prompt { provider, root, said })
+            Work::Prompt(Prompt { provider, root, said, options })
         }
         _ => Work::Inline(Box::new(Reply { said, root, topic, decision })),
     }

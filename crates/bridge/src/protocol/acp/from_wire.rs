@@ -7,7 +7,11 @@ use agent_client_protocol_schema::v1::{
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
     PromptRequest, ResumeSessionRequest, SetSessionModeRequest,
 };
-use openagents_core::{agent::AgentCommand, explore::PlannerChoice, model::ModelCommand};
+use openagents_core::{
+    agent::AgentCommand,
+    explore::PlannerChoice,
+    model::{ModelCommand, PromptOptions},
+};
 use openagents_sessions::{Policy, Said};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -230,6 +234,17 @@ pub(super) fn policy(ours: Option<&Value>) -> Policy {
 pub(super) fn prompt_id(ours: Option<&Value>) -> Option<String> {
     let id = ours.and_then(|ours| ours.get("promptId")).and_then(Value::as_str);
     id.filter(|id| !id.is_empty() && id.len() <= PROMPT_ID_BYTES).map(str::to_owned)
+}
+
+/// Returns what the prompt asks for beside its text.
+pub(super) fn prompt_options(ours: Option<&Value>) -> Result<PromptOptions, Fault> {
+    let Some(options) = ours.and_then(|ours| ours.get("options")) else {
+        return Ok(PromptOptions::default());
+    };
+    let options: PromptOptions = serde_json::from_value(options.clone())
+        .map_err(|error| Fault::invalid_params(format!("_meta.openagents.options: {error}")))?;
+    options.check().map_err(Fault::invalid_params)?;
+    Ok(options)
 }
 
 /// Reads a prompt. Links appear as their URI; attachments follow the text, fenced.

@@ -285,12 +285,17 @@ impl Methods {
         if said.text.len() > PROMPT_BYTES {
             return Err(Fault::invalid_params(format!("A prompt may have {PROMPT_BYTES} bytes at most.")));
         }
+        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let options = from_wire::prompt_options(ours)?;
+        // Only this machine names files and the variables that hold keys.
+        if options.model.is_some() && self.lease.pass.who != Who::Local {
+            return Err(Fault::invalid_params("A paired device cannot name a model for one prompt."));
+        }
         let session = self.session(&request.session_id.0).await?;
         let since = session.head().seq;
         self.send(Out::Join { session: session.clone(), since }).await;
-        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
         let by = self.by(from_wire::prompt_id(ours));
-        let turn = self.services.turns.prompt(&session, session.cwd(), said, by);
+        let turn = self.services.turns.prompt(&session, session.cwd(), said, by).with_options(options);
         let ticket = self.services.turns.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
     }

@@ -184,6 +184,7 @@ pub fn config(home: &Path, workspace: &Path) -> BridgeConfig {
         ios: Some(IosAccess::Allow),
         network: NetworkConfig { announce: false, ..NetworkConfig::default() },
         history: HistoryRoots::default(),
+        temporary: false,
     }
 }
 

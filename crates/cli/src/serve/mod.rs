@@ -1,5 +1,7 @@
 //! `openagents serve`: the bridge without a window.
 
+mod temporary;
+
 use crate::{
     args::{self, Ios},
     devices::{AccessRequests, DevicesClient},
@@ -9,20 +11,42 @@ use crate::{
     surroundings,
 };
 use anyhow::Context;
-use openagents_bridge::{Bridge, BridgeConfig, IosAccess, NetworkConfig};
+use openagents_bridge::{
+    Bridge, BridgeConfig, BridgeError, IosAccess, NetworkConfig, Providers, Surroundings,
+};
 use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
+use tokio::time::{Instant, sleep};
+
+/// How long a bridge that is ending or starting may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Time after which a person is told what is being waited for.
+const NOTICED: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(async {
+        match arguments.until_idle {
+            true => temporary::serve().await,
+            false => serve(arguments, config(arguments)?).await,
+        }
+    });
+    runtime.shutdown_background();
+    served
+}
+
+fn config(arguments: &args::Serve) -> anyhow::Result<BridgeConfig> {
     let root = Workspace::open(&arguments.root)
         .with_context(|| format!("cannot serve {}", arguments.root.display()))?
         .root()
         .to_owned();
-    let config = BridgeConfig {
+    Ok(BridgeConfig {
         home: surroundings::data_folder()?,
         port: arguments.port,
-        root: root.clone(),
+        root,
         ios: arguments.ios.map(|ios| match ios {
             Ios::Off => IosAccess::Off,
             Ios::Ask => IosAccess::Ask,
@@ -30,11 +54,8 @@ pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
         }),
         network: network(arguments),
         history: HistoryRoots::from_env(),
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let served = runtime.block_on(serve(arguments, config));
-    runtime.shutdown_background();
-    served
+        temporary: false,
+    })
 }
 
 fn network(arguments: &args::Serve) -> NetworkConfig {
@@ -48,19 +69,53 @@ fn network(arguments: &args::Serve) -> NetworkConfig {
     }
 }
 
+/// Starts a bridge, once the temporary one of a command has ended its turns. `None` after Ctrl-C.
+async fn start(
+    config: BridgeConfig,
+    providers: fn(Surroundings) -> Providers,
+    signals: &mut Interrupts,
+) -> anyhow::Result<Option<Bridge>> {
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        let error = match Bridge::start_with(config.clone(), providers).await {
+            Ok(bridge) => return Ok(Some(bridge)),
+            Err(error) => error,
+        };
+        let waits = match &error {
+            // Two commands share one temporary bridge.
+            BridgeError::AlreadyRunning { address: Some(_) } if config.temporary => false,
+            BridgeError::AlreadyRunning { address: None } => begun.elapsed() < PATIENCE,
+            BridgeError::AlreadyRunning { .. } => openagents_bridge::ask_to_hand_over(&config.home),
+            _ => false,
+        };
+        if !waits {
+            let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+            anyhow::bail!("{error}{hint}");
+        }
+        if !told && begun.elapsed() > NOTICED {
+            told = true;
+            output::warn("waiting for a command on this data folder to finish its turn");
+        }
+        tokio::select! {
+            () = signals.next() => return Ok(None),
+            () = sleep(PAUSE) => {}
+        }
+    }
+}
+
 async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<ExitCode> {
     let (root, home) = (config.root.clone(), config.home.clone());
     let mut signals = Interrupts::listen()?;
-    let bridge = Bridge::start_with(config, surroundings::providers).await.map_err(|error| {
-        let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
-        anyhow::anyhow!("{error}{hint}")
-    })?;
+    let Some(bridge) = start(config, surroundings::providers, &mut signals).await? else {
+        return Ok(ExitCode::from(130));
+    };
     for notice in bridge.notices() {
         output::warn(notice);
     }
     let mut watch = None;
     if arguments.explore {
-        match Watch::begin(bridge.address(), &home, root.clone()).await {
+        match Watch::begin(&home, root.clone()).await {
             Ok(begun) => watch = Some(begun),
             Err(error) => output::warn(&format!("{error:#}")),
         }

@@ -1,4 +1,4 @@
-//! An ACP client over WebSocket for the running bridge of this data folder.
+//! An ACP client over WebSocket.
 
 use anyhow::Context;
 use futures::{SinkExt, StreamExt};
@@ -33,7 +33,11 @@ impl Connection {
 
     /// Like [`Connection::open`], with `ours` in the client's `_meta.openagents`.
     pub(crate) async fn open_as(address: SocketAddr, home: &Path, ours: Value) -> anyhow::Result<Self> {
-        let socket = dial(address, home).await?;
+        Self::greet(dial(address, home).await?, ours).await
+    }
+
+    /// Makes the ACP handshake, with `ours` in the client's `_meta.openagents`.
+    pub(super) async fn greet(socket: WebSocketStream<TcpStream>, ours: Value) -> anyhow::Result<Self> {
         let mut connection = Self { socket, requests: 0, silence: None, id: String::new() };
         let initialize = json!({"protocolVersion": 1, "clientCapabilities": {"_meta": {"openagents": ours}},
             "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
