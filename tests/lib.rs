@@ -6,9 +6,6 @@ pub mod agent_turn;
 #[path = "support/chaos/mod.rs"]
 pub mod chaos;
 
-#[path = "support/fake_agent/program.rs"]
-pub mod fake_agent;
-
 #[path = "support/gptoss/mod.rs"]
 pub mod gptoss;
 

@@ -149,7 +149,7 @@ impl Setup<'_> {
         environment.insert("OPENAGENTS_TOKEN".to_owned(), "secret".to_owned());
         let own = self.environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         environment.extend(own);
-        let program = openagents_e2e::fake_agent::program().unwrap();
+        let program = openagents_e2e::terminal::program("fake-agent").unwrap();
         let command = AcpCommand { program, args: self.args, environment, added: BTreeMap::new(), cwd: None };
         let agent = AcpAgent::new(AcpAgentConfig {
             id: "custom:fake".to_owned(),
