@@ -1,82 +1,48 @@
-//! Access to managed state through the running bridge or in this process. Both return the same snapshots.
+//! The models and agents of this machine, which the bridge manages for all its clients.
 
-use crate::{bridge::Connection, signals::Interrupts, surroundings};
-use anyhow::Context;
+use crate::{
+    bridge::{Connection, reach},
+    signals::Interrupts,
+    surroundings,
+};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{marker::PhantomData, time::Duration};
 use tokio::runtime::Runtime;
 
-/// State that a bridge manages for its clients and a command can manage by itself.
-pub(crate) trait Managed {
-    /// A command that changes the state.
-    type Command;
-
+/// A command that changes what the bridge manages.
+pub(crate) trait Command {
     /// Prefix of the methods: `_openagents/models`.
     const METHODS: &'static str;
 
-    /// Starts managing the state in this process.
-    fn here() -> anyhow::Result<Self>
-    where
-        Self: Sized;
-
-    fn snapshot(&self) -> serde_json::Result<Value>;
-
-    fn command(&self, command: Self::Command) -> anyhow::Result<()>;
-
-    /// Stops what this process started.
-    fn shut_down(&self);
-
     /// Returns the last segment of the command's method, and its params.
-    fn on_the_wire(command: Self::Command) -> anyhow::Result<(&'static str, Value)>;
+    fn on_the_wire(self) -> anyhow::Result<(&'static str, Value)>;
 }
 
-pub(crate) struct Endpoint<M> {
+pub(crate) struct Endpoint<C> {
     runtime: Runtime,
-    managed: Reached<M>,
+    connection: Connection,
+    commands: PhantomData<C>,
 }
 
-enum Reached<M> {
-    Here(M),
-    Bridge(Box<Connection>),
-}
-
-impl<M: Managed> Endpoint<M> {
+impl<C: Command> Endpoint<C> {
     pub(crate) fn open() -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let home = surroundings::data_folder()?;
-        let managed = match openagents_bridge::running(&home) {
-            Some(address) => {
-                let connected = runtime.block_on(Connection::open(address, &home));
-                Reached::Bridge(Box::new(
-                    connected.with_context(|| format!("the bridge at http://{address}"))?,
-                ))
-            }
-            None => Reached::Here(M::here()?),
-        };
-        Ok(Self { runtime, managed })
+        let connection = runtime.block_on(reach(&surroundings::data_folder()?))?;
+        Ok(Self { runtime, connection, commands: PhantomData })
     }
 
     pub(crate) fn snapshot(&mut self) -> anyhow::Result<Value> {
-        match &mut self.managed {
-            Reached::Here(managed) => Ok(managed.snapshot()?),
-            Reached::Bridge(connection) => {
-                self.runtime.block_on(connection.request(&format!("{}/list", M::METHODS), json!({})))
-            }
-        }
+        self.request("list", json!({}))
     }
 
     /// Runs a command and returns the snapshot afterwards.
-    pub(crate) fn command(&mut self, command: M::Command) -> anyhow::Result<Value> {
-        match &mut self.managed {
-            Reached::Here(managed) => {
-                managed.command(command)?;
-                self.snapshot()
-            }
-            Reached::Bridge(connection) => {
-                let (verb, params) = M::on_the_wire(command)?;
-                self.runtime.block_on(connection.request(&format!("{}/{verb}", M::METHODS), params))
-            }
-        }
+    pub(crate) fn command(&mut self, command: C) -> anyhow::Result<Value> {
+        let (verb, params) = command.on_the_wire()?;
+        self.request(verb, params)
+    }
+
+    fn request(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
+        self.runtime.block_on(self.connection.request(&format!("{}/{verb}", C::METHODS), params))
     }
 
     /// Waits, and returns whether Ctrl-C was pressed.
@@ -93,12 +59,5 @@ impl<M: Managed> Endpoint<M> {
     pub(crate) fn signals(&self) -> anyhow::Result<Interrupts> {
         let _entered = self.runtime.enter();
         Ok(Interrupts::listen()?)
-    }
-
-    /// Stops what this process started.
-    pub(crate) fn close(self) {
-        if let Reached::Here(managed) = self.managed {
-            managed.shut_down();
-        }
     }
 }

@@ -19,16 +19,16 @@
 //! | 3 | `acp` | `openagents acp` |
 //! | 3 | `agent` | `openagents agent` |
 //! | 3 | `devices` | `openagents devices` |
-//! | 3 | `endpoint` | managed state, through the running bridge or in this process |
+//! | 3 | `endpoint` | the models and agents that the bridge manages |
 //! | 3 | `explore` | `openagents explore` |
 //! | 3 | `find` | `openagents find` |
 //! | 3 | `mcp` | `openagents mcp` |
 //! | 3 | `sessions` | `openagents sessions` |
-//! | 3 | `tools` | `openagents tools` |
 //! | 4 | `attach` | `openagents attach` |
 //! | 4 | `doctor` | `openagents doctor` |
 //! | 4 | `models` | `openagents models` |
 //! | 4 | `pair` | `openagents pair` |
+//! | 4 | `tools` | `openagents tools` |
 //! | 4 | `serve` | `openagents serve` |
 
 mod acp;

@@ -8,7 +8,7 @@ use openagents_bridge::{Providers, Surroundings};
 use openagents_core::{
     CancellationToken, builtin,
     history::{History, HistoryRoots, MemoryIndex, TranscriptIndex},
-    model::{LocalModels, SettingsStore},
+    model::LocalModels,
     tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
@@ -29,14 +29,6 @@ pub(crate) fn history() -> History {
         None => Arc::new(MemoryIndex::default()),
     };
     History::new(HistoryRoots::from_env(), index)
-}
-
-/// Returns the stored settings, or the defaults if our database cannot be opened.
-pub(crate) fn settings() -> Arc<dyn SettingsStore> {
-    match data_folder().ok().and_then(|home| openagents_bridge::open_store(&home).ok()) {
-        Some(store) => Arc::new(openagents_bridge::Settings(store)),
-        None => Arc::new(local::Unkept),
-    }
 }
 
 /// Returns the providers of a bridge: the agents of this machine, and its models if a models folder exists.

@@ -11,35 +11,13 @@ use anyhow::Context;
 use openagents_core::{
     CancellationToken,
     agent::{CANCELLED, PromptOutcome},
-    model::{Activity, PromptOptions},
+    model::PromptOptions,
     update::RunState,
 };
-use serde_json::{Value, json};
-use std::{io::Read, path::PathBuf, process::ExitCode};
+use remote::{Asked, News};
+use serde_json::json;
+use std::{io::Read, process::ExitCode};
 use tokio::sync::mpsc;
-
-/// Events of a run; `Ended` comes last.
-#[derive(Debug)]
-enum News {
-    /// The id of the session.
-    Started(String),
-    /// The params of a `session/update`.
-    Update(Value),
-    /// Activity of the model.
-    Activity(Option<Activity>),
-    /// A message for a person, printed on stderr.
-    Notice(String),
-    /// Outcome of the turn.
-    Ended(Box<PromptOutcome>),
-}
-
-/// A request to the model.
-#[derive(Debug)]
-struct Asked {
-    prompt: String,
-    root: PathBuf,
-    options: PromptOptions,
-}
 
 /// Capacity of the update queue. A slow terminal blocks the model.
 const QUEUE: usize = 256;

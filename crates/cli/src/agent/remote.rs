@@ -1,6 +1,5 @@
 //! A turn on the bridge, where it shares the loaded model with the app.
 
-use super::{Asked, News};
 use crate::bridge::{reach, wire_path};
 use openagents_core::{
     CancellationToken,
@@ -12,6 +11,29 @@ use openagents_core::{
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
+
+/// Events of a run; `Ended` comes last.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The id of the session.
+    Started(String),
+    /// The params of a `session/update`.
+    Update(Value),
+    /// Activity of the model.
+    Activity(Option<Activity>),
+    /// A message for a person, printed on stderr.
+    Notice(String),
+    /// Outcome of the turn.
+    Ended(Box<PromptOutcome>),
+}
+
+/// A request to the model.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) prompt: String,
+    pub(super) root: PathBuf,
+    pub(super) options: PromptOptions,
+}
 
 pub(super) fn start(home: PathBuf, asked: Asked, cancel: CancellationToken, news: mpsc::Sender<News>) {
     tokio::spawn(async move {

@@ -1,6 +1,6 @@
 //! Devices, requests, the network and the audit log, in a terminal.
 
-use super::{pick::short, who};
+use super::{access_requests::who, pick::short};
 use crate::output;
 use anstyle::{Effects, Style};
 use serde_json::Value;

@@ -1,20 +1,19 @@
 //! `openagents doctor` and `openagents agents`: the agents of this computer.
 //!
-//! Commands go to the running bridge so that every client sees the result; without a bridge they run in this process.
+//! Commands go to the bridge, so that every client sees the result.
 
-mod managed;
+mod commands;
 mod mcp;
 mod table;
 
 use crate::{args, endpoint, output};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use managed::OurAgents;
 use openagents_core::agent::{AgentCommand, CustomAgent, CustomKind};
 use serde_json::Value;
 use std::{path::Path, process::ExitCode, time::Duration};
 
-type Endpoint = endpoint::Endpoint<OurAgents>;
+type Endpoint = endpoint::Endpoint<AgentCommand>;
 
 /// Polling interval of a check.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,7 +25,6 @@ const GIVE_UP: Duration = Duration::from_secs(180);
 pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
     let mut endpoint = Endpoint::open()?;
     let checked = endpoint.command(AgentCommand::Check).and_then(|_| follow(&mut endpoint));
-    endpoint.close();
     let Some(mut snapshot) = checked? else { return Ok(ExitCode::from(130)) };
     let commands = mcp::commands(&snapshot);
     if arguments.json {
@@ -47,9 +45,7 @@ pub(crate) fn agents(command: &args::Agents) -> anyhow::Result<ExitCode> {
         args::Agents::List { .. } | args::Agents::Remove { .. } => None,
     };
     let mut endpoint = Endpoint::open()?;
-    let outcome = act(&mut endpoint, command, added);
-    endpoint.close();
-    outcome
+    act(&mut endpoint, command, added)
 }
 
 fn act(

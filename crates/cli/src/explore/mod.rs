@@ -9,33 +9,13 @@ pub(crate) use screen::Screen;
 
 use crate::{args, output, signals::Interrupts, surroundings};
 use openagents_core::{CancellationToken, explore::PlannerChoice};
-use serde_json::{Value, json};
+use remote::{Asked, News};
+use serde_json::json;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
 use tokio::sync::mpsc;
-
-/// Events of a run: `Started`, then updates.
-#[derive(Debug)]
-enum News {
-    /// The ids of the run.
-    Started { session_id: String, plan_id: String },
-    /// The params of a `session/update`.
-    Update(Value),
-    /// The bridge refused the request, for this reason.
-    Refused(String),
-    /// A message for a person, printed on stderr.
-    Notice(String),
-}
-
-/// A request for an exploration.
-#[derive(Debug, Clone)]
-struct Asked {
-    root: PathBuf,
-    goals: Vec<String>,
-    planner: PlannerChoice,
-}
 
 /// Capacity of the update queue.
 const QUEUE: usize = 1024;

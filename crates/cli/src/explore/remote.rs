@@ -1,11 +1,31 @@
 //! A run on the bridge.
 
-use super::{Asked, News};
 use crate::bridge::{Refused, reach, wire_path};
-use openagents_core::CancellationToken;
+use openagents_core::{CancellationToken, explore::PlannerChoice};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc;
+
+/// Events of a run: `Started`, then updates.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The ids of the run.
+    Started { session_id: String, plan_id: String },
+    /// The params of a `session/update`.
+    Update(Value),
+    /// The bridge refused the request, for this reason.
+    Refused(String),
+    /// A message for a person, printed on stderr.
+    Notice(String),
+}
+
+/// A request for an exploration.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) root: PathBuf,
+    pub(super) goals: Vec<String>,
+    pub(super) planner: PlannerChoice,
+}
 
 pub(super) fn start(
     home: &Path,

@@ -1,28 +1,25 @@
 //! `openagents models`: the models on this computer.
 //!
-//! Commands go to the running bridge so that every client sees the result; without a bridge they run in this process.
+//! Commands go to the bridge, so that every client sees the result.
 
-mod managed;
+mod card;
+mod commands;
 mod progress;
 mod table;
 
-use crate::{args, endpoint, output, question::ask};
+use crate::{args, output, question::ask};
 use anyhow::Context;
-use managed::Models;
+use card::{Endpoint, card, cards, name};
 use openagents_core::model::ModelCommand;
 use progress::End;
 use serde_json::Value;
 use std::{path::Path, process::ExitCode};
 
-type Endpoint = endpoint::Endpoint<Models>;
-
 const DEFAULT: &str = "gpt-oss-20b";
 
 pub(crate) fn run(command: &args::Models) -> anyhow::Result<ExitCode> {
     let mut endpoint = Endpoint::open()?;
-    let outcome = act(&mut endpoint, command);
-    endpoint.close();
-    outcome
+    act(&mut endpoint, command)
 }
 
 fn act(endpoint: &mut Endpoint, command: &args::Models) -> anyhow::Result<ExitCode> {
@@ -135,17 +132,4 @@ fn ask_licence(model: &Value) -> anyhow::Result<bool> {
         said("licenceUrl"),
     ));
     ask("Do you accept the licence?", "--accept-licence accepts it without asking")
-}
-
-fn cards(snapshot: &Value) -> &[Value] {
-    snapshot["models"].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-fn card(snapshot: &Value, id: &str) -> anyhow::Result<Value> {
-    let found = cards(snapshot).iter().find(|card| card["id"] == id).cloned();
-    found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))
-}
-
-fn name(card: &Value) -> String {
-    output::printable(card["name"].as_str().unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! Progress of a download or a verification in the terminal, until its end or Ctrl-C.
 
-use super::{Endpoint, card};
+use super::card::{Endpoint, card};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The models in a terminal.
 
-use super::cards;
+use super::card::cards;
 use crate::output;
 use serde_json::Value;
 

@@ -1,5 +1,6 @@
 //! `openagents serve`: the bridge without a window.
 
+mod start;
 mod temporary;
 
 use crate::{
@@ -11,20 +12,11 @@ use crate::{
     surroundings,
 };
 use anyhow::Context;
-use openagents_bridge::{
-    Bridge, BridgeConfig, BridgeError, IosAccess, NetworkConfig, Providers, Surroundings,
-};
+use openagents_bridge::{BridgeConfig, IosAccess, NetworkConfig};
 use openagents_core::{history::HistoryRoots, workspace::Workspace};
 use serde_json::{Value, json};
-use std::{process::ExitCode, time::Duration};
-use tokio::time::{Instant, sleep};
-
-/// How long a bridge that is ending or starting may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// Time after which a person is told what is being waited for.
-const NOTICED: Duration = Duration::from_millis(500);
+use start::start;
+use std::process::ExitCode;
 
 pub(crate) fn run(arguments: &args::Serve) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -66,41 +58,6 @@ fn network(arguments: &args::Serve) -> NetworkConfig {
         addresses: (!addresses.is_empty()).then(|| addresses.clone()),
         // Explicit addresses may not be on the machine's own network and are not announced.
         announce: addresses.is_empty(),
-    }
-}
-
-/// Starts a bridge, once the temporary one of a command has ended its turns. `None` after Ctrl-C.
-async fn start(
-    config: BridgeConfig,
-    providers: fn(Surroundings) -> Providers,
-    signals: &mut Interrupts,
-) -> anyhow::Result<Option<Bridge>> {
-    let begun = Instant::now();
-    let mut told = false;
-    loop {
-        let error = match Bridge::start_with(config.clone(), providers).await {
-            Ok(bridge) => return Ok(Some(bridge)),
-            Err(error) => error,
-        };
-        let waits = match &error {
-            // Two commands share one temporary bridge.
-            BridgeError::AlreadyRunning { address: Some(_) } if config.temporary => false,
-            BridgeError::AlreadyRunning { address: None } => begun.elapsed() < PATIENCE,
-            BridgeError::AlreadyRunning { .. } => openagents_bridge::ask_to_hand_over(&config.home),
-            _ => false,
-        };
-        if !waits {
-            let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
-            anyhow::bail!("{error}{hint}");
-        }
-        if !told && begun.elapsed() > NOTICED {
-            told = true;
-            output::warn("waiting for a command on this data folder to finish its turn");
-        }
-        tokio::select! {
-            () = signals.next() => return Ok(None),
-            () = sleep(PAUSE) => {}
-        }
     }
 }
 

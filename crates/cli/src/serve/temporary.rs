@@ -1,5 +1,6 @@
 //! `openagents serve --until-idle`: the bridge behind a command, without network, that ends after its last client.
 
+use super::start::start;
 use crate::{bridge::FirstLine, output, signals::Interrupts, surroundings};
 use openagents_bridge::{BridgeConfig, IosAccess, NetworkConfig};
 use openagents_core::history::HistoryRoots;
@@ -18,7 +19,7 @@ pub(super) async fn serve() -> anyhow::Result<ExitCode> {
         temporary: true,
     };
     let mut signals = Interrupts::listen()?;
-    let bridge = match super::start(config, surroundings::providers_on_demand, &mut signals).await {
+    let bridge = match start(config, surroundings::providers_on_demand, &mut signals).await {
         Ok(Some(bridge)) => bridge,
         Ok(None) => return Ok(ExitCode::SUCCESS),
         Err(error) => {

@@ -153,6 +153,8 @@ pub struct Reply {
     pub topic: Option<Topic>,
     /// The routing decision.
     pub decision: Decision,
+    /// Findings are the whole answer if no model words them.
+    pub only_findings: bool,
 }
 
 /// A prompt that needs an agent.
@@ -233,11 +235,10 @@ impl TurnRequest {
 
     /// The same prompt with options of its own.
     pub fn with_options(mut self, asked: PromptOptions) -> Self {
-        match &mut self.work {
-            Ok(Work::Prompt(Prompt { options, .. }) | Work::Choose(Choice { options, .. })) => {
-                *options = asked
-            }
-            _ => {}
+        if let Ok(Work::Prompt(Prompt { options, .. }) | Work::Choose(Choice { options, .. })) =
+            &mut self.work
+        {
+            *options = asked;
         }
         self
     }

@@ -57,6 +57,12 @@ pub(crate) fn reply(
         };
         return agent.prompt(&request, cancel, &emit);
     }
+    if reply.only_findings
+        && let Some(found) = find()
+    {
+        let text = inline::show(&emit, &found, words, true);
+        return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
+    }
     let question = inline::Question {
         prompt: words,
         topic: reply.topic.as_ref(),

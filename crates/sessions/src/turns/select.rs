@@ -15,8 +15,9 @@ pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>
         return Work::Prompt(Prompt { provider: String::new(), root: exploration.root, said, options });
     }
     if options.question {
-        let decision = question();
-        return Work::Inline(Box::new(Reply { said, root: exploration.root, topic: None, decision }));
+        let (decision, only_findings) = (question(), true);
+        let root = exploration.root;
+        return Work::Inline(Box::new(Reply { said, root, topic: None, decision, only_findings }));
     }
     if !turns.agent_settings().choose {
         return Work::Exploration(exploration);
@@ -39,7 +40,7 @@ pub(crate) fn select(turns: &TurnContext, choice: Choice, session: &Arc<Session>
             let said = without_mention(&said, prompt);
             Work::Prompt(Prompt { provider, root, said, options })
         }
-        _ => Work::Inline(Box::new(Reply { said, root, topic, decision })),
+        _ => Work::Inline(Box::new(Reply { said, root, topic, decision, only_findings: false })),
     }
 }
 

@@ -1,43 +1,14 @@
-//! The models of this machine, for commands that manage them.
+//! Commands for the models of this machine on the wire.
 
-use crate::{endpoint::Managed, surroundings};
-use anyhow::Context;
-use openagents_core::{
-    folders::models_folder,
-    model::{LocalModels, ModelCommand},
-};
-use openagents_llama::{Local, LocalConfig, client::Helper};
+use crate::endpoint::Command;
+use openagents_core::model::ModelCommand;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
-pub(super) struct Models(Arc<dyn LocalModels>);
-
-impl Managed for Models {
-    type Command = ModelCommand;
-
+impl Command for ModelCommand {
     const METHODS: &'static str = "_openagents/models";
 
-    fn here() -> anyhow::Result<Self> {
-        let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
-        let mut config = LocalConfig::new(folder, surroundings::settings(), Arc::new(Helper::new()));
-        config.preload = false;
-        Ok(Self(Local::start(config)))
-    }
-
-    fn snapshot(&self) -> serde_json::Result<Value> {
-        serde_json::to_value(self.0.snapshot())
-    }
-
-    fn command(&self, command: ModelCommand) -> anyhow::Result<()> {
-        Ok(self.0.command(command)?)
-    }
-
-    fn shut_down(&self) {
-        self.0.shut_down();
-    }
-
-    fn on_the_wire(command: ModelCommand) -> anyhow::Result<(&'static str, Value)> {
-        Ok(match command {
+    fn on_the_wire(self) -> anyhow::Result<(&'static str, Value)> {
+        Ok(match self {
             ModelCommand::Download { id, accept_licence } => {
                 ("download", json!({"id": id, "acceptLicence": accept_licence}))
             }

@@ -1,0 +1,48 @@
+//! Starting a bridge where another one may still run.
+
+use crate::{output, signals::Interrupts};
+use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Providers, Surroundings};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long a bridge that is ending or starting may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Time after which a person is told what is being waited for.
+const NOTICED: Duration = Duration::from_millis(500);
+
+/// Starts a bridge, once the temporary one of a command has ended its turns. `None` after Ctrl-C.
+pub(super) async fn start(
+    config: BridgeConfig,
+    providers: fn(Surroundings) -> Providers,
+    signals: &mut Interrupts,
+) -> anyhow::Result<Option<Bridge>> {
+    let begun = Instant::now();
+    let mut told = false;
+    loop {
+        let error = match Bridge::start_with(config.clone(), providers).await {
+            Ok(bridge) => return Ok(Some(bridge)),
+            Err(error) => error,
+        };
+        let waits = match &error {
+            // Two commands share one temporary bridge.
+            BridgeError::AlreadyRunning { address: Some(_) } if config.temporary => false,
+            BridgeError::AlreadyRunning { address: None } => begun.elapsed() < PATIENCE,
+            BridgeError::AlreadyRunning { .. } => openagents_bridge::ask_to_hand_over(&config.home),
+            _ => false,
+        };
+        if !waits {
+            let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+            anyhow::bail!("{error}{hint}");
+        }
+        if !told && begun.elapsed() > NOTICED {
+            told = true;
+            output::warn("waiting for a command on this data folder to finish its turn");
+        }
+        tokio::select! {
+            () = signals.next() => return Ok(None),
+            () = sleep(PAUSE) => {}
+        }
+    }
+}
