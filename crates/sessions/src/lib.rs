@@ -17,6 +17,7 @@
 //! | 1 | `modes` | the modes of a session |
 //! | 1 | `policy` | permissions of one session |
 //! | 1 | `prune` | JSON made small without changing its shape |
+//! | 1 | `scope` | the session or delegate of an update |
 //! | 1 | `wake` | waking connections |
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
 //! | 3 | `changes` | changes in the list of sessions |
@@ -32,6 +33,7 @@ mod live;
 mod modes;
 mod policy;
 mod registry;
+mod scope;
 mod turns;
 mod wake;
 

@@ -61,10 +61,6 @@ impl Question {
         Self { approval, agent_id: agent_id.to_owned() }
     }
 
-    pub(crate) fn id(&self) -> &str {
-        &self.approval.id
-    }
-
     pub(crate) fn call_id(&self) -> &str {
         &self.approval.call_id
     }

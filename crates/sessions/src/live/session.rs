@@ -3,16 +3,14 @@
 use super::{
     folding::{Folding, StoredLog},
     mirror::{Mirror, ShownIn},
-    pending::Pending,
     queue::Queue,
-    unfinished::Unfinished,
 };
 use crate::{
     blocking::run_blocking,
     changes::Changes,
     error::SessionError,
     policy::Policy,
-    store::{ApprovalChange, Decided, Parent, SessionRow, Store, StoreError, Stored},
+    store::{Appended, ApprovalChange, Decided, OpenWork, Parent, SessionRow, Store, StoreError, Stored},
     wake::Wake,
 };
 use openagents_core::{
@@ -78,8 +76,10 @@ pub(crate) struct State {
     mode: Arc<str>,
     /// The number of changes of the activity, and the activity of the running turn.
     activity: (u64, Option<Activity>),
-    /// Pending approvals of this session and its delegates.
-    pending: Pending,
+    /// Open work of this session and its delegates. Starts empty: that of an earlier process was closed.
+    work: Arc<OpenWork>,
+    /// Number of changes of the pending approvals.
+    approval_changes: u64,
     /// A turn was submitted at some time.
     pub(crate) used: bool,
     pub(crate) queue: Queue,
@@ -122,7 +122,8 @@ impl Session {
             title: row.title,
             mode: row.mode.into(),
             activity: (0, None),
-            pending: Pending::default(),
+            work: Arc::default(),
+            approval_changes: 0,
             used: row.last_seq > 0,
             queue: Queue::default(),
             watchers: Vec::new(),
@@ -226,15 +227,15 @@ impl Session {
 
     /// Returns the pending approvals.
     pub fn approvals(&self) -> Vec<Approval> {
-        self.lock().pending.all().to_vec()
+        self.lock().work.approvals().cloned().collect()
     }
 
     /// Returns the pending approvals with a number that is incremented with every change; `None` if it is still
     /// `known`.
     pub fn approvals_since(&self, known: u64) -> Option<(u64, Vec<Approval>)> {
         let state = self.lock();
-        let changes = state.pending.changes();
-        (changes != known).then(|| (changes, state.pending.all().to_vec()))
+        let changes = state.approval_changes;
+        (changes != known).then(|| (changes, state.work.approvals().cloned().collect()))
     }
 
     /// Returns the number of connections that are woken by every change.
@@ -291,13 +292,13 @@ impl Session {
         updates: Vec<SessionUpdate>,
         done: impl FnOnce(Result<(), StoreError>) + Send + 'static,
     ) {
-        let mut mirror = self.mirror();
-        let copy = mirror.as_mut().map(|mirror| mirror.copy(&updates));
+        let mirror = self.mirror();
+        let copy = mirror.as_ref().map(|mirror| mirror.copy(&updates));
         let session = self.clone();
         let queued = self.store.append_then(self.id.clone(), updates, move |appended| {
             done(match appended {
                 Ok(appended) => {
-                    session.publish(appended.rows);
+                    session.publish(appended);
                     Ok(())
                 }
                 Err(error) => {
@@ -316,14 +317,15 @@ impl Session {
 
     /// Changes an approval in the store and in the log, atomically. Blocks.
     pub(crate) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
-        let mut mirror = self.mirror();
+        let mirror = self.mirror();
         let (done, result) = sync_channel(1);
         let session = self.clone();
         self.store.decide_then(self.id.clone(), change, move |appended| {
             let decided = match appended {
                 Ok(appended) => {
-                    session.publish(appended.rows);
-                    Ok(appended.decided)
+                    let decided = appended.decided.clone();
+                    session.publish(appended);
+                    Ok(decided)
                 }
                 Err(error) => {
                     session.fail(&error);
@@ -334,9 +336,8 @@ impl Session {
             let _ = done.try_send(decided);
         })?;
         let decided = result.recv().unwrap_or(Err(StoreError::Closed))?;
-        if let (Some(mirror), Some(update)) = (mirror.as_mut(), decided.update()) {
-            let copy = mirror.copy(&[update]);
-            mirror.show(copy);
+        if let (Some(mirror), Some(update)) = (mirror.as_ref(), decided.update()) {
+            mirror.show(mirror.copy(&[update]));
         }
         drop(mirror);
         if let Decided { approval: Some(approval), changed: true } = &decided
@@ -396,9 +397,10 @@ impl Session {
         }
     }
 
-    /// Returns the unfinished work at the end of the log. Blocks.
-    pub(crate) fn unfinished(&self) -> Result<Unfinished, StoreError> {
-        Unfinished::read(&self.store, &self.id, self.head().seq)
+    /// Returns what the log leaves open, once all appended updates are on disk. Blocks.
+    pub(crate) fn open_work(&self) -> Arc<OpenWork> {
+        self.settle();
+        self.lock().work.clone()
     }
 
     /// Returns the transcript for a model; incomplete if cancelled. Blocks.
@@ -417,8 +419,10 @@ impl Session {
         Ok(transcript)
     }
 
-    fn publish(&self, rows: Vec<Arc<Stored>>) {
+    fn publish(&self, Appended { rows, work, .. }: Appended) {
         let mut state = self.lock();
+        state.approval_changes += u64::from(!state.work.approvals().eq(work.approvals()));
+        state.work = work;
         for row in rows {
             if row.seq != state.seq + 1 {
                 // Another process also wrote to this session: the tail has a gap.
@@ -426,7 +430,6 @@ impl Session {
                 state.tail_bytes = 0;
             }
             state.seq = row.seq;
-            state.pending.push(&row.update);
             if let SessionUpdate::Title(title) = &row.update {
                 state.title = Some(title.title.clone());
             }
@@ -469,5 +472,9 @@ pub(crate) fn wake_all(state: &mut State) {
 impl ShownIn for Session {
     fn append(self: Arc<Self>, updates: Vec<SessionUpdate>) {
         Session::append(&self, updates);
+    }
+
+    fn open_work(&self) -> Arc<OpenWork> {
+        Session::open_work(self)
     }
 }

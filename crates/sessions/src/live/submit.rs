@@ -1,13 +1,15 @@
 //! Submitting, cancelling and removing turns.
 
 use super::{
+    closing,
     queue::{Next, Waits},
     session::{Session, wake_all},
     turn::{Turn, TurnEnd},
 };
-use crate::{blocking::run_blocking, error::SessionError, store::StoreError};
+use crate::{blocking::run_blocking, error::SessionError};
 use openagents_core::{
     CancellationToken,
+    approval::ApprovalState,
     update::{RunState, SessionUpdate, Title, UserMessage},
 };
 use std::sync::Arc;
@@ -66,15 +68,15 @@ impl Session {
         }
         let session = self.clone();
         let close = move || {
-            let unfinished = session.unfinished()?;
-            if unfinished.is_inside_a_turn() {
-                session.append(unfinished.stopped("the session could not be stored"));
+            let work = session.open_work();
+            let reason = "the session could not be stored";
+            let mut updates = closing::close(&work, reason, &ApprovalState::Expired);
+            updates.extend(closing::words(&work, &None, &format!("❌ This stopped: {reason}.")));
+            if !updates.is_empty() {
+                session.append(updates);
             }
-            Ok::<(), StoreError>(())
         };
-        if let Some(Err(error)) = run_blocking(close).await {
-            tracing::warn!(%error, "could not close a stopped turn");
-        }
+        run_blocking(close).await;
     }
 
     /// Returns whether a turn was ever submitted.

@@ -5,6 +5,7 @@ use super::{
     error::StoreError,
     migrations::Step,
     open,
+    open_work::OpenWork,
     presence::Presence,
     reader::{Readers, SessionRow},
     stored::Stored,
@@ -154,19 +155,9 @@ impl Store {
         self.readers.with(|reader| reader.page_after(session_id, since, limit, bytes))
     }
 
-    /// Like [`Store::updates_after`], without tool calls and their updates, which are most of a log's bytes.
-    pub fn messages_after(
-        &self,
-        session_id: &str,
-        since: u64,
-        limit: usize,
-    ) -> Result<Vec<Arc<Stored>>, StoreError> {
-        self.readers.with(|reader| reader.messages_after(session_id, since, limit))
-    }
-
-    /// Returns the calls up to `until` that have not ended by then. Blocks.
-    pub fn open_calls(&self, session_id: &str, until: u64) -> Result<Vec<Arc<Stored>>, StoreError> {
-        self.readers.with(|reader| reader.open_calls(session_id, until))
+    /// Returns the open work of a session. Blocks until the writer, which tracks it, has written what was queued before.
+    pub(crate) fn open_work(&self, session_id: &str) -> Result<Arc<OpenWork>, StoreError> {
+        Ok(self.append(session_id, Vec::new())?.work)
     }
 
     /// Returns a session. Blocks.

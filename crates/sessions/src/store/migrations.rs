@@ -77,6 +77,17 @@ const STEPS: &[Step] = &[
     },
     // The limits of a delegate.
     Step { version: 4, sql: "ALTER TABLE sessions ADD COLUMN limits_json TEXT;" },
+    // Open work. That of an earlier session is found when it is first opened.
+    Step {
+        version: 6,
+        sql: "ALTER TABLE sessions ADD COLUMN tracks_work INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE open_work (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        part TEXT NOT NULL,
+        PRIMARY KEY (session_id, seq, part)
+    ) STRICT, WITHOUT ROWID;",
+    },
 ];
 
 /// Returns all steps in order: those of this crate and `others`.

@@ -12,10 +12,12 @@ mod error;
 mod handle;
 mod migrations;
 mod open;
+mod open_work;
 mod presence;
 mod reader;
 mod stored;
 mod transcripts;
+mod work_rows;
 mod writer;
 
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub use migrations::Step;
 #[doc(hidden)]
 pub use migrations::run_to;
 pub use open::{DATABASE_FILE, create_folder};
+pub(crate) use open_work::{Open, OpenWork, Part};
 pub use reader::{Parent, SessionRow};
 pub use stored::{Encoded, Stored};
 pub use writer::{Appended, NewSession};

@@ -100,7 +100,7 @@ impl Readers {
     }
 }
 
-fn read_update(row: &Row<'_>) -> rusqlite::Result<Arc<Stored>> {
+pub(super) fn read_update(row: &Row<'_>) -> rusqlite::Result<Arc<Stored>> {
     let json = row.get_ref(2)?.as_str()?;
     let update = serde_json::from_str(json).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Text, Box::new(error))
@@ -146,34 +146,6 @@ impl Reader {
             }
         }
         Ok(page)
-    }
-
-    pub(super) fn messages_after(
-        &self,
-        session_id: &str,
-        since: u64,
-        limit: usize,
-    ) -> rusqlite::Result<Vec<Arc<Stored>>> {
-        let since = i64::try_from(since).unwrap_or(i64::MAX);
-        let mut statement = self.0.prepare_cached(
-            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2
-             AND update_json NOT LIKE '{\"kind\":\"tool\\_call%' ESCAPE '\\' ORDER BY seq LIMIT ?3",
-        )?;
-        statement.query_map(params![session_id, since, limit], read_update)?.collect()
-    }
-
-    pub(super) fn open_calls(&self, session_id: &str, until: u64) -> rusqlite::Result<Vec<Arc<Stored>>> {
-        let until = i64::try_from(until).unwrap_or(i64::MAX);
-        let mut statement = self.0.prepare_cached(
-            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq <= ?2
-             AND update_json LIKE '{\"kind\":\"tool\\_call\",%' ESCAPE '\\'
-             AND json_extract(update_json, '$.call_id') NOT IN (
-                 SELECT json_extract(update_json, '$.call_id') FROM events WHERE session_id = ?1 AND seq <= ?2
-                 AND update_json LIKE '{\"kind\":\"tool\\_call\\_update\",%' ESCAPE '\\'
-                 AND json_extract(update_json, '$.status.status') IN ('completed', 'error')
-             ) ORDER BY seq",
-        )?;
-        statement.query_map(params![session_id, until], read_update)?.collect()
     }
 
     pub(super) fn session(&self, id: &str) -> rusqlite::Result<Option<SessionRow>> {

@@ -6,7 +6,9 @@ use super::{
     clock::now_ms,
     deleting,
     error::StoreError,
+    open_work::OpenWork,
     stored::Stored,
+    work_rows,
 };
 use openagents_core::{
     history::{FileStamp, READER_VERSION, Transcript},
@@ -54,6 +56,8 @@ pub struct NewSession {
 pub struct Appended {
     /// The updates with their numbers.
     pub rows: Vec<Arc<Stored>>,
+    /// What the log leaves open after them.
+    pub(crate) work: Arc<OpenWork>,
     /// The result of an approval change.
     pub(crate) decided: Decided,
 }
@@ -120,7 +124,7 @@ impl Writer {
         let (jobs, queue) = sync_channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || Loop { connection, heads: HashMap::new(), is_durable: false }.run(&queue))
+            .spawn(move || Loop { connection, ends: HashMap::new(), is_durable: false }.run(&queue))
             .map_err(|error| StoreError::Sqlite(error.to_string()))?;
         Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)) })
     }
@@ -146,15 +150,16 @@ impl Drop for Writer {
 }
 
 /// The end of a session's log.
-#[derive(Clone, Copy)]
-struct Head {
+#[derive(Clone, Default)]
+struct LogEnd {
     seq: u64,
     ts: i64,
+    work: Arc<OpenWork>,
 }
 
 struct Loop {
     connection: Connection,
-    heads: HashMap<Arc<str>, Head>,
+    ends: HashMap<Arc<str>, LogEnd>,
     /// Commits wait for the disk.
     is_durable: bool,
 }
@@ -183,7 +188,7 @@ impl Loop {
             }
             Err(error) => {
                 // The numbers assigned inside the transaction were rolled back.
-                self.heads.clear();
+                self.ends.clear();
                 let error = StoreError::from(error);
                 if group.len() > 1 && !error.affects_all() {
                     // One job cannot be stored; store the others.
@@ -197,8 +202,8 @@ impl Loop {
 
     /// Writes a group in one transaction and returns what each job stored.
     fn commit(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Appended>> {
-        if self.heads.len() > REMEMBERED {
-            self.heads.clear();
+        if self.ends.len() > REMEMBERED {
+            self.ends.clear();
         }
         let is_durable = group.iter().any(Job::survives_a_power_cut);
         if is_durable != self.is_durable {
@@ -215,19 +220,19 @@ impl Loop {
                     create(&transaction, session, now).map(|()| Appended::default())?
                 }
                 Job::Append { session_id, updates, .. } => {
-                    append(&transaction, &mut self.heads, session_id, updates, now)?
+                    append(&transaction, &mut self.ends, session_id, updates, now)?
                 }
                 Job::Remember { rows } => remember(&transaction, rows).map(|()| Appended::default())?,
                 Job::Decide { session_id, change, .. } => {
                     let decided = approvals::apply(&transaction, session_id, change, now)?;
                     let update = decided.update().into_iter().collect::<Vec<_>>();
-                    let appended = append(&transaction, &mut self.heads, session_id, &update, now)?;
+                    let appended = append(&transaction, &mut self.ends, session_id, &update, now)?;
                     Appended { decided, ..appended }
                 }
                 Job::Write { write, .. } => write(&transaction, now).map(|()| Appended::default())?,
                 Job::Delete { ids, .. } => {
                     // A new session may get the same id.
-                    self.heads.retain(|id, _| !ids.iter().any(|deleted| **deleted == **id));
+                    self.ends.retain(|id, _| !ids.iter().any(|deleted| **deleted == **id));
                     deleting::delete(&transaction, ids).map(|()| Appended::default())?
                 }
                 Job::Flush { .. } => Appended::default(),
@@ -253,7 +258,7 @@ fn finish(job: Job, result: Result<Appended, StoreError>) {
 pub(super) fn create(transaction: &Transaction<'_>, session: &NewSession, now: i64) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
-            "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts) VALUES (?1, ?2, ?3, ?4, ?4)
+            "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts, tracks_work) VALUES (?1, ?2, ?3, ?4, ?4, 1)
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![session.id, session.cwd.to_string_lossy(), session.mode, now])?;
@@ -262,23 +267,23 @@ pub(super) fn create(transaction: &Transaction<'_>, session: &NewSession, now: i
 
 fn append(
     transaction: &Transaction<'_>,
-    heads: &mut HashMap<Arc<str>, Head>,
+    ends: &mut HashMap<Arc<str>, LogEnd>,
     session_id: &Arc<str>,
     updates: &[SessionUpdate],
     now: i64,
 ) -> rusqlite::Result<Appended> {
-    let mut head = match heads.get(session_id) {
-        Some(head) => *head,
-        None => read_head(transaction, session_id)?,
+    let mut end = match ends.get(session_id) {
+        Some(end) => end.clone(),
+        None => read_end(transaction, session_id)?,
     };
     let mut rows = Vec::with_capacity(updates.len());
     for update in updates {
-        head = Head { seq: head.seq + 1, ts: head.ts.max(now) };
+        (end.seq, end.ts) = (end.seq + 1, end.ts.max(now));
         let json = serde_json::to_string(update)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         transaction
             .prepare_cached("INSERT INTO events (session_id, seq, ts, update_json) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![session_id, head.seq, head.ts, json])?;
+            .execute(params![session_id, end.seq, end.ts, json])?;
         match update {
             SessionUpdate::Title(title) => {
                 set_column(
@@ -298,16 +303,19 @@ fn append(
             }
             _ => {}
         }
-        let (seq, ts, update, bytes) = (head.seq, head.ts, update.clone(), json.len());
-        rows.push(Arc::new(Stored { seq, ts, update, bytes, encoded: Default::default() }));
+        let (seq, ts, update, bytes) = (end.seq, end.ts, update.clone(), json.len());
+        let stored = Arc::new(Stored { seq, ts, update, bytes, encoded: Default::default() });
+        work_rows::store(transaction, session_id, &Arc::make_mut(&mut end.work).take(&stored))?;
+        rows.push(stored);
     }
     if !rows.is_empty() {
         transaction
             .prepare_cached("UPDATE sessions SET last_seq = ?2, last_ts = ?3 WHERE id = ?1")?
-            .execute(params![session_id, head.seq, head.ts])?;
+            .execute(params![session_id, end.seq, end.ts])?;
     }
-    heads.insert(session_id.clone(), head);
-    Ok(Appended { rows, decided: Decided::default() })
+    let work = end.work.clone();
+    ends.insert(session_id.clone(), end);
+    Ok(Appended { rows, work, decided: Decided::default() })
 }
 
 fn set_column(transaction: &Transaction<'_>, sql: &str, id: &str, value: &str) -> rusqlite::Result<()> {
@@ -315,12 +323,17 @@ fn set_column(transaction: &Transaction<'_>, sql: &str, id: &str, value: &str) -
     Ok(())
 }
 
-fn read_head(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<Head> {
-    let head = transaction
-        .prepare_cached("SELECT last_seq, last_ts FROM sessions WHERE id = ?1")?
-        .query_row([session_id], |row| Ok(Head { seq: row.get(0)?, ts: row.get(1)? }))
+fn read_end(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<LogEnd> {
+    let end: Option<(u64, i64, bool)> = transaction
+        .prepare_cached("SELECT last_seq, last_ts, tracks_work FROM sessions WHERE id = ?1")?
+        .query_row([session_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    Ok(head.unwrap_or(Head { seq: 0, ts: 0 }))
+    let Some((seq, ts, tracks_work)) = end else { return Ok(LogEnd::default()) };
+    let work = match tracks_work {
+        true => work_rows::read(transaction, session_id)?,
+        false => work_rows::fill(transaction, session_id)?,
+    };
+    Ok(LogEnd { seq, ts, work: Arc::new(work) })
 }
 
 fn remember(transaction: &Transaction<'_>, rows: &[(FileStamp, Transcript)]) -> rusqlite::Result<()> {

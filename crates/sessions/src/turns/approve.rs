@@ -93,8 +93,7 @@ impl TurnExecutor {
         let (mut shown, mut below) = (Vec::new(), session.clone());
         while let Some(link) = below.parent().cloned() {
             let Some(above) = self.sessions().find(&link.session_id).await? else { break };
-            let (showing, mirror) =
-                (below.clone(), Mirror::new(above.clone(), &link.call_id, below.id().clone()));
+            let (showing, mirror) = (below.clone(), Mirror::new(above.clone(), &link.call_id, below.id()));
             if run_blocking(move || showing.show_in(mirror)).await == Some(true) {
                 shown.push(below);
             }
@@ -114,7 +113,7 @@ impl TurnExecutor {
             && let Some(link) = below.parent().cloned()
             && let Some(above) = self.sessions().find(&link.session_id).await?
         {
-            let mut mirror = Mirror::new(above.clone(), &link.call_id, below.id().clone());
+            let mirror = Mirror::new(above.clone(), &link.call_id, below.id());
             let shown_above = run_blocking(move || {
                 // An active mirror shows it already, as do those above.
                 if below.is_mirrored() {

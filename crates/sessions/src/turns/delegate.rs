@@ -157,7 +157,7 @@ impl SessionDelegator {
         let limits = order.limits.clone();
         let child = self.turns.sessions.create_child(&order.root, &order.provider, link, policy, limits);
         let child = self.runtime.block_on(child)?;
-        child.show_in(Mirror::new(self.session.clone(), call_id, child.id().clone()));
+        child.show_in(Mirror::new(self.session.clone(), call_id, child.id()));
         Ok(child)
     }
 }
@@ -309,7 +309,7 @@ impl Delegated<'_> {
         let store = self.delegator.turns.store();
         let (mut last, mut id, mut since) = (String::new(), None, since);
         loop {
-            let page = match store.messages_after(self.child.id(), since, 256) {
+            let page = match store.updates_after(self.child.id(), since, 256) {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "could not read a delegate's answer");

@@ -2,17 +2,14 @@
 
 use super::context::TurnContext;
 use crate::{
-    live::{Question, Session, ends, word},
-    store::{ApprovalChange, Store},
+    live::{Question, Session, close_calls, ends, word},
+    store::{ApprovalChange, Open, Store},
 };
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome},
     approval::{ApprovalOutcome, ApprovalRequest, ApprovalState, Approvals},
-    update::{
-        EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus,
-        ToolCallUpdate,
-    },
+    update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
 };
 use serde_json::{Map, Value};
 use std::{
@@ -37,13 +34,9 @@ pub(crate) struct Host {
 #[derive(Debug, Default)]
 struct Turn {
     announced: HashSet<String>,
-    /// Open calls, in order.
-    open: Vec<String>,
-    plan: Option<PlanSnapshot>,
-    /// Pending approvals.
-    asked: Vec<String>,
     /// The final message was shown.
     ended: bool,
+    /// Everything was closed: later events are late.
     over: bool,
 }
 
@@ -86,38 +79,26 @@ impl Host {
 
     /// Closes open approvals, calls and the plan.
     fn close(&self, state: RunState) {
+        // First, so that nothing that is closed is reopened. The final message may still follow.
+        self.turn().over = true;
         self.over.cancel();
-        for id in std::mem::take(&mut self.turn().asked) {
+        let work = self.session.open_work();
+        for approval in work.of(&None).filter_map(Open::approval) {
+            let (id, state) = (approval.id.clone(), self.given_up());
             // The asking thread does the same; either may be first.
-            if let Err(error) = self.session.decide(ApprovalChange::End { id, state: self.given_up() }) {
+            if let Err(error) = self.session.decide(ApprovalChange::End { id, state }) {
                 tracing::error!(%error, "could not close an approval");
             }
         }
-        let mut turn = self.turn();
         let reason = match state {
             RunState::Cancelled => "Cancelled",
             RunState::Running | RunState::Complete | RunState::Failed => "the turn ended before this did",
         };
-        let calls = std::mem::take(&mut turn.open).into_iter().map(|call_id| {
-            let status = ToolCallStatus::Error { message: reason.to_owned() };
-            update(call_id, status, false, ToolCallDetails::default())
-        });
-        let mut closing: Vec<_> = calls.collect();
-        if let Some(mut plan) = turn.plan.take().filter(|plan| plan.state == RunState::Running) {
-            plan.state = state;
-            if state != RunState::Complete {
-                for entry in plan.entries.iter_mut().filter(|entry| entry.status != EntryStatus::Completed) {
-                    (entry.status, entry.error) = (EntryStatus::Completed, Some("not run".to_owned()));
-                }
-            }
-            closing.push(SessionUpdate::Plan(plan));
-        }
+        let closing = close_calls(&work, &None, reason, state);
         if !closing.is_empty() {
             self.session.append(closing);
         }
         self.session.show(None);
-        // Closed calls must not be reopened. The final message may still follow.
-        turn.over = true;
     }
 
     fn given_up(&self) -> ApprovalState {
@@ -148,14 +129,7 @@ fn update(call_id: String, status: ToolCallStatus, late: bool, details: ToolCall
 impl Turn {
     fn take(&mut self, update: &SessionUpdate) {
         match update {
-            SessionUpdate::ToolCall(call) => {
-                self.announced.insert(call.call_id.clone());
-                self.open.push(call.call_id.clone());
-            }
-            SessionUpdate::ToolCallUpdate(update) if ends(&update.status) => {
-                self.open.retain(|id| *id != update.call_id);
-            }
-            SessionUpdate::Plan(plan) => self.plan = Some(plan.clone()),
+            SessionUpdate::ToolCall(call) => drop(self.announced.insert(call.call_id.clone())),
             SessionUpdate::AgentMessage(message) => self.ended |= message.ends_turn(),
             _ => {}
         }
@@ -227,14 +201,12 @@ impl AgentHost for Host {
 impl Approvals for Host {
     fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalOutcome {
         let question = Question::new(request, &self.agent_id);
-        let id = question.id().to_owned();
         let asked = {
             // Held until the question is stored, so that a turn that ends meanwhile closes it.
             let mut turn = self.turn();
             if turn.over {
                 return ApprovalOutcome::Cancelled;
             }
-            turn.asked.push(id.clone());
             if !turn.announced.contains(question.call_id()) {
                 let call = SessionUpdate::ToolCall(unannounced(&question));
                 turn.take(&call);
@@ -242,9 +214,7 @@ impl Approvals for Host {
             }
             question.ask(&self.session)
         };
-        let outcome = asked.wait(&[cancel, &self.over], || self.given_up());
-        self.turn().asked.retain(|asked| *asked != id);
-        outcome
+        asked.wait(&[cancel, &self.over], || self.given_up())
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::SessionError,
-    live::{Session, TurnEnd, Work, word},
+    live::{Session, TurnEnd, Work, close, word},
 };
 use openagents_core::{
     CancellationToken,
@@ -112,14 +112,7 @@ pub(crate) fn never_began(
 /// Closes the unfinished work of a turn that panicked, and reports the failure. Blocks.
 pub(crate) fn broken(session: &Arc<Session>, words: Words) -> TurnEnd {
     session.show(None);
-    session.settle();
-    let mut closing = match session.unfinished() {
-        Ok(unfinished) => unfinished.closing(words.broken, &ApprovalState::Expired),
-        Err(error) => {
-            tracing::warn!(%error, "could not close a broken turn");
-            Vec::new()
-        }
-    };
+    let mut closing = close(&session.open_work(), words.broken, &ApprovalState::Expired);
     closing.push(refusal(&SessionError::internal(words.broken)));
     session.append(closing);
     let end = ended(session, RunState::Failed);

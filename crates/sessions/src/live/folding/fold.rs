@@ -2,10 +2,13 @@
 
 use super::{
     folded::{Folded, News},
-    index::{self, Index, Mention, Scope, Subject},
+    index::{self, Index, Mention, Subject},
     joining,
 };
-use crate::store::{Store, StoreError, Stored};
+use crate::{
+    scope::{Scope, scoped, unscoped, wrap},
+    store::{Store, StoreError, Stored},
+};
 use openagents_core::update::{SessionUpdate, ToolCallDetails, ToolCallStatus, ToolCallUpdate, UserMessage};
 use std::{
     collections::{HashMap, HashSet},
@@ -103,7 +106,7 @@ impl<L: Log> Folding<L> {
         index: &mut Index,
         out: &mut Vec<Folded>,
     ) -> Result<(), StoreError> {
-        let (scope, update) = index::scoped(&stored.update);
+        let (scope, update) = scoped(&stored.update);
         let next = match index::subject(update) {
             Some(subject) => {
                 let key = (scope.clone(), subject);
@@ -124,7 +127,7 @@ impl<L: Log> Folding<L> {
             None => Some(folded(stored)),
         };
         let Some(next) = next else { return Ok(()) };
-        match index::scoped(&next.update).1 {
+        match unscoped(&next.update) {
             SessionUpdate::AgentThought(_) => drop(self.thinking.insert(scope)),
             update if index::ends_thought(update) => drop(self.thinking.remove(&scope)),
             _ => {}
@@ -151,7 +154,7 @@ impl<L: Log> Folding<L> {
             return Ok(());
         }
         let update = match subject {
-            Subject::Call(id) => Some(index::wrap(scope, SessionUpdate::ToolCallUpdate(no_news(id)))),
+            Subject::Call(id) => Some(wrap(scope, SessionUpdate::ToolCallUpdate(no_news(id)))),
             Subject::Approval(_) => match self.approvals.get(key) {
                 Some(last) => self.find(*last, page)?.map(|last| last.update.clone()),
                 None => None,
@@ -189,9 +192,7 @@ impl<L: Log> Folding<L> {
         let mut news = ToolCallUpdate { late: mention.late, ..no_news(call_id(first)) };
         for seq in numbers.into_iter().filter(|seq| *seq > 0) {
             let found = self.find(seq, page)?;
-            if let Some(SessionUpdate::ToolCallUpdate(update)) =
-                found.as_ref().map(|f| index::scoped(&f.update).1)
-            {
+            if let Some(SessionUpdate::ToolCallUpdate(update)) = found.as_ref().map(|f| unscoped(&f.update)) {
                 joining::add(&mut news, update, seq, mention);
             }
         }
@@ -206,7 +207,7 @@ impl<L: Log> Folding<L> {
         };
         let ends = |update| Folded { seq: mention.last, ts: first.ts, last_ts, update, news: None };
         let Some(call) = announced else {
-            return Ok(Some(ends(index::wrap(scope, SessionUpdate::ToolCallUpdate(news)))));
+            return Ok(Some(ends(wrap(scope, SessionUpdate::ToolCallUpdate(news)))));
         };
         let says_nothing = news.status == ToolCallStatus::Unchanged && !news.late && news.details.is_empty();
         let news = (!says_nothing).then_some(News { update: news, status_seq: mention.status });
@@ -224,7 +225,7 @@ fn no_news(call_id: &str) -> ToolCallUpdate {
 }
 
 fn call_id(stored: &Stored) -> &str {
-    match index::scoped(&stored.update).1 {
+    match unscoped(&stored.update) {
         SessionUpdate::ToolCall(call) => &call.call_id,
         SessionUpdate::ToolCallUpdate(update) => &update.call_id,
         _ => "",
@@ -239,10 +240,10 @@ fn folded(stored: &Arc<Stored>) -> Folded {
 fn prompt(stored: &Arc<Stored>, scope: &Scope, mention: &Mention) -> Folded {
     let mut folded = Folded { seq: mention.last, ..folded(stored) };
     if mention.status > 0
-        && let (_, SessionUpdate::UserMessage(message)) = index::scoped(&stored.update)
+        && let SessionUpdate::UserMessage(message) = unscoped(&stored.update)
     {
         let message = UserMessage { removed: true, ..message.clone() };
-        folded.update = index::wrap(scope, SessionUpdate::UserMessage(message));
+        folded.update = wrap(scope, SessionUpdate::UserMessage(message));
     }
     folded
 }

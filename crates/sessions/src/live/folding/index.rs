@@ -1,11 +1,11 @@
 //! An index of the updates of a log that are not superseded.
 
-use crate::store::Stored;
-use openagents_core::update::{Delegated, SessionUpdate, ToolCallStatus, ToolCallUpdate, UserMessage};
+use crate::{
+    scope::{Scope, scoped},
+    store::Stored,
+};
+use openagents_core::update::{SessionUpdate, ToolCallStatus, ToolCallUpdate, UserMessage};
 use std::collections::HashMap;
-
-/// The session itself if `None`, or a delegate by call id and session id.
-pub(super) type Scope = Option<(String, String)>;
 
 /// A subject of which only the last state counts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -75,25 +75,6 @@ impl Mention {
             self.status = seq;
         }
         self.late |= update.late;
-    }
-}
-
-/// Returns the scope of an update, and the update itself.
-pub(super) fn scoped(update: &SessionUpdate) -> (Scope, &SessionUpdate) {
-    match update {
-        SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
-            (Some((parent_call_id.clone(), child_session_id.clone())), update)
-        }
-        update => (None, update),
-    }
-}
-
-pub(super) fn wrap(scope: &Scope, update: SessionUpdate) -> SessionUpdate {
-    match scope.clone() {
-        None => update,
-        Some((parent_call_id, child_session_id)) => {
-            SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update: Box::new(update) })
-        }
     }
 }
 

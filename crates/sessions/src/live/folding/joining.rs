@@ -1,9 +1,7 @@
 //! Merging updates.
 
-use super::{
-    folded::Folded,
-    index::{Mention, Scope, scoped},
-};
+use super::{folded::Folded, index::Mention};
+use crate::scope::{Scope, scoped};
 use openagents_core::update::{Delegated, SessionUpdate, ToolCallUpdate};
 
 /// Bytes of joined text; more becomes another chunk of the same message.

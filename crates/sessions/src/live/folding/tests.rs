@@ -1,4 +1,5 @@
-use super::{fold::*, folded::*, index::*, *};
+use super::{fold::*, folded::*, *};
+use crate::scope::{Scope, scoped, wrap};
 use crate::store::*;
 use crate::testing;
 use openagents_core::update::*;
@@ -27,9 +28,9 @@ fn fold(log: &[Arc<Stored>]) -> Vec<Folded> {
 fn updates(folded: Vec<Folded>) -> Vec<SessionUpdate> {
     let mut all = Vec::new();
     for one in folded {
-        let scope = index::scoped(&one.update).0;
+        let scope = scoped(&one.update).0;
         all.push(one.update);
-        all.extend(one.news.map(|news| index::wrap(&scope, SessionUpdate::ToolCallUpdate(news.update))));
+        all.extend(one.news.map(|news| wrap(&scope, SessionUpdate::ToolCallUpdate(news.update))));
     }
     all
 }
@@ -70,7 +71,7 @@ impl Client {
     }
 
     fn apply(&mut self, update: &SessionUpdate) {
-        let (scope, update) = index::scoped(update);
+        let (scope, update) = scoped(update);
         let rows = self.rows.entry(scope.clone()).or_default();
         if index::ends_thought(update)
             && let Some(Row::Thought(_, ended)) = rows.last_mut()
@@ -193,7 +194,7 @@ fn any_update() -> impl Strategy<Value = SessionUpdate> {
     let own = prop_oneof![3 => said, 2 => thought, 3 => news, 2 => call, 2 => kinds];
     (own, proptest::option::weighted(0.3, "[pq]")).prop_map(|(update, delegate)| match (update, delegate) {
         (update @ SessionUpdate::Delegated(_), _) | (update, None) => update,
-        (update, Some(call)) => index::wrap(&Some((call, "child".to_owned())), update),
+        (update, Some(call)) => wrap(&Some((call, "child".to_owned())), update),
     })
 }
 
@@ -202,7 +203,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
     proptest::collection::vec(any_update(), 0..60).prop_map(|mut updates| {
         let mut prompts = 0;
         for update in &mut updates {
-            let is_mark = index::is_mark(index::scoped(update).1);
+            let is_mark = index::is_mark(scoped(update).1);
             if let SessionUpdate::UserMessage(message) = update {
                 prompts += u8::from(!is_mark);
                 message.message_id = Some(format!("q{}", prompts.saturating_sub(u8::from(is_mark) * 2)));
@@ -210,7 +211,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
         }
         // Prompts of delegates have no id.
         updates.retain(|update| {
-            !matches!(index::scoped(update), (Some(_), SessionUpdate::UserMessage(m)) if m.message_id.is_some())
+            !matches!(scoped(update), (Some(_), SessionUpdate::UserMessage(m)) if m.message_id.is_some())
         });
         testing::stored(updates)
     })

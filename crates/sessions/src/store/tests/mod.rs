@@ -5,6 +5,7 @@ mod failing;
 mod kept;
 mod log;
 mod versions;
+mod work;
 
 use super::{handle::*, *};
 use openagents_core::update::*;

@@ -2,10 +2,10 @@ use super::*;
 use crate::testing::{approval, call, completed, delegated, plan, stored, text, user};
 use openagents_core::update::{AgentThought, Decision, Inline, Target, Title};
 
-fn end_of(updates: Vec<SessionUpdate>) -> Unfinished {
-    let mut found = Unfinished::default();
-    stored(updates).iter().for_each(|stored| found.push(stored));
-    found
+fn end_of(updates: Vec<SessionUpdate>) -> OpenWork {
+    let mut work = OpenWork::default();
+    stored(updates).iter().for_each(|stored| drop(work.take(stored)));
+    work
 }
 
 fn thought() -> SessionUpdate {
@@ -72,7 +72,7 @@ fn a_log_that_ends_well_is_left_alone() {
             text("❌ no"),
         ],
     ] {
-        assert!(!end_of(updates.clone()).is_inside_a_turn(), "{updates:?}");
+        assert!(end_of(updates.clone()).is_empty(), "{updates:?}");
     }
 }
 
@@ -90,15 +90,15 @@ fn a_log_that_ends_inside_a_turn_is_seen_at_every_place() {
         completed("x".into()),
     ];
     while !log.is_empty() {
-        assert!(end_of(log.clone()).is_inside_a_turn(), "{log:?}");
+        assert!(!end_of(log.clone()).is_empty(), "{log:?}");
         log.pop();
     }
     // A model called a tool and never answered, or the next prompt's turn never started.
-    assert!(end_of(vec![user("a", "c"), thought()]).is_inside_a_turn());
+    assert!(!end_of(vec![user("a", "c"), thought()]).is_empty());
     let called = vec![user("a", "c"), call("c", "search.grep"), completed("x".into())];
-    assert!(end_of(called).is_inside_a_turn());
+    assert!(!end_of(called).is_empty());
     let waits = vec![user("a", "c"), chunk("m1"), user("b", "c"), last("m1")];
-    assert!(end_of(waits).is_inside_a_turn());
+    assert!(!end_of(waits).is_empty());
     // The first turn was answered; the next one never started.
     let log = vec![
         user("a", "c"),
@@ -107,16 +107,16 @@ fn a_log_that_ends_inside_a_turn_is_seen_at_every_place() {
         plan(RunState::Complete, &[Completed]),
         text("done"),
     ];
-    assert!(end_of(log).is_inside_a_turn());
+    assert!(!end_of(log).is_empty());
 }
 
 /// Returns the final messages, and checks that they close the log.
 fn closed(mut updates: Vec<SessionUpdate>) -> Vec<String> {
-    let unfinished = end_of(updates.clone());
-    let words = unfinished.last_words();
-    updates.extend(unfinished.closing("over", &ApprovalState::Expired));
+    let work = end_of(updates.clone());
+    let words = last_words(&work, &None);
+    updates.extend(close(&work, "over", &ApprovalState::Expired));
     updates.extend(words.clone());
-    assert!(!end_of(updates).is_inside_a_turn());
+    assert!(end_of(updates).is_empty());
     let text = |update| match update {
         SessionUpdate::AgentMessage(message) => message.text,
         other => panic!("{other:?}"),
@@ -134,9 +134,9 @@ fn unfinished_work_of_a_delegate_is_closed_in_its_parent() {
         delegated(call("c", "edit")),
         delegated(approval("c", ApprovalState::Pending)),
     ];
-    let unfinished = end_of(log.clone());
-    assert!(unfinished.is_inside_a_turn());
-    let closing = unfinished.closing("over", &ApprovalState::Withdrawn);
+    let work = end_of(log.clone());
+    assert!(!work.is_empty());
+    let closing = close(&work, "over", &ApprovalState::Withdrawn);
     let kinds: Vec<String> = closing
         .iter()
         .map(|update| match update {
@@ -154,7 +154,7 @@ fn unfinished_work_of_a_delegate_is_closed_in_its_parent() {
     let mut whole = log;
     whole.extend(closing);
     whole.push(ended());
-    assert!(!end_of(whole).is_inside_a_turn());
+    assert!(end_of(whole).is_empty());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn late_updates_reopen_nothing() {
         other => other,
     };
     let log = vec![user("a", "c"), last("m"), late(thought()), late(chunk("m2"))];
-    assert!(!end_of(log).is_inside_a_turn());
+    assert!(end_of(log).is_empty());
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_turn_that_was_routed_is_open_until_its_last_word() {
     // Older logs: a question was answered by an exploration.
     assert_eq!(closed(log), [answer, prompt]);
     let log = vec![user("a", "c"), routed(Inline::Find), explored(), last("m")];
-    assert!(!end_of(log).is_inside_a_turn());
+    assert!(end_of(log).is_empty());
 }
 
 #[test]
@@ -238,17 +238,18 @@ fn prompts_that_wait_behind_a_long_answer_are_not_forgotten() {
     store.create_session(new).unwrap();
     let mut log = vec![user("z", "c"), last("m0"), user("a", "c"), thought(), user("b", "c")];
     log.extend([call("c", "search.grep"), completed("x".into())]);
-    log.extend((0..3 * UPDATES).map(|_| chunk("m")));
-    let last_seq = store.append("s", log).unwrap().rows.last().unwrap().seq;
-    let found = Unfinished::read(&store, "s", last_seq).unwrap();
-    assert_eq!((found.turn, found.waiting, found.calls.len()), (Some(Kind::Model), 1, 0));
+    log.extend((0..3_000).map(|_| chunk("m")));
+    store.append("s", log).unwrap();
+    let work = store.open_work("s").unwrap();
+    let calls = work.of(&None).filter_map(Open::call_id).count();
+    assert_eq!((work.turn(&None), work.waiting(&None), calls), (Some(Part::Answer), 1, 0));
 }
 
 #[test]
 fn closing_marks_only_unfinished_plan_entries() {
     use EntryStatus::*;
     let log = vec![plan(RunState::Running, &[Completed, InProgress, Pending]), call("c", "search.grep")];
-    let closing = end_of(log).closing("over", &ApprovalState::Expired);
+    let closing = close(&end_of(log), "over", &ApprovalState::Expired);
     let [SessionUpdate::ToolCallUpdate(update), SessionUpdate::Plan(plan)] = closing.as_slice() else {
         panic!("{closing:?}")
     };
@@ -267,7 +268,7 @@ fn a_long_running_call_is_closed_despite_many_delegate_updates() {
         store.create_session(new).unwrap();
         let mut log = vec![user("z", "c"), call("c", "search.grep"), completed("x".into()), last("m0")];
         log.extend([user("a", "c"), thought(), call("d", "delegate.run"), delegated(user("do it", "c"))]);
-        log.extend((0..2 * UPDATES + 100).map(|_| delegated(chunk("m"))));
+        log.extend((0..2_100).map(|_| delegated(chunk("m"))));
         store.append("s", log).unwrap();
     };
     write(&Store::open(home.path(), &[]).unwrap());
@@ -285,4 +286,53 @@ fn a_long_running_call_is_closed_despite_many_delegate_updates() {
         _ => None,
     });
     assert_eq!(words.collect::<Vec<_>>(), ["❌ OpenAgents ended before this answer was done."]);
+}
+
+/// Writes a log like a version without the table of open work.
+fn write_as_before(home: &std::path::Path, log: &[SessionUpdate]) {
+    let mut connection = rusqlite::Connection::open(home.join(crate::store::DATABASE_FILE)).unwrap();
+    crate::store::run_to(&mut connection, 4, &[]).unwrap();
+    let new = "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts, last_seq) VALUES ('s', '/', 'm', 1, 2, ?1)";
+    connection.execute(new, [log.len()]).unwrap();
+    for (update, seq) in log.iter().zip(1..) {
+        let json = serde_json::to_string(update).unwrap();
+        let event = "INSERT INTO events (session_id, seq, ts, update_json) VALUES ('s', ?1, 2, ?2)";
+        connection.execute(event, rusqlite::params![seq as i64, json]).unwrap();
+    }
+}
+
+#[test]
+fn unfinished_work_of_an_older_version_is_closed() {
+    let home = tempfile::tempdir().unwrap();
+    let mut log = vec![user("z", "c"), last("m0"), user("a", "c"), thought(), call("d", "delegate.run")];
+    log.extend((0..600).flat_map(|_| [call("c", "search.grep"), completed("x".into())]));
+    log.extend([plan(RunState::Running, &[EntryStatus::Pending]), user("b", "c")]);
+    write_as_before(home.path(), &log);
+    let store = Store::open(home.path(), &[]).unwrap();
+    let closed = load(&store, "s").unwrap().unwrap().last_seq;
+    let closing = store.updates_after("s", log.len() as u64, 10).unwrap();
+    let kinds: Vec<String> = closing
+        .iter()
+        .map(|stored| match &stored.update {
+            SessionUpdate::ToolCallUpdate(update) => update.call_id.clone(),
+            SessionUpdate::Plan(plan) => format!("{:?}", plan.state),
+            SessionUpdate::AgentMessage(message) => message.text.clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let answer = "❌ OpenAgents ended before this answer was done.";
+    let prompt = "❌ OpenAgents ended before this was begun.";
+    assert_eq!(kinds, ["d", "Failed", answer, prompt]);
+    // Once.
+    assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, closed);
+}
+
+#[test]
+fn a_finished_session_of_an_older_version_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    write_as_before(home.path(), &[user("a", "c"), thought(), last("m")]);
+    let store = Store::open(home.path(), &[]).unwrap();
+    assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, 3);
+    store.append("s", vec![user("b", "c")]).unwrap();
+    assert_eq!(store.open_work("s").unwrap().waiting(&None), 1);
 }

@@ -1,0 +1,128 @@
+//! Closing open work.
+
+use crate::{
+    scope::{Scope, wrap},
+    store::{Open, OpenWork, Part, SessionRow, Store, StoreError},
+};
+use openagents_core::{
+    approval::{Approval, ApprovalState},
+    update::{
+        AgentMessage, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate,
+    },
+};
+
+/// Returns updates that close the delegates, approvals, calls and plan of a session; the caller adds the final message.
+/// Pending approvals get the state `approvals`.
+pub(crate) fn close(work: &OpenWork, reason: &str, approvals: &ApprovalState) -> Vec<SessionUpdate> {
+    let mut closing = Vec::new();
+    for delegate in work.delegates() {
+        let updates = close_scope(work, &delegate, reason, approvals).into_iter();
+        let updates = updates.chain(last_words(work, &delegate));
+        closing.extend(updates.map(|update| wrap(&delegate, update)));
+    }
+    closing.extend(close_scope(work, &None, reason, approvals));
+    closing
+}
+
+/// Like [`close`], for a delegate or without the delegates. The updates are not wrapped.
+pub(crate) fn close_scope(
+    work: &OpenWork,
+    scope: &Scope,
+    reason: &str,
+    approvals: &ApprovalState,
+) -> Vec<SessionUpdate> {
+    let given_up = |approval: &Approval| {
+        SessionUpdate::Approval(Approval { state: approvals.clone(), ..approval.clone() })
+    };
+    let mut closing: Vec<_> = work.of(scope).filter_map(Open::approval).map(given_up).collect();
+    closing.extend(close_calls(work, scope, reason, RunState::Failed));
+    closing
+}
+
+/// Returns updates that close the calls and the plan of a scope. The plan gets the state `plan`.
+pub(crate) fn close_calls(
+    work: &OpenWork,
+    scope: &Scope,
+    reason: &str,
+    plan: RunState,
+) -> Vec<SessionUpdate> {
+    let error = |call_id: &str| {
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate {
+            call_id: call_id.to_owned(),
+            status: ToolCallStatus::Error { message: reason.to_owned() },
+            late: false,
+            details: Default::default(),
+        })
+    };
+    let mut closing: Vec<_> = work.of(scope).filter_map(Open::call_id).map(error).collect();
+    let running = work.of(scope).filter_map(Open::plan).filter(|plan| plan.state == RunState::Running);
+    closing.extend(running.map(|running| {
+        let mut ended = PlanSnapshot { state: plan, ..running.clone() };
+        let is_open = |status| plan != RunState::Complete && status != EntryStatus::Completed;
+        for entry in ended.entries.iter_mut().filter(|entry| is_open(entry.status)) {
+            (entry.status, entry.error) = (EntryStatus::Completed, Some("not run".to_owned()));
+        }
+        SessionUpdate::Plan(ended)
+    }));
+    closing
+}
+
+/// Returns `text` as a final message for each turn of a scope that has none.
+pub(crate) fn words(work: &OpenWork, scope: &Scope, text: &str) -> Vec<SessionUpdate> {
+    let turns = usize::from(work.turn(scope).is_some()) + work.waiting(scope);
+    std::iter::repeat_with(|| word(text)).take(turns).collect()
+}
+
+/// Returns a final message for each turn of a scope that has none, after a crash.
+fn last_words(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
+    let begun = work.turn(scope).map(|turn| match turn {
+        Part::Answer => "❌ OpenAgents ended before this answer was done.",
+        _ => "❌ OpenAgents ended before this exploration was done.",
+    });
+    let waiting = std::iter::repeat_n("❌ OpenAgents ended before this was begun.", work.waiting(scope));
+    begun.into_iter().chain(waiting).map(word).collect()
+}
+
+/// Loads a session, and first closes the work that a dead process left open in it. Blocks.
+pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
+    let Some(row) = store.session(id)? else { return Ok(None) };
+    if row.last_seq == 0 || !store.is_writer_gone(row.last_ts) {
+        return Ok(Some(row));
+    }
+    match close_in_store(store, id) {
+        Ok(()) => store.session(id),
+        // On a full disk it can still be read; the next load tries again.
+        Err(error) => {
+            tracing::warn!(%error, "could not close an unfinished session");
+            Ok(Some(row))
+        }
+    }
+}
+
+fn close_in_store(store: &Store, id: &str) -> Result<(), StoreError> {
+    let work = store.open_work(id)?;
+    if work.is_empty() {
+        return Ok(());
+    }
+    // In the table of approvals as well, so that a later answer is kept.
+    for approval in work.of(&None).filter_map(Open::approval) {
+        store.withdraw(id, &approval.id)?;
+    }
+    let mut closing = close(&work, "The app ended before this was done", &ApprovalState::Withdrawn);
+    closing.extend(last_words(&work, &None));
+    store.append(id, closing).map(drop)
+}
+
+/// Returns the final message of a turn. It has an id, so that clients do not append it to the message before.
+pub(crate) fn word(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessage(AgentMessage {
+        text: text.to_owned(),
+        message_id: Some(uuid::Uuid::new_v4().to_string()),
+        ended: true,
+        ..AgentMessage::default()
+    })
+}
+
+#[cfg(test)]
+#[path = "closing_tests.rs"]
+mod tests;

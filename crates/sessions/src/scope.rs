@@ -1,0 +1,34 @@
+//! The session or delegate that an update belongs to.
+
+use openagents_core::update::{Delegated, SessionUpdate};
+
+/// The session itself if `None`, or a delegate by call id and session id.
+pub(crate) type Scope = Option<(String, String)>;
+
+/// Returns the scope of an update, and the update itself.
+pub(crate) fn scoped(update: &SessionUpdate) -> (Scope, &SessionUpdate) {
+    match update {
+        SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update }) => {
+            (Some((parent_call_id.clone(), child_session_id.clone())), update)
+        }
+        update => (None, update),
+    }
+}
+
+/// Returns an update without its scope.
+pub(crate) fn unscoped(update: &SessionUpdate) -> &SessionUpdate {
+    match update {
+        SessionUpdate::Delegated(delegated) => &delegated.update,
+        update => update,
+    }
+}
+
+/// Puts an update into a scope.
+pub(crate) fn wrap(scope: &Scope, update: SessionUpdate) -> SessionUpdate {
+    match scope.clone() {
+        None => update,
+        Some((parent_call_id, child_session_id)) => {
+            SessionUpdate::Delegated(Delegated { parent_call_id, child_session_id, update: Box::new(update) })
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The work that a log leaves open: waiting prompts, the running turn with its calls and its plan, pending approvals.
+//!
+//! The writer applies every update to it and keeps it in a table, so that a crash leaves nothing open forever.
+
+use super::stored::Stored;
+use crate::scope::{Scope, scoped, unscoped};
+use openagents_core::{
+    approval::{Approval, ApprovalState},
+    update::{AgentMessage, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus},
+};
+use std::sync::Arc;
+
+/// A kind of open work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A prompt whose turn has not begun.
+    Prompt,
+    /// The running turn: an exploration.
+    Exploration,
+    /// The running turn: an answer of a model or an agent.
+    Answer,
+    /// A call that has not ended.
+    Call,
+    /// A pending approval.
+    Approval,
+    /// The last plan of the turn.
+    Plan,
+    /// The last message of the turn, which may continue.
+    Message,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Prompt,
+        Self::Exploration,
+        Self::Answer,
+        Self::Call,
+        Self::Approval,
+        Self::Plan,
+        Self::Message,
+    ];
+
+    /// Returns its name in the store.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Exploration => "exploration",
+            Self::Answer => "answer",
+            Self::Call => "call",
+            Self::Approval => "approval",
+            Self::Plan => "plan",
+            Self::Message => "message",
+        }
+    }
+}
+
+/// One piece of open work.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Open {
+    pub(crate) part: Part,
+    /// The delegate that it belongs to; `None` for the session itself.
+    pub(crate) scope: Scope,
+    /// The update that opened it.
+    pub(crate) by: Arc<Stored>,
+}
+
+impl Open {
+    pub(super) fn new(part: Part, by: Arc<Stored>) -> Self {
+        Self { part, scope: scoped(&by.update).0, by }
+    }
+
+    /// Returns the pending approval.
+    pub(crate) fn approval(&self) -> Option<&Approval> {
+        match unscoped(&self.by.update) {
+            SessionUpdate::Approval(approval) if self.part == Part::Approval => Some(approval),
+            _ => None,
+        }
+    }
+
+    /// Returns the plan.
+    pub(crate) fn plan(&self) -> Option<&PlanSnapshot> {
+        match unscoped(&self.by.update) {
+            SessionUpdate::Plan(plan) if self.part == Part::Plan => Some(plan),
+            _ => None,
+        }
+    }
+
+    /// Returns the id of the call.
+    pub(crate) fn call_id(&self) -> Option<&str> {
+        match unscoped(&self.by.update) {
+            SessionUpdate::ToolCall(call) if self.part == Part::Call => Some(&call.call_id),
+            _ => None,
+        }
+    }
+
+    /// Returns the id of the prompt or message.
+    fn message_id(&self) -> Option<&str> {
+        match unscoped(&self.by.update) {
+            SessionUpdate::UserMessage(message) => message.message_id.as_deref(),
+            SessionUpdate::AgentMessage(message) => message.message_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it must be closed. A message and an ended plan only matter to the rest of their turn.
+    fn is_unfinished(&self) -> bool {
+        match self.part {
+            Part::Message => false,
+            Part::Plan => self.is_running_plan(),
+            Part::Prompt | Part::Exploration | Part::Answer | Part::Call | Part::Approval => true,
+        }
+    }
+
+    fn is_running_plan(&self) -> bool {
+        self.plan().is_some_and(|plan| plan.state == RunState::Running)
+    }
+}
+
+/// All open work of a session, in the order in which it was opened. Empty unless something must be closed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct OpenWork(pub(super) Vec<Open>);
+
+/// A change of open work, with the number of the update that opened it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Opened(Part, u64),
+    Closed(Part, u64),
+}
+
+impl OpenWork {
+    /// Returns whether the log ends outside of any turn.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the work in a scope.
+    pub(crate) fn of<'a>(&'a self, scope: &'a Scope) -> impl Iterator<Item = &'a Open> {
+        self.0.iter().filter(move |open| open.scope == *scope)
+    }
+
+    /// Returns the delegates that have open work.
+    pub(crate) fn delegates(&self) -> Vec<Scope> {
+        let mut delegates: Vec<Scope> =
+            self.0.iter().map(|open| open.scope.clone()).filter(Option::is_some).collect();
+        delegates.sort();
+        delegates.dedup();
+        delegates
+    }
+
+    /// Returns the pending approvals of the session and its delegates, oldest first.
+    pub(crate) fn approvals(&self) -> impl Iterator<Item = &Approval> {
+        self.0.iter().filter_map(Open::approval)
+    }
+
+    /// Returns the running turn of a scope, if any. A call or plan without a turn belongs to an exploration.
+    pub(crate) fn turn(&self, scope: &Scope) -> Option<Part> {
+        let is_turn = |part: &Part| matches!(part, Part::Exploration | Part::Answer);
+        let turn = self.of(scope).map(|open| open.part).find(is_turn);
+        turn.or_else(|| self.is_working(scope).then_some(Part::Exploration))
+    }
+
+    /// Returns whether a call is open or a plan is running.
+    fn is_working(&self, scope: &Scope) -> bool {
+        self.of(scope).any(|open| open.part == Part::Call || open.is_running_plan())
+    }
+
+    /// Returns the number of prompts of a scope whose turn has not begun.
+    pub(crate) fn waiting(&self, scope: &Scope) -> usize {
+        self.of(scope).filter(|open| open.part == Part::Prompt).count()
+    }
+
+    /// Applies the next update of the log, and returns what it changed.
+    pub(crate) fn take(&mut self, next: &Arc<Stored>) -> Vec<Change> {
+        let (scope, update) = scoped(&next.update);
+        let mut step = Step { work: self, scope, next, changes: Vec::new() };
+        step.take(update);
+        if !step.work.of(&step.scope).any(Open::is_unfinished) {
+            step.close(|_| true);
+        }
+        step.changes
+    }
+}
+
+/// The application of one update.
+struct Step<'a> {
+    work: &'a mut OpenWork,
+    scope: Scope,
+    next: &'a Arc<Stored>,
+    changes: Vec<Change>,
+}
+
+impl Step<'_> {
+    fn take(&mut self, update: &SessionUpdate) {
+        match update {
+            SessionUpdate::UserMessage(message) if message.removed => {
+                let id = message.message_id.as_deref();
+                self.close(|open| open.part == Part::Prompt && open.message_id() == id);
+            }
+            SessionUpdate::UserMessage(_) => self.open(Part::Prompt),
+            // An explicitly requested exploration starts its session with the title; later titles do not start a turn.
+            SessionUpdate::Title(_) if self.next.seq == 1 => self.open(Part::Exploration),
+            // Late updates open nothing.
+            SessionUpdate::AgentMessage(AgentMessage { late: true, .. }) => {}
+            SessionUpdate::AgentThought(thought) if thought.late => {}
+            SessionUpdate::Routed(_) | SessionUpdate::AgentThought(_) => self.begin(Part::Answer),
+            SessionUpdate::Approval(approval) => {
+                self.close(|open| open.approval().is_some_and(|known| known.id == approval.id));
+                if approval.state == ApprovalState::Pending {
+                    self.open(Part::Approval);
+                }
+            }
+            SessionUpdate::Plan(plan) => self.plan(plan),
+            SessionUpdate::ToolCall(call) => {
+                let is_step = call.op_hash.is_some() || call.stage.is_some();
+                self.begin(if is_step { Part::Exploration } else { Part::Answer });
+                self.close(|open| open.call_id() == Some(&call.call_id));
+                self.open(Part::Call);
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                if !matches!(update.status, ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged) {
+                    self.close(|open| open.call_id() == Some(&update.call_id));
+                }
+            }
+            SessionUpdate::AgentMessage(message) => self.say(message),
+            SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::Delegated(_) => {}
+        }
+    }
+
+    fn plan(&mut self, plan: &PlanSnapshot) {
+        let is_known = self.any(|open| open.plan().is_some_and(|known| known.plan_id == plan.plan_id));
+        // An agent may plan during its turn.
+        if !is_known && !self.has(Part::Answer) {
+            self.close_oldest_prompt();
+            self.close(|open| open.part == Part::Call);
+            if !self.has(Part::Exploration) {
+                self.open(Part::Exploration);
+            }
+        }
+        self.close(|open| open.part == Part::Plan);
+        self.open(Part::Plan);
+    }
+
+    fn say(&mut self, message: &AgentMessage) {
+        let id = message.message_id.as_deref();
+        let ends = message.ends_turn();
+        if id.is_some() && self.any(|open| open.part == Part::Message && open.message_id() == id) {
+            // More of the last message: its start was not the end of the turn.
+            if ends {
+                self.end();
+            } else if !self.has_turn() {
+                self.open(Part::Answer);
+            }
+            return;
+        }
+        let is_working = self.work.is_working(&self.scope);
+        // A message outside the turn, such as the refusal of another prompt.
+        if id.is_none() && !ends && (is_working || self.has(Part::Answer)) {
+            return;
+        }
+        // Older logs do not mark the end: an exploration or a refused turn has one message.
+        let is_refusal = message.text.starts_with("❌ ") || id.is_none();
+        let ends = ends
+            || self.has(Part::Exploration) && !is_working && message.findings.is_none()
+            || !self.has_turn() && is_refusal;
+        self.close(|open| open.part == Part::Message);
+        self.begin(Part::Answer);
+        if id.is_some() {
+            self.open(Part::Message);
+        }
+        if ends {
+            self.end();
+        }
+    }
+
+    /// Begins a turn, unless one runs: its prompt no longer waits.
+    fn begin(&mut self, turn: Part) {
+        if !self.has_turn() {
+            self.close_oldest_prompt();
+            self.open(turn);
+        }
+    }
+
+    fn end(&mut self) {
+        self.close(|open| matches!(open.part, Part::Exploration | Part::Answer));
+    }
+
+    fn has_turn(&self) -> bool {
+        self.has(Part::Exploration) || self.has(Part::Answer)
+    }
+
+    fn has(&self, part: Part) -> bool {
+        self.any(|open| open.part == part)
+    }
+
+    fn any(&self, is: impl Fn(&Open) -> bool) -> bool {
+        self.work.of(&self.scope).any(is)
+    }
+
+    fn open(&mut self, part: Part) {
+        self.work.0.push(Open { part, scope: self.scope.clone(), by: self.next.clone() });
+        self.changes.push(Change::Opened(part, self.next.seq));
+    }
+
+    fn close(&mut self, closes: impl Fn(&Open) -> bool) {
+        let closed = self.work.0.extract_if(.., |open| open.scope == self.scope && closes(open));
+        self.changes.extend(closed.map(|open| Change::Closed(open.part, open.by.seq)));
+    }
+
+    fn close_oldest_prompt(&mut self) {
+        let oldest = self.work.of(&self.scope).find(|open| open.part == Part::Prompt);
+        if let Some(seq) = oldest.map(|open| open.by.seq) {
+            self.close(|open| open.part == Part::Prompt && open.by.seq == seq);
+        }
+    }
+}
