@@ -86,7 +86,7 @@ fn last_words(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
 /// Loads a session, and first closes the work that a dead process left open in it. Blocks.
 pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
     let Some(row) = store.session(id)? else { return Ok(None) };
-    if row.last_seq == 0 || !store.is_writer_gone(row.last_ts) {
+    if row.last_seq == 0 {
         return Ok(Some(row));
     }
     match close_in_store(store, id) {

@@ -424,11 +424,6 @@ impl Session {
         state.approval_changes += u64::from(!state.work.approvals().eq(work.approvals()));
         state.work = work;
         for row in rows {
-            if row.seq != state.seq + 1 {
-                // Another process also wrote to this session: the tail has a gap.
-                state.tail.clear();
-                state.tail_bytes = 0;
-            }
             state.seq = row.seq;
             if let SessionUpdate::Title(title) = &row.update {
                 state.title = Some(title.title.clone());

@@ -6,7 +6,6 @@ use super::{
     migrations::Step,
     open,
     open_work::OpenWork,
-    presence::Presence,
     reader::{Readers, SessionRow},
     stored::Stored,
     writer::{Appended, Job, NewSession, Write, Writer},
@@ -26,18 +25,17 @@ pub struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
     notices: Arc<[String]>,
-    presence: Arc<Presence>,
 }
 
 impl Store {
-    /// Opens or creates the database in the data folder `home`.
+    /// Opens or creates the database in the data folder `home`. The caller makes sure that no other process has it open,
+    /// so that work left open in it is that of a dead process.
     ///
     /// `tables` are the migration steps of other owners' tables. A damaged file, or one written by a newer version, is
     /// moved aside first; see [`Store::notices`].
     pub fn open(home: &Path, tables: &[Step]) -> Result<Self, StoreError> {
         let opened = open::open(home, tables)?;
         Ok(Self {
-            presence: Arc::new(Presence::enter(home)),
             readers: Arc::new(Readers::new(opened.path)),
             writer: Arc::new(Writer::start(opened.connection)?),
             notices: opened.notices.into(),
@@ -47,12 +45,6 @@ impl Store {
     /// Returns notices about opening the store, one sentence each.
     pub fn notices(&self) -> &[String] {
         &self.notices
-    }
-
-    /// Returns whether the process that last changed a session at `last_ts` has exited, so that its unfinished work may
-    /// be closed. Does not consider this process.
-    pub fn is_writer_gone(&self, last_ts: i64) -> bool {
-        self.presence.is_gone(last_ts)
     }
 
     /// Creates a session. Blocks.

@@ -109,13 +109,11 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
 
 /// Applies the missing steps, each in its own transaction.
 pub(super) fn run(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
-    for step in steps {
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        // Read inside the transaction: another process may have applied it.
-        if version(&transaction)? < step.version {
-            transaction.execute_batch(step.sql)?;
-            transaction.pragma_update(None, "user_version", step.version)?;
-        }
+    let applied = version(connection)?;
+    for step in steps.iter().filter(|step| step.version > applied) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(step.sql)?;
+        transaction.pragma_update(None, "user_version", step.version)?;
         transaction.commit()?;
     }
     Ok(())

@@ -13,7 +13,6 @@ mod handle;
 mod migrations;
 mod open;
 mod open_work;
-mod presence;
 mod reader;
 mod stored;
 mod transcripts;
