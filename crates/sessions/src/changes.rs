@@ -1,18 +1,16 @@
 //! Changes in the list of sessions, for watching connections: current rows, at a bounded rate.
-//!
-//! Changes by this process are reported at once. Changes by other processes that share the store are found by polling.
 
 use crate::{store::SessionRow, wake::Wake};
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// Shortest time between two polls of the list, and between two notifications of a connection.
-pub(crate) const EVERY: Duration = Duration::from_millis(250);
+/// Shortest time between two notifications of a connection.
+const EVERY: Duration = Duration::from_millis(250);
 /// Number of remembered changes; a connection that missed more is told to reload the list.
 const KEPT: usize = 4_096;
 
@@ -31,7 +29,6 @@ pub struct Listed {
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     state: Mutex<State>,
-    nudge: Notify,
     /// Cloned by every watcher.
     interest: Arc<()>,
 }
@@ -46,11 +43,9 @@ struct State {
     order: BTreeMap<u64, Arc<str>>,
     /// The last change that was dropped.
     forgotten: u64,
-    /// Sessions whose rows must be read.
-    touched: HashSet<Arc<str>>,
     watchers: Vec<Weak<Notify>>,
-    /// A task reads changed rows.
-    is_looked_at: bool,
+    /// Every watcher was woken since one of them last looked, and none has joined.
+    woken: bool,
 }
 
 /// A filter for rows.
@@ -98,26 +93,33 @@ impl State {
     }
 
     fn notify(&mut self) {
+        if std::mem::replace(&mut self.woken, true) {
+            return;
+        }
         self.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 }
 
 impl Changes {
-    /// Marks a session as changed.
-    pub(crate) fn touch(&self, id: &Arc<str>) {
+    /// Records the current row of a session; `None` if it is not listed. Not called if nothing watches.
+    pub(crate) fn put(&self, row: impl FnOnce() -> Option<Listed>) {
         if !self.is_watched() {
             return;
         }
-        if self.lock().touched.insert(id.clone()) {
-            self.nudge.notify_one();
+        // The lock is held while the row is made, so that the last row is the current one.
+        let mut state = self.lock();
+        let Some(listed) = row() else { return };
+        let id: Arc<str> = listed.row.id.as_str().into();
+        if state.rows.get(&id).is_none_or(|(_, known)| known.as_ref() != Some(&listed)) {
+            state.enter(id, Some(listed));
+            state.notify();
         }
     }
 
-    /// Marks sessions as deleted.
+    /// Records that sessions were deleted.
     pub(crate) fn remove(&self, ids: &[String]) {
         if self.is_watched() {
             let mut state = self.lock();
-            // Recorded even if unknown, so that rows read earlier are ignored.
             ids.iter().for_each(|id| state.enter(id.as_str().into(), None));
             state.notify();
         }
@@ -127,55 +129,22 @@ impl Changes {
         Arc::strong_count(&self.interest) > 1
     }
 
-    /// Records rows that were read after change `read`.
-    pub(crate) fn take(&self, rows: Vec<Listed>, read: u64) {
-        let mut state = self.lock();
-        let before = state.number;
-        for listed in rows {
-            let is_old = |(number, known): &(u64, Option<Listed>)| match known {
-                Some(known) => *known == listed,
-                // Deleted while the row was read.
-                None => *number > read,
-            };
-            let id: Arc<str> = listed.row.id.as_str().into();
-            if !state.rows.get(&id).is_some_and(is_old) {
-                state.enter(id, Some(listed));
-            }
-        }
-        if state.number != before {
-            state.notify();
-        }
-    }
-
-    /// Waits until a session has changed.
-    pub(crate) async fn nudged(&self) {
-        self.nudge.notified().await;
-    }
-
-    /// Returns the sessions whose rows must be read, and the number of the last change; `None` if `ends` is set or
-    /// nothing watches any more.
-    pub(crate) fn to_look_at(&self, ends: bool) -> Option<(Vec<Arc<str>>, u64)> {
-        let mut state = self.lock();
-        if ends || !self.is_watched() {
-            (state.is_looked_at, state.rows, state.order, state.touched) = Default::default();
-            return None;
-        }
-        Some((state.touched.drain().collect(), state.number))
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ListWatch {
-    /// Watches from now on. Also returns whether the caller must start the task that reads changed rows.
-    pub(crate) fn new(changes: &Arc<Changes>, wanted: Wanted) -> (Self, bool) {
-        let interest = changes.interest.clone();
+    /// Watches from now on.
+    pub(crate) fn new(changes: &Arc<Changes>, wanted: Wanted) -> Self {
         let mut state = changes.lock();
-        let is_first = !std::mem::replace(&mut state.is_looked_at, true);
-        let (changes, seen) = (changes.clone(), state.number);
-        (Self { changes, wanted, seen, next: Instant::now() + EVERY, _interest: interest }, is_first)
+        if !changes.is_watched() {
+            // Changes since then were not recorded.
+            (state.rows, state.order) = Default::default();
+        }
+        state.woken = false;
+        let (seen, next) = (state.number, Instant::now() + EVERY);
+        Self { changes: changes.clone(), wanted, seen, next, _interest: changes.interest.clone() }
     }
 
     /// Wakes `wake` on every change.
@@ -197,7 +166,8 @@ impl ListWatch {
         self.due().filter(|due| *due <= Instant::now())?;
         let mut news = ListNews::default();
         {
-            let state = self.changes.lock();
+            let mut state = self.changes.lock();
+            state.woken = false;
             news.reset = self.seen < state.forgotten;
             let unseen = if news.reset { state.number } else { self.seen };
             for (_, id) in state.order.range(unseen.saturating_add(1)..) {
@@ -227,6 +197,7 @@ impl Wanted {
 mod tests {
     use super::*;
     use crate::store::{NewSession, Store};
+    use futures::FutureExt;
 
     fn listed(id: &str) -> Listed {
         let home = tempfile::tempdir().unwrap();
@@ -237,9 +208,7 @@ mod tests {
     }
 
     fn watch(changes: &Arc<Changes>) -> ListWatch {
-        let (seen, interest) = (changes.lock().number, changes.interest.clone());
-        let wanted = Wanted::default();
-        ListWatch { changes: changes.clone(), wanted, seen, next: Instant::now(), _interest: interest }
+        ListWatch::new(changes, Wanted::default())
     }
 
     fn news(watch: &mut ListWatch) -> Option<ListNews> {
@@ -248,21 +217,38 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_deleted_while_its_row_is_read_does_not_come_back() {
+    fn a_row_is_told_once_and_again_after_its_session_was_deleted() {
         let changes = Arc::<Changes>::default();
         let mut watch = watch(&changes);
         let row = listed("s");
-        for _ in 0..2 {
-            let read = changes.lock().number;
-            changes.remove(&["s".to_owned()]);
-            changes.take(vec![row.clone()], read);
-            let told = news(&mut watch).unwrap();
-            assert_eq!((told.removed, told.changed), (vec!["s".into()], vec![]));
-        }
+        changes.put(|| Some(row.clone()));
+        assert_eq!(news(&mut watch).unwrap().changed, [row.clone()]);
+        changes.put(|| Some(row.clone()));
+        assert_eq!(news(&mut watch), None, "nothing changed");
+        changes.remove(&["s".to_owned()]);
+        changes.put(|| None);
+        let told = news(&mut watch).unwrap();
+        assert_eq!((told.removed, told.changed), (vec!["s".into()], vec![]));
         // A later session with the same id is a new one.
-        let read = changes.lock().number;
-        changes.take(vec![row.clone()], read);
+        changes.put(|| Some(row.clone()));
         assert_eq!(news(&mut watch).unwrap().changed, [row]);
+    }
+
+    #[test]
+    fn every_watcher_is_woken_by_a_change_after_one_has_looked() {
+        let changes = Arc::<Changes>::default();
+        let (mut one, other) = (watch(&changes), watch(&changes));
+        let wakes: [Wake; 2] = Default::default();
+        one.wake(&wakes[0]);
+        other.wake(&wakes[1]);
+        let woken = || wakes.each_ref().map(|wake| wake.notified().now_or_never().is_some());
+        changes.remove(&["a".to_owned()]);
+        assert_eq!(woken(), [true, true]);
+        changes.remove(&["b".to_owned()]);
+        assert_eq!(woken(), [false, false], "both are about to look");
+        assert_eq!(news(&mut one).unwrap().removed.len(), 2);
+        changes.remove(&["c".to_owned()]);
+        assert_eq!(woken(), [true, true]);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use crate::support::{self, Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
 use openagents_core::update::RunState;
-use openagents_sessions::store::NewSession;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -202,18 +201,6 @@ async fn list_watchers_see_changes_by_others() {
     let rested = watcher.notes_until("\"running\":false").await.pop().unwrap();
     let row = &rested["sessions"][0];
     assert_eq!((&row["sessionId"], &row["title"]), (&session, &json!("Name it")));
-    // Another process, with the same data folder.
-    let home = house.home.path().to_owned();
-    let elsewhere = move || {
-        let store = openagents_bridge::open_store(&home).unwrap();
-        let new =
-            NewSession { id: "theirs".to_owned(), cwd: "/work".into(), mode: "default_mode".to_owned() };
-        store.create_session(new).unwrap();
-        store.append("theirs", vec![text("x")]).unwrap();
-    };
-    tokio::task::spawn_blocking(elsewhere).await.unwrap();
-    let theirs = watcher.notes_until("theirs").await.pop().unwrap();
-    assert_eq!(theirs["removed"], json!([]));
 }
 
 #[tokio::test]

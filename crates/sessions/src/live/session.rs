@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     blocking::run_blocking,
-    changes::Changes,
+    changes::{Changes, Listed},
     error::SessionError,
     policy::Policy,
     store::{Appended, ApprovalChange, Decided, OpenWork, Parent, SessionRow, Store, StoreError, Stored},
@@ -22,7 +22,7 @@ use openagents_core::{
 };
 use std::{
     collections::{HashMap, VecDeque},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         mpsc::{Receiver, SyncSender, sync_channel},
@@ -45,13 +45,11 @@ const TRANSCRIPT: u64 = 20_000;
 #[derive(Debug)]
 pub struct Session {
     id: Arc<str>,
-    cwd: PathBuf,
-    parent: Option<Parent>,
-    policy: Policy,
-    limits: AccessLimits,
+    /// Its row, as it was loaded.
+    row: SessionRow,
     store: Store,
-    /// Notified of every change.
-    pub(crate) changes: Arc<Changes>,
+    /// Gets the row after every change.
+    changes: Arc<Changes>,
     state: Mutex<State>,
     /// Held from storing a prompt until it is queued, so that the log has the order of the queue.
     pub(crate) submitting: tokio::sync::Mutex<()>,
@@ -67,6 +65,8 @@ pub struct Session {
 pub(crate) struct State {
     /// Number of the last update on disk; none above it has been shown.
     seq: u64,
+    /// When it was stored, in milliseconds since the epoch.
+    last_ts: i64,
     /// The last updates without gaps, ending at `seq`.
     tail: VecDeque<Arc<Stored>>,
     tail_bytes: usize,
@@ -116,11 +116,12 @@ impl Session {
     pub(crate) fn new(row: SessionRow, store: Store, changes: Arc<Changes>) -> Self {
         let state = State {
             seq: row.last_seq,
+            last_ts: row.last_ts,
             tail: VecDeque::new(),
             tail_bytes: 0,
             titled: row.title.is_some(),
-            title: row.title,
-            mode: row.mode.into(),
+            title: row.title.clone(),
+            mode: row.mode.as_str().into(),
             activity: (0, None),
             work: Arc::default(),
             approval_changes: 0,
@@ -133,11 +134,8 @@ impl Session {
             failures: 0,
         };
         Self {
-            id: row.id.into(),
-            cwd: row.cwd,
-            parent: row.parent,
-            policy: row.policy,
-            limits: row.limits,
+            id: row.id.as_str().into(),
+            row,
             store,
             changes,
             state: Mutex::new(state),
@@ -155,22 +153,22 @@ impl Session {
 
     /// Its workspace.
     pub fn cwd(&self) -> &Path {
-        &self.cwd
+        &self.row.cwd
     }
 
     /// Returns the delegating session and call, for a delegate's session.
     pub fn parent(&self) -> Option<&Parent> {
-        self.parent.as_ref()
+        self.row.parent.as_ref()
     }
 
     /// Returns its permissions.
     pub fn policy(&self) -> Policy {
-        self.policy
+        self.row.policy
     }
 
     /// Returns the limits of its agents.
     pub(crate) fn limits(&self) -> &AccessLimits {
-        &self.limits
+        &self.row.limits
     }
 
     /// Returns the end of its log, and whether a turn runs.
@@ -424,7 +422,7 @@ impl Session {
         state.approval_changes += u64::from(!state.work.approvals().eq(work.approvals()));
         state.work = work;
         for row in rows {
-            state.seq = row.seq;
+            (state.seq, state.last_ts) = (row.seq, row.ts);
             if let SessionUpdate::Title(title) = &row.update {
                 state.title = Some(title.title.clone());
             }
@@ -437,8 +435,23 @@ impl Session {
         }
         wake_all(&mut state);
         drop(state);
-        // Last, so that the new state is complete when the row is read.
-        self.changes.touch(&self.id);
+        self.update_list();
+    }
+
+    /// Updates the row in the list of sessions. Must not be called with the state locked.
+    pub(crate) fn update_list(&self) {
+        self.changes.put(|| {
+            let state = self.lock();
+            let row = SessionRow {
+                title: state.title.clone(),
+                mode: state.mode.to_string(),
+                last_ts: state.last_ts,
+                last_seq: state.seq,
+                ..self.row.clone()
+            };
+            let (running, waiting) = (state.queue.is_running(), state.work.approvals().count());
+            (state.seq > 0 && !state.deleted).then_some(Listed { row, running, waiting })
+        });
     }
 
     fn fail(&self, error: &StoreError) {

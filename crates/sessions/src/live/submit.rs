@@ -56,7 +56,8 @@ impl Session {
         let mut state = self.lock();
         let next = state.queue.enqueue(turn, slot, stopping);
         wake_all(&mut state);
-        self.changes.touch(self.id());
+        drop(state);
+        self.update_list();
         Ok(next)
     }
 
@@ -89,7 +90,8 @@ impl Session {
         let mut state = self.lock();
         let next = state.queue.next(stopping);
         wake_all(&mut state);
-        self.changes.touch(self.id());
+        drop(state);
+        self.update_list();
         next
     }
 

@@ -1,6 +1,5 @@
 //! All sessions: finding, creating, listing and watching them, and their workspaces.
 
-mod listing;
 mod loading;
 mod sessions;
 mod workspaces;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     blocking::run_blocking,
-    changes::{Changes, Listed},
+    changes::{Changes, ListWatch, Listed, Wanted},
     error::SessionError,
     live::{self, Session},
     modes::DEFAULT_MODE,
@@ -158,8 +158,13 @@ impl SessionRegistry {
         &self.changes
     }
 
+    /// Watches the list for changes from now on.
+    pub fn watch_list(&self, wanted: Wanted) -> ListWatch {
+        ListWatch::new(&self.changes, wanted)
+    }
+
     /// Returns a row with the live state.
-    pub(crate) fn listed(&self, row: SessionRow) -> Listed {
+    fn listed(&self, row: SessionRow) -> Listed {
         let live = self.live(&row.id);
         let running = live.as_ref().is_some_and(|session| session.head().running);
         let waiting = live.map_or(0, |session| session.approvals().len());

@@ -157,11 +157,6 @@ impl Store {
         self.readers.with(|reader| reader.session(id))
     }
 
-    /// Returns sessions with at least one update that changed at `since` or later; at most the last 256. Blocks.
-    pub fn changed_since(&self, since: i64) -> Result<Vec<SessionRow>, StoreError> {
-        self.readers.with(|reader| reader.changed_since(since, 256))
-    }
-
     /// Returns sessions with at least one update, last changed first, from `after` on. Blocks.
     pub fn sessions(
         &self,

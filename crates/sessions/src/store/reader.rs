@@ -172,12 +172,4 @@ impl Reader {
         ))?;
         statement.query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::read)?.collect()
     }
-
-    pub(super) fn changed_since(&self, since: i64, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
-        let mut statement = self.0.prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM sessions WHERE last_seq > 0 AND last_ts >= ?1
-             ORDER BY last_ts DESC, id DESC LIMIT ?2"
-        ))?;
-        statement.query_map(params![since, limit], SessionRow::read)?.collect()
-    }
 }
