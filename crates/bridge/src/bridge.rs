@@ -26,7 +26,9 @@ use crate::{
     server::state::Server,
 };
 use openagents_core::{history::History, model::SettingsStore};
-use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
+use openagents_sessions::{
+    Providers, SessionRegistry, TranscriptCache, TurnExecutor, run_blocking, store::Store,
+};
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
@@ -103,7 +105,10 @@ impl Bridge {
         let network =
             run_blocking(move || Network::open(home, network, ios, address, network_settings)).await;
         let network = network.ok_or(BridgeError::Providers)??;
-        let history = Arc::new(History::new(config.history, store.transcript_index()));
+        let home = config.home;
+        let transcripts = run_blocking(move || TranscriptCache::open(&home)).await;
+        let transcripts = transcripts.ok_or(BridgeError::Providers)?;
+        let history = Arc::new(History::new(config.history, transcripts));
         let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
         let providers = run_blocking(move || providers(surroundings)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;

@@ -12,6 +12,7 @@ use openagents_core::{
     tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
+use openagents_sessions::TranscriptCache;
 use serde_json::Value;
 use std::{path::PathBuf, sync::Arc};
 
@@ -21,12 +22,11 @@ pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
         .context("there is no home folder; set OPENAGENTS_HOME to a folder that can be written to")
 }
 
-/// Returns the past sessions on this machine. Parsed logs are cached in our database; without one it only gets slower.
+/// Returns the past sessions on this machine. Parsed logs are cached in our data folder; without one it only gets slower.
 pub(crate) fn history() -> History {
-    let store = data_folder().ok().and_then(|home| openagents_bridge::open_store(&home).ok());
-    let index: Arc<dyn TranscriptIndex> = match store {
-        Some(store) => store.transcript_index(),
-        None => Arc::new(MemoryIndex::default()),
+    let index: Arc<dyn TranscriptIndex> = match data_folder() {
+        Ok(home) => TranscriptCache::open(&home),
+        Err(_) => Arc::new(MemoryIndex::default()),
     };
     History::new(HistoryRoots::from_env(), index)
 }

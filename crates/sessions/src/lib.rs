@@ -22,6 +22,7 @@
 //! | 2 | `store` | sessions, updates, approvals and decisions in SQLite; one thread writes |
 //! | 3 | `changes` | changes in the list of sessions |
 //! | 3 | `error` | `SessionError` |
+//! | 3 | `transcripts` | the cache of parsed transcripts of other agents |
 //! | 4 | `live` | one session in memory: end of the log, queue, approvals, readers; folding a log |
 //! | 5 | `registry` | all sessions: finding, creating, listing; known workspaces |
 //! | 6 | `turns` | routing prompts, running turns, delegates, answers to approvals |
@@ -34,6 +35,7 @@ mod modes;
 mod policy;
 mod registry;
 mod scope;
+mod transcripts;
 mod turns;
 mod wake;
 
@@ -52,5 +54,6 @@ pub use live::{
 pub use modes::{DEFAULT_MODE, Mode};
 pub use policy::Policy;
 pub use registry::{Recent, SessionRegistry};
+pub use transcripts::TranscriptCache;
 pub use turns::{Explore, Providers, TurnExecutor};
 pub use wake::Wake;

@@ -10,11 +10,7 @@ use super::{
     stored::Stored,
     writer::{Appended, Job, NewSession, Write, Writer},
 };
-use openagents_core::{
-    approval::ApprovalState,
-    history::{FileStamp, Transcript},
-    update::SessionUpdate,
-};
+use openagents_core::{approval::ApprovalState, update::SessionUpdate};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::{path::Path, sync::Arc};
 use tokio::sync::oneshot;
@@ -212,10 +208,5 @@ impl Store {
             )?;
             statement.query_map([id], |row| row.get(0))?.collect()
         })
-    }
-
-    /// Queues parsed transcripts of other agents for storing.
-    pub(super) fn remember(&self, rows: Vec<(FileStamp, Transcript)>) -> Result<(), StoreError> {
-        self.writer.send(Job::Remember { rows })
     }
 }

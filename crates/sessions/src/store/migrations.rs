@@ -88,6 +88,8 @@ const STEPS: &[Step] = &[
         PRIMARY KEY (session_id, seq, part)
     ) STRICT, WITHOUT ROWID;",
     },
+    // The index of transcripts has a file of its own.
+    Step { version: 7, sql: "DROP TABLE transcripts;" },
 ];
 
 /// Returns all steps in order: those of this crate and `others`.

@@ -15,7 +15,6 @@ mod open;
 mod open_work;
 mod reader;
 mod stored;
-mod transcripts;
 mod work_rows;
 mod writer;
 
@@ -30,6 +29,7 @@ pub use migrations::Step;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub use migrations::run_to;
+pub(crate) use open::create_private;
 pub use open::{DATABASE_FILE, create_folder};
 pub(crate) use open_work::{Open, OpenWork, Part};
 pub use reader::{Parent, SessionRow};

@@ -58,7 +58,7 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 
 /// Creates a database file with access for its owner only; SQLite's other files inherit that. Errors are ignored: they
 /// occur again when SQLite opens the file.
-fn create_private(path: &Path) {
+pub(crate) fn create_private(path: &Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

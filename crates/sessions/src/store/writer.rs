@@ -10,10 +10,7 @@ use super::{
     stored::Stored,
     work_rows,
 };
-use openagents_core::{
-    history::{FileStamp, READER_VERSION, Transcript},
-    update::SessionUpdate,
-};
+use openagents_core::update::SessionUpdate;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::{
     collections::HashMap,
@@ -78,9 +75,6 @@ pub(super) enum Job {
         change: Box<ApprovalChange>,
         done: Done,
     },
-    Remember {
-        rows: Vec<(FileStamp, Transcript)>,
-    },
     Write {
         write: Write,
         /// Wait until the disk has it.
@@ -101,7 +95,6 @@ impl Job {
         match self {
             Self::Create { .. } | Self::Decide { .. } | Self::Write { .. } | Self::Delete { .. } => 1,
             Self::Append { updates, .. } => updates.len(),
-            Self::Remember { rows } => rows.len(),
             Self::Flush { .. } => 0,
         }
     }
@@ -222,7 +215,6 @@ impl Loop {
                 Job::Append { session_id, updates, .. } => {
                     append(&transaction, &mut self.ends, session_id, updates, now)?
                 }
-                Job::Remember { rows } => remember(&transaction, rows).map(|()| Appended::default())?,
                 Job::Decide { session_id, change, .. } => {
                     let decided = approvals::apply(&transaction, session_id, change, now)?;
                     let update = decided.update().into_iter().collect::<Vec<_>>();
@@ -250,7 +242,6 @@ fn finish(job: Job, result: Result<Appended, StoreError>) {
             drop(done.send(result.map(|_| ())))
         }
         Job::Append { done, .. } | Job::Decide { done, .. } => done(result),
-        Job::Remember { .. } => {}
         Job::Flush { done } => drop(done.send(())),
     }
 }
@@ -334,17 +325,4 @@ fn read_end(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result
         false => work_rows::fill(transaction, session_id)?,
     };
     Ok(LogEnd { seq, ts, work: Arc::new(work) })
-}
-
-fn remember(transaction: &Transaction<'_>, rows: &[(FileStamp, Transcript)]) -> rusqlite::Result<()> {
-    let mut statement = transaction.prepare_cached(
-        "INSERT OR REPLACE INTO transcripts (path, size, mtime_ns, reader, row_json) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    for (stamp, row) in rows {
-        // A path that is not UTF-8 has no JSON form: that file is parsed again each time.
-        if let (Some(path), Ok(json)) = (row.file_path.to_str(), serde_json::to_string(row)) {
-            statement.execute(params![path, stamp.size, stamp.mtime_ns, READER_VERSION, json])?;
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,231 @@
+//! The cache of parsed transcripts of other agents, in a database file of its own.
+//!
+//! It belongs to no process: a bridge and any number of commands use it at the same time. Nothing in it is worth an
+//! error. A damaged file, or one of another version, is replaced by an empty one.
+
+use crate::store::{create_folder, create_private};
+use openagents_core::history::{FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex};
+use rusqlite::{Connection, ErrorCode, params};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Name of the file in the data folder.
+const FILE: &str = "transcripts.sqlite";
+
+/// How long a statement waits for another process.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// A [`TranscriptIndex`] on disk.
+#[derive(Debug)]
+pub struct TranscriptCache {
+    path: PathBuf,
+    connection: Mutex<Connection>,
+}
+
+impl TranscriptCache {
+    /// Opens or creates the cache in the data folder `home`. If it cannot be opened, the cache is in memory only.
+    pub fn open(home: &Path) -> Arc<dyn TranscriptIndex> {
+        let path = home.join(FILE);
+        // An error occurs again when the file is opened.
+        let _ = create_folder(home);
+        match connect(&path).or_else(|error| renew(&path, &error)) {
+            Ok(connection) => Arc::new(Self { path, connection: Mutex::new(connection) }),
+            Err(error) => {
+                tracing::warn!(%error, path = %path.display(), "the cache of transcripts is kept in memory");
+                Arc::new(MemoryIndex::default())
+            }
+        }
+    }
+
+    /// Uses the file, and once more after it was found damaged.
+    fn with<T: Default>(&self, mut run: impl FnMut(&mut Connection) -> rusqlite::Result<T>) -> T {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = run(&mut connection).or_else(|error| {
+            *connection = renew(&self.path, &error)?;
+            run(&mut connection)
+        });
+        result.unwrap_or_else(|error| {
+            // Listing still works; it parses the files again.
+            tracing::warn!(%error, "the cache of transcripts failed");
+            T::default()
+        })
+    }
+}
+
+impl TranscriptIndex for TranscriptCache {
+    fn load(&self, root: &Path) -> HashMap<PathBuf, (FileStamp, Transcript)> {
+        let Some(root) = root.to_str() else { return HashMap::new() };
+        let rows = self.with(|connection| transcripts(connection, root.trim_end_matches('/')));
+        rows.into_iter()
+            .filter_map(|(size, mtime_ns, json)| {
+                let row: Transcript = serde_json::from_str(&json).ok()?;
+                Some((row.file_path.clone(), (FileStamp { size, mtime_ns }, row)))
+            })
+            .collect()
+    }
+
+    fn save(&self, rows: Vec<(FileStamp, Transcript)>) {
+        if !rows.is_empty() {
+            self.with(|connection| save(connection, &rows));
+        }
+    }
+}
+
+/// Opens the file. Its version is that of the reader that parsed its rows; a file of another one counts as damaged.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    create_private(path);
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    match transaction.query_row("PRAGMA user_version", [], |row| row.get(0))? {
+        0 => {
+            transaction.execute_batch(
+                "CREATE TABLE transcripts (
+                    path TEXT PRIMARY KEY NOT NULL,
+                    size INTEGER NOT NULL,
+                    mtime_ns INTEGER NOT NULL,
+                    row_json TEXT NOT NULL
+                ) STRICT;",
+            )?;
+            transaction.pragma_update(None, "user_version", READER_VERSION)?;
+        }
+        READER_VERSION => {}
+        _ => return Err(rusqlite::Error::InvalidQuery),
+    }
+    transaction.commit()?;
+    Ok(connection)
+}
+
+/// Replaces the file by an empty one, unless it is only busy. A process that still has the old one keeps using it.
+fn renew(path: &Path, error: &rusqlite::Error) -> rusqlite::Result<Connection> {
+    if !matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
+        tracing::warn!(%error, path = %path.display(), "the cache of transcripts is made anew");
+        for suffix in ["", "-wal", "-shm"] {
+            let mut file = path.as_os_str().to_owned();
+            file.push(suffix);
+            // A missing file is removed already; any other error occurs again.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+    connect(path)
+}
+
+/// Returns size, modification time and row of every transcript below a folder.
+fn transcripts(connection: &Connection, root: &str) -> rusqlite::Result<Vec<(u64, i64, String)>> {
+    // One range of the primary key: everything that starts with `root/`.
+    let (from, to) = (format!("{root}/"), format!("{root}0"));
+    let mut statement = connection
+        .prepare_cached("SELECT size, mtime_ns, row_json FROM transcripts WHERE path >= ?1 AND path < ?2")?;
+    statement.query_map([from, to], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+}
+
+fn save(connection: &mut Connection, rows: &[(FileStamp, Transcript)]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    for (stamp, row) in rows {
+        // A path that is not UTF-8 has no JSON form: that file is parsed again each time.
+        if let (Some(path), Ok(json)) = (row.file_path.to_str(), serde_json::to_string(row)) {
+            transaction
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO transcripts (path, size, mtime_ns, row_json) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![path, stamp.size, stamp.mtime_ns, json])?;
+        }
+    }
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::history::Provider;
+
+    fn transcript(path: &str) -> Transcript {
+        Transcript {
+            id: path.to_owned(),
+            provider: Provider::Codex,
+            title: Some("Fix it".to_owned()),
+            cwd: Some("/work".into()),
+            branch: None,
+            model: None,
+            created_at: Some(1),
+            updated_at: 2,
+            file_path: path.into(),
+            user_turns: Some(1),
+            tokens: None,
+            hidden: false,
+            subagent: false,
+            bad_lines: 0,
+        }
+    }
+
+    fn row(path: &str) -> (FileStamp, Transcript) {
+        (FileStamp { size: 10, mtime_ns: 20 }, transcript(path))
+    }
+
+    #[test]
+    fn transcripts_are_remembered_by_folder() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = ["/a/x.jsonl", "/a/b/y.jsonl", "/ab/z.jsonl", "/a0/w.jsonl"];
+        TranscriptCache::open(home.path()).save(paths.map(row).to_vec());
+        let index = TranscriptCache::open(home.path());
+        let mut found: Vec<_> = index.load(Path::new("/a")).into_keys().collect();
+        found.sort();
+        assert_eq!(found, [PathBuf::from("/a/b/y.jsonl"), PathBuf::from("/a/x.jsonl")]);
+    }
+
+    #[test]
+    fn several_processes_share_it() {
+        let home = tempfile::tempdir().unwrap();
+        let [bridge, command] = [(); 2].map(|()| TranscriptCache::open(home.path()));
+        bridge.save(vec![row("/a/x.jsonl")]);
+        command.save(vec![row("/a/y.jsonl")]);
+        assert_eq!([bridge, command].map(|index| index.load(Path::new("/a")).len()), [2, 2]);
+    }
+
+    #[test]
+    fn rows_of_another_reader_are_forgotten() {
+        let home = tempfile::tempdir().unwrap();
+        TranscriptCache::open(home.path()).save(vec![row("/a/x.jsonl")]);
+        let other = Connection::open(home.path().join(FILE)).unwrap();
+        other.pragma_update(None, "user_version", READER_VERSION + 1).unwrap();
+        let index = TranscriptCache::open(home.path());
+        assert_eq!(index.load(Path::new("/a")).len(), 0);
+        index.save(vec![row("/a/x.jsonl")]);
+        assert_eq!(TranscriptCache::open(home.path()).load(Path::new("/a")).len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_file_is_made_anew() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(FILE);
+        std::fs::write(&path, "this is not a database, despite its name".repeat(100)).unwrap();
+        let index = TranscriptCache::open(home.path());
+        index.save((0..500).map(|n| row(&format!("/a/{n}.jsonl"))).collect());
+        assert_eq!(index.load(Path::new("/a")).len(), 500);
+        drop(index);
+        // Damage behind its head is found when it is read.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let end = bytes.len();
+        bytes[8192.min(end / 2)..].fill(0xa5);
+        std::fs::write(&path, bytes).unwrap();
+        let index = TranscriptCache::open(home.path());
+        assert_eq!(index.load(Path::new("/a")).len(), 0);
+        index.save(vec![row("/a/x.jsonl")]);
+        assert_eq!(index.load(Path::new("/a")).len(), 1);
+    }
+
+    #[test]
+    fn without_a_folder_it_is_in_memory() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("file"), "").unwrap();
+        let index = TranscriptCache::open(&home.path().join("file"));
+        index.save(vec![row("/a/x.jsonl")]);
+        assert_eq!(index.load(Path::new("/a")).len(), 1);
+    }
+}
