@@ -5,23 +5,16 @@ use crate::{
     prune,
     store::{ApprovalChange, Decided, StoreError, now_ms},
 };
+use futures::{executor::block_on, future::select_all};
 use openagents_core::{
     CancellationToken,
     approval::{Approval, ApprovalOutcome, ApprovalRequest, ApprovalState},
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::{
-    sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
-    time::Duration,
-};
+use std::sync::{Arc, mpsc::sync_channel};
+use tokio::sync::oneshot;
 use uuid::Uuid;
-
-/// Polling interval for cancellation while waiting for an answer.
-const LOOK: Duration = Duration::from_millis(25);
 
 /// Bytes of raw input that are kept: it is stored with every state and sent to every client.
 const RAW_INPUT: usize = 256 << 10;
@@ -73,52 +66,47 @@ impl Question {
         self.approval.raw_input.as_ref()
     }
 
-    /// Stores and shows the question. It stays open until [`Asked::wait`] closes it.
-    pub(crate) fn ask(self, session: &Arc<Session>) -> Asked {
+    /// Stores and shows the question. It stays open until [`OpenQuestion::wait`] closes it.
+    pub(crate) fn ask(self, session: &Arc<Session>) -> OpenQuestion {
         let id = self.approval.id.clone();
-        let answer = session.wait_for(&id);
+        let (answered, answer) = oneshot::channel();
+        session.waiting().insert(id.clone(), answered);
         let stored = session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
-        Asked { session: session.clone(), id, answer, stored }
+        OpenQuestion { session: session.clone(), id, answer, stored }
     }
 }
 
-/// An open question.
-pub(crate) struct Asked {
+/// A stored question.
+pub(crate) struct OpenQuestion {
     session: Arc<Session>,
     id: String,
-    answer: Receiver<String>,
+    answer: oneshot::Receiver<String>,
     stored: Result<Decided, StoreError>,
 }
 
-impl Asked {
-    /// Waits for the first answer. `given_up` returns the approval's state if the wait is cancelled.
+impl OpenQuestion {
+    /// Waits for the first answer. `given_up` returns the approval's state if the wait is cancelled. Blocks.
     pub(crate) fn wait(
         self,
         cancels: &[&CancellationToken],
         given_up: impl Fn() -> ApprovalState,
     ) -> ApprovalOutcome {
         let Self { session, id, answer, stored } = self;
-        let outcome = match stored {
-            Ok(Decided { approval: Some(approval), .. }) => match approval.state {
-                // Answered in advance: an earlier process asked the same question and exited.
-                ApprovalState::Answered { option_id, .. } => Ok(option_id),
-                _ => loop {
-                    match answer.recv_timeout(LOOK) {
-                        Ok(option_id) => break Ok(option_id),
-                        Err(RecvTimeoutError::Timeout)
-                            if !cancels.iter().any(|cancel| cancel.is_cancelled()) => {}
-                        Err(_) => break give_up(&session, &id, given_up()),
-                    }
-                },
+        let outcome = match stored.map(|decided| decided.approval.map(|approval| approval.state)) {
+            // Answered in advance: an earlier process asked the same question and exited.
+            Ok(Some(ApprovalState::Answered { option_id, .. })) => Ok(Some(option_id)),
+            Ok(Some(_)) => match first_answer(answer, cancels) {
+                Some(option_id) => Ok(Some(option_id)),
+                None => give_up(&session, &id, given_up()),
             },
-            Ok(Decided { approval: None, .. }) => Err(Ok(())),
-            Err(error) => Err(Err(error)),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
         };
-        session.wait_no_longer(&id);
+        session.waiting().remove(&id);
         match outcome {
-            Ok(option_id) => ApprovalOutcome::Selected { option_id },
-            Err(Ok(())) => ApprovalOutcome::Cancelled,
-            Err(Err(error)) => {
+            Ok(Some(option_id)) => ApprovalOutcome::Selected { option_id },
+            Ok(None) => ApprovalOutcome::Cancelled,
+            Err(error) => {
                 tracing::error!(%error, "an approval could not be stored");
                 ApprovalOutcome::Cancelled
             }
@@ -126,13 +114,52 @@ impl Asked {
     }
 }
 
-/// Stops waiting. An answer that came first still counts: clients have seen it.
-fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<String, Result<(), StoreError>> {
-    let decided = session.decide(ApprovalChange::End { id: id.to_owned(), state }).map_err(Err)?;
-    match decided.approval.map(|approval| approval.state) {
-        Some(ApprovalState::Answered { option_id, .. }) => Ok(option_id),
-        _ => Err(Ok(())),
+/// Waits for an answer; `None` if one of `cancels` comes first. An agent's thread is outside of the runtime.
+fn first_answer(answer: oneshot::Receiver<String>, cancels: &[&CancellationToken]) -> Option<String> {
+    block_on(async {
+        tokio::select! {
+            biased;
+            answer = answer => answer.ok(),
+            _ = select_all(cancels.iter().map(|cancel| Box::pin(cancel.cancelled()))) => None,
+        }
+    })
+}
+
+impl Session {
+    /// Changes an approval in the store and in the log, atomically. Blocks.
+    pub(crate) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
+        let mirror = self.mirror();
+        let (done, result) = sync_channel(1);
+        let session = self.clone();
+        self.store.decide_then(self.id().clone(), change, move |appended| {
+            let decided = appended.as_ref().map(|appended| appended.decided.clone()).map_err(Clone::clone);
+            // Cannot fail while the receiver waits: the channel has room for the one answer.
+            session.publish_or_fail(appended);
+            let _ = done.try_send(decided);
+        })?;
+        let decided = result.recv().unwrap_or(Err(StoreError::Closed))?;
+        if let (Some(mirror), Some(update)) = (mirror.as_ref(), decided.update()) {
+            mirror.show(mirror.copy(&[update]));
+        }
+        drop(mirror);
+        if let Decided { approval: Some(approval), changed: true } = &decided
+            && let ApprovalState::Answered { option_id, .. } = &approval.state
+            && let Some(waiting) = self.waiting().remove(&approval.id)
+        {
+            // The asker may have given up.
+            let _ = waiting.send(option_id.clone());
+        }
+        Ok(decided)
     }
+}
+
+/// Stops waiting. An answer that came first still counts: clients have seen it.
+fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<Option<String>, StoreError> {
+    let decided = session.decide(ApprovalChange::End { id: id.to_owned(), state })?;
+    Ok(match decided.approval.map(|approval| approval.state) {
+        Some(ApprovalState::Answered { option_id, .. }) => Some(option_id),
+        _ => None,
+    })
 }
 
 /// Returns a hash of the question that is independent of the order of JSON members.
@@ -211,8 +238,8 @@ mod tests {
         let id = ask();
         let (option_id, by) = ("allow".to_owned(), "Phone".to_owned());
         session.decide(ApprovalChange::Answer { id: id.clone(), option_id, by }).unwrap();
-        assert_eq!(given_up(&id), Ok("allow".to_owned()));
-        assert_eq!(given_up(&ask()), Err(Ok(())));
+        assert_eq!(given_up(&id), Ok(Some("allow".to_owned())));
+        assert_eq!(given_up(&ask()), Ok(None));
     }
 
     #[test]

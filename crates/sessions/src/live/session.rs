@@ -10,7 +10,7 @@ use crate::{
     changes::{Changes, Listed},
     error::SessionError,
     policy::Policy,
-    store::{Appended, ApprovalChange, Decided, OpenWork, Parent, SessionRow, Store, StoreError, Stored},
+    store::{Appended, OpenWork, Parent, SessionRow, Store, StoreError, Stored},
     wake::Wake,
 };
 use openagents_core::{
@@ -23,12 +23,9 @@ use openagents_core::{
 use std::{
     collections::{HashMap, VecDeque},
     path::Path,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        mpsc::{Receiver, SyncSender, sync_channel},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc::sync_channel},
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 /// Updates kept in memory, so that readers that are at most a few seconds behind do not read from disk.
 const TAIL: usize = 4_096;
@@ -47,7 +44,7 @@ pub struct Session {
     id: Arc<str>,
     /// Its row, as it was loaded.
     row: SessionRow,
-    store: Store,
+    pub(super) store: Store,
     /// Gets the row after every change.
     changes: Arc<Changes>,
     state: Mutex<State>,
@@ -58,7 +55,7 @@ pub struct Session {
     /// Held while updates are queued for the log, so that the copy has the same order.
     mirror: Mutex<Option<Mirror>>,
     /// Receivers of approval answers, by approval id.
-    waiting: Mutex<HashMap<String, SyncSender<String>>>,
+    waiting: Mutex<HashMap<String, oneshot::Sender<String>>>,
 }
 
 #[derive(Debug)]
@@ -294,16 +291,9 @@ impl Session {
         let copy = mirror.as_ref().map(|mirror| mirror.copy(&updates));
         let session = self.clone();
         let queued = self.store.append_then(self.id.clone(), updates, move |appended| {
-            done(match appended {
-                Ok(appended) => {
-                    session.publish(appended);
-                    Ok(())
-                }
-                Err(error) => {
-                    session.fail(&error);
-                    Err(error)
-                }
-            });
+            let stored = appended.as_ref().map(drop).map_err(Clone::clone);
+            session.publish_or_fail(appended);
+            done(stored);
         });
         if let Err(error) = queued {
             self.fail(&error);
@@ -311,52 +301,6 @@ impl Session {
         if let (Some(mirror), Some(copy)) = (&*mirror, copy) {
             mirror.show(copy);
         }
-    }
-
-    /// Changes an approval in the store and in the log, atomically. Blocks.
-    pub(crate) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
-        let mirror = self.mirror();
-        let (done, result) = sync_channel(1);
-        let session = self.clone();
-        self.store.decide_then(self.id.clone(), change, move |appended| {
-            let decided = match appended {
-                Ok(appended) => {
-                    let decided = appended.decided.clone();
-                    session.publish(appended);
-                    Ok(decided)
-                }
-                Err(error) => {
-                    session.fail(&error);
-                    Err(error)
-                }
-            };
-            // The channel has room; the receiver may be gone.
-            let _ = done.try_send(decided);
-        })?;
-        let decided = result.recv().unwrap_or(Err(StoreError::Closed))?;
-        if let (Some(mirror), Some(update)) = (mirror.as_ref(), decided.update()) {
-            mirror.show(mirror.copy(&[update]));
-        }
-        drop(mirror);
-        if let Decided { approval: Some(approval), changed: true } = &decided
-            && let ApprovalState::Answered { option_id, .. } = &approval.state
-            && let Some(waiting) = self.waiting().remove(&approval.id)
-        {
-            let _ = waiting.try_send(option_id.clone());
-        }
-        Ok(decided)
-    }
-
-    /// Returns a receiver for the answer to an approval.
-    pub(crate) fn wait_for(&self, approval_id: &str) -> Receiver<String> {
-        let (answer, waiting) = sync_channel(1);
-        self.waiting().insert(approval_id.to_owned(), answer);
-        waiting
-    }
-
-    /// Stops waiting for the answer to an approval.
-    pub(crate) fn wait_no_longer(&self, approval_id: &str) {
-        self.waiting().remove(approval_id);
     }
 
     /// Mirrors this session from now on. Returns false if it was mirrored already.
@@ -380,11 +324,11 @@ impl Session {
         self.mirror().is_some()
     }
 
-    fn mirror(&self) -> MutexGuard<'_, Option<Mirror>> {
+    pub(super) fn mirror(&self) -> MutexGuard<'_, Option<Mirror>> {
         self.mirror.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<String, SyncSender<String>>> {
+    pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<String>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -415,6 +359,14 @@ impl Session {
             page.iter().for_each(|stored| transcript.push(&stored.update));
         }
         Ok(transcript)
+    }
+
+    /// Shows what was appended, or the error. Called on the writer's thread.
+    pub(super) fn publish_or_fail(&self, appended: Result<Appended, StoreError>) {
+        match appended {
+            Ok(appended) => self.publish(appended),
+            Err(error) => self.fail(&error),
+        }
     }
 
     fn publish(&self, Appended { rows, work, .. }: Appended) {
