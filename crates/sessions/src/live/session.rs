@@ -2,8 +2,9 @@
 
 use super::{
     folding::{Folding, StoredLog},
-    mirror::{Mirror, ShownIn},
+    mirror::Mirror,
     queue::Queue,
+    tail::Tail,
 };
 use crate::{
     blocking::run_blocking,
@@ -16,21 +17,16 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     agent::{AccessLimits, Transcript},
-    approval::{Approval, ApprovalState},
+    approval::Approval,
     model::Activity,
     update::{ModeChange, SessionUpdate},
 };
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc::sync_channel},
 };
 use tokio::sync::{Notify, oneshot};
-
-/// Updates kept in memory, so that readers that are at most a few seconds behind do not read from disk.
-const TAIL: usize = 4_096;
-/// Maximum bytes of these updates, as stored.
-const TAIL_BYTES: usize = 4 << 20;
 
 /// Updates per page read from the store.
 const PAGE: usize = 256;
@@ -47,7 +43,7 @@ pub struct Session {
     pub(super) store: Store,
     /// Gets the row after every change.
     changes: Arc<Changes>,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     /// Held from storing a prompt until it is queued, so that the log has the order of the queue.
     pub(crate) submitting: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued, so that the log ends with the current mode.
@@ -59,14 +55,13 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SessionState {
     /// Number of the last update on disk; none above it has been shown.
     seq: u64,
     /// When it was stored, in milliseconds since the epoch.
     last_ts: i64,
-    /// The last updates without gaps, ending at `seq`.
-    tail: VecDeque<Arc<Stored>>,
-    tail_bytes: usize,
+    /// Ends at `seq`.
+    tail: Tail,
     /// A title is stored or about to be.
     pub(crate) titled: bool,
     pub(crate) title: Option<String>,
@@ -111,11 +106,10 @@ pub struct Head {
 
 impl Session {
     pub(crate) fn new(row: SessionRow, store: Store, changes: Arc<Changes>) -> Self {
-        let state = State {
+        let state = SessionState {
             seq: row.last_seq,
             last_ts: row.last_ts,
-            tail: VecDeque::new(),
-            tail_bytes: 0,
+            tail: Tail::default(),
             titled: row.title.is_some(),
             title: row.title.clone(),
             mode: row.mode.as_str().into(),
@@ -259,15 +253,8 @@ impl Session {
             if since >= state.seq {
                 return Ok(Vec::new());
             }
-            if let Some(first) = state.tail.front().filter(|first| first.seq <= since + 1) {
-                let skip = usize::try_from(since + 1 - first.seq).unwrap_or(usize::MAX);
-                let mut taken = 0;
-                let fits = |update: &&Arc<Stored>| {
-                    let fits = taken < bytes;
-                    taken += update.bytes;
-                    fits
-                };
-                return Ok(state.tail.iter().skip(skip).take(limit).take_while(fits).cloned().collect());
+            if let Some(page) = state.tail.after(since, limit, bytes) {
+                return Ok(page);
             }
         }
         let (store, id) = (self.store.clone(), self.id.clone());
@@ -301,27 +288,6 @@ impl Session {
         if let (Some(mirror), Some(copy)) = (&*mirror, copy) {
             mirror.show(copy);
         }
-    }
-
-    /// Mirrors this session from now on. Returns false if it was mirrored already.
-    pub(crate) fn show_in(&self, mirror: Mirror) -> bool {
-        let mut known = self.mirror();
-        let is_first = known.is_none();
-        known.get_or_insert(mirror);
-        is_first
-    }
-
-    /// Ends [`Session::show_in`]. Everything open there is closed with `reason`, and pending approvals get the state
-    /// `approvals`. Blocks while the store's queue is full.
-    pub(crate) fn show_here_only(&self, reason: &str, approvals: &ApprovalState) {
-        if let Some(mirror) = self.mirror().take() {
-            mirror.close(reason, approvals);
-        }
-    }
-
-    /// Returns whether this session is mirrored.
-    pub(crate) fn is_mirrored(&self) -> bool {
-        self.mirror().is_some()
     }
 
     pub(super) fn mirror(&self) -> MutexGuard<'_, Option<Mirror>> {
@@ -378,12 +344,7 @@ impl Session {
             if let SessionUpdate::Title(title) = &row.update {
                 state.title = Some(title.title.clone());
             }
-            state.tail_bytes += row.bytes;
-            state.tail.push_back(row);
-        }
-        while state.tail.len() > TAIL || state.tail_bytes > TAIL_BYTES {
-            let Some(oldest) = state.tail.pop_front() else { break };
-            state.tail_bytes -= oldest.bytes;
+            state.tail.push(row);
         }
         wake_all(&mut state);
         drop(state);
@@ -420,21 +381,11 @@ impl Session {
         self.cancel();
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(crate) fn wake_all(state: &mut State) {
+pub(crate) fn wake_all(state: &mut SessionState) {
     state.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
-}
-
-impl ShownIn for Session {
-    fn append(self: Arc<Self>, updates: Vec<SessionUpdate>) {
-        Session::append(&self, updates);
-    }
-
-    fn open_work(&self) -> Arc<OpenWork> {
-        Session::open_work(self)
-    }
 }

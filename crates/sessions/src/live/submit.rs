@@ -4,7 +4,8 @@ use super::{
     closing,
     queue::{Next, Waits},
     session::{Session, wake_all},
-    turn::{Turn, TurnEnd},
+    ticket::TurnEnd,
+    turn::Turn,
 };
 use crate::{blocking::run_blocking, error::SessionError};
 use openagents_core::{

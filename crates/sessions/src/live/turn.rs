@@ -1,11 +1,12 @@
 //! Turns: the work that clients submit to a session. A session runs one at a time.
 
+use super::ticket::{Asker, Ticket};
 use crate::error::SessionError;
 use openagents_core::{
     explore::{ExploreRequest, PlannerChoice},
     model::PromptOptions,
     route::Topic,
-    update::{Decision, RunState, SessionUpdate, Title, UserMessage},
+    update::{Decision, SessionUpdate, Title, UserMessage},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +14,6 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
 /// Goals of one exploration; every plan snapshot repeats them.
@@ -354,22 +354,6 @@ fn title_of(text: &str) -> String {
     format!("{cut}…")
 }
 
-/// Resolves when the turn has ended.
-pub type Ticket = oneshot::Receiver<TurnEnd>;
-
-/// The outcome of a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnEnd {
-    /// `Complete`, `Failed` or `Cancelled`.
-    pub state: RunState,
-    /// The model's answer reached a limit.
-    pub cut_off: bool,
-    /// Number of its last update.
-    pub seq: u64,
-    /// Set if its updates could not be stored.
-    pub failure: Option<String>,
-}
-
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) work: Result<Work, SessionError>,
@@ -380,24 +364,13 @@ pub(crate) struct Turn {
     pub(crate) asker: Asker,
 }
 
-/// The receiver of a turn's outcome. Kept apart from the work, so that a panic in the run does not drop it.
-#[derive(Debug)]
-pub(crate) struct Asker(oneshot::Sender<TurnEnd>);
-
-impl Asker {
-    pub(crate) fn notify(self, end: TurnEnd) {
-        // The client may be gone; the outcome is in the log.
-        let _ = self.0.send(end);
-    }
-}
-
 impl Turn {
     /// Returns the turn, its opening, and the title for a session that has none.
     pub(crate) fn new(request: TurnRequest) -> (Self, Ticket, Vec<SessionUpdate>, Title) {
-        let (done, ticket) = oneshot::channel();
+        let (asker, ticket) = Asker::new();
         let TurnRequest { opening, title, work, delegated, queued } = request;
         let is_said = opening.iter().any(|update| matches!(update, SessionUpdate::UserMessage(_)));
-        (Self { work, delegated, queued, is_said, asker: Asker(done) }, ticket, opening, Title { title })
+        (Self { work, delegated, queued, is_said, asker }, ticket, opening, Title { title })
     }
 }
 

@@ -172,24 +172,24 @@ impl OpenWork {
     /// Applies the next update of the log, and returns what it changed.
     pub(crate) fn take(&mut self, next: &Arc<Stored>) -> Vec<Change> {
         let (scope, update) = scoped(&next.update);
-        let mut step = Step { work: self, scope, next, changes: Vec::new() };
-        step.take(update);
-        if !step.work.of(&step.scope).any(Open::is_unfinished) {
-            step.close(|_| true);
+        let mut fold = Fold { work: self, scope, next, changes: Vec::new() };
+        fold.take(update);
+        if !fold.work.of(&fold.scope).any(Open::is_unfinished) {
+            fold.close(|_| true);
         }
-        step.changes
+        fold.changes
     }
 }
 
-/// The application of one update.
-struct Step<'a> {
+/// One update that is folded into the open work.
+struct Fold<'a> {
     work: &'a mut OpenWork,
     scope: Scope,
     next: &'a Arc<Stored>,
     changes: Vec<Change>,
 }
 
-impl Step<'_> {
+impl Fold<'_> {
     fn take(&mut self, update: &SessionUpdate) {
         match update {
             SessionUpdate::UserMessage(message) if message.removed => {

@@ -27,12 +27,12 @@ pub(crate) struct Host {
     stopping: CancellationToken,
     /// Cancelled when the turn has ended.
     over: CancellationToken,
-    turn: Mutex<Turn>,
+    turn: Mutex<TurnState>,
 }
 
 /// The state of a turn.
 #[derive(Debug, Default)]
-struct Turn {
+struct TurnState {
     announced: HashSet<String>,
     /// The final message was shown.
     ended: bool,
@@ -106,7 +106,7 @@ impl Host {
         if self.stopping.is_cancelled() { ApprovalState::Withdrawn } else { ApprovalState::Expired }
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    fn turn(&self) -> MutexGuard<'_, TurnState> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -126,7 +126,7 @@ fn update(call_id: String, status: ToolCallStatus, late: bool, details: ToolCall
     SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details })
 }
 
-impl Turn {
+impl TurnState {
     fn take(&mut self, update: &SessionUpdate) {
         match update {
             SessionUpdate::ToolCall(call) => drop(self.announced.insert(call.call_id.clone())),
