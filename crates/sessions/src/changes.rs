@@ -1,13 +1,16 @@
 //! Changes in the list of sessions, for watching connections: current rows, at a bounded rate.
 
-use crate::{store::SessionRow, wake::Wake};
+use crate::{
+    store::SessionRow,
+    wake::{Wake, Watchers},
+};
 use std::{
     collections::{BTreeMap, HashMap},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
 /// Shortest time between two notifications of a connection.
 const EVERY: Duration = Duration::from_millis(250);
@@ -43,7 +46,7 @@ struct State {
     order: BTreeMap<u64, Arc<str>>,
     /// The last change that was dropped.
     forgotten: u64,
-    watchers: Vec<Weak<Notify>>,
+    watchers: Watchers,
     /// Every watcher was woken since one of them last looked, and none has joined.
     woken: bool,
 }
@@ -93,10 +96,9 @@ impl State {
     }
 
     fn notify(&mut self) {
-        if std::mem::replace(&mut self.woken, true) {
-            return;
+        if !std::mem::replace(&mut self.woken, true) {
+            self.watchers.wake();
         }
-        self.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 }
 
@@ -149,11 +151,7 @@ impl ListWatch {
 
     /// Wakes `wake` on every change.
     pub fn wake(&self, wake: &Wake) {
-        let mut state = self.changes.lock();
-        state.watchers.retain(|watcher| watcher.strong_count() > 0);
-        if !state.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
-            state.watchers.push(Arc::downgrade(wake));
-        }
+        self.changes.lock().watchers.add(wake);
     }
 
     /// Returns when the next notification may be due; `None` if nothing changed.

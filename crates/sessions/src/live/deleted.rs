@@ -1,6 +1,6 @@
 //! Deleting a live session.
 
-use super::session::{Session, wake_all};
+use super::session::Session;
 
 impl Session {
     /// Stops accepting turns; `false` if one runs or waits.
@@ -20,7 +20,7 @@ impl Session {
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.deleted = true;
-        wake_all(&mut state);
+        state.watchers.wake();
     }
 
     /// Returns whether it was deleted from the store.

@@ -12,7 +12,7 @@ use crate::{
     error::SessionError,
     policy::Policy,
     store::{Appended, OpenWork, Parent, SessionRow, Store, StoreError, Stored},
-    wake::Wake,
+    wake::{Wake, Watchers},
 };
 use openagents_core::{
     CancellationToken,
@@ -24,9 +24,9 @@ use openagents_core::{
 use std::{
     collections::HashMap,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc::sync_channel},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::sync_channel},
 };
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 /// Updates per page read from the store.
 const PAGE: usize = 256;
@@ -75,7 +75,7 @@ pub(crate) struct SessionState {
     /// A turn was submitted at some time.
     pub(crate) used: bool,
     pub(crate) queue: Queue,
-    watchers: Vec<Weak<Notify>>,
+    pub(super) watchers: Watchers,
     pub(crate) failure: Option<Failure>,
     /// About to be deleted: accepts no more turns.
     pub(crate) retired: bool,
@@ -118,7 +118,7 @@ impl Session {
             approval_changes: 0,
             used: row.last_seq > 0,
             queue: Queue::default(),
-            watchers: Vec::new(),
+            watchers: Watchers::default(),
             failure: None,
             retired: false,
             deleted: false,
@@ -210,7 +210,7 @@ impl Session {
         let mut state = self.lock();
         if state.activity.1 != activity {
             state.activity = (state.activity.0 + 1, activity);
-            wake_all(&mut state);
+            state.watchers.wake();
         }
     }
 
@@ -229,16 +229,12 @@ impl Session {
 
     /// Returns the number of connections that are woken by every change.
     pub fn readers(&self) -> u32 {
-        u32::try_from(self.lock().watchers.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.lock().watchers.count()).unwrap_or(u32::MAX)
     }
 
     /// Wakes `wake` whenever the session changes.
     pub fn watch(&self, wake: &Wake) {
-        let mut state = self.lock();
-        state.watchers.retain(|watcher| watcher.strong_count() > 0);
-        if !state.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
-            state.watchers.push(Arc::downgrade(wake));
-        }
+        self.lock().watchers.add(wake);
     }
 
     /// Returns at most `limit` updates after `since`, stopping once they have `bytes` bytes.
@@ -337,8 +333,10 @@ impl Session {
 
     fn publish(&self, Appended { rows, work, .. }: Appended) {
         let mut state = self.lock();
-        state.approval_changes += u64::from(!state.work.approvals().eq(work.approvals()));
-        state.work = work;
+        if !Arc::ptr_eq(&state.work, &work) {
+            state.approval_changes += u64::from(!state.work.approvals().eq(work.approvals()));
+            state.work = work;
+        }
         for row in rows {
             (state.seq, state.last_ts) = (row.seq, row.ts);
             if let SessionUpdate::Title(title) = &row.update {
@@ -346,7 +344,7 @@ impl Session {
             }
             state.tail.push(row);
         }
-        wake_all(&mut state);
+        state.watchers.wake();
         drop(state);
         self.update_list();
     }
@@ -376,7 +374,7 @@ impl Session {
                 let message = format!("This session has stopped: {error}.");
                 state.failure = Some(Failure { number: state.failures, message });
             }
-            wake_all(&mut state);
+            state.watchers.wake();
         }
         self.cancel();
     }
@@ -384,8 +382,4 @@ impl Session {
     pub(crate) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-pub(crate) fn wake_all(state: &mut SessionState) {
-    state.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
 }

@@ -3,7 +3,7 @@
 use super::{
     closing,
     queue::{Next, Waits},
-    session::{Session, wake_all},
+    session::Session,
     ticket::TurnEnd,
     turn::Turn,
 };
@@ -56,7 +56,7 @@ impl Session {
         }
         let mut state = self.lock();
         let next = state.queue.enqueue(turn, slot, stopping);
-        wake_all(&mut state);
+        state.watchers.wake();
         drop(state);
         self.update_list();
         Ok(next)
@@ -90,7 +90,7 @@ impl Session {
     pub(crate) fn next(&self, stopping: &CancellationToken) -> Option<Next> {
         let mut state = self.lock();
         let next = state.queue.next(stopping);
-        wake_all(&mut state);
+        state.watchers.wake();
         drop(state);
         self.update_list();
         next
@@ -101,7 +101,7 @@ impl Session {
         // The active run writes to the log, not this method: the log's writer calls it too.
         let mut state = self.lock();
         let running = state.queue.cancel();
-        wake_all(&mut state);
+        state.watchers.wake();
         running
     }
 
@@ -121,7 +121,7 @@ impl Session {
         let removed = {
             let mut state = self.lock();
             let removed = state.queue.remove(id);
-            wake_all(&mut state);
+            state.watchers.wake();
             removed
         };
         let Some(turn) = removed else { return Ok(false) };

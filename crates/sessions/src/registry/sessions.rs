@@ -98,12 +98,11 @@ impl SessionRegistry {
 
     /// Creates a session with the given permissions.
     pub async fn create_with(&self, cwd: &Path, policy: Policy) -> Result<Arc<Session>, SessionError> {
-        let id = uuid::Uuid::new_v4().to_string();
-        let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: DEFAULT_MODE.to_owned() };
-        let set = id.clone();
-        self.read(move |store| store.create_session(new).and_then(|()| store.set_policy(&set, policy)))
-            .await?;
-        self.find(&id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
+        let create = move |store: &Store, new: NewSession| {
+            let id = new.id.clone();
+            store.create_session(new).and_then(|()| store.set_policy(&id, policy))
+        };
+        self.add(cwd, DEFAULT_MODE, create).await
     }
 
     /// Creates the session of a delegate.
@@ -115,10 +114,19 @@ impl SessionRegistry {
         policy: Policy,
         limits: AccessLimits,
     ) -> Result<Arc<Session>, SessionError> {
+        self.add(cwd, mode, move |store, new| store.create_child(new, parent, policy, &limits)).await
+    }
+
+    async fn add(
+        &self,
+        cwd: &Path,
+        mode: &str,
+        create: impl FnOnce(&Store, NewSession) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<Arc<Session>, SessionError> {
         let id = uuid::Uuid::new_v4().to_string();
         let new = NewSession { id: id.clone(), cwd: cwd.to_owned(), mode: mode.to_owned() };
-        self.read(move |store| store.create_child(new, parent, policy, &limits)).await?;
-        self.find(&id).await?.ok_or_else(|| SessionError::internal("the delegate's session cannot be found"))
+        self.read(move |store| create(store, new)).await?;
+        self.find(&id).await?.ok_or_else(|| SessionError::internal("the new session cannot be found"))
     }
 
     /// Finds a session, live or stored. Unfinished work of a dead process is closed first.

@@ -8,7 +8,7 @@ use super::{
     open_work::OpenWork,
     reader::{Readers, SessionRow},
     stored::Stored,
-    writer::{Appended, Job, NewSession, Write, Writer},
+    writer::{self, Appended, Job, NewSession, Write, Writer},
 };
 use openagents_core::{approval::ApprovalState, update::SessionUpdate};
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -45,9 +45,7 @@ impl Store {
 
     /// Creates a session. Blocks.
     pub fn create_session(&self, session: NewSession) -> Result<(), StoreError> {
-        let (done, result) = oneshot::channel();
-        self.writer.send(Job::Create { session, done })?;
-        result.blocking_recv().map_err(|_| StoreError::Closed)?
+        self.write(move |transaction, now| writer::create(transaction, &session, now))
     }
 
     /// Appends updates to a session and waits until they are on disk. Blocks.
@@ -83,9 +81,7 @@ impl Store {
 
     /// Deletes sessions, all or none. Blocks.
     pub fn delete_sessions(&self, ids: Vec<String>) -> Result<(), StoreError> {
-        let (done, result) = oneshot::channel();
-        self.writer.send(Job::Delete { ids, done })?;
-        result.blocking_recv().map_err(|_| StoreError::Closed)?
+        self.wait_for(|done| Job::Delete { ids, done })?
     }
 
     /// Reads a table other than the log. Blocks.
@@ -110,16 +106,19 @@ impl Store {
     }
 
     fn write_as(&self, durable: bool, write: Write) -> Result<(), StoreError> {
+        self.wait_for(|done| Job::Write { write, durable, done })?
+    }
+
+    /// Queues a job and waits for its result. Blocks.
+    fn wait_for<T>(&self, job: impl FnOnce(oneshot::Sender<T>) -> Job) -> Result<T, StoreError> {
         let (done, result) = oneshot::channel();
-        self.writer.send(Job::Write { write, durable, done })?;
-        result.blocking_recv().map_err(|_| StoreError::Closed)?
+        self.writer.send(job(done))?;
+        result.blocking_recv().map_err(|_| StoreError::Closed)
     }
 
     /// Waits until everything queued before is on disk. Blocks.
     pub fn flush(&self) -> Result<(), StoreError> {
-        let (done, result) = oneshot::channel();
-        self.writer.send(Job::Flush { done })?;
-        result.blocking_recv().map_err(|_| StoreError::Closed)
+        self.wait_for(|done| Job::Flush { done })
     }
 
     /// Returns at most `limit` updates after `since`, in order. Blocks.

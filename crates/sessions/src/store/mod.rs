@@ -7,7 +7,6 @@ mod approvals;
 mod children;
 mod clock;
 mod decisions;
-mod deleting;
 mod error;
 mod handle;
 mod migrations;

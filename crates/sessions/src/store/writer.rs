@@ -4,7 +4,6 @@
 use super::{
     approvals::{self, ApprovalChange, Decided},
     clock::now_ms,
-    deleting,
     error::StoreError,
     open_work::OpenWork,
     stored::Stored,
@@ -60,10 +59,6 @@ pub struct Appended {
 }
 
 pub(super) enum Job {
-    Create {
-        session: NewSession,
-        done: oneshot::Sender<Result<(), StoreError>>,
-    },
     Append {
         session_id: Arc<str>,
         updates: Vec<SessionUpdate>,
@@ -93,7 +88,7 @@ pub(super) enum Job {
 impl Job {
     fn rows(&self) -> usize {
         match self {
-            Self::Create { .. } | Self::Decide { .. } | Self::Write { .. } | Self::Delete { .. } => 1,
+            Self::Decide { .. } | Self::Write { .. } | Self::Delete { .. } => 1,
             Self::Append { updates, .. } => updates.len(),
             Self::Flush { .. } => 0,
         }
@@ -209,9 +204,6 @@ impl Loop {
         let mut stored = Vec::with_capacity(group.len());
         for job in group {
             stored.push(match job {
-                Job::Create { session, .. } => {
-                    create(&transaction, session, now).map(|()| Appended::default())?
-                }
                 Job::Append { session_id, updates, .. } => {
                     append(&transaction, &mut self.ends, session_id, updates, now)?
                 }
@@ -225,7 +217,7 @@ impl Loop {
                 Job::Delete { ids, .. } => {
                     // A new session may get the same id.
                     self.ends.retain(|id, _| !ids.iter().any(|deleted| **deleted == **id));
-                    deleting::delete(&transaction, ids).map(|()| Appended::default())?
+                    delete(&transaction, ids).map(|()| Appended::default())?
                 }
                 Job::Flush { .. } => Appended::default(),
             });
@@ -238,9 +230,7 @@ impl Loop {
 fn finish(job: Job, result: Result<Appended, StoreError>) {
     // The caller may be gone.
     match job {
-        Job::Create { done, .. } | Job::Write { done, .. } | Job::Delete { done, .. } => {
-            drop(done.send(result.map(|_| ())))
-        }
+        Job::Write { done, .. } | Job::Delete { done, .. } => drop(done.send(result.map(|_| ()))),
         Job::Append { done, .. } | Job::Decide { done, .. } => done(result),
         Job::Flush { done } => drop(done.send(())),
     }
@@ -253,6 +243,15 @@ pub(super) fn create(transaction: &Transaction<'_>, session: &NewSession, now: i
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![session.id, session.cwd.to_string_lossy(), session.mode, now])?;
+    Ok(())
+}
+
+fn delete(transaction: &Transaction<'_>, ids: &[String]) -> rusqlite::Result<()> {
+    for id in ids {
+        // Decisions have no foreign key to the session.
+        transaction.prepare_cached("DELETE FROM decisions WHERE session_id = ?1")?.execute([id])?;
+        transaction.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id])?;
+    }
     Ok(())
 }
 
@@ -276,22 +275,8 @@ fn append(
             .prepare_cached("INSERT INTO events (session_id, seq, ts, update_json) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![session_id, end.seq, end.ts, json])?;
         match update {
-            SessionUpdate::Title(title) => {
-                set_column(
-                    transaction,
-                    "UPDATE sessions SET title = ?2 WHERE id = ?1",
-                    session_id,
-                    &title.title,
-                )?;
-            }
-            SessionUpdate::Mode(mode) => {
-                set_column(
-                    transaction,
-                    "UPDATE sessions SET mode = ?2 WHERE id = ?1",
-                    session_id,
-                    &mode.mode_id,
-                )?;
-            }
+            SessionUpdate::Title(title) => set_column(transaction, "title", session_id, &title.title)?,
+            SessionUpdate::Mode(mode) => set_column(transaction, "mode", session_id, &mode.mode_id)?,
             _ => {}
         }
         let (seq, ts, update, bytes) = (end.seq, end.ts, update.clone(), json.len());
@@ -309,9 +294,9 @@ fn append(
     Ok(Appended { rows, work, decided: Decided::default() })
 }
 
-fn set_column(transaction: &Transaction<'_>, sql: &str, id: &str, value: &str) -> rusqlite::Result<()> {
-    transaction.prepare_cached(sql)?.execute(params![id, value])?;
-    Ok(())
+fn set_column(transaction: &Transaction<'_>, column: &str, id: &str, value: &str) -> rusqlite::Result<()> {
+    let sql = format!("UPDATE sessions SET {column} = ?2 WHERE id = ?1");
+    transaction.prepare_cached(&sql)?.execute(params![id, value]).map(drop)
 }
 
 fn read_end(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<LogEnd> {
