@@ -1,10 +1,7 @@
 //! Bounded counts per key.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 /// Counts per key. Keys with a count of zero are removed.
 #[derive(Debug)]
@@ -19,7 +16,7 @@ impl<K> Default for Counts<K> {
 impl<K: Hash + Eq + Clone> Counts<K> {
     /// Counts one more for `of`. `None` when it has `most` already.
     pub(super) fn take(self: &Arc<Self>, of: K, most: usize) -> Option<Counted<K>> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let count = counts.get(&of).copied().unwrap_or_default();
         if count >= most {
             return None;
@@ -31,7 +28,7 @@ impl<K: Hash + Eq + Clone> Counts<K> {
     /// Returns the number of keys.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.0.lock().len()
     }
 }
 
@@ -44,7 +41,7 @@ pub(super) struct Counted<K: Hash + Eq> {
 
 impl<K: Hash + Eq> Drop for Counted<K> {
     fn drop(&mut self) {
-        let mut counts = self.counts.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.0.lock();
         if let Some(count) = counts.get_mut(&self.of) {
             *count -= 1;
             if *count == 0 {

@@ -3,12 +3,8 @@
 use crate::admission::counts::Counted;
 use crate::base::pass::{Pass, Who};
 use futures::future::select_all;
-use std::{
-    collections::VecDeque,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::VecDeque, net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -76,7 +72,7 @@ impl UnauthenticatedQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Queued>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

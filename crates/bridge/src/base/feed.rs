@@ -2,11 +2,12 @@
 
 use crate::{base::rpc, base::scope::Scope};
 use openagents_sessions::Wake;
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -63,7 +64,7 @@ impl Feed {
 
     fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
-        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watchers = self.watchers.lock();
         watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 
@@ -86,7 +87,7 @@ impl Watch {
     /// Starts watching for a connection that was just sent `told`.
     pub(crate) fn begin(feed: Arc<Feed>, told: Value, wake: &Wake) -> Self {
         {
-            let mut watchers = feed.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut watchers = feed.watchers.lock();
             watchers.retain(|watcher| watcher.strong_count() > 0);
             // A connection may watch repeatedly.
             if !watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
@@ -138,9 +139,9 @@ mod tests {
         for wake in [&wake, &other, &wake, &wake] {
             Watch::begin(feed.clone(), feed.snapshot(), wake);
         }
-        assert_eq!(feed.watchers.lock().unwrap().len(), 2);
+        assert_eq!(feed.watchers.lock().len(), 2);
         drop(other);
         Watch::begin(feed.clone(), feed.snapshot(), &wake);
-        assert_eq!(feed.watchers.lock().unwrap().len(), 1);
+        assert_eq!(feed.watchers.lock().len(), 1);
     }
 }

@@ -2,12 +2,9 @@
 
 use crate::base::feed::Feed;
 use crate::base::scope::Scope;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{
-    fmt,
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, net::IpAddr, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// The owner of a connection.
@@ -59,7 +56,7 @@ impl Pass {
         let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
         let feed = {
             let (who, granted) = (who.clone(), granted.clone());
-            let snapshot = move || access(&who, &lock(&granted));
+            let snapshot = move || access(&who, &granted.lock());
             Feed::new("_openagents/access", Scope::View, snapshot, |on_change| {
                 changed = Box::new(move || on_change())
             })
@@ -68,7 +65,7 @@ impl Pass {
     }
 
     pub(crate) fn scope(&self) -> Scope {
-        lock(&self.granted).scope
+        self.granted.lock().scope
     }
 
     /// Returns whether it is valid and includes `needed`.
@@ -77,24 +74,24 @@ impl Pass {
     }
 
     pub(crate) fn name(&self) -> String {
-        lock(&self.granted).name.clone()
+        self.granted.lock().name.clone()
     }
 
     /// Changes the scope and notifies the connections.
     pub(crate) fn change(&self, scope: Scope) {
-        lock(&self.granted).scope = scope;
+        self.granted.lock().scope = scope;
         (self.changed)();
     }
 
     /// Changes the name and notifies the connections.
     pub(crate) fn rename(&self, name: &str) {
-        lock(&self.granted).name = name.to_owned();
+        self.granted.lock().name = name.to_owned();
         (self.changed)();
     }
 
     /// Returns scope and device: the params of `_openagents/access`.
     pub(crate) fn access(&self) -> Value {
-        access(&self.who, &lock(&self.granted))
+        access(&self.who, &self.granted.lock())
     }
 
     /// The feed of [`Self::access`].
@@ -105,10 +102,6 @@ impl Pass {
     pub(crate) fn is_revoked(&self) -> bool {
         self.revoked.is_cancelled()
     }
-}
-
-fn lock(granted: &Mutex<Granted>) -> MutexGuard<'_, Granted> {
-    granted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn access(who: &Who, granted: &Granted) -> Value {

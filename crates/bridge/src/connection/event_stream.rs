@@ -10,6 +10,7 @@ use crate::{
 };
 use axum::response::sse::Event;
 use futures::Stream;
+use parking_lot::Mutex;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{
@@ -17,7 +18,7 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -76,14 +77,10 @@ impl Streams {
         (Arc::new(Self { state: Mutex::new(state), changed: Notify::new() }), answer)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records the stream for the answer to a request about a session. Without a reader of the session's stream, that
     /// is the connection's.
     pub(crate) fn await_answer(&self, id: &str, session: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.one {
             return;
         }
@@ -97,7 +94,7 @@ impl Streams {
 
     /// Finds the stream of a frame; `None` if it was the answer to `initialize`, which is delivered.
     pub(crate) fn sort(&self, frame: &Utf8Bytes) -> Option<Target> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.one && state.initialize.is_none() {
             return Some(None);
         }
@@ -116,7 +113,7 @@ impl Streams {
 
     /// Queues a frame for its reader; false while there is no room.
     pub(crate) fn put(&self, target: &Target, frame: &Utf8Bytes, context: &Context<'_>) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.over {
             return true;
         }
@@ -146,7 +143,7 @@ impl Streams {
 
     /// Starts reading a stream. `cut` ends the exchange that carries it.
     pub(crate) fn read(self: &Arc<Self>, session: Target, cut: CancellationToken) -> Result<Reader, Refusal> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.over {
             return Err(Refusal::Over);
         }
@@ -179,7 +176,7 @@ impl Streams {
 
     /// Ends all streams once their readers have taken the queued frames.
     pub(crate) fn end(&self, last_word: Option<&Closing>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.over {
             (state.over, state.last_word) = (true, last_word.cloned());
         }
@@ -192,7 +189,7 @@ impl Streams {
 
     /// Ends the exchanges of the current readers.
     pub(crate) fn cut(&self) {
-        let state = self.state();
+        let state = self.state.lock();
         // The exchange of a reader that left may share an HTTP/2 connection with other clients.
         let all = std::iter::once(&state.connection).chain(state.sessions.values());
         all.filter(|known| known.left.is_none()).for_each(|known| known.cut.cancel());
@@ -200,7 +197,7 @@ impl Streams {
 
     /// Returns whether any stream has a reader.
     pub(crate) fn is_read(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.connection.left.is_none() || state.sessions.values().any(|known| known.left.is_none())
     }
 
@@ -217,7 +214,7 @@ impl Streams {
 
     /// Returns the next deadline; `None` if the connection must end.
     fn look_after(&self) -> Option<Instant> {
-        let (mut state, now) = (self.state(), Instant::now());
+        let (mut state, now) = (self.state.lock(), Instant::now());
         let lost = state.connection.left.map(|left| left + LOST);
         let stuck = state.stuck.map(|since| since + STUCK);
         if state.over || lost.into_iter().chain(stuck).any(|due| due <= now) {
@@ -263,7 +260,7 @@ impl Stream for Reader {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let streams = self.streams.clone();
-        let mut state = streams.state();
+        let mut state = streams.state.lock();
         let mailbox = state.mailbox(self.session.as_deref());
         if let Some((_, frame)) = mailbox.frames.pop_front() {
             state.waiting -= 1;
@@ -291,7 +288,7 @@ fn comment(word: &Closing) -> String {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut state = self.streams.state();
+        let mut state = self.streams.state.lock();
         state.stuck = None;
         state.wake_writer();
         let mailbox = state.mailbox(self.session.as_deref());

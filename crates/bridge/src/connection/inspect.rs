@@ -1,10 +1,11 @@
 //! The last frames of every connection, for the debug panel. Kept in memory only, never logged.
 
 use openagents_sessions::{Wake, store::now_ms};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -41,13 +42,12 @@ impl Line {
 
     /// Sets the client's name, from `initialize`.
     pub(crate) fn introduce(&self, client: &str) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) =
-            openagents_sessions::prune::head(client, 200).into();
+        *self.client.lock() = openagents_sessions::prune::head(client, 200).into();
     }
 
     /// Returns the client's name; empty if it gave none.
     pub(crate) fn client(&self) -> Arc<str> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.client.lock().clone()
     }
 }
 
@@ -151,7 +151,7 @@ impl Inspector {
             return;
         }
         let (client, ts) = (line.client(), now_ms());
-        let mut ring = self.lock();
+        let mut ring = self.0.lock();
         for (bytes, json) in texts {
             ring.last += 1;
             ring.bytes += json.len();
@@ -168,7 +168,7 @@ impl Inspector {
 
     /// Wakes `wake` on every frame from now on.
     pub(crate) fn watch(&self, wake: &Wake) {
-        let mut ring = self.lock();
+        let mut ring = self.0.lock();
         if !ring.watchers.iter().any(|watcher| std::ptr::eq(watcher.as_ptr(), Arc::as_ptr(wake))) {
             ring.watchers.push(Arc::downgrade(wake));
         }
@@ -176,7 +176,7 @@ impl Inspector {
 
     /// Returns the frames after number `since` that are still in the ring, oldest first.
     pub(crate) fn after(&self, since: u64, limit: usize) -> Vec<Arc<Frame>> {
-        let ring = self.lock();
+        let ring = self.0.lock();
         let first = ring.frames.front().map_or(0, |frame| frame.n);
         let skip = usize::try_from((since + 1).saturating_sub(first)).unwrap_or(usize::MAX);
         ring.frames.iter().skip(skip).take(limit).cloned().collect()
@@ -184,7 +184,7 @@ impl Inspector {
 
     /// Returns the newest frames, oldest first, and the number of the last.
     pub(crate) fn snapshot(&self) -> (Vec<Arc<Frame>>, u64) {
-        let ring = self.lock();
+        let ring = self.0.lock();
         let mut room = ANSWER;
         let mut frames: Vec<_> = ring
             .frames
@@ -201,10 +201,6 @@ impl Inspector {
             .collect();
         frames.reverse();
         (frames, ring.last)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -247,7 +243,7 @@ mod tests {
         let (inspector, line) = (Inspector::default(), Line::new("acp"));
         let text = "x".repeat(1 << 20);
         (0..2000).for_each(|_| inspector.record_out(&line, &[text.as_str().into()]));
-        assert!(inspector.lock().bytes <= BYTES);
+        assert!(inspector.0.lock().bytes <= BYTES);
         assert!(inspector.snapshot().0.len() >= ANSWER / (FRAME_BYTES * 2 + 256));
     }
 }

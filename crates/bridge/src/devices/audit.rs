@@ -8,13 +8,9 @@ use crate::{
     devices::registry::Devices,
 };
 use openagents_sessions::run_blocking;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, net::IpAddr, time::Duration};
 
 /// Rows of one page.
 const PAGE: usize = 100;
@@ -113,7 +109,7 @@ impl Devices {
     /// Counts a refusal. Returns whether it is the first of its kind within [`SUMMARY`] and must be recorded at once.
     fn count(&self, refused: Refused) -> bool {
         let (is_first, begins) = {
-            let mut counted = self.refusals.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counted = self.refusals.0.lock();
             let begins = counted.more.is_empty();
             let has_room = counted.more.len() < MAX_COUNTED;
             match counted.more.get_mut(&refused) {
@@ -138,7 +134,7 @@ impl Devices {
     }
 
     fn summarise_refusals(&self) {
-        let counted = std::mem::take(&mut *self.refusals.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let counted = std::mem::take(&mut *self.refusals.0.lock());
         let several = counted.more.into_iter().filter(|(_, more)| *more > 0);
         let mut entries: Vec<AuditEntry> =
             several.map(|(refused, more)| refused.entry(format!("{more} more within a minute"))).collect();

@@ -14,12 +14,13 @@ use crate::{
     devices::{apps, device_rows},
 };
 use openagents_sessions::store::{Store, now_ms};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::{
     fmt,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 use subtle::ConstantTimeEq;
@@ -307,7 +308,7 @@ impl Devices {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -16,12 +16,13 @@ use crate::{
 };
 use openagents_core::model::SettingsStore;
 use openagents_sessions::run_blocking;
+use parking_lot::{Mutex, RwLock};
 use rustls::ServerConfig;
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
     time::Duration,
 };
 use tokio::sync::watch;
@@ -94,12 +95,12 @@ impl Network {
 
     /// Returns the switches and the open ports.
     pub(crate) fn state(&self) -> Arc<NetworkState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.lock().clone()
     }
 
     /// Calls `on_change` whenever the state changes.
     pub(crate) fn watch(&self, on_change: OnChange) {
-        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(on_change);
+        self.watchers.lock().push(on_change);
     }
 
     /// Returns the access of the iOS app.
@@ -109,7 +110,7 @@ impl Network {
 
     /// Returns the token that is cancelled when the access of the iOS app changes.
     pub(crate) fn ios_changes(&self) -> CancellationToken {
-        self.ios.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.ios.lock().clone()
     }
 
     /// Returns the addresses served to other devices, and the names of this computer.
@@ -127,7 +128,7 @@ impl Network {
         let change = switches.change;
         let before = self.switches.send_replace(switches.clone());
         if before.ios != switches.ios {
-            let mut ios = self.ios.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ios = self.ios.lock();
             std::mem::take(&mut *ios).cancel();
         }
         let mut settled = self.settled.subscribe();
@@ -138,24 +139,24 @@ impl Network {
 
     /// Returns the current TLS configuration; `None` without a certificate.
     pub(crate) fn tls(&self) -> Option<Arc<ServerConfig>> {
-        self.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.tls.read().clone()
     }
 
     /// Returns the authority's certificate as PEM, and as a configuration profile.
     pub(crate) fn installable(&self) -> Option<(String, String)> {
-        let authority = self.authority.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let authority = self.authority.lock().clone()?;
         Some((authority.pem().to_owned(), profile::profile(&authority, machine::name())))
     }
 
     pub(crate) fn publish(&self, state: NetworkState) {
         {
-            let mut known = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.state.lock();
             if **known == state {
                 return;
             }
             *known = Arc::new(state);
         }
-        let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let watchers = self.watchers.lock().clone();
         watchers.iter().for_each(|changed| changed());
     }
 }

@@ -8,12 +8,8 @@ use crate::{
     server::state::Server,
 };
 use axum::http::{HeaderMap, header};
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// The subprotocol that the page offers and the server selects.
@@ -95,7 +91,7 @@ impl BackOff {
     /// Counts a failure of `address` and returns the delay of its answer.
     pub(crate) fn failed(&self, address: IpAddr) -> Duration {
         let (now, address) = (Instant::now(), one_address(address));
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.0.lock();
         if failures.of.len() >= ADDRESSES && !failures.of.contains_key(&address) {
             if failures.swept.is_none_or(|swept| now.duration_since(swept) >= SWEEP_EVERY) {
                 failures.swept = Some(now);
@@ -168,7 +164,7 @@ mod tests {
         }
         assert_eq!(back_off.failed(address(1 << 20)), MAX_DELAY);
         assert_eq!(back_off.failed(address(0)), FIRST_DELAY * 2);
-        assert_eq!(back_off.0.lock().unwrap().of.len(), ADDRESSES);
+        assert_eq!(back_off.0.lock().of.len(), ADDRESSES);
         tokio::time::advance(FORGET).await;
         assert_eq!(back_off.failed(address(1 << 20)), FIRST_DELAY);
     }

@@ -21,7 +21,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
@@ -193,9 +193,9 @@ impl Listeners {
         // The authority itself may have expired: reopen it next time.
         let leaf = leaf.inspect_err(|_| self.authority = None)?;
         self.authority = Some(authority.clone());
-        *self.network.authority.lock().unwrap_or_else(PoisonError::into_inner) = Some(authority);
+        *self.network.authority.lock() = Some(authority);
         let config = leaf.server_config().map_err(|error| AuthorityError::Make(error.to_string()))?;
-        *self.network.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(config);
+        *self.network.tls.write() = Some(config);
         self.leaf = Some(leaf);
         Ok(())
     }

@@ -5,9 +5,10 @@ use crate::{
     network::{addresses, control::Network},
 };
 use axum::http::{HeaderMap, HeaderValue, header};
+use parking_lot::RwLock;
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::Arc,
 };
 
 /// The verdict on the `Host` or `Origin` of a request.
@@ -52,7 +53,7 @@ impl Hosts {
         let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
         let names = names.iter().filter_map(|name| addresses::host_name(name));
         let (local, private) = names.partition(|name| name.ends_with(".local"));
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Names { addresses, local, private };
+        *self.0.write() = Names { addresses, local, private };
     }
 
     /// Checks the `Host` of a request.
@@ -111,7 +112,7 @@ impl Hosts {
     }
 
     fn kind(&self, name: &Name, listener: Listener) -> Option<Kind> {
-        let known = self.read();
+        let known = self.0.read();
         match (listener, name) {
             (Listener::Loopback, Name::Address(address)) => address.is_loopback().then_some(Kind::Loopback),
             (Listener::Loopback, Name::Domain(name)) => {
@@ -121,10 +122,6 @@ impl Hosts {
             (_, Name::Address(address)) => known.addresses.contains(address).then_some(Kind::Network),
             (_, Name::Domain(name)) => known.local.contains(name).then_some(Kind::Network),
         }
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Names> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

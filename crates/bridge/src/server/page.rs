@@ -6,12 +6,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use flate2::{Compression, write::GzEncoder};
+use parking_lot::Mutex;
 use rust_embed::RustEmbed;
-use std::{
-    collections::BTreeMap,
-    io::Write,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, io::Write};
 
 #[derive(RustEmbed)]
 #[folder = "../../ui/dist"]
@@ -69,7 +66,7 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
 /// Returns a file's bytes compressed and cached. On a slow network the page loads in a third of the time.
 fn gzip(tag: &str, bytes: &[u8]) -> Option<Bytes> {
     static COMPRESSED: Mutex<BTreeMap<String, Bytes>> = Mutex::new(BTreeMap::new());
-    let mut compressed = COMPRESSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut compressed = COMPRESSED.lock();
     if let Some(known) = compressed.get(tag) {
         return Some(known.clone());
     }

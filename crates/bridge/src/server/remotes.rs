@@ -11,9 +11,10 @@ use crate::{
     },
     protocol::acp::{self, connection::Opening},
 };
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
@@ -51,7 +52,7 @@ pub(crate) struct Connection {
 impl Remotes {
     /// Returns the permits for long bodies of one device. Devices do not share them.
     pub(crate) fn long_bodies(&self, who: &Who) -> Arc<Semaphore> {
-        let mut all = self.long_bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.long_bodies.lock();
         if let Some(known) = all.get(who).and_then(Weak::upgrade) {
             return known;
         }
@@ -63,7 +64,7 @@ impl Remotes {
 
     /// Finds a connection of the same device.
     pub(crate) fn find(&self, id: &str, pass: &Pass) -> Option<Arc<Connection>> {
-        self.lock().get(id).filter(|connection| connection.who == pass.who).cloned()
+        self.connections.lock().get(id).filter(|connection| connection.who == pass.who).cloned()
     }
 
     /// Opens a connection with its first frame, an `initialize` with this id. Returns the connection's id and the
@@ -88,7 +89,7 @@ impl Remotes {
             cut: cut.clone(),
             long_frames: Semaphore::new(LONG_FRAMES),
         };
-        server.remotes.lock().insert(id.clone(), Arc::new(connection));
+        server.remotes.connections.lock().insert(id.clone(), Arc::new(connection));
         let (line, server) = (opening.line.clone(), server.clone());
         let connections = server.connections.clone();
         connections.spawn(async move {
@@ -102,17 +103,13 @@ impl Remotes {
                 cut.cancel();
             };
             tokio::join!(serving, watching);
-            server.remotes.lock().remove(&line.id);
+            server.remotes.connections.lock().remove(&line.id);
             if streams.is_read() {
                 tokio::time::sleep(LAST_WORDS).await;
                 streams.cut();
             }
         });
         (id, answer)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Connection>>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,12 +6,13 @@ use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, PROTOCOL_LEVEL_METHOD_NAMES, RequestPermissionOutcome, RequestPermissionResponse,
 };
 use openagents_core::approval::Approval;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -62,7 +63,7 @@ impl Requests {
         if self.reads_the_log.load(Ordering::Relaxed) {
             return Vec::new();
         }
-        let mut asked = self.asked();
+        let mut asked = self.asked.lock();
         let mut frames = Vec::new();
         asked.retain(|id, request| {
             let is_over = request.session_id == *session_id && pending.iter().all(|known| known.id != *id);
@@ -88,7 +89,7 @@ impl Requests {
     /// Reads the answer to a request of ours; `None` if it is not valid or matches no open request.
     pub(super) fn answer(&self, id: &Id, result: Value) -> Option<Answer> {
         let id: String = serde_json::from_str(id.as_str()).ok()?;
-        let mut asked = self.asked();
+        let mut asked = self.asked.lock();
         let request = asked.get_mut(&id).filter(|request| request.open)?;
         let response =
             serde_json::from_value::<RequestPermissionResponse>(result).map(|response| response.outcome);
@@ -104,10 +105,6 @@ impl Requests {
 
     /// Forgets a request whose answer was rejected: it is sent again when the client next follows the session.
     pub(super) fn forget(&self, approval_id: &str) {
-        self.asked().remove(approval_id);
-    }
-
-    fn asked(&self) -> MutexGuard<'_, HashMap<String, Request>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock().remove(approval_id);
     }
 }

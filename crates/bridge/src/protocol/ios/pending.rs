@@ -23,12 +23,9 @@ use crate::{
 };
 use futures::{SinkExt, StreamExt};
 use openagents_sessions::prune;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
-use std::{
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::{Instant, interval_at};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
@@ -84,7 +81,7 @@ impl PendingConnections {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,10 +3,8 @@
 use crate::protocol::ios::resume::Position;
 use crate::{connection::inspect::Line, connection::outbox::following::Follow};
 use openagents_sessions::Session;
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::VecDeque, sync::Arc};
 
 /// Sessions that a connection follows; the least recently named one is left first.
 pub(super) const NAMED: usize = 64;
@@ -42,7 +40,7 @@ impl Phone {
     }
 
     pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.0.lock())
     }
 
     /// Returns the id of this connection.

@@ -8,11 +8,12 @@ use crate::{
     base::pass::Pass, connection::outbox::Out, connection::outbox::dialect::HeldBack,
     connection::outbox::orders::Outbox, connection::serve::ConnectionControl,
 };
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -101,7 +102,7 @@ impl Resumes {
     /// Registers a new connection.
     pub(super) fn join(&self, address: IpAddr, pass: Arc<Pass>, phone: Arc<Phone>) -> Arc<Live> {
         // Numbers grow in the order of the list.
-        let mut all = self.live();
+        let mut all = self.live.lock();
         let live = Arc::new(Live {
             address,
             number: self.number.fetch_add(1, Ordering::Relaxed),
@@ -119,7 +120,7 @@ impl Resumes {
     /// Saves the position of a connection, unless it was revoked or a later connection of its address shows the same
     /// session.
     pub(super) fn put(&self, live: &Live, position: Position) {
-        let all = self.live();
+        let all = self.live.lock();
         let is_later = |new: &Arc<Live>| new.address == live.address && new.number > live.number;
         let shows = |new: Arc<Live>| is_later(&new) && new.phone.shows(&position.session_id);
         if !all.iter().filter_map(Weak::upgrade).any(shows) {
@@ -137,7 +138,7 @@ impl Resumes {
         if pass.is_revoked() {
             return;
         }
-        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut saved = self.saved.lock();
         if saved.len() >= ADDRESSES {
             saved.retain(|_, known| known.since.elapsed() < KEEP);
         }
@@ -162,7 +163,7 @@ impl Resumes {
 
     /// Returns the earlier connections of the same address that have a position.
     fn before(&self, new: &Live) -> Vec<Arc<Live>> {
-        let live = self.live();
+        let live = self.live.lock();
         let is_before = |old: &Arc<Live>| old.address == new.address && old.number < new.number;
         live.iter()
             .filter_map(Weak::upgrade)
@@ -172,22 +173,18 @@ impl Resumes {
 
     /// Moves the saved position to the phone, under the lock of `live` so that a later connection finds it there.
     fn take(&self, new: &Live) -> Option<Position> {
-        let live = self.live();
+        let live = self.live.lock();
         let is_later = |known: &Arc<Live>| known.address == new.address && known.number > new.number;
         if live.iter().filter_map(Weak::upgrade).any(|known| is_later(&known) && !known.ended.is_cancelled())
         {
             return None;
         }
-        let mut all = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.saved.lock();
         let saved = all.get_mut(&new.address)?;
         let position =
             saved.position.take().filter(|_| saved.since.elapsed() < KEEP && !saved.pass.is_revoked())?;
         new.phone.take(position.clone());
         Some(position)
-    }
-
-    fn live(&self) -> MutexGuard<'_, Vec<Weak<Live>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
