@@ -19,7 +19,7 @@ use crate::{
     protocol::models::SharedModels,
     protocol::services::Services,
     server::accept::{self, Gate},
-    server::auth::BackOff,
+    server::back_off::BackOff,
     server::listeners::Listeners,
     server::origin::Hosts,
     server::remotes::Remotes,

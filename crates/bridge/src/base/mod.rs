@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod feed;
+pub(crate) mod headers;
 pub(crate) mod listener;
 pub(crate) mod machine;
 pub(crate) mod pass;

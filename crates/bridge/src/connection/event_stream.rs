@@ -5,8 +5,8 @@
 //! every update attaches again from the last update that it has.
 
 use crate::{
+    connection::closing::{Closing, STUCK},
     connection::mailbox::{Mailbox, SESSIONS, State, Target},
-    connection::socket::{Closing, STUCK},
 };
 use axum::response::sse::Event;
 use futures::Stream;

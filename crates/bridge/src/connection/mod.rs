@@ -1,5 +1,6 @@
 //! One connection: its transport, reading frames, sending, and the inspector.
 
+pub(crate) mod closing;
 pub(crate) mod event_stream;
 pub(crate) mod inspect;
 pub(crate) mod mailbox;

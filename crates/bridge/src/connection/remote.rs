@@ -1,6 +1,6 @@
 //! A connection of the remote transport: frames arrive as requests and leave as events.
 
-use super::{event_stream::Streams, mailbox::Target, socket::Closing};
+use super::{closing::Closing, event_stream::Streams, mailbox::Target};
 use std::{
     sync::Arc,
     task::{Context, Poll, Waker},

@@ -9,7 +9,7 @@ use crate::{
     connection::outbox::following::Follow,
     connection::outbox::orders::Outbox,
     connection::outbox::{Out, Sender},
-    connection::socket::{Closing, Socket},
+    connection::{closing::Closing, socket::Socket},
 };
 use futures::StreamExt;
 use openagents_sessions::SessionRegistry;

@@ -7,21 +7,19 @@ pub(crate) fn sort(frame: &str) {
     super::event_stream::Streams::new("1", false).0.sort(&frame.into());
 }
 
-use super::remote::Remote;
-use super::websocket::{self, WebSocket};
+use super::{
+    closing::{Closing, STUCK},
+    remote::Remote,
+    websocket::{self, WebSocket},
+};
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use std::{
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
-use tokio_tungstenite::tungstenite::{
-    Error, Message,
-    protocol::{CloseFrame, frame::coding::CloseCode},
-};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// A reader that takes no frame for this time ends its connection.
-pub(crate) const STUCK: Duration = Duration::from_secs(30);
 /// Time limit of the close handshake.
 const GOOD_BYE: Duration = Duration::from_secs(1);
 
@@ -97,51 +95,5 @@ impl Sink<Message> for Socket {
             Self::WebSocket(socket) => socket.poll_close_unpin(context),
             Self::Remote(remote) => remote.poll_written(context),
         }
-    }
-}
-
-/// A close code and its reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Closing {
-    pub(crate) code: u16,
-    pub(crate) reason: String,
-}
-
-impl Closing {
-    pub(crate) fn going_away() -> Self {
-        Self { code: 1001, reason: "OpenAgents is shutting down.".to_owned() }
-    }
-
-    pub(crate) fn too_big(limit: usize) -> Self {
-        Self { code: 1009, reason: format!("A frame may have {limit} bytes at most.") }
-    }
-
-    pub(crate) fn not_text() -> Self {
-        Self { code: 1003, reason: "Frames must be UTF-8 text.".to_owned() }
-    }
-
-    /// Codes from 4000 on are application-defined; the page handles this one.
-    pub(crate) fn no_token() -> Self {
-        Self { code: 4401, reason: "The token is missing or wrong.".to_owned() }
-    }
-
-    pub(crate) fn removed() -> Self {
-        let reason = format!(
-            "This device was removed on {}.",
-            openagents_sessions::prune::head(crate::base::machine::name(), 64)
-        );
-        Self { code: 4403, reason }
-    }
-
-    /// For a socket that takes nothing. Updates up to `written` may have been read.
-    pub(crate) fn too_slow(written: u64) -> Self {
-        Self { code: 4408, reason: format!("Attach again from update {written}.") }
-    }
-
-    pub(crate) fn message(&self) -> Message {
-        Message::Close(Some(CloseFrame {
-            code: CloseCode::from(self.code),
-            reason: self.reason.as_str().into(),
-        }))
     }
 }

@@ -3,7 +3,7 @@
 //! Not axum's extractor, because a frame over the limit must be answered with close code 1009, and a client reads that
 //! only if the bytes that it is still sending are read too.
 
-use crate::connection::socket::Closing;
+use crate::{base::headers::items, connection::closing::Closing};
 use axum::{
     body::Body,
     extract::Request,
@@ -31,7 +31,8 @@ const DRAIN_BYTES: u64 = 256 << 20;
 
 /// Returns whether a request is a WebSocket upgrade.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
-    contains(headers, &header::CONNECTION, "upgrade") && contains(headers, &header::UPGRADE, "websocket")
+    let has = |name, word| items(headers, name).any(|item| item.eq_ignore_ascii_case(word));
+    has(&header::CONNECTION, "upgrade") && has(&header::UPGRADE, "websocket")
 }
 
 /// Answers an upgrade. The second value resolves to the socket once the response is written.
@@ -86,13 +87,4 @@ pub(crate) async fn close(mut socket: WebSocket, closing: &Closing) {
     };
     // Give up on a client that does not close.
     let _ = tokio::time::timeout(DRAIN_TIME, ending).await;
-}
-
-fn contains(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool {
-    headers
-        .get_all(name)
-        .into_iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|value| value.trim().eq_ignore_ascii_case(word))
 }

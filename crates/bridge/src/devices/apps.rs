@@ -4,7 +4,6 @@ use crate::{
     base::pass::{Pass, Who},
     base::scope::Scope,
     devices::deadline::Deadline,
-    devices::registry::Devices,
     devices::requests::OutcomeReceiver,
 };
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
@@ -87,7 +86,7 @@ impl Apps {
     }
 
     /// Closes all connections; the apps may ask again. Returns whether there was any.
-    fn revoke_all(&mut self) -> bool {
+    pub(crate) fn revoke_all(&mut self) -> bool {
         let revoked = std::mem::take(&mut self.allowed);
         revoked.values().for_each(|app| app.pass.revoked.cancel());
         !revoked.is_empty()
@@ -109,16 +108,6 @@ impl Apps {
         let mut apps: Vec<_> = self.allowed.iter().map(|(address, app)| (*address, app)).collect();
         apps.sort_by_key(|(address, app)| (app.allowed_at, *address));
         apps
-    }
-}
-
-impl Devices {
-    /// Revokes every allowed address, because on another network it may belong to another device.
-    pub(crate) fn end_apps(&self) {
-        if self.state().apps.revoke_all() {
-            tracing::info!("network changed: iOS apps must be allowed again");
-            self.changed();
-        }
     }
 }
 

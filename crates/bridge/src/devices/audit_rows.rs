@@ -2,6 +2,7 @@
 
 use openagents_sessions::store::{Store, StoreError};
 use rusqlite::{Transaction, params};
+use std::net::IpAddr;
 
 /// Rows kept of each kind: access decisions, and everything else. Frequent calls cannot push out the decision that
 /// allowed them.
@@ -9,9 +10,21 @@ const KEPT: i64 = 10_000;
 /// Inserts between two prunes.
 const SLACK: i64 = 100;
 
+/// Bytes of a name, an action or a detail.
+pub(super) const DETAIL: usize = 200;
+
 /// Selects access decisions.
 const DECIDED: &str = "(action LIKE 'pair.%' OR action LIKE 'device.%' OR action LIKE 'app.%'
     OR action LIKE 'network.%')";
+
+/// The author of an audit entry.
+#[derive(Debug, Clone)]
+pub(crate) struct Actor {
+    /// `None` for the local user and for unauthenticated clients.
+    pub(crate) device: Option<String>,
+    pub(crate) name: String,
+    pub(crate) address: IpAddr,
+}
 
 /// One audited action. Never holds a token, a code, or the text of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +38,19 @@ pub(crate) struct AuditEntry {
     pub(crate) action: String,
     /// A session, a title, a scope.
     pub(crate) detail: String,
+}
+
+impl AuditEntry {
+    pub(crate) fn of(actor: &Actor, action: &str, detail: &str) -> Self {
+        let short = |text: &str| openagents_sessions::prune::head(text, DETAIL).to_owned();
+        Self {
+            device: actor.device.clone(),
+            name: short(&actor.name),
+            address: actor.address.to_string(),
+            action: short(action),
+            detail: short(detail),
+        }
+    }
 }
 
 /// An audit entry with its id and time.

@@ -5,7 +5,7 @@ use crate::{
     base::pass::Pass,
     base::scope::Scope,
     devices::apps::ALLOWED,
-    devices::audit::Actor,
+    devices::audit_rows::Actor,
     devices::code::Code,
     devices::device_rows,
     devices::device_rows::DeviceRow,

@@ -10,6 +10,7 @@ pub(crate) mod deadline;
 pub(crate) mod device_rows;
 pub(crate) mod lease;
 pub(crate) mod pairing;
+pub(crate) mod refusals;
 pub(crate) mod registry;
 pub(crate) mod requests;
 pub(crate) mod settings;

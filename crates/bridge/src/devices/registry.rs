@@ -1,15 +1,14 @@
 //! The registry of devices, iOS apps and their pending requests.
 
-use crate::{admission::ConnectionSlot, base::feed::Feed, network::control::Network};
+use crate::{base::feed::Feed, network::control::Network};
 use crate::{
     base::pass::{Pass, Who},
     base::scope::Scope,
     devices::apps::{AccessRequest, AppAccess, Apps},
-    devices::audit::Refusals,
     devices::deadline::Deadline,
     devices::device_rows::DeviceRow,
-    devices::lease::ConnectionLease,
     devices::pairing::{Grant, Pairing},
+    devices::refusals::Refusals,
     devices::requests::{Kind, Outcome, OutcomeReceiver, RequestInfo, Requests},
     devices::{apps, device_rows},
 };
@@ -172,16 +171,6 @@ impl Devices {
         Some(pass)
     }
 
-    /// Starts the lease of an authenticated connection. `None` when the bridge is stopping.
-    pub(crate) fn lease(
-        &self,
-        pass: Arc<Pass>,
-        address: IpAddr,
-        slot: ConnectionSlot,
-    ) -> Option<Arc<ConnectionLease>> {
-        Some(ConnectionLease::begin(self.me.upgrade()?, pass, address, slot))
-    }
-
     /// Returns the access of an address to the iOS endpoint under [`crate::IosAccess::Ask`].
     pub(crate) fn app_access(&self, address: IpAddr) -> AppAccess {
         self.state().apps.access(address.to_canonical())
@@ -216,6 +205,14 @@ impl Devices {
     /// Takes a slot for a poll without a token.
     pub(crate) fn poll(&self) -> Option<OwnedSemaphorePermit> {
         self.polls.clone().try_acquire_owned().ok()
+    }
+
+    /// Revokes every allowed address, because on another network it may belong to another device.
+    pub(crate) fn end_apps(&self) {
+        if self.state().apps.revoke_all() {
+            tracing::info!("network changed: iOS apps must be allowed again");
+            self.changed();
+        }
     }
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {

@@ -10,6 +10,7 @@ use crate::{
     admission::ACP_FRAME,
     admission::caller::Caller,
     base::error::Fault,
+    base::headers::{bare, is_json, items},
     base::pass::Pass,
     base::rpc,
     base::rpc::{Incoming, Malformed},
@@ -18,14 +19,11 @@ use crate::{
     protocol::acp::connection::Opening,
     server::auth,
     server::auth::SUBPROTOCOL,
-    server::router::is_json,
     server::state::Server,
 };
 use crate::{
-    connection::event_stream::Refusal,
-    connection::socket::Socket,
-    connection::websocket,
-    server::remotes::{Connection, Remotes},
+    connection::event_stream::Refusal, connection::socket::Socket, connection::websocket,
+    server::remotes::Connection,
 };
 use axum::{
     body::Body,
@@ -183,7 +181,8 @@ async fn initialize(
         cut: CancellationToken::new(),
         closing: caller.closing.clone(),
     };
-    let (id, answered) = Remotes::open(server, opening, frame, one_stream);
+    let (services, tasks) = (server.services.clone(), &server.connections);
+    let (id, answered) = server.remotes.open(services, tasks, opening, frame, one_stream);
     let connection = server.remotes.find(&id, &pass);
     let Ok(Ok(answer)) = timeout(ANSWER_TIME, answered).await else {
         connection.iter().for_each(|connection| connection.end());
@@ -299,9 +298,7 @@ async fn read(permits: &Semaphore, headers: &HeaderMap, body: Body) -> Result<Ut
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).into_iter().filter_map(|value| value.to_str().ok());
-    let mut kinds = accepted.flat_map(|value| value.split(','));
-    kinds.any(|kind| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(EVENTS)))
+    items(headers, &header::ACCEPT).any(|kind| bare(kind).eq_ignore_ascii_case(EVENTS))
 }
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

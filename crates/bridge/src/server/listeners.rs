@@ -13,7 +13,8 @@ use crate::{
     network::switches::Switches,
     server::accept,
     server::accept::Gate,
-    tls::authority::{Authority, AuthorityError},
+    tls::authority::Authority,
+    tls::error::AuthorityError,
     tls::leaf::{Leaf, Names},
 };
 use openagents_sessions::run_blocking;

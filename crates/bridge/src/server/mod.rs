@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod auth;
+pub(crate) mod back_off;
 pub(crate) mod endpoint;
 pub(crate) mod listeners;
 pub(crate) mod origin;

@@ -1,5 +1,6 @@
 //! Serves the web UI that was built into `ui/dist`, with security headers.
 
+use crate::base::headers::items;
 use axum::{
     body::{Body, Bytes},
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -78,9 +79,7 @@ fn gzip(tag: &str, bytes: &[u8]) -> Option<Bytes> {
 }
 
 fn accepts_gzip(request: &HeaderMap) -> bool {
-    let accepted =
-        request.get_all(header::ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|value| value.split(',')).any(|coding| {
+    items(request, &header::ACCEPT_ENCODING).any(|coding| {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
         let weight = weight.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse::<f32>);
         name.trim().eq_ignore_ascii_case("gzip") && weight.is_ok_and(|weight| weight > 0.0)

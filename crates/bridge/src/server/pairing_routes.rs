@@ -1,11 +1,12 @@
 //! The two requests of a device without a token: sending the code, then polling for approval.
 
 use crate::{
-    admission::caller::Caller, base::machine, server::auth, server::origin::Verdict, server::router::is_json,
+    admission::caller::Caller, base::headers::is_json, base::machine, server::auth, server::origin::Verdict,
     server::state::Server,
 };
 use crate::{
-    devices::audit::Actor, devices::claims::ClaimError, devices::pairing::Refusal, devices::requests::Outcome,
+    devices::audit_rows::Actor, devices::claims::ClaimError, devices::pairing::Refusal,
+    devices::requests::Outcome,
 };
 use axum::{
     Json, Router,

@@ -1,6 +1,5 @@
 //! The connections of the remote transport: frames arrive as requests and leave as events.
 
-use super::state::Server;
 use crate::{
     base::pass::{Pass, Who},
     connection::{
@@ -9,7 +8,10 @@ use crate::{
         remote::Remote,
         socket::Socket,
     },
-    protocol::acp::{self, connection::Opening},
+    protocol::{
+        acp::{self, connection::Opening},
+        services::Services,
+    },
 };
 use parking_lot::Mutex;
 use std::{
@@ -19,7 +21,7 @@ use std::{
 };
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Posted frames that are not read yet; the next request waits.
 const POSTED: usize = 1;
@@ -33,7 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The remote connections of a bridge, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
-    connections: Mutex<HashMap<Arc<str>, Arc<Connection>>>,
+    connections: Arc<Mutex<HashMap<Arc<str>, Arc<Connection>>>>,
     /// Permits for reading long bodies, by device.
     long_bodies: Mutex<HashMap<Who, Weak<Semaphore>>>,
 }
@@ -70,7 +72,9 @@ impl Remotes {
     /// Opens a connection with its first frame, an `initialize` with this id. Returns the connection's id and the
     /// receiver of the answer.
     pub(crate) fn open(
-        server: &Arc<Server>,
+        &self,
+        services: Arc<Services>,
+        tasks: &TaskTracker,
         opening: Opening,
         initialize: (&str, Utf8Bytes),
         one_stream: bool,
@@ -89,13 +93,12 @@ impl Remotes {
             cut: cut.clone(),
             long_frames: Semaphore::new(LONG_FRAMES),
         };
-        server.remotes.connections.lock().insert(id.clone(), Arc::new(connection));
-        let (line, server) = (opening.line.clone(), server.clone());
-        let connections = server.connections.clone();
-        connections.spawn(async move {
+        self.connections.lock().insert(id.clone(), Arc::new(connection));
+        let (line, connections) = (opening.line.clone(), self.connections.clone());
+        tasks.spawn(async move {
             let remote = Remote::new(frames, streams.clone());
             let serving = async {
-                acp::serve(server.services.clone(), Socket::Remote(remote), opening).await;
+                acp::serve(services, Socket::Remote(remote), opening).await;
                 streams.end(None);
             };
             let watching = async {
@@ -103,7 +106,7 @@ impl Remotes {
                 cut.cancel();
             };
             tokio::join!(serving, watching);
-            server.remotes.connections.lock().remove(&line.id);
+            connections.lock().remove(&line.id);
             if streams.is_read() {
                 tokio::time::sleep(LAST_WORDS).await;
                 streams.cut();

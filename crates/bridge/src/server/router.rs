@@ -3,7 +3,7 @@
 use crate::{
     admission::{UNAUTHENTICATED_FRAME, caller::Caller},
     base::listener::Listener,
-    connection::socket::Closing,
+    connection::closing::Closing,
     connection::websocket,
     protocol::ios,
     server::auth::SUBPROTOCOL,
@@ -190,11 +190,4 @@ fn no_caller() -> Response {
 
 fn refuse(status: StatusCode, sentence: &str) -> Response {
     (status, format!("{sentence}\n")).into_response()
-}
-
-/// Returns whether the content type is JSON.
-pub(crate) fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next());
-    kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }

@@ -1,6 +1,6 @@
 //! The state of the server.
 
-use super::{auth::BackOff, origin::Hosts, remotes::Remotes};
+use super::{back_off::BackOff, origin::Hosts, remotes::Remotes};
 use crate::{
     admission::Limits,
     base::{pass::Pass, token::Token},
@@ -31,6 +31,6 @@ impl Server {
     /// Takes a slot for an authenticated connection from `address`. `None` when there are too many.
     pub(crate) fn lease(&self, pass: Arc<Pass>, address: IpAddr) -> Option<Arc<ConnectionLease>> {
         let slot = self.limits.acp(&pass.who)?;
-        self.services.devices.lease(pass, address, slot)
+        Some(ConnectionLease::begin(self.services.devices.clone(), pass, address, slot))
     }
 }

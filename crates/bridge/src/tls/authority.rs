@@ -3,10 +3,10 @@
 //! It is stored in the folder `tls` of the data folder. An unusable one is moved aside, never overwritten: phones may
 //! trust it, and its owner may have a copy.
 
-use crate::{
-    tls::files,
-    tls::files::Found,
-    tls::leaf::{Leaf, Names, fingerprint},
+use crate::tls::{
+    error::AuthorityError,
+    files::{self, Found},
+    leaf::{LEAST, Leaf, Names, fingerprint, seconds},
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -15,7 +15,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use std::{
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 use time::OffsetDateTime;
 
@@ -28,35 +28,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const AUTHORITY_LIFE: Duration = Duration::from_secs(3652 * DAY.as_secs());
 /// Apple devices reject certificates that are valid for more than 398 days.
 const LEAF_LIFE: Duration = Duration::from_secs(397 * DAY.as_secs());
-/// A certificate with less time left is renewed.
-pub(crate) const LEAST: Duration = Duration::from_secs(30 * DAY.as_secs());
 /// Certificates are backdated by this, because clocks of phones differ from ours.
 const AGO: Duration = DAY;
-
-/// An error that leaves this computer without a certificate.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AuthorityError {
-    #[error("cannot read the certificate file {}: {reason}", path.display())]
-    Read { path: PathBuf, reason: String },
-    #[error("cannot write the certificate file {}: {reason}", path.display())]
-    Write { path: PathBuf, reason: String },
-    #[error("the certificate authority has expired by this computer's clock")]
-    Expired,
-    #[error("cannot make a certificate: {0}")]
-    Make(String),
-}
-
-impl From<rcgen::Error> for AuthorityError {
-    fn from(error: rcgen::Error) -> Self {
-        Self::Make(error.to_string())
-    }
-}
-
-impl From<time::error::ComponentRange> for AuthorityError {
-    fn from(_: time::error::ComponentRange) -> Self {
-        Self::Make("this computer's clock is set to an invalid date".to_owned())
-    }
-}
 
 /// Signs the certificates of this computer.
 pub(crate) struct Authority {
@@ -218,14 +191,6 @@ const DAMAGED: &str = "is damaged";
 /// Limits a common name to 64 characters.
 fn common_name(name: &str) -> String {
     name.chars().filter(|sign| !sign.is_control()).take(64).collect()
-}
-
-/// Returns seconds since the epoch; negative before it.
-pub(crate) fn seconds(time: SystemTime) -> i64 {
-    match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => since.as_secs().try_into().unwrap_or(i64::MAX),
-        Err(before) => before.duration().as_secs().try_into().map_or(i64::MIN, |seconds: i64| -seconds),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Certificate files: small, readable only by their owner, written atomically.
 
-use crate::tls::authority::AuthorityError;
+use crate::tls::error::AuthorityError;
 use openagents_sessions::store::create_folder;
 use std::{
     ffi::OsString,

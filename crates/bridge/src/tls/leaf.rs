@@ -1,13 +1,20 @@
 //! The server certificate: its names, validity and renewal.
 
-use crate::tls::authority::{LEAST, seconds};
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use sha2::{Digest, Sha256};
-use std::{collections::BTreeSet, net::IpAddr, sync::Arc, time::SystemTime};
+use std::{
+    collections::BTreeSet,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 use x509_parser::extensions::GeneralName;
+
+/// A certificate with less time left is renewed.
+pub(crate) const LEAST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The names of this computer that a certificate covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -109,4 +116,12 @@ fn names(certificate: &x509_parser::certificate::X509Certificate<'_>) -> Option<
         }
     }
     Some(names)
+}
+
+/// Returns seconds since the epoch; negative before it.
+pub(crate) fn seconds(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_secs().try_into().unwrap_or(i64::MAX),
+        Err(before) => before.duration().as_secs().try_into().map_or(i64::MIN, |seconds: i64| -seconds),
+    }
 }

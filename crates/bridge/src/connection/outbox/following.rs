@@ -1,6 +1,6 @@
 //! Advances through the sessions that a connection follows.
 
-use crate::connection::socket::Closing;
+use crate::connection::closing::Closing;
 use crate::{
     connection::outbox::dialect::{Dialect, Projected},
     connection::outbox::{End, Pump, Waiting},

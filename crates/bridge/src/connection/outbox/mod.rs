@@ -19,7 +19,7 @@ use crate::{
     base::rpc,
     base::scope::Scope,
     connection::inspect::{Inspector, Line},
-    connection::socket::{Closing, Socket},
+    connection::{closing::Closing, socket::Socket},
 };
 use futures::stream::SplitSink;
 use openagents_sessions::{ListWatch, Session, Wake};

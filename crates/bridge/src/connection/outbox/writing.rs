@@ -1,6 +1,6 @@
 //! Writes to a socket, and detects dead peers.
 
-use crate::connection::socket::Closing;
+use crate::connection::closing::Closing;
 use crate::{
     connection::outbox::dialect::Dialect,
     connection::outbox::{End, Pump},

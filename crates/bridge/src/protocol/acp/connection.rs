@@ -11,7 +11,7 @@ use crate::{
     connection::outbox::dialect::{Dialect, HeldBack, Projected},
     connection::serve as connection,
     connection::serve::{ConnectionControl, ConnectionOptions, FrameHandler},
-    connection::socket::{Closing, Socket},
+    connection::{closing::Closing, socket::Socket},
     devices::lease::ConnectionLease,
     protocol::services::Services,
 };

@@ -11,7 +11,7 @@ use crate::{
     base::rpc::Incoming,
     base::{machine, rpc},
     connection::inspect::Line,
-    connection::socket::{Closing, Socket},
+    connection::{closing::Closing, socket::Socket},
     devices::apps::{AccessRequest, AppAccess},
     devices::requests::Outcome,
     protocol::services::Services,

@@ -1,13 +1,33 @@
 //! State services by the reading and writing half of a connection: its ids, and the sessions it has named.
 
-use crate::protocol::ios::resume::Position;
-use crate::{connection::inspect::Line, connection::outbox::following::Follow};
+use crate::{
+    connection::inspect::Line, connection::outbox::dialect::HeldBack, connection::outbox::following::Follow,
+};
 use openagents_sessions::Session;
 use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};
 
 /// Sessions that a connection follows; the least recently named one is left first.
 pub(super) const NAMED: usize = 64;
+
+/// The position of a broken connection in the session it named last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) session_id: Arc<str>,
+    /// The last update fully written to the old socket.
+    pub(super) written: u64,
+    /// Bytes of the next update's text that were also written.
+    pub(super) part: usize,
+    /// Ids of the phone's connections, whose prompts are its own.
+    pub(super) own: Vec<Arc<str>>,
+}
+
+impl Position {
+    /// Returns the written part of the update after [`Self::written`].
+    pub(super) fn seen(&self) -> HeldBack {
+        HeldBack { seq: self.written + 1, part: self.part }
+    }
+}
 
 /// The effect of naming a session.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 //! A phone often reconnects before the server notices that the old socket is dead. The old socket is then pinged, and
 //! closed when it does not answer.
 
-use crate::protocol::ios::phone::Phone;
+use crate::protocol::ios::phone::{Phone, Position};
 use crate::{
-    base::pass::Pass, connection::outbox::Out, connection::outbox::dialect::HeldBack,
-    connection::outbox::orders::Outbox, connection::serve::ConnectionControl,
+    base::pass::Pass, connection::outbox::Out, connection::outbox::orders::Outbox,
+    connection::serve::ConnectionControl,
 };
 use parking_lot::Mutex;
 use std::{
@@ -29,25 +29,6 @@ const ADDRESSES: usize = 256;
 const PONG_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for a dead connection to end.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// The position of a broken connection in the session it named last.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Position {
-    pub(super) session_id: Arc<str>,
-    /// The last update fully written to the old socket.
-    pub(super) written: u64,
-    /// Bytes of the next update's text that were also written.
-    pub(super) part: usize,
-    /// Ids of the phone's connections, whose prompts are its own.
-    pub(super) own: Vec<Arc<str>>,
-}
-
-impl Position {
-    /// Returns the written part of the update after [`Self::written`].
-    pub(super) fn seen(&self) -> HeldBack {
-        HeldBack { seq: self.written + 1, part: self.part }
-    }
-}
 
 /// A connection that has not ended.
 #[derive(Debug)]
