@@ -4,11 +4,9 @@ use crate::{
     base::pass::Pass,
     base::scope::Scope,
     connection::inspect::{Inspector, Line},
-    connection::outbox,
     connection::outbox::dialect::Dialect,
-    connection::outbox::following::Follow,
-    connection::outbox::orders::Outbox,
-    connection::outbox::{Out, Sender},
+    connection::outbox::orders::{self, Out, Outbox},
+    connection::outbox::pump::Sender,
     connection::{closing::Closing, socket::Socket},
 };
 use futures::StreamExt;
@@ -49,13 +47,6 @@ pub(crate) struct ConnectionControl {
     pub(crate) signs: watch::Sender<()>,
 }
 
-/// The outcome of a connection.
-pub(crate) struct Ended {
-    pub(crate) follows: Vec<Follow>,
-    /// The client sent a close frame.
-    pub(crate) polite: bool,
-}
-
 /// The connection options of an endpoint.
 pub(crate) struct ConnectionOptions {
     pub(crate) line: Arc<Line>,
@@ -72,18 +63,19 @@ pub(crate) struct ConnectionOptions {
     pub(crate) held: Vec<Utf8Bytes>,
 }
 
-/// Serves a connection until either side ends it. `open` creates the handler.
+/// Serves a connection until either side ends it. `open` creates the handler. Returns whether the client sent a close
+/// frame.
 pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
     (inspector, sessions): (&Arc<Inspector>, &Arc<SessionRegistry>),
     socket: Socket,
     mut options: ConnectionOptions,
     dialect: D,
     open: impl FnOnce(Outbox) -> H,
-) -> Ended {
+) -> bool {
     let stuck = socket.patience();
     let held = std::mem::take(&mut options.held);
     let (sink, mut stream) = socket.split();
-    let (orders, queue) = outbox::queue();
+    let (orders, queue) = orders::queue();
     let (hangup, sent) = (CancellationToken::new(), CancellationToken::new());
     let heard = Arc::new(AtomicBool::new(true));
     let sender = Sender {
@@ -165,7 +157,7 @@ pub(crate) async fn serve<D: Dialect, H: FrameHandler>(
             socket.close(closing.as_ref()).await;
         }
     }
-    Ended { follows: remains.follows, polite }
+    polite
 }
 
 /// The reason why the receiving half stops.

@@ -8,27 +8,33 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Encodes session events for one connection. Methods that return `None` do not support the event.
 pub(crate) trait Dialect: Send {
-    /// A page counts as sent once all of its frames are written. If false, each frame counts on its own, for clients
-    /// that cannot say what they have seen.
+    /// A page of frames is flushed as a whole. If false, each frame is flushed on its own and followed by a call of
+    /// [`Self::written`], for clients that cannot say what they have seen.
     const IN_PAGES: bool;
 
     /// Maximum number of followed sessions per connection.
     const FOLLOWS: usize;
 
     /// Encodes a page of updates. `behind` is the number of unsent updates, this page included.
-    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected>;
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Utf8Bytes>;
 
     /// Returns the frames that were held back, now that the session is idle.
-    fn rest(&mut self, session: &Session) -> Vec<Projected>;
+    fn rest(&mut self, _session: &Session) -> Vec<Utf8Bytes> {
+        Vec::new()
+    }
 
-    /// Returns the position of the first update that is held back.
-    fn held_back(&self, session: &Session) -> Option<HeldBack>;
+    /// Notes that the next frame of [`Self::project`] or [`Self::rest`] is written, or that there was none.
+    fn written(&mut self, _session: &Session) {}
 
     /// Encodes the activity of a session.
-    fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String>;
+    fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
+        None
+    }
 
     /// Encodes requests for new pending approvals, and cancels those that are no longer pending.
-    fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String>;
+    fn approvals(&mut self, _session: &Session, _pending: &[Approval]) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Encodes a page of the folded log.
     fn folded(&mut self, _session: &Session, _page: &[Folded]) -> Vec<Utf8Bytes> {
@@ -60,20 +66,4 @@ pub(crate) trait Dialect: Send {
 
     /// Encodes an error about a session's log.
     fn failed(&mut self, session: &Session, message: &str) -> String;
-}
-
-/// A frame, and the update up to which the client has seen everything once the frame is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Projected {
-    pub(crate) text: Utf8Bytes,
-    pub(crate) covers: u64,
-    /// Bytes of the next update's text that the client has seen too.
-    pub(crate) part: usize,
-}
-
-/// The first update that is not fully sent, and how many bytes of its text are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HeldBack {
-    pub(crate) seq: u64,
-    pub(crate) part: usize,
 }

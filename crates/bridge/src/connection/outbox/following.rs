@@ -1,55 +1,17 @@
 //! Advances through the sessions that a connection follows.
 
-use crate::connection::closing::Closing;
-use crate::{
-    connection::outbox::dialect::{Dialect, Projected},
-    connection::outbox::{End, Pump, Waiting},
+use super::{
+    dialect::Dialect,
+    follow::{Follow, From, PAGE},
+    pump::{End, Pump, Waiting},
 };
+use crate::connection::closing::Closing;
 use openagents_sessions::{Folding, ListNews, Session, StoredLog, run_blocking, store::StoreError};
 use std::sync::Arc;
-
-/// Updates per page.
-pub(crate) const PAGE: usize = 64;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Bytes per page, as stored. A single update may have more.
 const PAGE_BYTES: usize = 256 << 10;
-
-/// The position from which a client reads a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
-    /// After this update.
-    Update(u64),
-    /// From the folded log up to this update.
-    Folded(u64),
-}
-
-/// A connection's position in a session that it follows.
-#[derive(Debug)]
-pub(crate) struct Follow {
-    pub(crate) session: Arc<Session>,
-    /// The last update that was fully written to the client.
-    pub(crate) written: u64,
-    /// Bytes of the next update's text that were written too.
-    pub(crate) part: usize,
-    read: u64,
-    /// The folded log, sent before the updates after `read`.
-    folding: Option<Box<Folding<StoredLog>>>,
-    rested: bool,
-    told: u64,
-    /// The last activity change that was sent.
-    activity: u64,
-    /// The last change of the pending approvals that was sent.
-    approvals: u64,
-    /// The last queue change that was sent; `None` to send the current one.
-    queue: Option<u64>,
-}
-
-impl Follow {
-    /// Returns the number of the last update that was sent, folded or not.
-    fn reached(&self) -> u64 {
-        if self.folding.is_some() { 0 } else { self.read }
-    }
-}
 
 impl<D: Dialect> Pump<D> {
     /// Follows a session. `queue` is the queue change that the client knows. Above the limit, the least recently
@@ -71,9 +33,8 @@ impl<D: Dialect> Pump<D> {
             From::Folded(until) => (until, Some(Box::new(session.folding(until)))),
         };
         // A failure is sent to clients that join later too.
-        let (written, part, rested, told, approvals) = (read, 0, false, 0, 0);
-        let follow =
-            Follow { session, written, part, read, folding, rested, told, activity, approvals, queue };
+        let (rested, told, approvals) = (false, 0, 0);
+        let follow = Follow { session, read, folding, rested, told, activity, approvals, queue };
         self.follows.retain(|known| !Arc::ptr_eq(&known.session, &follow.session));
         self.follows.push(follow);
         if self.follows.len() <= D::FOLLOWS {
@@ -110,12 +71,9 @@ impl<D: Dialect> Pump<D> {
             };
             let Some(last) = page.last().map(|update| update.seq) else { return Ok(false) };
             let frames = self.sender.dialect.project(&session, &page, head.seq - read);
-            self.write_all(index, frames).await?;
-            let held_back = self.sender.dialect.held_back(&session);
+            self.write_all(&session, frames).await?;
             if let Some(follow) = self.follows.get_mut(index) {
                 (follow.read, follow.rested) = (last, false);
-                (follow.written, follow.part) =
-                    held_back.map_or((last, 0), |held| (held.seq.saturating_sub(1), held.part));
             }
             return Ok(true);
         }
@@ -152,7 +110,7 @@ impl<D: Dialect> Pump<D> {
         let rests = !head.running && !follow.rested;
         if rests {
             let frames = self.sender.dialect.rest(&session);
-            self.write_all(index, frames).await?;
+            self.write_all(&session, frames).await?;
         }
         let failure = head.failure.filter(|failure| failure.number > told);
         if let Some(failure) = &failure {
@@ -160,9 +118,7 @@ impl<D: Dialect> Pump<D> {
             self.write(text).await?;
         }
         if let Some(follow) = self.follows.get_mut(index) {
-            if rests {
-                (follow.rested, follow.written, follow.part) = (true, read, 0);
-            }
+            follow.rested |= rests;
             follow.told = failure.map_or(told, |failure| failure.number);
         }
         Ok(false)
@@ -223,13 +179,16 @@ impl<D: Dialect> Pump<D> {
         Ok(true)
     }
 
-    async fn write_all(&mut self, index: usize, frames: Vec<Projected>) -> Result<(), End> {
-        let step = if D::IN_PAGES { frames.len().max(1) } else { 1 };
-        for page in frames.chunks(step) {
-            self.write_page(page.iter().map(|frame| frame.text.clone()).collect()).await?;
-            if let (Some(follow), Some(last)) = (self.follows.get_mut(index), page.last()) {
-                (follow.written, follow.part) = (last.covers, last.part);
-            }
+    async fn write_all(&mut self, session: &Session, frames: Vec<Utf8Bytes>) -> Result<(), End> {
+        if D::IN_PAGES {
+            return self.write_page(frames).await;
+        }
+        if frames.is_empty() {
+            self.sender.dialect.written(session);
+        }
+        for frame in frames {
+            self.write_page(vec![frame]).await?;
+            self.sender.dialect.written(session);
         }
         Ok(())
     }

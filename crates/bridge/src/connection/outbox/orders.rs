@@ -1,6 +1,11 @@
 //! The queue between the two halves of a connection, bounded by orders and by bytes.
 
-use crate::connection::outbox::Out;
+use crate::{
+    base::feed::Feed,
+    connection::{closing::Closing, outbox::follow::From},
+};
+use openagents_sessions::{ListWatch, Session};
+use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -8,6 +13,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 const ORDERS: usize = 64;
 /// Bytes of queued answers. A single answer may have more.
 const BYTES: u32 = 1 << 20;
+
+/// An order to the sending half.
+#[derive(Debug)]
+pub(crate) enum Out {
+    /// A response.
+    Text(String),
+    /// A response hidden from the inspector, because it is about the inspector.
+    Unrecorded(String),
+    /// Follow a session after sending a response. Updates from an earlier follow are sent before the response. `queue`
+    /// is the queue change that the response reports.
+    Follow { session: Arc<Session>, from: From, queue: Option<u64>, answer: Option<String> },
+    /// Follow a session after `since`, unless it is followed already.
+    Join { session: Arc<Session>, since: u64 },
+    /// A response to send after update `seq` of the session.
+    After { session: Arc<Session>, seq: u64, text: String },
+    /// Send every frame of every connection after number `since`.
+    Inspect { since: u64 },
+    /// Watch a feed; the value is the snapshot that was just sent.
+    Watch(Arc<Feed>, Value),
+    /// Watch the list of sessions after sending a response.
+    WatchList(ListWatch, String),
+    /// Stop following the session.
+    Leave(Arc<Session>),
+    /// Ping the peer.
+    Ping,
+    /// Close the connection.
+    Close(Closing),
+}
 
 /// The sending end, held by handlers.
 #[derive(Debug, Clone)]

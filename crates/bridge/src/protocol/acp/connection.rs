@@ -7,8 +7,8 @@ use crate::{
     base::rpc::Incoming,
     base::scope::Scope,
     connection::inspect::Line,
-    connection::outbox::Out,
-    connection::outbox::dialect::{Dialect, HeldBack, Projected},
+    connection::outbox::dialect::Dialect,
+    connection::outbox::orders::Out,
     connection::serve as connection,
     connection::serve::{ConnectionControl, ConnectionOptions, FrameHandler},
     connection::{closing::Closing, socket::Socket},
@@ -116,25 +116,16 @@ impl Dialect for Acp {
         self.pass.scope()
     }
 
-    fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Projected> {
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Utf8Bytes> {
         let frame = |stored: &Arc<Stored>| {
             let encode = || {
                 let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
                 rpc::notification("session/update", &params)
             };
             let encoded = stored.encoded.get_or_encode(encode);
-            let text = Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into());
-            Projected { text, covers: stored.seq, part: 0 }
+            Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into())
         };
         page.iter().map(frame).collect()
-    }
-
-    fn rest(&mut self, _session: &Session) -> Vec<Projected> {
-        Vec::new()
-    }
-
-    fn held_back(&self, _session: &Session) -> Option<HeldBack> {
-        None
     }
 
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {

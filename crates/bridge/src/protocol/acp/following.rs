@@ -1,6 +1,6 @@
 //! The calls that start or stop following a session.
 
-use crate::{base::error::Fault, connection::outbox::Out, connection::outbox::following::From};
+use crate::{base::error::Fault, connection::outbox::follow::From, connection::outbox::orders::Out};
 use crate::{
     protocol::acp::from_wire,
     protocol::acp::methods::{Answer, Methods, wire},

@@ -2,7 +2,7 @@
 
 use crate::{
     base::error::Fault, base::feed::Feed, base::pass::Who, base::rpc, base::rpc::Id, base::scope::Scope,
-    connection::inspect::Line, connection::outbox::Out, connection::outbox::orders::Outbox,
+    connection::inspect::Line, connection::outbox::orders::Out, connection::outbox::orders::Outbox,
     devices::audit_rows::Actor, devices::lease::ConnectionLease, protocol::agents::SharedAgents,
     protocol::markdown, protocol::models::SharedModels, protocol::services::Services,
 };

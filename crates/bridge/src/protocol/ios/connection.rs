@@ -10,11 +10,11 @@ use crate::{
     base::scope::Scope,
     base::{machine, rpc},
     connection::inspect::Line,
-    connection::outbox::Out,
-    connection::outbox::dialect::{Dialect, HeldBack, Projected},
-    connection::outbox::following::PAGE,
+    connection::outbox::dialect::Dialect,
+    connection::outbox::follow::PAGE,
+    connection::outbox::orders::Out,
     connection::outbox::orders::Outbox,
-    connection::serve::{ConnectionOptions, Ended},
+    connection::serve::ConnectionOptions,
     connection::{closing::Closing, socket::Socket},
     connection::{serve as connection, websocket},
     devices::apps::AppAccess,
@@ -30,9 +30,13 @@ use crate::{
     protocol::ios::{folding, from_wire, pending, to_wire},
 };
 use hyper::upgrade::OnUpgrade;
-use openagents_core::{approval::Approval, model::Activity};
 use openagents_sessions::{Session, store::Stored};
-use std::{collections::HashMap, net::IpAddr, sync::Arc};
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    sync::Arc,
+};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
 /// A reader further behind than this gets its backlog folded.
@@ -131,12 +135,12 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
         () = closing => None,
     };
     match ended {
-        Some(Ended { follows, polite: false }) => {
-            if let Some(position) = phone.position(&follows) {
+        Some(false) => {
+            if let Some(position) = phone.position() {
                 services.resumes.put(&live, position);
             }
         }
-        Some(Ended { polite: true, .. }) if phone.has_position() => services.resumes.forget(&live),
+        Some(true) if phone.has_position() => services.resumes.forget(&live),
         _ => {}
     }
 }
@@ -203,11 +207,25 @@ impl connection::FrameHandler for IosHandler {
 pub(super) struct Ios {
     phone: Arc<Phone>,
     sessions: HashMap<Arc<str>, Projection>,
+    /// The phone's position after each unwritten frame of the page: the last update that it has seen in full, and the
+    /// bytes of the next one's text.
+    page: VecDeque<(u64, usize)>,
 }
 
 impl Ios {
     pub(super) fn new(phone: Arc<Phone>) -> Self {
-        Self { phone, sessions: HashMap::new() }
+        Self { phone, sessions: HashMap::new(), page: VecDeque::new() }
+    }
+
+    /// Encodes the frames of a page, after which the phone is at `end`.
+    fn frames(&mut self, session: &Session, shown: Vec<Shown>, end: (u64, usize)) -> Vec<Utf8Bytes> {
+        self.page = shown.iter().map(|shown| (shown.covers, shown.part)).collect();
+        self.page.pop_back();
+        self.page.push_back(end);
+        let frame = |shown: Shown| {
+            rpc::notification("session/update", &to_wire::note(session.id(), shown.update)).into()
+        };
+        shown.into_iter().map(frame).collect()
     }
 }
 
@@ -216,11 +234,11 @@ impl Dialect for Ios {
     /// The named sessions and the one being named: [`Methods`] leaves the oldest itself.
     const FOLLOWS: usize = NAMED + 1;
 
-    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Projected> {
+    fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Utf8Bytes> {
         let sessions = &mut self.sessions;
         let (own, view, fold_to, seen) = self.phone.with(|state| {
             if sessions.len() > NAMED {
-                sessions.retain(|id, _| state.named.iter().any(|named| named.id() == id));
+                sessions.retain(|id, _| state.named.iter().any(|named| named.session.id() == id));
             }
             let view = View { modes: state.sets_modes, progress: true };
             let fold_to = state.fold_to.as_ref().filter(|(id, _)| id == session.id()).map(|(_, seq)| *seq);
@@ -237,46 +255,35 @@ impl Dialect for Ios {
         } else {
             page.iter().for_each(&mut push);
         }
-        frames(session, shown)
+        projection.last = page.last().map_or(projection.last, |last| last.seq);
+        let held_back = projection.held_back().map(|held| (held.seq.saturating_sub(1), held.part));
+        let end = held_back.unwrap_or((projection.last, 0));
+        self.frames(session, shown, end)
     }
 
-    fn rest(&mut self, session: &Session) -> Vec<Projected> {
+    fn rest(&mut self, session: &Session) -> Vec<Utf8Bytes> {
+        let Some(projection) = self.sessions.get_mut(session.id()) else {
+            self.page.clear();
+            return Vec::new();
+        };
         let mut shown = Vec::new();
-        if let Some(projection) = self.sessions.get_mut(session.id()) {
-            projection.rest(&mut shown);
-        }
-        frames(session, shown)
+        projection.rest(&mut shown);
+        let end = (projection.last, 0);
+        self.frames(session, shown, end)
     }
 
-    fn held_back(&self, session: &Session) -> Option<HeldBack> {
-        self.sessions.get(session.id()).and_then(Projection::held_back)
+    fn written(&mut self, session: &Session) {
+        if let Some(position) = self.page.pop_front() {
+            self.phone.wrote(session, position);
+        }
     }
 
     fn scope(&self) -> Scope {
         Scope::Prompt
     }
 
-    /// The app has no such notification.
-    fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
-        None
-    }
-
-    /// The app answers every request at once with `cancelled`.
-    fn approvals(&mut self, _session: &Session, _pending: &[Approval]) -> Vec<String> {
-        Vec::new()
-    }
-
     fn failed(&mut self, session: &Session, message: &str) -> String {
         let update = to_wire::chunk(Role::Agent, &format!("❌ {message}"));
         rpc::notification("session/update", &to_wire::note(session.id(), update))
     }
-}
-
-fn frames(session: &Session, shown: Vec<Shown>) -> Vec<Projected> {
-    let frame = |shown: Shown| Projected {
-        text: rpc::notification("session/update", &to_wire::note(session.id(), shown.update)).into(),
-        covers: shown.covers,
-        part: shown.part,
-    };
-    shown.into_iter().map(frame).collect()
 }

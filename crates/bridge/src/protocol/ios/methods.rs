@@ -2,7 +2,7 @@
 
 use crate::{
     base::error::Fault, base::pass::Pass, base::rpc, base::rpc::Id, base::scope::Scope,
-    connection::inspect::Line, connection::outbox::Out, connection::outbox::following::From,
+    connection::inspect::Line, connection::outbox::follow::From, connection::outbox::orders::Out,
     connection::outbox::orders::Outbox, protocol::services::Services,
 };
 use crate::{
@@ -158,8 +158,8 @@ impl Methods {
 
     /// Makes the connection follow this session.
     async fn name(&mut self, session: &Arc<Session>) {
-        let Naming::First { instead_of } = self.phone.name(session) else { return };
         let since = session.head().seq;
+        let Naming::First { instead_of } = self.phone.name(session, since) else { return };
         let from = From::Update(since);
         self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
         if let Some(oldest) = instead_of {
@@ -173,7 +173,7 @@ impl Methods {
         let Some(position) = self.services.resumes.take_over(&self.live).await else { return };
         match self.services.sessions.find(&position.session_id).await {
             Ok(Some(session)) => {
-                self.phone.resume(&session, position.own);
+                self.phone.resume(&session, position.own, position.written);
                 let from = From::Update(position.written);
                 self.send(Out::Follow { session, from, queue: None, answer: None }).await;
             }

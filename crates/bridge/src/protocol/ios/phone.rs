@@ -1,7 +1,7 @@
 //! State services by the reading and writing half of a connection: its ids, and the sessions it has named.
 
 use crate::{
-    connection::inspect::Line, connection::outbox::dialect::HeldBack, connection::outbox::following::Follow,
+    connection::inspect::Line, connection::outbox::dialect::HeldBack, connection::outbox::follow::Follow,
 };
 use openagents_sessions::Session;
 use parking_lot::Mutex;
@@ -44,12 +44,28 @@ pub(super) struct Phone(Mutex<State>);
 pub(super) struct State {
     pub(super) own: Vec<Arc<str>>,
     /// Followed sessions, most recently named last.
-    pub(super) named: VecDeque<Arc<Session>>,
+    pub(super) named: VecDeque<Named>,
     pub(super) sets_modes: bool,
     /// A resumed session, and the last update from before the connection.
     pub(super) fold_to: Option<(Arc<str>, u64)>,
     /// Position of an earlier connection of the same phone.
     pub(super) taken: Option<Position>,
+}
+
+/// A session that a connection follows, and what of it was written to the socket.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) session: Arc<Session>,
+    /// See [`Position::written`].
+    written: u64,
+    /// See [`Position::part`].
+    part: usize,
+}
+
+impl Named {
+    fn is(&self, session: &Session) -> bool {
+        self.session.id() == session.id()
+    }
 }
 
 impl Phone {
@@ -87,57 +103,61 @@ impl Phone {
     pub(super) fn shows(&self, session_id: &str) -> bool {
         self.with(|state| {
             state.taken.as_ref().is_some_and(|taken| *taken.session_id == *session_id)
-                || state.named.iter().any(|named| **named.id() == *session_id)
+                || state.named.iter().any(|named| **named.session.id() == *session_id)
         })
     }
 
-    /// Returns the position of a broken connection: in the most recently named session that it followed, or else the
-    /// position it took over.
-    pub(super) fn position(&self, follows: &[Follow]) -> Option<Position> {
+    /// Returns the position of a broken connection: in the session that it named last, or else the position it took over.
+    pub(super) fn position(&self) -> Option<Position> {
         self.with(|state| {
-            let (own, taken) = (&state.own, state.taken.as_ref());
-            let position = |session: &Arc<Session>| {
-                let before = taken.filter(|taken| taken.session_id == *session.id());
-                let Some(follow) = follows.iter().find(|follow| Arc::ptr_eq(&follow.session, session)) else {
-                    return before.cloned();
-                };
-                let (written, mut part) = (follow.written, follow.part);
-                if let Some(before) = before.filter(|before| before.written == written) {
-                    part = part.max(before.part);
-                }
-                Some(Position { session_id: session.id().clone(), written, part, own: own.clone() })
+            let taken = state.taken.as_ref();
+            let Some(named) = state.named.iter().rev().find(|named| !named.session.is_deleted()) else {
+                return taken.cloned();
             };
-            state.named.iter().rev().find_map(position).or_else(|| taken.cloned())
+            let (session_id, written) = (named.session.id().clone(), named.written);
+            // What the phone had seen of the next update's text before it reconnected.
+            let before = taken.filter(|taken| taken.session_id == session_id && taken.written == written);
+            let part = before.map_or(0, |before| before.part).max(named.part);
+            Some(Position { session_id, written, part, own: state.own.clone() })
         })
     }
 
-    /// Marks a session as named. Returns the one to leave when there are too many.
-    pub(super) fn name(&self, session: &Arc<Session>) -> Naming {
+    /// Marks a session as named, and as seen up to `written`. Returns the one to leave when there are too many.
+    pub(super) fn name(&self, session: &Arc<Session>, written: u64) -> Naming {
         self.with(|state| {
-            let known = state.named.iter().position(|known| known.id() == session.id());
+            let known = state.named.iter().position(|named| named.is(session));
             if let Some(known) = known.and_then(|index| state.named.remove(index)) {
                 state.named.push_back(known);
                 return Naming::Again;
             }
-            state.named.push_back(session.clone());
-            let too_many = state.named.len() > NAMED;
-            Naming::First { instead_of: too_many.then(|| state.named.pop_front()).flatten() }
+            state.named.push_back(Named { session: session.clone(), written, part: 0 });
+            let oldest = if state.named.len() > NAMED { state.named.pop_front() } else { None };
+            Naming::First { instead_of: oldest.map(|named| named.session) }
         })
+    }
+
+    /// Updates what of a session was written.
+    pub(super) fn wrote(&self, session: &Session, (written, part): (u64, usize)) {
+        self.with(|state| {
+            if let Some(named) = state.named.iter_mut().find(|named| named.is(session)) {
+                (named.written, named.part) = (written, part);
+            }
+        });
     }
 
     pub(super) fn set_modes(&self) {
         self.with(|state| state.sets_modes = true);
     }
 
-    /// Resumes the session of an earlier connection with the ids `own`.
-    pub(super) fn resume(&self, session: &Arc<Session>, own: Vec<Arc<str>>) {
+    /// Resumes the session of an earlier connection with the ids `own`, which has seen it up to `written`.
+    pub(super) fn resume(&self, session: &Arc<Session>, own: Vec<Arc<str>>, written: u64) {
         let head = session.head().seq;
         self.with(|state| {
             state.own.extend(own);
             // Bounds the list for a phone that reconnects again and again.
             state.own.truncate(32);
-            state.named.retain(|known| known.id() != session.id());
-            state.named.push_back(session.clone());
+            state.named.retain(|named| !named.is(session));
+            state.named.push_back(Named { session: session.clone(), written, part: 0 });
             state.fold_to = Some((session.id().clone(), head));
         });
     }

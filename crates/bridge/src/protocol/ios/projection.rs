@@ -3,7 +3,6 @@
 //! The app keeps 200 rows and draws each plan and each chunk as one row. So text is sent in paragraphs, plans only when
 //! a step begins or all are done, and progress rarely and only where it is shown.
 
-use crate::connection::outbox::dialect::HeldBack;
 use crate::{protocol::ios::to_wire, protocol::ios::to_wire::Role};
 use openagents_core::{
     approval::ApprovalState,
@@ -40,6 +39,13 @@ pub(super) struct Shown {
     pub(super) part: usize,
 }
 
+/// The first update that is not fully sent, and how many bytes of its text are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HeldBack {
+    pub(super) seq: u64,
+    pub(super) part: usize,
+}
+
 /// The state of one session's projection.
 #[derive(Debug, Default)]
 pub(super) struct Projection {
@@ -50,6 +56,8 @@ pub(super) struct Projection {
     last_plan: Option<Value>,
     /// The part of an update's text that the reader has already seen.
     seen: Option<HeldBack>,
+    /// The last update of the log that was projected.
+    pub(super) last: u64,
 }
 
 /// Joined chunks.

@@ -5,7 +5,7 @@
 
 use crate::protocol::ios::phone::{Phone, Position};
 use crate::{
-    base::pass::Pass, connection::outbox::Out, connection::outbox::orders::Outbox,
+    base::pass::Pass, connection::outbox::orders::Out, connection::outbox::orders::Outbox,
     connection::serve::ConnectionControl,
 };
 use parking_lot::Mutex;
@@ -241,7 +241,7 @@ mod tests {
         dead.phone.take(position("s"));
         let ending = async {
             dead.control.cut.cancelled().await;
-            resumes.put(&dead, dead.phone.position(&[]).unwrap());
+            resumes.put(&dead, dead.phone.position().unwrap());
             drop(dead.end());
         };
         let taking = async { tokio::join!(resumes.take_over(&abandoned), resumes.take_over(&newest)) };
@@ -258,7 +258,7 @@ mod tests {
         let next = join(&resumes);
         let ending = async {
             dies.control.cut.cancelled().await;
-            resumes.put(&dies, dies.phone.position(&[]).unwrap());
+            resumes.put(&dies, dies.phone.position().unwrap());
             drop(dies.end());
         };
         let ((), taken) = tokio::join!(ending, resumes.take_over(&next));

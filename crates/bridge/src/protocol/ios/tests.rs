@@ -1,7 +1,6 @@
-use crate::connection::outbox::dialect::HeldBack;
 use crate::{
     protocol::ios::from_wire::Call,
-    protocol::ios::projection::{Projection, Shown, View},
+    protocol::ios::projection::{HeldBack, Projection, Shown, View},
     protocol::ios::{folding, from_wire, history, to_wire},
 };
 use openagents_core::update::{AgentMessage, EntryStatus::*, RunState, SessionUpdate};
@@ -357,7 +356,7 @@ fn invalid_calls_are_refused() {
 /// Returns how many frames the app is sent for a page of 32 plans.
 fn plans_sent(behind: u64, resumed: bool) -> usize {
     use super::{connection::Ios, phone::Phone};
-    use crate::connection::{inspect::Line, outbox::Dialect};
+    use crate::connection::{inspect::Line, outbox::dialect::Dialect};
     use openagents_sessions::store;
     let home = tempfile::tempdir().unwrap();
     let store = crate::devices::tables::open_store(home.path()).unwrap();
@@ -372,7 +371,7 @@ fn plans_sent(behind: u64, resumed: bool) -> usize {
     let session = testing::session(store, "s");
     let phone = std::sync::Arc::new(Phone::new(&Line::new("ios")));
     if resumed {
-        phone.resume(&session, vec![]);
+        phone.resume(&session, vec![], 0);
     }
     Ios::new(phone).project(&session, &page, behind).len()
 }

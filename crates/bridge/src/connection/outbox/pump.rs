@@ -1,52 +1,80 @@
-//! Writes to a socket, and detects dead peers.
+//! The state of the sending half, and its writes to the socket.
 
-use crate::connection::closing::Closing;
+use super::{dialect::Dialect, follow::Follow, liveness::Liveness};
 use crate::{
-    connection::outbox::dialect::Dialect,
-    connection::outbox::{End, Pump},
+    base::feed::Watch,
+    connection::{
+        closing::Closing,
+        inspect::{Inspector, Line},
+        socket::Socket,
+    },
 };
-use futures::SinkExt;
-use std::{sync::atomic::Ordering, time::Duration};
-use tokio::time::Instant;
+use futures::{SinkExt, stream::SplitSink};
+use openagents_sessions::{ListWatch, Session, Wake};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
 /// Write timeout once the receiving half has ended.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 pub(super) const PING_EVERY: Duration = Duration::from_secs(20);
-/// Consecutive pings without any response before the peer counts as dead.
-const MISSES: u32 = 2;
-/// Bytes that a slow reader takes between two pings. A ping that queues behind more data gets more time.
-const SLOW_READ: usize = 1 << 20;
-/// Upper bound of the data in a socket's buffers, in bytes.
-const BUFFERED: usize = 8 << 20;
 
-/// Detects whether the peer is alive.
-#[derive(Debug, Default)]
-pub(super) struct Liveness {
-    /// A write succeeded since the last ping, so the peer is reading.
-    wrote: bool,
-    /// Bytes written since the peer was last heard; the next pong may wait behind all of them.
-    ahead: usize,
-    misses: u32,
+/// The state of the sending half.
+pub(crate) struct Sender<D> {
+    pub(crate) sink: SplitSink<Socket, Message>,
+    pub(crate) dialect: D,
+    pub(crate) line: Arc<Line>,
+    pub(crate) inspector: Arc<Inspector>,
+    /// Set by the receiving half whenever a frame arrives.
+    pub(crate) heard: Arc<AtomicBool>,
+    /// Write timeout of a frame; ends the connection.
+    pub(crate) stuck: Duration,
+    /// Cancelled when the receiving half has ended.
+    pub(crate) hangup: CancellationToken,
+    /// Cancelled when the bridge shuts down.
+    pub(crate) closing: CancellationToken,
 }
 
-impl Liveness {
-    pub(super) fn written(&mut self, bytes: usize) {
-        self.wrote = true;
-        self.ahead = self.ahead.saturating_add(bytes).min(BUFFERED);
-    }
+/// The remains of a connection after sending has stopped.
+pub(crate) struct Remains {
+    pub(crate) sink: SplitSink<Socket, Message>,
+    /// The reason to close the socket with; `None` if it has ended.
+    pub(crate) closing: Option<Closing>,
+}
 
-    /// Called before each ping. Returns whether the peer still counts as alive.
-    fn is_alive(&mut self, heard: bool) -> bool {
-        if heard {
-            self.ahead = 0;
-        }
-        let alive = std::mem::take(&mut self.wrote) || heard;
-        self.misses = if alive { 0 } else { self.misses + 1 };
-        let patience = u32::try_from(self.ahead / SLOW_READ).unwrap_or(u32::MAX);
-        self.misses < MISSES.saturating_add(patience)
-    }
+/// The end of sending: a close reason, or `None` if the socket has ended.
+pub(super) type End = Option<Closing>;
+
+/// A response that waits for update `seq` of a session.
+pub(super) struct Waiting {
+    pub(super) session: Arc<Session>,
+    pub(super) seq: u64,
+    pub(super) text: String,
+    /// Held until the response is sent.
+    pub(super) _room: Option<OwnedSemaphorePermit>,
+}
+
+pub(super) struct Pump<D> {
+    pub(super) sender: Sender<D>,
+    pub(super) wake: Wake,
+    pub(super) follows: Vec<Follow>,
+    pub(super) waiting: Vec<Waiting>,
+    pub(super) inspected: Option<u64>,
+    pub(super) watches: Vec<Watch>,
+    pub(super) list: Option<ListWatch>,
+    pub(super) next_ping: Instant,
+    pub(super) liveness: Liveness,
+    /// When the logs were last read.
+    pub(super) looked: Instant,
+    /// The socket's buffer has unflushed data.
+    pub(super) unflushed: bool,
 }
 
 impl<D: Dialect> Pump<D> {
@@ -99,7 +127,7 @@ impl<D: Dialect> Pump<D> {
 
     /// Returns the close reason for a stuck socket, with the update from which a reconnecting client continues.
     fn stuck(&self, failure: WriteFailure) -> End {
-        let written = self.follows.iter().map(|follow| follow.written).min().unwrap_or_default();
+        let written = self.follows.iter().map(|follow| follow.read).min().unwrap_or_default();
         match failure {
             WriteFailure::Stuck => Some(Closing::too_slow(written)),
             WriteFailure::Gone => None,
@@ -132,39 +160,5 @@ async fn take(
             Err(_) => Err(WriteFailure::Stuck),
         },
         () = given_up => Err(WriteFailure::Gone),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slow_reader_is_not_disconnected() {
-        let mut liveness = Liveness::default();
-        for _ in 0..1000 {
-            liveness.written(256 << 10);
-            assert!(liveness.is_alive(false));
-        }
-        // The backlog is written, but most of it is still buffered, with the pings behind it.
-        for _ in 0..5 {
-            assert!(liveness.is_alive(false));
-        }
-        assert!(liveness.is_alive(true));
-    }
-
-    #[test]
-    fn a_dead_reader_is_disconnected() {
-        let mut liveness = Liveness::default();
-        assert!(liveness.is_alive(true) && liveness.is_alive(false));
-        assert!(!liveness.is_alive(false));
-        // A small write does not extend the timeout of a dead peer.
-        let mut liveness = Liveness::default();
-        liveness.written(1000);
-        assert!(liveness.is_alive(false) && liveness.is_alive(false));
-        assert!(!liveness.is_alive(false));
-        let mut liveness = Liveness::default();
-        liveness.written(usize::MAX);
-        assert!((0..20).any(|_| !liveness.is_alive(false)));
     }
 }
