@@ -1,11 +1,14 @@
 //! Limits on connections, sockets and frames: per address, per device and in total.
 
+mod address;
 pub(crate) mod caller;
 pub(crate) mod counts;
+pub(crate) mod queue;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unauthenticated;
 
+pub(crate) use address::one_address;
 pub(crate) use unauthenticated::Unauthenticated;
 
 use crate::{
@@ -13,12 +16,10 @@ use crate::{
     base::pass::{Pass, Who},
 };
 use counts::{Counted, Counts};
-use std::{
-    net::{IpAddr, Ipv6Addr},
-    sync::Arc,
-};
+use queue::{SlotKind, SlotQueue};
+use std::{net::IpAddr, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use unauthenticated::{UNAUTHENTICATED, UnauthenticatedQueue};
+use unauthenticated::{UNAUTHENTICATED, UNAUTHENTICATED_PER_ADDRESS};
 
 /// Bytes of a frame before `initialize` on the iOS endpoint.
 pub(crate) const UNAUTHENTICATED_FRAME: usize = 64 << 10;
@@ -49,18 +50,6 @@ const SOCKETS: usize = TOTAL + 2 * (UNAUTHENTICATED + REFUSALS);
 /// Sockets reserved for the loopback listener.
 const RESERVED: usize = 128;
 
-/// Returns the address to count by: the /64 network of a global IPv6 address, since one host may use all of it. Other
-/// addresses stand for themselves.
-pub(crate) fn one_address(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) if !address.is_unique_local() && !address.is_unicast_link_local() => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        one => one,
-    }
-}
-
 /// Raises the limit of open files to the maximum allowed; some systems start with 256.
 pub(crate) fn raise_file_handles() {
     #[cfg(unix)]
@@ -76,8 +65,8 @@ pub(crate) struct Limits {
     sockets_of_network: Arc<Semaphore>,
     sockets_of: Arc<Counts<Who>>,
     /// Separate queues, so that the network takes no slot from this machine.
-    unauthenticated: Arc<UnauthenticatedQueue>,
-    unauthenticated_of_network: Arc<UnauthenticatedQueue>,
+    unauthenticated: Arc<SlotQueue>,
+    unauthenticated_of_network: Arc<SlotQueue>,
     refusals: Arc<Semaphore>,
     refusals_of: Arc<Counts<IpAddr>>,
     total: Arc<Semaphore>,
@@ -90,8 +79,8 @@ impl Default for Limits {
             sockets: Arc::new(Semaphore::new(SOCKETS)),
             sockets_of_network: Arc::new(Semaphore::new(SOCKETS - RESERVED)),
             sockets_of: Arc::default(),
-            unauthenticated: Arc::default(),
-            unauthenticated_of_network: Arc::default(),
+            unauthenticated: SlotQueue::new(UNAUTHENTICATED_PER_ADDRESS, UNAUTHENTICATED),
+            unauthenticated_of_network: SlotQueue::new(UNAUTHENTICATED_PER_ADDRESS, UNAUTHENTICATED),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
             refusals_of: Arc::default(),
             total: Arc::new(Semaphore::new(TOTAL)),
@@ -125,7 +114,8 @@ impl Limits {
             }
         };
         let socket = self.sockets.clone().try_acquire_owned().ok()?;
-        Some(Unauthenticated::new(unauthenticated, one_address(address), (socket, of_network)))
+        let queued = unauthenticated.take(address, SlotKind::Evictable)?;
+        Some(Unauthenticated::new(queued, (socket, of_network)))
     }
 
     /// Keeps a connection that authenticated with `pass` until that is revoked. Returns `false` when its device has too

@@ -1,5 +1,5 @@
 use super::{unauthenticated::*, *};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, net::Ipv6Addr};
 
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 

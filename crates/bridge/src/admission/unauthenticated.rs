@@ -1,10 +1,12 @@
 //! Connections that have not authenticated, and their deadlines.
 
-use crate::admission::counts::Counted;
+use super::{
+    counts::Counted,
+    queue::{QueueSlot, SlotKind},
+};
 use crate::base::pass::{Pass, Who};
 use futures::future::select_all;
-use parking_lot::{Mutex, MutexGuard};
-use std::{collections::VecDeque, net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -19,63 +21,6 @@ const REFUSAL_GRACE: Duration = Duration::from_secs(7);
 /// Time for a connection to receive that its device was removed.
 const REVOKED_GRACE: Duration = Duration::from_secs(2);
 
-/// Unauthenticated connections, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct UnauthenticatedQueue(Mutex<VecDeque<Queued>>);
-
-#[derive(Debug)]
-struct Queued {
-    address: IpAddr,
-    evicted: CancellationToken,
-    /// A request on it waits for approval; it is never evicted.
-    is_held: bool,
-}
-
-impl UnauthenticatedQueue {
-    /// Adds a connection. When its address has no slot left, the oldest connection of that address is evicted; when no
-    /// slot is left at all, the oldest one of the address that has most. So no address can take all slots.
-    fn add(&self, address: IpAddr) -> CancellationToken {
-        let evicted = CancellationToken::new();
-        let mut queue = self.lock();
-        let evictable = || queue.iter().filter(|queued| !queued.is_held);
-        let count = |address: IpAddr| evictable().filter(|queued| queued.address == address).count();
-        let full = if count(address) >= UNAUTHENTICATED_PER_ADDRESS {
-            Some(address)
-        } else if evictable().count() >= UNAUTHENTICATED {
-            evictable().map(|queued| queued.address).max_by_key(|address| count(*address))
-        } else {
-            None
-        };
-        let is_of_full = |queued: &Queued| !queued.is_held && Some(queued.address) == full;
-        if let Some(oldest) = queue.iter().position(is_of_full)
-            && let Some(oldest) = queue.remove(oldest)
-        {
-            oldest.evicted.cancel();
-        }
-        queue.push_back(Queued { address, evicted: evicted.clone(), is_held: false });
-        evicted
-    }
-
-    fn remove(&self, evicted: &CancellationToken) {
-        self.lock().retain(|queued| queued.evicted != *evicted);
-    }
-
-    fn set_held(&self, evicted: &CancellationToken, is_held: bool) {
-        if let Some(queued) = self.lock().iter_mut().find(|queued| queued.evicted == *evicted) {
-            queued.is_held = is_held;
-        }
-    }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Queued>> {
-        self.0.lock()
-    }
-}
-
 /// A connection. Holds a slot in the queue until it authenticates or is refused, and a socket until all clones are
 /// dropped.
 #[derive(Debug, Clone)]
@@ -83,20 +28,13 @@ pub(crate) struct Unauthenticated(Arc<Slot>);
 
 #[derive(Debug)]
 struct Slot {
-    queue: Arc<UnauthenticatedQueue>,
-    evicted: CancellationToken,
+    queued: QueueSlot,
     state: watch::Sender<SlotState>,
     _sockets: Sockets,
 }
 
 /// A permit among all sockets, and one among those of the network.
 pub(super) type Sockets = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.queue.remove(&self.evicted);
-    }
-}
 
 /// The state of a connection.
 #[derive(Debug, Default)]
@@ -145,9 +83,8 @@ impl SlotState {
 }
 
 impl Unauthenticated {
-    pub(super) fn new(queue: &Arc<UnauthenticatedQueue>, address: IpAddr, sockets: Sockets) -> Self {
-        let (queue, evicted) = (queue.clone(), queue.add(address));
-        Self(Arc::new(Slot { queue, evicted, state: watch::Sender::default(), _sockets: sockets }))
+    pub(super) fn new(queued: QueueSlot, sockets: Sockets) -> Self {
+        Self(Arc::new(Slot { queued, state: watch::Sender::default(), _sockets: sockets }))
     }
 
     /// Returns whether `who` has authenticated on it.
@@ -161,13 +98,13 @@ impl Unauthenticated {
         let client =
             Authenticated { who: pass.who.clone(), revoked: pass.revoked.clone(), _counted: counted };
         self.0.state.send_modify(|state| state.authenticated.push(client));
-        self.0.queue.remove(&self.0.evicted);
+        self.0.queued.free();
     }
 
     /// Gives the slot back: the connection is counted elsewhere for as long as it lasts.
     pub(crate) fn release(&self) {
         self.0.state.send_modify(|state| state.is_released = true);
-        self.0.queue.remove(&self.0.evicted);
+        self.0.queued.free();
     }
 
     /// Marks a connection that carries more requests after an answer: a refusal does not end it, so it keeps its slot.
@@ -181,19 +118,19 @@ impl Unauthenticated {
             return;
         }
         self.0.state.send_modify(|state| state.is_refused = true);
-        self.0.queue.remove(&self.0.evicted);
+        self.0.queued.free();
     }
 
     /// Suspends the deadline while one of its requests waits for approval.
     pub(crate) fn hold(&self) -> Hold {
-        self.0.queue.set_held(&self.0.evicted, true);
+        self.0.queued.set_kind(SlotKind::Uncounted);
         self.0.state.send_modify(|state| state.holds += 1);
         Hold(self.0.clone())
     }
 
     /// Returns whether another connection took its slot.
     pub(crate) fn is_evicted(&self) -> bool {
-        self.0.evicted.is_cancelled()
+        self.0.queued.evicted.is_cancelled()
     }
 
     /// Resolves when the connection must close: it did not authenticate in time, was evicted or refused, or its device
@@ -205,7 +142,8 @@ impl Unauthenticated {
             let over = async {
                 match limit {
                     Limit::Unauthenticated => {
-                        let _ = tokio::time::timeout(UNAUTHENTICATED_TIME, self.0.evicted.cancelled()).await;
+                        let _ = tokio::time::timeout(UNAUTHENTICATED_TIME, self.0.queued.evicted.cancelled())
+                            .await;
                     }
                     Limit::Refused => tokio::time::sleep(REFUSAL_GRACE).await,
                     Limit::Unlimited => std::future::pending().await,
@@ -236,7 +174,7 @@ impl Drop for Hold {
             is_last = state.holds == 0;
         });
         if is_last {
-            self.0.queue.set_held(&self.0.evicted, false);
+            self.0.queued.set_kind(SlotKind::Evictable);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The parts of a bridge that calls of clients reach.
 
-use super::{
-    agents::SharedAgents,
-    ios::{pending::PendingConnections, resume::Resumes},
-    models::SharedModels,
+use super::{agents::SharedAgents, ios::resume::Resumes, models::SharedModels};
+use crate::{
+    admission::queue::SlotQueue, connection::inspect::Inspector, devices::registry::Devices,
+    network::control::Network,
 };
-use crate::{connection::inspect::Inspector, devices::registry::Devices, network::control::Network};
 use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::sync::Arc;
 
@@ -24,5 +23,5 @@ pub(crate) struct Services {
     /// Positions of broken iOS connections.
     pub(crate) resumes: Resumes,
     /// iOS connections that wait for approval.
-    pub(crate) pending: PendingConnections,
+    pub(crate) pending: Arc<SlotQueue>,
 }

@@ -5,8 +5,9 @@
 //! app reconnects every second when it is closed.
 
 use crate::{
+    admission::UNAUTHENTICATED_FRAME,
     admission::caller::Caller,
-    admission::{UNAUTHENTICATED_FRAME, one_address},
+    admission::queue::{QueueSlot, SlotKind, SlotQueue},
     base::pass::Pass,
     base::rpc::Incoming,
     base::{machine, rpc},
@@ -23,12 +24,10 @@ use crate::{
 };
 use futures::{SinkExt, StreamExt};
 use openagents_sessions::prune;
-use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::{Instant, interval_at};
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
-use tokio_util::sync::CancellationToken;
 
 /// Held frames of one connection, and their bytes.
 const HELD: usize = 64;
@@ -42,63 +41,9 @@ const SESSION: usize = 100;
 const PING_EVERY: Duration = Duration::from_secs(20);
 const MISSES: u32 = 2;
 
-/// Waiting and refused connections, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct PendingConnections(Mutex<Vec<Entry>>);
-
-#[derive(Debug)]
-struct Entry {
-    address: IpAddr,
-    /// Declined or timed out.
-    refused: bool,
-    /// Cancelled when another connection takes the slot.
-    evicted: CancellationToken,
-}
-
-/// A slot in [`PendingConnections`], freed on drop.
-#[derive(Debug)]
-struct Slot<'a> {
-    pending: &'a PendingConnections,
-    evicted: CancellationToken,
-}
-
-impl PendingConnections {
-    /// Takes a slot. When none is free, evicts the oldest refused connection, of the same address if that is full. `None`
-    /// when there is none.
-    fn slot(&self, address: IpAddr) -> Option<Slot<'_>> {
-        let address = one_address(address);
-        let mut entries = self.lock();
-        let of_address = entries.iter().filter(|known| known.address == address).count();
-        let is_evictable =
-            |known: &Entry| known.refused && (of_address < SLOTS_PER_ADDRESS || known.address == address);
-        if entries.len() >= SLOTS || of_address >= SLOTS_PER_ADDRESS {
-            let index = entries.iter().position(is_evictable)?;
-            entries.remove(index).evicted.cancel();
-        }
-        let evicted = CancellationToken::new();
-        entries.push(Entry { address, refused: false, evicted: evicted.clone() });
-        Some(Slot { pending: self, evicted })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.0.lock()
-    }
-}
-
-impl Slot<'_> {
-    fn refuse(&self) {
-        let mut entries = self.pending.lock();
-        entries
-            .iter_mut()
-            .filter(|known| known.evicted == self.evicted)
-            .for_each(|known| known.refused = true);
-    }
-}
-
-impl Drop for Slot<'_> {
-    fn drop(&mut self) {
-        self.pending.lock().retain(|known| known.evicted != self.evicted);
-    }
+/// Creates the queue of waiting and refused connections. Waiting ones are kept.
+pub(crate) fn queue() -> Arc<SlotQueue> {
+    SlotQueue::new(SLOTS_PER_ADDRESS, SLOTS)
 }
 
 /// An allowed connection.
@@ -115,7 +60,7 @@ pub(super) async fn wait(
     line: &Line,
     caller: &Caller,
 ) -> Result<Allowed, Option<Closing>> {
-    let slot = services.pending.slot(caller.address);
+    let slot = services.pending.take(caller.address, SlotKind::Kept);
     let slot = slot.ok_or_else(|| Some(too_many()))?;
     let mut connection = PendingConnection {
         services,
@@ -175,7 +120,7 @@ struct PendingConnection<'a> {
     services: &'a Services,
     socket: &'a mut Socket,
     line: &'a Line,
-    slot: &'a Slot<'a>,
+    slot: &'a QueueSlot,
     address: IpAddr,
     held: Vec<Utf8Bytes>,
     bytes: usize,
@@ -247,7 +192,7 @@ impl PendingConnection<'_> {
     /// Reports the refusal in the session it asked for last, and drops the held frames.
     async fn refuse(&mut self) -> Result<(), Option<Closing>> {
         self.refused = true;
-        self.slot.refuse();
+        self.slot.set_kind(SlotKind::Evictable);
         let held = std::mem::take(&mut self.held);
         tracing::info!(address = %self.address, "an iOS app was not allowed");
         for text in held.iter().rev() {
@@ -312,37 +257,5 @@ fn target(text: &str) -> Option<Target> {
             new(json!({"plan_id": uuid::Uuid::new_v4().to_string(), "status": "started"}))
         }
         call => call.session_id().map(|session| Target::Session(session.to_owned())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn phone(n: u8) -> IpAddr {
-        IpAddr::from([10, 0, 0, n])
-    }
-
-    #[test]
-    fn refused_connections_make_room_for_waiting_ones() {
-        let pending = PendingConnections::default();
-        let mut of_one: Vec<_> = (0..SLOTS_PER_ADDRESS).map(|_| pending.slot(phone(0)).unwrap()).collect();
-        assert!(pending.slot(phone(0)).is_none());
-        let others: Vec<_> =
-            (SLOTS_PER_ADDRESS..SLOTS).map(|n| pending.slot(phone(n as u8)).unwrap()).collect();
-        assert!(pending.slot(phone(200)).is_none());
-        // A full address evicts only its own.
-        others[0].refuse();
-        assert!(pending.slot(phone(0)).is_none());
-        of_one[2].refuse();
-        of_one[5].refuse();
-        let again = pending.slot(phone(0)).unwrap();
-        assert!(of_one[2].evicted.is_cancelled() && !of_one[5].evicted.is_cancelled());
-        let next = pending.slot(phone(200)).unwrap();
-        assert!(of_one[5].evicted.is_cancelled() && !others[0].evicted.is_cancelled());
-        assert!(!again.evicted.is_cancelled() && !next.evicted.is_cancelled());
-        of_one.clear();
-        drop((others, again, next));
-        assert!(pending.lock().is_empty());
     }
 }
