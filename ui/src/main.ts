@@ -5,7 +5,8 @@ import { sessionFragment } from './backend/fragment';
 import { beginNotifications } from './install/notifications';
 import { registerWorker } from './install/worker';
 import './theme/tokens.css';
-import './theme/base.css';
+import './kit/base.css';
+import './kit/looks.css';
 
 const target = document.getElementById('app');
 if (target === null) throw new Error('index.html has no #app');

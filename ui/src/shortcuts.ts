@@ -23,8 +23,8 @@ export function pressed(event: KeyboardEvent, actions: Shortcuts): void {
   } else if (event.code === 'KeyF' && command && !event.altKey) {
     if (actions.search()) event.preventDefault();
   } else if (event.key === 'Escape' && !event.isComposing) {
-    // A dialog closes by itself; the panel behind it stays.
-    if (document.querySelector('dialog[open]') === null) actions.back();
+    // A dialog or a menu closes by itself; the panel behind it stays.
+    if (!event.defaultPrevented && document.querySelector('dialog[open]') === null) actions.back();
   } else if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test((event.target as Element).tagName)) {
     if (actions.write()) event.preventDefault();
   }
