@@ -35,8 +35,8 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
     finish();
   }
 
-  function broke(code: number = CLOSE.broken, reason = ''): void {
-    if (finish()) events.closed(code, reason);
+  function broke(code: number = CLOSE.broken): void {
+    if (finish()) events.closed(code);
   }
 
   function call(method: string, more: RequestInit = {}): Promise<Response> {
@@ -77,8 +77,8 @@ export const openEvents: Open = ({ events: url = '', token }, firehose, events) 
   /** Handles keep-alives and the closing comment. */
   function remarked(comment: string): void {
     events.heard();
-    const [, code, reason] = LAST_WORDS.exec(comment) ?? [];
-    if (code !== undefined) broke(Number(code), reason);
+    const code = LAST_WORDS.exec(comment)?.[1];
+    if (code !== undefined) broke(Number(code));
   }
 
   async function read(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {

@@ -6,6 +6,7 @@ import { SCOPES, type Access } from './devices-wire';
 import { openEvents } from './event-stream';
 import { openSocket } from './socket-stream';
 import { CLOSE, type Transport, type TransportName } from './transport';
+import { openagents } from './wire';
 
 export type LinkState =
   | { name: 'connecting' }
@@ -160,10 +161,10 @@ export class Link {
           void this.#greet(mine, overEvents ? 'events' : 'websocket', address.root ?? null);
         },
         heard: () => (this.#heard = performance.now()),
-        closed: (code, reason) => {
+        closed: (code) => {
           if (mine !== this.#try) return;
           if (!opened && !overEvents && events !== undefined) void this.#unopenable(events, mine);
-          else this.#closed(code, reason);
+          else this.#closed(code);
         },
       });
     } catch {
@@ -184,10 +185,10 @@ export class Link {
         clientInfo: { name: 'openagents-page', title: this.#backend.kind === 'tauri' ? 'Desktop' : 'Browser', version: '0.1.0' },
       });
       if (mine !== this.#try) return;
-      const meta = answer._meta?.['openagents'] as ({ root?: string } & Partial<Access>) | undefined;
-      this.root = meta?.root ?? null;
-      // A bridge without scopes admits only the user at its machine.
-      this.allowed({ connection: meta?.connection ?? null, computer: meta?.computer ?? null, scope: meta?.scope ?? 'admin', device: meta?.device ?? null });
+      const meta = openagents<{ root: string } & Access>(answer._meta);
+      this.root = meta.root ?? null;
+      const { connection: id = null, computer = null, scope = 'view', device = null } = meta;
+      this.allowed({ connection: id, computer, scope, device });
       this.transport = transport;
       this.#eventsWork = transport === 'events';
       this.#connection = connection;
@@ -214,10 +215,10 @@ export class Link {
     else this.#lost();
   }
 
-  #closed(code: number, reason: string): void {
+  #closed(code: number): void {
     // The desktop shell returns a fresh address on each attempt, so a refusal there is temporary.
     if (code === CLOSE.refused && this.#backend.kind === 'browser') this.#refuse(this.#backend.paired === true ? 'unpaired' : 'bad-token');
-    else if (code === CLOSE.removed) this.#remove(reason);
+    else if (code === CLOSE.removed) this.#removed();
     else if (code === CLOSE.behind) this.reconnect();
     else this.#lost();
   }
@@ -228,10 +229,9 @@ export class Link {
     this.state = { name: 'refused', why };
   }
 
-  #remove(reason: string): void {
+  #removed(): void {
     this.#drop();
-    const named = /removed on (.+?)\.?$/.exec(reason)?.[1];
-    this.state = { name: 'removed', computer: this.access.computer ?? named ?? 'the desktop' };
+    this.state = { name: 'removed', computer: this.access.computer ?? 'the desktop' };
   }
 
   #lost(): void {

@@ -30,8 +30,8 @@ export const openSocket: Open = ({ socket: url, token }, firehose, events) => {
     events.heard();
     delivery.take(event.data);
   });
-  socket.addEventListener('close', ({ code, reason }) => {
-    if (finish()) events.closed(code, reason);
+  socket.addEventListener('close', ({ code }) => {
+    if (finish()) events.closed(code);
   });
 
   const writable = new WritableStream<AnyMessage>({

@@ -18,7 +18,7 @@ export interface TransportEvents {
   /** A message or a keep-alive arrived. */
   heard(): void;
   /** The connection ended; uses WebSocket close codes. */
-  closed(code: number, reason: string): void;
+  closed(code: number): void;
 }
 
 export type Open = (address: Address & { token: string }, firehose: Firehose, events: TransportEvents) => Transport;

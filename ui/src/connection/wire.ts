@@ -75,11 +75,11 @@ export interface AttachResult {
   seq: number;
   running: boolean;
   /** The agent that answers prompts. */
-  mode?: string;
+  mode: string;
   title?: string | null;
-  /** Pending approvals, if the log is too long to be sent whole. */
-  approvals?: Approval[];
-  queue?: QueuedPrompt[];
+  /** Pending approvals; a log that is sent as a snapshot may lack them. */
+  approvals: Approval[];
+  queue: QueuedPrompt[];
   /** A snapshot follows that stands for all entries up to `seq` and replaces what this page has of the session. */
   snapshot?: { seq: number; since?: number } | null;
 }
@@ -95,7 +95,7 @@ export interface QueueParams {
   sessionId: string;
   queued: QueuedPrompt[];
   /** A turn is running. */
-  running?: boolean;
+  running: boolean;
 }
 
 /** Params of `_openagents/sessions`: changes to the list. */

@@ -1,5 +1,5 @@
 import type { Device, DeviceRequest, NetworkState } from '../connection/devices-wire';
-import { age } from '../session/groups';
+import { age } from '../words/age';
 
 /** `Connected`, `Seen 3h ago`, `Never seen` */
 export function seenWords(device: Pick<Device, 'connections' | 'lastSeen'>, now: number): string {

@@ -1,5 +1,5 @@
 import type { Findings } from '../connection/wire';
-import { plural } from '../timeline/result-words';
+import { plural } from '../words/plural';
 
 /** `Nothing found for “expiry”`: the search terms come from the plain text of the message. */
 export function emptyTitle(text: string): string {

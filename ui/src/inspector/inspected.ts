@@ -1,5 +1,5 @@
 import { openagents, type Evidence, type Finding, type ToolMeta, type Update } from '../connection/wire';
-import { citation, locationOf } from '../timeline/evidence';
+import { citation, locationOf } from '../words/evidence';
 import type { Row } from '../timeline/rows';
 
 /** The object that the inspector shows. */

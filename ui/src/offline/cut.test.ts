@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { emptyFold, type Fold } from '../session/fold';
+import { emptyFold, type Fold } from '../session/fold-state';
 import { keepable } from './cut';
 import { surplus } from './offline-store';
 

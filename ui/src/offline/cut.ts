@@ -1,4 +1,4 @@
-import { emptyFold, type Fold } from '../session/fold';
+import { emptyFold, type Fold } from '../session/fold-state';
 import type { Row } from '../timeline/rows';
 
 /** The most that is kept of one session, in characters of JSON; beyond it only the end is kept. */

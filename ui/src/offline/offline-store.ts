@@ -1,5 +1,5 @@
 import { openDB, type DBSchema, type IDBPDatabase } from 'idb';
-import type { Fold } from '../session/fold';
+import type { Fold } from '../session/fold-state';
 
 /** A stored session, as listed. */
 export interface KeptItem {

@@ -2,7 +2,7 @@ import type { ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk
 import type { TerminalMeta } from '../connection/agents-wire';
 import { openagents, type ToolMeta, type Update } from '../connection/wire';
 import type { Piece, FileLocation, ToolRow, ToolState } from '../timeline/rows';
-import type { Body, Fold } from './fold';
+import type { Body, Fold } from './fold-state';
 import { text } from './fold-speech';
 
 /** Folds in a tool call, new or repeated. */

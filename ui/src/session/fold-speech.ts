@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import { openagents, type PromptMeta, type SpeechMeta, type Update } from '../connection/wire';
 import type { MessageRow, ThoughtRow } from '../timeline/rows';
-import type { Body, Fold } from './fold';
+import type { Body, Fold } from './fold-state';
 
 /** The bridge's closing texts of a turn. Each is a message of its own, even right after another one. */
 const LAST_WORDS = /^(?:Cancelled\.$|Cancelled before it began\.$|Exploration cancelled\.$|❌ )/u;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { age, grouped } from './groups';
+import { grouped } from './groups';
+import { age } from '../words/age';
 
 const now = new Date(2026, 10, 21, 9, 30);
 const at = (...parts: [number, number, number, number?, number?]): number => new Date(...parts).getTime();

@@ -29,14 +29,3 @@ export function grouped<T extends Dated>(items: readonly T[], now: Date): Group<
   }
   return groups.filter((group) => group.items.length > 0).map(({ name, items: found }) => ({ name, items: found }));
 }
-
-/** `now`, `4m`, `2h`, `3d`, `5w` */
-export function age(then: number, now: number): string {
-  const minutes = Math.floor((now - then) / 60_000);
-  if (minutes < 1) return 'now';
-  if (minutes < 60) return `${minutes}m`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return `${hours}h`;
-  const days = Math.floor(hours / 24);
-  return days < 14 ? `${days}d` : `${Math.floor(days / 7)}w`;
-}

@@ -4,19 +4,10 @@ import { openagents, type Activity, type AttachResult, type PromptMeta, type Upd
 import { EXPLORER_MODE } from '../agents/modes';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from '../timeline/rows';
-import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
+import { busy, type Request, type Sent } from './busy';
+import { apply, publish, settle } from './fold';
+import { emptyFold, type Asked, type Fold } from './fold-state';
 import { beginSnapshot, endSnapshot, takeFolded, type Snapshot } from './snapshot';
-
-/** A prompt that was sent and not answered yet. */
-export interface Sent {
-  text: string;
-  /** Identifies the prompt in the log, even if another client sends the same text. */
-  promptId: string;
-  /** It is in the session's log. */
-  logged: boolean;
-  /** The connection broke before the answer: only the log can tell whether it was received. */
-  adrift: boolean;
-}
 
 /** One session: its log, the state folded from it, and the user's input. */
 export class Session {
@@ -41,7 +32,7 @@ export class Session {
   queue = $state.raw<readonly QueuedPrompt[]>([]);
   /** Prompts that were sent and are not in the log yet, oldest first. */
   pending = $state.raw<readonly string[]>([]);
-  /** Set from the user's request until the first update about it. */
+  /** When this page requested something that nothing has been heard about yet. */
   waitingSince = $state<number | null>(null);
   /** This page's clock at the newest update; running times count on from it. */
   touchedAt = $state(Date.now());
@@ -64,8 +55,11 @@ export class Session {
   /** A snapshot has begun since the last attach request. */
   #renewed = false;
   #sent: Sent[] = [];
+  #request: Request | null = null;
+  /** The number of updates about the agents' work. */
+  #heard = 0;
   /** The answer to the last attach; null if it is out of date. */
-  #known: AttachResult | null = null;
+  #known: Pick<AttachResult, 'seq' | 'running' | 'approvals'> | null = null;
   /** The text that was put back into the composer because it was not received. */
   #returned: { text: string; promptIds: string[] } | null = null;
 
@@ -91,9 +85,8 @@ export class Session {
   restore(fold: Fold, seenAt: number, cut: boolean): void {
     this.#fold = fold;
     this.#cut = cut;
-    this.#publish();
     this.seenAt = seenAt;
-    this.working = false;
+    this.#publish();
   }
 
   update(seq: number): Update | undefined {
@@ -129,7 +122,7 @@ export class Session {
       if (meta.parentCallId !== undefined) continue;
       if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
       if (body.sessionUpdate === 'user_message_chunk') this.#logged(body.content.type === 'text' ? body.content.text : '', openagents<PromptMeta>(body._meta));
-      else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update') this.waitingSince = null;
+      else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update') this.#heard += 1;
     }
     this.#publish();
     return whole;
@@ -144,14 +137,19 @@ export class Session {
   /** The session list says that no turn is running. */
   rests(): void {
     if (this.#known === null || !this.caughtUp || this.queue.length > 0) return;
-    this.#fold.working = false;
-    this.#publish();
+    this.#turns(false);
   }
 
-  /** `running`: a turn is running. If absent, one is if a prompt left the queue or the log says so. */
-  queued(queue: readonly QueuedPrompt[], running = this.#fold.working || queue.length < this.queue.length): void {
-    this.#fold.working = running;
+  /** The queue changed; `running`: a turn is running. */
+  queued(queue: readonly QueuedPrompt[], running: boolean): void {
     this.queue = queue;
+    this.#turns(running);
+  }
+
+  /** The bridge says whether a turn is running, as of the newest entry. */
+  #turns(running: boolean): void {
+    this.#fold.working = running;
+    if (!running && this.#sent.length === 0) this.#request = null;
     this.#publish();
   }
 
@@ -171,8 +169,8 @@ export class Session {
   attached(answer: AttachResult): void {
     this.#known = answer;
     this.seenAt = null;
-    this.queue = answer.queue ?? [];
-    if (answer.mode !== undefined) this.mode = answer.mode;
+    this.queue = answer.queue;
+    this.mode = answer.mode;
     if (answer.title) this.title = answer.title;
     if (answer.snapshot) {
       // The first updates, and even the last, may arrive before this answer.
@@ -201,16 +199,23 @@ export class Session {
 
   /** The session has no log to attach to. */
   unknown(problem: string): void {
-    this.#known = { sessionId: this.id, seq: this.#fold.seq, running: false };
+    this.#known = { seq: this.#fold.seq, running: false, approvals: [] };
     this.#publish();
     this.problem = problem;
+  }
+
+  /** This page requested an exploration, which begins without a prompt. */
+  exploring(since: number): void {
+    if (this.updates > 0) return;
+    this.#request = { since, heard: this.#heard };
+    this.#publish();
   }
 
   sending(text: string): Sent {
     const sent: Sent = { text, promptId: freshId(), logged: false, adrift: false };
     this.problem = null;
     this.#returned = null;
-    if (!this.working) this.waitingSince = Date.now();
+    if (!this.working) this.#request = { since: Date.now(), heard: this.#heard };
     this.#sent.push(sent);
     this.#publish();
     return sent;
@@ -219,19 +224,16 @@ export class Session {
   /** The turn that this page requested has ended. */
   ended(sent: Sent): void {
     this.#forget(sent);
-    if (this.#sent.length === 0 && this.queue.length === 0) {
-      this.activity = null;
-      this.#fold.working = false;
-      this.waitingSince = null;
-    }
-    this.#publish();
+    if (this.#sent.length > 0 || this.queue.length > 0) return this.#publish();
+    this.activity = null;
+    this.#turns(false);
   }
 
   /** The bridge refused the prompt: nothing else changes. */
   refused(sent: Sent, problem: string): void {
     this.#forget(sent);
     if (!sent.logged) this.#putBack([sent.text]);
-    if (this.#sent.length === 0) this.waitingSince = null;
+    if (this.#sent.length === 0) this.#request = null;
     this.problem = problem;
     this.#publish();
   }
@@ -240,22 +242,20 @@ export class Session {
   cutOff(sent: Sent): void {
     sent.adrift = true;
     this.#known = null;
-    this.waitingSince = null;
+    this.#request = null;
     this.activity = null;
     if (sent.logged) this.#forget(sent);
     this.#publish();
   }
 
-  #logged(text: string, { connection, promptId, removed }: PromptMeta): void {
+  #logged(text: string, { promptId, removed }: PromptMeta): void {
     // The entry that marks a removed prompt does not name its sender.
     if (removed === true && text === '') return;
-    const open = this.#sent.filter((sent) => !sent.logged);
-    // The text alone does not identify the sender, but an older bridge sends nothing else.
-    const found = open.find((sent) => (connection === undefined && promptId === undefined ? sent.text === text : sent.promptId === promptId));
+    const found = this.#sent.find((sent) => !sent.logged && sent.promptId === promptId);
     if (found !== undefined) {
       found.logged = true;
       if (found.adrift) this.#forget(found);
-    } else if (this.#returned?.text === text && (promptId === undefined || this.#returned.promptIds.includes(promptId))) {
+    } else if (promptId !== undefined && this.#returned?.text === text && this.#returned.promptIds.includes(promptId)) {
       // It was received after all: a frozen bridge has resumed.
       if (this.draft === text) this.draft = '';
       this.#returned = null;
@@ -291,7 +291,7 @@ export class Session {
     // A log that ends in the middle of a turn (the bridge was killed) must not look as if the turn were running.
     if (known?.running === false && fold.seq === known.seq) {
       settle(fold);
-      if (this.#sent.length === 0) this.waitingSince = null;
+      if (this.#sent.length === 0) this.#request = null;
     }
     publish(fold);
     this.rows = fold.rows.slice();
@@ -299,7 +299,16 @@ export class Session {
     this.waiting = [...fold.asked.values()].filter(({ approval }) => approval.state === 'pending');
     this.title = fold.title ?? this.title;
     this.updates = fold.updates;
-    this.working = fold.working || this.activity !== null || this.#sent.some((sent) => !sent.adrift);
+    const { working, waitingSince } = busy({
+      turn: fold.working,
+      active: this.activity !== null,
+      sent: this.#sent,
+      request: this.#request,
+      heard: this.#heard,
+      stored: this.seenAt !== null,
+    });
+    this.working = working;
+    this.waitingSince = waitingSince;
     this.pending = this.#sent.filter((sent) => !sent.logged).map((sent) => sent.text);
     this.touchedAt = Date.now();
   }

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Approval } from '../connection/agents-wire';
-import type { SessionUpdate, Update } from '../connection/wire';
+import type { AttachResult, SessionUpdate, Update } from '../connection/wire';
 import type { ToolRow } from '../timeline/rows';
+import type { Sent } from './busy';
 import { Session } from './session.svelte';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
-const asked = (value: string): SessionUpdate => ({ sessionUpdate: 'user_message_chunk', content: text(value) });
+const asked = (value: string, sent?: Sent): SessionUpdate => ({ sessionUpdate: 'user_message_chunk', content: text(value), ...(sent === undefined ? {} : { _meta: { openagents: { promptId: sent.promptId } } }) });
 const said = (value: string, meta: object = {}): SessionUpdate => ({ sessionUpdate: 'agent_message_chunk', content: text(value), _meta: { openagents: meta } });
 const call: SessionUpdate = { sessionUpdate: 'tool_call', toolCallId: 'c', title: 'search.grep', kind: 'search', status: 'in_progress' };
 const plan: SessionUpdate = {
@@ -14,11 +15,13 @@ const plan: SessionUpdate = {
   _meta: { openagents: { planId: 'p', state: 'running' } },
 };
 
+const attach = (seq: number, running: boolean, more: Partial<AttachResult> = {}): AttachResult => ({ sessionId: 's', seq, running, mode: 'default_mode', approvals: [], queue: [], ...more });
+
 /** A session with these updates, attached to a bridge at rest. */
 function session(...log: SessionUpdate[]): Session {
   const made = new Session('s');
   made.take(numbered(log));
-  made.attached({ sessionId: 's', seq: log.length, running: false });
+  made.attached(attach(log.length, false));
   return made;
 }
 
@@ -33,32 +36,34 @@ describe('a prompt on a connection that breaks', () => {
     expect([one.working, one.pending, one.waitingSince]).toEqual([true, ['what now?'], expect.any(Number)]);
     one.cutOff(sent);
     expect([one.problem, one.pending, one.waitingSince]).toEqual([null, ['what now?'], null]);
-    one.attached({ sessionId: 's', seq: 1, running: false });
+    one.attached(attach(1, false));
     expect([one.problem, one.draft, one.pending, one.working]).toEqual(["Not sent; it's back in the composer.", 'what now?', [], false]);
   });
 
   test('is not given up before the whole log is loaded', () => {
     const one = session(said('hello'));
-    one.cutOff(one.sending('what now?'));
-    one.attached({ sessionId: 's', seq: 3, running: false });
+    const sent = one.sending('what now?');
+    one.cutOff(sent);
+    one.attached(attach(3, false));
     expect([one.problem, one.caughtUp]).toEqual([null, false]);
-    one.take(numbered([asked('what now?'), said('this')], 2));
+    one.take(numbered([asked('what now?', sent), said('this')], 2));
     expect([one.problem, one.draft, one.pending, one.working]).toEqual([null, '', [], false]);
   });
 
   test('that was not received during another turn is back in the composer, and the turn continues', () => {
     const one = session(said('hello'));
     one.cutOff(one.sending('what now?'));
-    one.attached({ sessionId: 's', seq: 2, running: true });
+    one.attached(attach(2, true));
     one.take(numbered([asked('of another client')], 2));
     expect([one.problem, one.draft, one.working]).toEqual(["Not sent; it's back in the composer.", 'what now?', true]);
   });
 
   test('that was received after all leaves the composer again', () => {
     const one = session();
-    one.cutOff(one.sending('what now?'));
-    one.attached({ sessionId: 's', seq: 0, running: false });
-    one.take(numbered([asked('what now?')]));
+    const sent = one.sending('what now?');
+    one.cutOff(sent);
+    one.attached(attach(0, false));
+    one.take(numbered([asked('what now?', sent)]));
     expect([one.problem, one.draft, one.working]).toEqual([null, '', true]);
   });
 
@@ -68,14 +73,14 @@ describe('a prompt on a connection that breaks', () => {
     one.cutOff(first);
     one.cutOff(second);
     one.draft = 'three';
-    one.attached({ sessionId: 's', seq: 0, running: false });
+    one.attached(attach(0, false));
     expect([one.problem, one.draft]).toEqual(["Not sent; they're back in the composer.", 'one\n\ntwo\n\nthree']);
   });
 
   test('that is sent on the new connection is not mistaken for a lost one', () => {
     const one = session();
     one.sending('what now?');
-    one.attached({ sessionId: 's', seq: 0, running: false });
+    one.attached(attach(0, false));
     expect([one.problem, one.pending, one.working]).toEqual([null, ['what now?'], true]);
   });
 });
@@ -84,7 +89,7 @@ describe('queued prompts', () => {
   test('are shown until the log has them, beyond the end of the first turn', () => {
     const one = session();
     const [first, second] = [one.sending('one'), one.sending('two')];
-    one.take(numbered([asked('one'), asked('two')]));
+    one.take(numbered([asked('one', first), asked('two', second)]));
     expect([one.pending, one.rows.map((row) => row.kind)]).toEqual([[], ['user', 'user']]);
     one.ended(first);
     expect(one.working).toBe(true);
@@ -106,7 +111,7 @@ function folded(seq: number, update: SessionUpdate, meta: object = {}): Update {
 }
 
 describe('a long log comes as a snapshot', () => {
-  const answer = { sessionId: 's', seq: 5000, running: false, snapshot: { seq: 5000 } };
+  const answer = attach(5000, false, { snapshot: { seq: 5000 } });
   const state = [folded(4000, asked('x')), folded(4900, { ...call, status: 'completed', rawOutput: { total: 1 } }, { lastTs: 9000 }), folded(4200, said('This is it.'))];
 
   test('the shown state stays until it is complete, then the log continues', () => {
@@ -188,11 +193,11 @@ describe('a prompt in the log', () => {
   test('sent while others are queued continues after this page’s own has ended', () => {
     const one = session();
     const sent = one.sending('one');
-    one.queued([{ id: 'q', text: 'two', by: 'Phone' }]);
-    one.take(numbered([asked('one')]));
+    one.queued([{ id: 'q', text: 'two', by: 'Phone' }], true);
+    one.take(numbered([asked('one', sent)]));
     one.ended(sent);
     expect(one.working).toBe(true);
-    one.queued([]);
+    one.queued([], true);
     expect(one.working).toBe(true);
     one.rests();
     expect(one.working).toBe(false);
@@ -203,7 +208,7 @@ test('Working ends with the turn, by the queue, even if the list said so while a
   const one = session();
   const sent = one.sending('one');
   one.queued([{ id: 'q', text: 'two', by: 'Phone' }], true);
-  one.take(numbered([asked('one'), said('done', { ended: true })]));
+  one.take(numbered([asked('one', sent), said('done', { ended: true })]));
   one.ended(sent);
   one.rests();
   one.queued([], false);
@@ -216,14 +221,14 @@ test('a stale answer to an attach removes nothing', () => {
   const one = session(asked('one'), said('two'));
   one.attaching();
   one.take(numbered([said('three')], 3));
-  one.attached({ sessionId: 's', seq: 2, running: true });
+  one.attached(attach(2, true));
   expect([one.seq, one.rows.length, one.update(1)?.seq]).toEqual([3, 2, 1]);
 });
 
 test('a log shorter than the shown one arrives as a snapshot and replaces it', () => {
   const one = session(asked('one'), said('two'), said('three'));
   expect(one.attaching()).toBe(3);
-  one.attached({ sessionId: 's', seq: 1, running: false, snapshot: { seq: 1 } });
+  one.attached(attach(1, false, { snapshot: { seq: 1 } }));
   one.take([folded(1, asked('other'))]);
   one.snapshotEnded(1);
   expect([one.seq, one.rows.length, one.caughtUp, one.rows[0]]).toMatchObject([1, 1, true, { text: 'other' }]);
@@ -239,7 +244,7 @@ test('a session is working while its model reports activity', () => {
 
 test('the mode comes from the attach and from the log', () => {
   const one = new Session('s');
-  one.attached({ sessionId: 's', seq: 0, running: false, mode: 'gptoss_20b' });
+  one.attached(attach(0, false, { mode: 'gptoss_20b' }));
   expect(one.mode).toBe('gptoss_20b');
   one.take(numbered([{ sessionUpdate: 'current_mode_update', currentModeId: 'default_mode' }]));
   expect(one.mode).toBe('default_mode');
@@ -263,7 +268,7 @@ describe('a log that ends in the middle of a turn', () => {
     const one = session(asked('x'), plan, call);
     const other = new Session('s');
     other.take(numbered([asked('x'), plan, call]));
-    other.attached({ sessionId: 's', seq: 3, running: true });
+    other.attached(attach(3, true));
     expect([one.working, other.working, other.plan?.state]).toEqual([false, true, 'running']);
   });
 });

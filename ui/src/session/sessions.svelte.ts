@@ -17,7 +17,7 @@ import {
 } from '../connection/wire';
 import { EXPLORER_MODE } from '../agents/modes';
 import type { ToolRow } from '../timeline/rows';
-import type { Asked } from './fold';
+import type { Asked } from './fold-state';
 import { Session } from './session.svelte';
 
 /** A row of the sidebar. */
@@ -259,7 +259,7 @@ export class Sessions {
   explore(root: string, goals: string[]): Promise<boolean> {
     const begin = async (): Promise<string> => (await this.#link().request<ExploreResult>(METHODS.explore, { root, goals })).sessionId;
     return this.#start(root, EXPLORER_MODE, begin, (session, starting) => {
-      if (session.updates === 0) session.waitingSince = starting.since;
+      session.exploring(starting.since);
       if (starting.stopped) this.cancel(session);
     });
   }

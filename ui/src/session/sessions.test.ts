@@ -40,7 +40,7 @@ test('attaching and running sessions are kept; idle ones are dropped and detache
   sessions.changed({ sessions: [row('asks', { running: true, waiting: 1 })], removed: [] });
   await settled();
   expect(named(asked, '_openagents/detach')).toEqual([]);
-  for (const one of asked) one.answer({ sessionId: one.params.sessionId, seq: 0, running: true });
+  for (const one of asked) one.answer({ sessionId: one.params.sessionId, seq: 0, running: true, mode: 'default_mode', approvals: [], queue: [] });
   await settled();
   sessions.show('open');
   expect(named(asked, '_openagents/detach')).toEqual([]);

@@ -1,6 +1,7 @@
 import type { Approval } from '../connection/agents-wire';
 import type { Update } from '../connection/wire';
-import { applyFolded, emptyFold, type Fold } from './fold';
+import { applyFolded } from './fold';
+import { emptyFold, type Fold } from './fold-state';
 
 /** A snapshot that stands for a long log, while it arrives. */
 export interface Snapshot {

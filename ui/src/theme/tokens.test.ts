@@ -73,7 +73,7 @@ test('colours are only in tokens.css', () => {
 });
 
 test('every used token exists', () => {
-  const local = new Set(['rows', 'frame-columns', 'digits']);
+  const local = new Set(['rows', 'frame-columns', 'digits', 'width']);
   const missing: string[] = [];
   for (const entry of readdirSync(SRC, { recursive: true, encoding: 'utf8' })) {
     if (!/\.(svelte|css)$/.test(entry)) continue;

@@ -1,3 +1,4 @@
+import { plural } from '../words/plural';
 import type { ToolRow } from './rows';
 
 type Words = (args: Fields, output: Fields) => string[];
@@ -121,10 +122,6 @@ function counted(output: unknown): string {
   if (Array.isArray(output)) return plural(output.length, 'item');
   if (typeof output === 'number' || typeof output === 'boolean') return String(output);
   return '';
-}
-
-export function plural(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString('en-US')} ${n === 1 ? one : many}`;
 }
 
 function some(n: number, one: string): string {

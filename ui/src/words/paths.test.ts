@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { parseGoals } from './goals';
 import { baseName, tilde } from './paths';
 
 test.each([
@@ -16,9 +15,3 @@ test.each([
   ['/rooted/x', '/rooted/x'],
   ['/srv/home/me', '/srv/home/me'],
 ])('%s is shown as %s', (path, expected) => expect(tilde(path)).toBe(expected));
-
-test.each([
-  ['', []],
-  ['one', ['one']],
-  ['one\n\n  two  \r\n- three\n* four\n-five', ['one', 'two', 'three', 'four', '-five']],
-])('goals of %j', (text, expected) => expect(parseGoals(text)).toEqual(expected));
