@@ -13,10 +13,9 @@ use crate::{
     instance::InstanceLock,
     network::control::Network,
     network::state::NetworkState,
-    protocol::agents::SharedAgents,
     protocol::ios::pending,
     protocol::ios::resume::Resumes,
-    protocol::models::SharedModels,
+    protocol::managed::Managed,
     protocol::services::Services,
     server::accept::{self, Gate},
     server::back_off::BackOff,
@@ -112,8 +111,8 @@ impl Bridge {
         let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
         let providers = run_blocking(move || providers(surroundings)).await;
         let providers = providers.ok_or(BridgeError::Providers)?;
-        let models = providers.models.clone().map(SharedModels::new);
-        let agents = providers.agents.clone().map(SharedAgents::new);
+        let models = providers.models.clone().map(Managed::models);
+        let agents = providers.agents.clone().map(Managed::agents);
         let root = config.root.canonicalize().unwrap_or(config.root);
         let (hosts, connections) = (Hosts::following(&network), TaskTracker::new());
         let devices = Devices::new(store.clone(), known, network.clone(), connections.clone());

@@ -5,17 +5,26 @@ use crate::{
     signals::Interrupts,
     surroundings,
 };
+use anyhow::Context;
+use openagents_core::{agent::AgentCommand, model::ModelCommand};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::{marker::PhantomData, time::Duration};
 use tokio::runtime::Runtime;
 
-/// A command that changes what the bridge manages.
-pub(crate) trait Command {
-    /// Prefix of the methods: `_openagents/models`.
+/// A command that changes what the bridge manages. On the wire, its variant is the last segment of the method and its
+/// fields are the params.
+pub(crate) trait Command: Serialize {
+    /// Prefix of the methods.
     const METHODS: &'static str;
+}
 
-    /// Returns the last segment of the command's method, and its params.
-    fn on_the_wire(self) -> anyhow::Result<(&'static str, Value)>;
+impl Command for ModelCommand {
+    const METHODS: &'static str = "_openagents/models";
+}
+
+impl Command for AgentCommand {
+    const METHODS: &'static str = "_openagents/agents";
 }
 
 pub(crate) struct Endpoint<C> {
@@ -37,8 +46,11 @@ impl<C: Command> Endpoint<C> {
 
     /// Runs a command and returns the snapshot afterwards.
     pub(crate) fn command(&mut self, command: C) -> anyhow::Result<Value> {
-        let (verb, params) = command.on_the_wire()?;
-        self.request(verb, params)
+        let (verb, params) = match serde_json::to_value(command)? {
+            Value::Object(command) => command.into_iter().next().context("a command has one variant")?,
+            verb => (verb.as_str().unwrap_or_default().to_owned(), json!({})),
+        };
+        self.request(&verb, params)
     }
 
     fn request(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {

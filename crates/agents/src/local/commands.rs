@@ -22,7 +22,7 @@ impl Inner {
                 self.check_all(Depth::Introduction);
                 Ok(())
             }
-            AgentCommand::Add(agent) => self.add(agent),
+            AgentCommand::Add { agent } => self.add(agent),
             AgentCommand::Remove { id } => self.save(|settings| {
                 // The given id, or the provider id.
                 let id = id.strip_prefix(CUSTOM_PREFIX).unwrap_or(&id);
@@ -31,7 +31,7 @@ impl Inner {
                 let found = settings.custom.len() < before;
                 found.then_some(()).ok_or_else(|| AgentsError::Unknown(id.to_owned()))
             }),
-            AgentCommand::Configure(change) => self.save(|settings| {
+            AgentCommand::Configure { settings: change } => self.save(|settings| {
                 settings.choose = change.choose.unwrap_or(settings.choose);
                 settings.allow_external_llms =
                     change.allow_external_llms.unwrap_or(settings.allow_external_llms);

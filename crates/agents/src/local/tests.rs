@@ -69,7 +69,7 @@ fn an_added_agent_is_checked_at_once_and_kept() {
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
     let agent = custom("mine", &program(folder.path(), "agent", ANSWERS));
-    agents.command(AgentCommand::Add(agent.clone())).unwrap();
+    agents.command(AgentCommand::Add { agent: agent.clone() }).unwrap();
     let snapshot = settled(&agents);
     let card = snapshot.agents.last().unwrap();
     assert_eq!((card.id.as_str(), card.usable, card.custom), ("custom:mine", true, true));
@@ -79,7 +79,9 @@ fn an_added_agent_is_checked_at_once_and_kept() {
     assert_eq!(again.snapshot().settings.custom, std::slice::from_ref(&agent));
     assert!(again.provider("custom:mine").is_some());
     // Adding it again changes it.
-    agents.command(AgentCommand::Add(CustomAgent { name: Some("Mine".to_owned()), ..agent })).unwrap();
+    agents
+        .command(AgentCommand::Add { agent: CustomAgent { name: Some("Mine".to_owned()), ..agent } })
+        .unwrap();
     let snapshot = settled(&agents);
     assert_eq!(
         snapshot.agents.iter().filter(|card| card.custom).map(|card| &card.name).collect::<Vec<_>>(),
@@ -95,13 +97,15 @@ fn an_added_agent_is_checked_at_once_and_kept() {
 fn an_invalid_agent_is_refused_and_not_stored() {
     let settings: Arc<Settings> = Arc::default();
     let agents = agents_with(settings.clone());
-    let refused = agents.command(AgentCommand::Add(custom("Not An Id", Path::new("agent"))));
+    let refused = agents.command(AgentCommand::Add { agent: custom("Not An Id", Path::new("agent")) });
     assert!(matches!(&refused, Err(AgentsError::Refused(why)) if why.contains("Not An Id")), "{refused:?}");
     assert_eq!(settings.get("agents"), Ok(None));
     for at in 0..50 {
-        agents.command(AgentCommand::Add(custom(&format!("a{at}"), Path::new("/no/agent")))).unwrap();
+        agents
+            .command(AgentCommand::Add { agent: custom(&format!("a{at}"), Path::new("/no/agent")) })
+            .unwrap();
     }
-    let refused = agents.command(AgentCommand::Add(custom("one-more", Path::new("/no/agent"))));
+    let refused = agents.command(AgentCommand::Add { agent: custom("one-more", Path::new("/no/agent")) });
     assert!(matches!(refused, Err(AgentsError::Refused(why)) if why.contains("remove one first")));
     settled(&agents);
 }
@@ -110,9 +114,9 @@ fn an_invalid_agent_is_refused_and_not_stored() {
 fn a_change_of_one_choice_leaves_the_other() {
     let agents = agents();
     let change = AgentSettingsChange { choose: Some(false), ..Default::default() };
-    agents.command(AgentCommand::Configure(change)).unwrap();
+    agents.command(AgentCommand::Configure { settings: change }).unwrap();
     let change = AgentSettingsChange { allow_external_llms: Some(true), ..Default::default() };
-    agents.command(AgentCommand::Configure(change)).unwrap();
+    agents.command(AgentCommand::Configure { settings: change }).unwrap();
     let settings = agents.snapshot().settings;
     assert_eq!((settings.choose, settings.allow_external_llms), (false, true));
 }
@@ -138,7 +142,7 @@ fn a_check_ends_with_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let agents = agents();
     let silent = program(folder.path(), "silent", "echo $$ > \"$0.id\"; exec sleep 1000");
-    agents.command(AgentCommand::Add(custom("silent", &silent))).unwrap();
+    agents.command(AgentCommand::Add { agent: custom("silent", &silent) }).unwrap();
     let started = Instant::now();
     let id = loop {
         match std::fs::read_to_string(folder.path().join("silent.id")) {
@@ -182,7 +186,7 @@ fn a_check_keeps_agents_that_would_be_started_in_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let agents = agents();
     let agent = program(folder.path(), "agent", ANSWERS);
-    agents.command(AgentCommand::Add(custom("mine", &agent))).unwrap();
+    agents.command(AgentCommand::Add { agent: custom("mine", &agent) }).unwrap();
     settled(&agents);
     let found = |variables: &[(&str, &str)]| {
         let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
@@ -212,13 +216,13 @@ fn values_of_variables_and_headers_are_hidden_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let command = program(folder.path(), "agent", ANSWERS);
     let agent = serde_json::json!({"id": "a", "kind": "acp", "command": command, "env": {"MY_KEY": "hush"}});
-    agents.command(AgentCommand::Add(serde_json::from_value(agent).unwrap())).unwrap();
+    agents.command(AgentCommand::Add { agent: serde_json::from_value(agent).unwrap() }).unwrap();
     let shown = settled(&agents);
     let json = serde_json::to_string(&shown).unwrap();
     assert!(json.contains("MY_KEY") && !json.contains("hush"), "{json}");
     // A client that changes the name sends back the placeholders.
     let changed = CustomAgent { name: Some("A".to_owned()), ..shown.settings.custom[0].clone() };
-    agents.command(AgentCommand::Add(changed)).unwrap();
+    agents.command(AgentCommand::Add { agent: changed }).unwrap();
     settled(&agents);
     let kept = settings.get("agents").unwrap().unwrap();
     assert_eq!(

@@ -138,6 +138,11 @@ impl Fault {
         Self { kind: Some("scope"), ..Self::new(-32000, message) }
     }
 
+    /// A command that is not possible now.
+    pub(crate) fn refused(reason: impl Into<String>) -> Self {
+        Self { kind: Some("refused"), ..Self::new(-32000, reason) }
+    }
+
     pub(crate) fn busy(reason: impl Into<String>) -> Self {
         Self::new(-32000, reason)
     }

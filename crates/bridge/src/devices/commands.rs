@@ -17,39 +17,45 @@ use openagents_sessions::{
     run_blocking,
     store::{Store, StoreError, now_ms},
 };
+use serde::Deserialize;
 use serde_json::Value;
 use std::{net::IpAddr, sync::Arc};
 
 /// A command on devices or the network.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Command {
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub(crate) enum DeviceCommand {
     /// Shows a pairing code.
-    Offer,
+    Pair,
     StopPairing,
     Allow {
-        request: String,
+        request_id: String,
         scope: Option<Scope>,
         name: Option<String>,
     },
     Decline {
-        request: String,
+        request_id: String,
     },
     Rename {
         id: String,
         name: String,
     },
-    Change {
+    /// Changes the scope of a device.
+    Scope {
         id: String,
         scope: Scope,
     },
-    Revoke {
-        id: String,
-    },
-    RevokeApp {
-        address: IpAddr,
-    },
+    Revoke(Revoked),
     /// Changes the network settings.
-    Switch(Switch),
+    Network(Switch),
+}
+
+/// A device, or the address of an iOS app.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Revoked {
+    Device { id: String },
+    App { address: IpAddr },
 }
 
 /// Why a command failed.
@@ -87,35 +93,35 @@ impl From<AccessError> for Fault {
 
 impl Devices {
     /// Runs a command, records it, and returns the resulting snapshot.
-    pub(crate) async fn command(&self, command: Command, actor: &Actor) -> Result<Value, Fault> {
+    pub(crate) async fn command(&self, command: DeviceCommand, actor: &Actor) -> Result<Value, Fault> {
         // Revocations take effect before anything is awaited.
         match &command {
-            Command::Revoke { id } => self.disconnect(id)?,
-            Command::RevokeApp { address } => self.disconnect_app(*address),
+            DeviceCommand::Revoke(Revoked::Device { id }) => self.disconnect(id)?,
+            DeviceCommand::Revoke(Revoked::App { address }) => self.disconnect_app(*address),
             _ => {}
         }
         let _guard = self.changing.lock().await;
         let (action, detail) = match command {
-            Command::Offer => {
+            DeviceCommand::Pair => {
                 self.state().pairing.offer(Code::new().map_err(AccessError::from)?);
                 self.tidy_after(PAIRING_TIMEOUT);
                 ("pair.offered", String::new())
             }
-            Command::StopPairing => {
+            DeviceCommand::StopPairing => {
                 self.stop_pairing();
                 ("pair.stopped", String::new())
             }
-            Command::Allow { request, scope, name } => self.allow(&request, scope, name).await?,
-            Command::Decline { request } => self.decline(&request)?,
-            Command::Rename { id, name } => ("device.renamed", self.rename(id, &name).await?),
-            Command::Change { id, scope } => ("device.scope", self.change(id, scope).await?),
-            Command::Revoke { id } => ("device.removed", self.revoke(&id).await?),
-            Command::RevokeApp { address } => {
+            DeviceCommand::Allow { request_id, scope, name } => self.allow(&request_id, scope, name).await?,
+            DeviceCommand::Decline { request_id } => self.decline(&request_id)?,
+            DeviceCommand::Rename { id, name } => ("device.renamed", self.rename(id, &name).await?),
+            DeviceCommand::Scope { id, scope } => ("device.scope", self.change(id, scope).await?),
+            DeviceCommand::Revoke(Revoked::Device { id }) => ("device.removed", self.revoke(&id).await?),
+            DeviceCommand::Revoke(Revoked::App { address }) => {
                 let revoked = self.state().apps.revoke(address.to_canonical());
                 let app = revoked.ok_or(AccessError::UnknownApp(address))?;
                 ("app.removed", format!("{} at {address}", app.pass.name()))
             }
-            Command::Switch(switch) => {
+            DeviceCommand::Network(switch) => {
                 let Switch { lan, ios, names } = switch.clone();
                 self.network.switch(switch).await?;
                 let lan = lan.map(|on| format!("network {}", if on { "on" } else { "off" }));

@@ -5,6 +5,7 @@ use crate::{
     admission::queue::SlotQueue, connection::inspect::Inspector, devices::registry::Devices,
     network::control::Network,
 };
+use openagents_core::{agent::AgentCommand, model::ModelCommand};
 use openagents_sessions::{SessionRegistry, TurnExecutor};
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ pub(crate) struct Services {
     pub(crate) turns: Arc<TurnExecutor>,
     pub(crate) inspector: Arc<Inspector>,
     /// The local models, if supported.
-    pub(crate) models: Option<Arc<SharedModels>>,
+    pub(crate) models: Option<Arc<Managed<ModelCommand>>>,
     /// The agents of this machine, if supported.
-    pub(crate) agents: Option<Arc<SharedAgents>>,
+    pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
     pub(crate) devices: Arc<Devices>,
     pub(crate) network: Arc<Network>,
     /// Positions of broken iOS connections.

@@ -68,7 +68,7 @@ impl LocalModels for Fake {
     }
     fn command(&self, command: ModelCommand) -> Result<(), LocalModelsError> {
         match command {
-            ModelCommand::Configure(change) => {
+            ModelCommand::Configure { settings: change } => {
                 let mut settings = self.0.snapshot.lock().unwrap().settings.clone();
                 settings.change(&change).map_err(LocalModelsError::Refused)?;
                 self.0.settings.set(MODEL_SETTINGS, serde_json::to_value(&settings).unwrap())?;

@@ -2,7 +2,6 @@
 //!
 //! Commands go to the bridge, so that every client sees the result.
 
-mod commands;
 mod mcp;
 mod table;
 
@@ -63,7 +62,7 @@ fn act(
         (args::Agents::Add(_), None) => Ok(ExitCode::SUCCESS),
         (args::Agents::Add(_), Some(agent)) => {
             let id = format!("{}{}", openagents_core::agent_ids::CUSTOM_PREFIX, agent.id);
-            endpoint.command(AgentCommand::Add(agent))?;
+            endpoint.command(AgentCommand::Add { agent })?;
             let Some(snapshot) = follow(endpoint)? else { return Ok(ExitCode::from(130)) };
             output::line(format_args!("Added    {id}"))?;
             table::print(&snapshot, Some(&id))?;

@@ -3,7 +3,6 @@
 //! Commands go to the bridge, so that every client sees the result.
 
 mod card;
-mod commands;
 mod progress;
 mod table;
 
@@ -45,6 +44,7 @@ fn act(endpoint: &mut Endpoint, command: &args::Models) -> anyhow::Result<ExitCo
 fn add(endpoint: &mut Endpoint, file: &Path) -> anyhow::Result<()> {
     // The bridge resolves paths in its own directory.
     let path = std::fs::canonicalize(file).with_context(|| file.display().to_string())?;
+    anyhow::ensure!(path.to_str().is_some(), "{}: give the file a name in UTF-8 first", path.display());
     let snapshot = endpoint.command(ModelCommand::Add { path: path.clone() })?;
     let added = cards(&snapshot).iter().find(|card| card["path"].as_str().map(Path::new) == Some(&path));
     let added = added.context("the file was not added")?;

@@ -44,19 +44,26 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
 }
 
 /// A command from a person.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentCommand {
     /// Detect agents again and start each ACP adapter once to read its capabilities.
     Check,
     /// Add an agent, or change the one with this id.
-    Add(CustomAgent),
+    Add {
+        /// The agent.
+        agent: CustomAgent,
+    },
     /// Remove an added agent.
     Remove {
         /// [`CustomAgent::id`].
         id: String,
     },
     /// Change some settings.
-    Configure(AgentSettingsChange),
+    Configure {
+        /// The change.
+        settings: AgentSettingsChange,
+    },
 }
 
 /// Settings for agents.

@@ -1,7 +1,7 @@
 //! Local models and the commands to manage them.
 
 use super::{LanguageModel, ModelSettings, SettingsChange, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -36,13 +36,15 @@ pub trait LocalModels: Send + Sync + std::fmt::Debug {
 }
 
 /// A command from a person. `id` is [`ModelCard::id`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ModelCommand {
     /// Start or resume a download. `accept_licence`: the licence was shown and accepted.
     Download {
         /// The model.
         id: String,
         /// The person accepts the licence.
+        #[serde(default)]
         accept_licence: bool,
     },
     /// Pause a download and keep the partial file.
@@ -51,6 +53,7 @@ pub enum ModelCommand {
         id: String,
     },
     /// Stop a download and delete the partial file.
+    #[serde(rename = "cancel")]
     CancelDownload {
         /// The model.
         id: String,
@@ -85,7 +88,10 @@ pub enum ModelCommand {
     /// Unload it now.
     Unload,
     /// Change some settings.
-    Configure(SettingsChange),
+    Configure {
+        /// The change.
+        settings: SettingsChange,
+    },
 }
 
 /// State of the models.

@@ -48,7 +48,7 @@ impl Inner {
             ModelCommand::Use { id } => self.use_model(&id),
             ModelCommand::Load => self.load_now(),
             ModelCommand::Unload => self.unload_now(),
-            ModelCommand::Configure(change) => self.configure(&change),
+            ModelCommand::Configure { settings: change } => self.configure(&change),
         }
     }
 

@@ -59,7 +59,7 @@ pub(crate) fn ask(
         let workspace_agent =
             Some(WorkspaceAgent { workspace: session.cwd().to_owned(), agent: Some(id.to_owned()) });
         let change = AgentSettingsChange { workspace_agent, ..AgentSettingsChange::default() };
-        if let Err(error) = agents.command(AgentCommand::Configure(change)) {
+        if let Err(error) = agents.command(AgentCommand::Configure { settings: change }) {
             tracing::warn!(%error, "could not store the agent of a workspace");
         }
     }

@@ -20,7 +20,7 @@ use std::{
 /// Params of `_openagents/approvals/answer`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Answer {
+pub(crate) struct ApprovalAnswer {
     pub(crate) session_id: String,
     pub(crate) approval_id: String,
     pub(crate) option_id: String,
@@ -29,7 +29,7 @@ pub(crate) struct Answer {
 /// Params of `_openagents/approvals/resume`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Resume {
+pub(crate) struct ApprovalResume {
     pub(crate) session_id: String,
     pub(crate) approval_id: String,
 }
@@ -87,7 +87,7 @@ impl Requests {
     }
 
     /// Reads the answer to a request of ours; `None` if it is not valid or matches no open request.
-    pub(super) fn answer(&self, id: &Id, result: Value) -> Option<Answer> {
+    pub(super) fn answer(&self, id: &Id, result: Value) -> Option<ApprovalAnswer> {
         let id: String = serde_json::from_str(id.as_str()).ok()?;
         let mut asked = self.asked.lock();
         let request = asked.get_mut(&id).filter(|request| request.open)?;
@@ -100,7 +100,7 @@ impl Requests {
         };
         request.open = false;
         let option_id = selected.option_id.0.to_string();
-        Some(Answer { session_id: request.session_id.to_string(), approval_id: id, option_id })
+        Some(ApprovalAnswer { session_id: request.session_id.to_string(), approval_id: id, option_id })
     }
 
     /// Forgets a request whose answer was rejected: it is sent again when the client next follows the session.

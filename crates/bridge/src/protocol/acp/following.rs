@@ -1,35 +1,16 @@
 //! The calls that start or stop following a session.
 
-use crate::{base::error::Fault, connection::outbox::follow::From, connection::outbox::orders::Out};
-use crate::{
-    protocol::acp::from_wire,
-    protocol::acp::methods::{Answer, Methods, wire},
+use crate::protocol::acp::{
+    answer::{Answer, Following, LONG, wire},
+    from_wire,
+    methods::Methods,
 };
+use crate::{base::error::Fault, connection::outbox::follow::From, connection::outbox::orders::Out};
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, LoadSessionRequest, LoadSessionResponse, ResumeSessionRequest,
     ResumeSessionResponse,
 };
-use openagents_sessions::Session;
 use serde_json::json;
-use std::sync::Arc;
-
-/// Updates above which a client gets the folded log instead of every update it has missed.
-const LONG: u64 = 2_000;
-
-/// A session to follow once the answer is sent, and the starting position.
-pub(super) struct Following {
-    session: Arc<Session>,
-    from: From,
-    /// The queue change that the answer reports.
-    queue: Option<u64>,
-}
-
-impl Following {
-    /// Follows a new session from its first update.
-    pub(super) fn from_the_beginning(session: Arc<Session>) -> Self {
-        Self { session, from: From::Update(0), queue: None }
-    }
-}
 
 impl Methods {
     /// A client that has missed many updates, or claims more than exist, gets the folded log.
@@ -78,25 +59,5 @@ impl Methods {
         self.services().turns.close(&session);
         self.send(Out::Leave(session)).await;
         Ok(Answer::Now(wire(&CloseSessionResponse::new())))
-    }
-
-    pub(super) async fn answer_and_follow(&self, answer: String, following: Following) {
-        let Following { session, from, queue } = following;
-        self.send(Out::Follow { session, from, queue, answer: Some(answer) }).await;
-    }
-
-    /// Answers once the session has been sent up to `seq`.
-    pub(super) async fn answer_after(&self, answer: String, session: Arc<Session>, seq: u64) {
-        let from = if seq > LONG { From::Folded(seq) } else { From::Update(0) };
-        self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
-        self.send(Out::After { session, seq, text: answer }).await;
-    }
-
-    /// Finds a session, live or stored.
-    pub(super) async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
-        let found = self.services().sessions.find(id).await?;
-        found.ok_or_else(|| {
-            Fault::not_found(format!("There is no session {}.", openagents_sessions::prune::head(id, 128)))
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! Parses ACP methods into calls. One table holds every method, its params and the scope it needs.
 
-use crate::protocol::acp::{agents, approvals, devices, models};
-use crate::{base::error::Fault, base::scope::Scope, devices::commands::Command};
+use crate::protocol::acp::approvals;
+use crate::{base::error::Fault, base::scope::Scope, devices::commands::DeviceCommand};
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
@@ -37,17 +37,17 @@ pub(crate) enum Call {
     Markdown(Markdown),
     Inspect,
     Workspaces,
-    Models(models::List),
+    Models(List),
     Model(ModelCommand),
-    Agents(agents::List),
+    Agents(List),
     Agent(AgentCommand),
     Decisions,
-    AnswerApproval(approvals::Answer),
-    ResumeApproval(approvals::Resume),
+    AnswerApproval(approvals::ApprovalAnswer),
+    ResumeApproval(approvals::ApprovalResume),
     Delegate(Delegate),
-    Devices(devices::List),
-    Device(Command),
-    Audit(devices::Audit),
+    Devices(List),
+    Device(DeviceCommand),
+    Audit(Audit),
     Me,
     Leave,
 }
@@ -120,78 +120,136 @@ pub(crate) struct Markdown {
     pub(crate) text: String,
 }
 
+/// Params of `_openagents/models/list` and the like.
+#[derive(Debug, Deserialize)]
+pub(crate) struct List {
+    /// Notify about changes from now on.
+    #[serde(default)]
+    pub(crate) watch: bool,
+}
+
+/// Params of `_openagents/devices/audit`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Audit {
+    pub(crate) limit: Option<usize>,
+    /// Only entries before this number.
+    pub(crate) before: Option<i64>,
+}
+
 /// The longest prompt id that a client may choose, in bytes; a longer one is ignored.
 const PROMPT_ID_BYTES: usize = 128;
 
-type Read = fn(Value) -> Result<Call, Fault>;
-type ReadVerb = fn(&str, Value) -> Result<Call, Fault>;
+/// Gets the last segment of the method, and the params.
+type Read = fn(&str, Value) -> Result<Call, Fault>;
 
-/// Every method of this endpoint: its name, the scope it needs, and its parser.
+/// A method of this endpoint: its name, the scope it needs, and its parser.
+pub(super) struct Method {
+    pub(super) name: &'static str,
+    pub(super) needs: Scope,
+    read: Read,
+}
+
+/// Every method of this endpoint.
 const METHODS: &[(&str, Scope, Read)] = &[
-    (ACP.initialize, Scope::View, |params| Ok(Call::Initialize(Box::new(read(params)?)))),
-    (ACP.session_new, Scope::Prompt, |params| Ok(Call::NewSession(read(with_servers(params))?))),
-    (ACP.session_list, Scope::View, |params| Ok(Call::ListSessions(read(params)?))),
-    (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
-    (ACP.session_resume, Scope::View, |params| Ok(Call::ResumeSession(read(with_cwd(params))?))),
-    (ACP.session_close, Scope::Prompt, |params| Ok(Call::CloseSession(read(params)?))),
-    (ACP.session_delete, Scope::Prompt, |params| Ok(Call::DeleteSession(read(params)?))),
-    (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(read(params)?))),
-    (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(read(params)?))),
-    (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(read(params)?))),
-    ("_openagents/explore", Scope::Prompt, |params| Ok(Call::Explore(read(params)?))),
-    ("_openagents/attach", Scope::View, |params| Ok(Call::Attach(read(params)?))),
-    ("_openagents/detach", Scope::View, |params| Ok(Call::Detach(read(params)?))),
-    ("_openagents/queue/remove", Scope::Prompt, |params| Ok(Call::RemoveQueued(read(params)?))),
-    ("_openagents/update", Scope::View, |params| Ok(Call::Update(read(params)?))),
-    ("_openagents/markdown", Scope::View, |params| Ok(Call::Markdown(read(params)?))),
-    ("_openagents/approvals/answer", Scope::Approve, |params| Ok(Call::AnswerApproval(read(params)?))),
-    ("_openagents/approvals/resume", Scope::Prompt, |params| Ok(Call::ResumeApproval(read(params)?))),
-    ("_openagents/delegate", Scope::Prompt, |params| Ok(Call::Delegate(read(params)?))),
-    ("_openagents/workspaces", Scope::View, |_| Ok(Call::Workspaces)),
-    ("_openagents/devices/list", Scope::Admin, |params| Ok(Call::Devices(read(params)?))),
-    ("_openagents/devices/pair", Scope::Admin, |_| Ok(Call::Device(Command::Offer))),
-    ("_openagents/devices/stop_pairing", Scope::Admin, |_| Ok(Call::Device(Command::StopPairing))),
-    ("_openagents/devices/allow", Scope::Admin, devices::allow),
-    ("_openagents/devices/decline", Scope::Admin, devices::decline),
-    ("_openagents/devices/rename", Scope::Admin, devices::rename),
-    ("_openagents/devices/scope", Scope::Admin, devices::scope),
-    ("_openagents/devices/revoke", Scope::Admin, devices::revoke),
-    ("_openagents/devices/network", Scope::Admin, devices::network),
-    ("_openagents/devices/audit", Scope::Admin, |params| Ok(Call::Audit(read(params)?))),
-    ("_openagents/devices/me", Scope::View, |_| Ok(Call::Me)),
-    ("_openagents/devices/leave", Scope::View, |_| Ok(Call::Leave)),
-    (INSPECT, Scope::Admin, |_| Ok(Call::Inspect)),
+    (ACP.initialize, Scope::View, |_, params| Ok(Call::Initialize(Box::new(read(params)?)))),
+    (ACP.session_new, Scope::Prompt, |_, params| Ok(Call::NewSession(read(with_servers(params))?))),
+    (ACP.session_list, Scope::View, |_, params| Ok(Call::ListSessions(read(params)?))),
+    (ACP.session_load, Scope::View, |_, params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
+    (ACP.session_resume, Scope::View, |_, params| Ok(Call::ResumeSession(read(with_cwd(params))?))),
+    (ACP.session_close, Scope::Prompt, |_, params| Ok(Call::CloseSession(read(params)?))),
+    (ACP.session_delete, Scope::Prompt, |_, params| Ok(Call::DeleteSession(read(params)?))),
+    (ACP.session_prompt, Scope::Prompt, |_, params| Ok(Call::Prompt(read(params)?))),
+    (ACP.session_cancel, Scope::Prompt, |_, params| Ok(Call::Cancel(read(params)?))),
+    (ACP.session_set_mode, Scope::Prompt, |_, params| Ok(Call::SetMode(read(params)?))),
+    ("_openagents/explore", Scope::Prompt, |_, params| Ok(Call::Explore(read(params)?))),
+    ("_openagents/attach", Scope::View, |_, params| Ok(Call::Attach(read(params)?))),
+    ("_openagents/detach", Scope::View, |_, params| Ok(Call::Detach(read(params)?))),
+    ("_openagents/queue/remove", Scope::Prompt, |_, params| Ok(Call::RemoveQueued(read(params)?))),
+    ("_openagents/update", Scope::View, |_, params| Ok(Call::Update(read(params)?))),
+    ("_openagents/markdown", Scope::View, |_, params| Ok(Call::Markdown(read(params)?))),
+    ("_openagents/approvals/answer", Scope::Approve, |_, params| Ok(Call::AnswerApproval(read(params)?))),
+    ("_openagents/approvals/resume", Scope::Prompt, |_, params| Ok(Call::ResumeApproval(read(params)?))),
+    ("_openagents/delegate", Scope::Prompt, |_, params| Ok(Call::Delegate(read(params)?))),
+    ("_openagents/workspaces", Scope::View, |_, _| Ok(Call::Workspaces)),
+    ("_openagents/devices/list", Scope::Admin, |_, params| Ok(Call::Devices(read(params)?))),
+    ("_openagents/devices/pair", Scope::Admin, device),
+    ("_openagents/devices/stop_pairing", Scope::Admin, device),
+    ("_openagents/devices/allow", Scope::Admin, device),
+    ("_openagents/devices/decline", Scope::Admin, device),
+    ("_openagents/devices/rename", Scope::Admin, device),
+    ("_openagents/devices/scope", Scope::Admin, device),
+    ("_openagents/devices/revoke", Scope::Admin, device),
+    ("_openagents/devices/network", Scope::Admin, device),
+    ("_openagents/devices/audit", Scope::Admin, |_, params| Ok(Call::Audit(read(params)?))),
+    ("_openagents/devices/me", Scope::View, |_, _| Ok(Call::Me)),
+    ("_openagents/devices/leave", Scope::View, |_, _| Ok(Call::Leave)),
+    ("_openagents/models/list", Scope::View, |_, params| Ok(Call::Models(read(params)?))),
+    ("_openagents/models/download", Scope::Admin, model),
+    ("_openagents/models/pause", Scope::Admin, model),
+    ("_openagents/models/cancel", Scope::Admin, model),
+    ("_openagents/models/verify", Scope::Admin, model),
+    ("_openagents/models/repair", Scope::Admin, model),
+    ("_openagents/models/remove", Scope::Admin, model),
+    ("_openagents/models/add", Scope::Admin, model),
+    ("_openagents/models/use", Scope::Admin, model),
+    ("_openagents/models/load", Scope::Admin, model),
+    ("_openagents/models/unload", Scope::Admin, model),
+    ("_openagents/models/configure", Scope::Admin, model),
+    ("_openagents/agents/list", Scope::View, |_, params| Ok(Call::Agents(read(params)?))),
+    ("_openagents/agents/decisions", Scope::View, |_, _| Ok(Call::Decisions)),
+    ("_openagents/agents/check", Scope::Admin, agent),
+    ("_openagents/agents/add", Scope::Admin, agent),
+    ("_openagents/agents/remove", Scope::Admin, agent),
+    ("_openagents/agents/configure", Scope::Admin, agent),
+    (INSPECT, Scope::Admin, |_, _| Ok(Call::Inspect)),
 ];
 
 /// The debug stream, which does not include its own frames.
 pub(crate) const INSPECT: &str = "_openagents/inspect";
 
+/// Finds a method by its name.
+pub(super) fn method(name: &str) -> Result<Method, Fault> {
+    let known = METHODS.iter().find(|(known, _, _)| *known == name);
+    let &(name, needs, read) = known.ok_or_else(|| Fault::method_not_found(name))?;
+    Ok(Method { name, needs, read })
+}
+
 /// Parses a call made with `scope`.
-pub(crate) fn call(method: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
-    let params = if params.is_null() { Value::Object(Default::default()) } else { params };
-    if scope < needed(method).ok_or_else(|| Fault::method_not_found(method))? {
-        return Err(Fault::out_of_scope(scope));
-    }
-    if let Some((verb, read)) = family(method) {
-        return read(verb, params);
-    }
-    let known = METHODS.iter().find(|(name, _, _)| *name == method);
-    known.map_or_else(|| Err(Fault::method_not_found(method)), |(_, _, read)| read(params))
+#[cfg(any(test, fuzzing))]
+pub(crate) fn call(name: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
+    method(name)?.call(params, scope)
 }
 
-/// Returns the scope that a method needs; `None` if the method is unknown.
-pub(crate) fn needed(method: &str) -> Option<Scope> {
-    // Every client may list; only an admin may change.
-    match family(method) {
-        Some(("list" | "decisions", _)) => Some(Scope::View),
-        Some(_) => Some(Scope::Admin),
-        None => METHODS.iter().find(|(name, _, _)| *name == method).map(|(_, needed, _)| *needed),
+impl Method {
+    /// Parses a call made with `scope`.
+    pub(super) fn call(&self, params: Value, scope: Scope) -> Result<Call, Fault> {
+        if scope < self.needs {
+            return Err(Fault::out_of_scope(scope));
+        }
+        let params = if params.is_null() { Value::Object(Default::default()) } else { params };
+        (self.read)(self.name.rsplit('/').next().unwrap_or_default(), params)
     }
 }
 
-fn family(method: &str) -> Option<(&str, ReadVerb)> {
-    let of_models = method.strip_prefix(models::PREFIX).map(|verb| (verb, models::call as ReadVerb));
-    of_models.or_else(|| method.strip_prefix(agents::PREFIX).map(|verb| (verb, agents::call as ReadVerb)))
+fn model(verb: &str, params: Value) -> Result<Call, Fault> {
+    command(verb, params).map(Call::Model)
+}
+
+fn agent(verb: &str, params: Value) -> Result<Call, Fault> {
+    command(verb, params).map(Call::Agent)
+}
+
+fn device(verb: &str, params: Value) -> Result<Call, Fault> {
+    command(verb, params).map(Call::Device)
+}
+
+/// Reads a command whose variant is `verb` and whose fields are `params`.
+fn command<C: DeserializeOwned>(verb: &str, params: Value) -> Result<C, Fault> {
+    // A variant without fields; params are ignored.
+    match serde_json::from_value(Value::from(verb)) {
+        Ok(command) => Ok(command),
+        Err(_) => read(Value::Object([(verb.to_owned(), params)].into_iter().collect())),
+    }
 }
 
 /// Returns the session whose turn a call cancels.
@@ -203,7 +261,7 @@ pub(crate) fn cancelled(method: &str, params: Value) -> Option<String> {
     Some(cancel.session_id.0.to_string())
 }
 
-pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| Fault::invalid_params(format!("Invalid params: {error}.")))
 }
 

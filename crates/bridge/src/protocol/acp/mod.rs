@@ -1,13 +1,12 @@
 //! The ACP endpoint: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
 
-pub(crate) mod agents;
+pub(crate) mod answer;
 pub(crate) mod approvals;
+pub(crate) mod calls;
 pub(crate) mod connection;
-pub(crate) mod devices;
 pub(crate) mod following;
 pub(crate) mod from_wire;
 pub(crate) mod methods;
-pub(crate) mod models;
 pub(crate) mod requests;
 pub mod to_wire;
 

@@ -166,9 +166,9 @@ impl Agents for Troupe {
     fn command(&self, command: AgentCommand) -> Result<(), AgentsError> {
         match command {
             AgentCommand::Check => self.snapshot.lock().unwrap().checked_at = Some(1),
-            AgentCommand::Add(agent) => self.snapshot.lock().unwrap().settings.custom.push(agent),
+            AgentCommand::Add { agent } => self.snapshot.lock().unwrap().settings.custom.push(agent),
             AgentCommand::Remove { id } => return Err(AgentsError::Unknown(id)),
-            AgentCommand::Configure(change) => {
+            AgentCommand::Configure { settings: change } => {
                 let mut snapshot = self.snapshot.lock().unwrap();
                 let settings = &mut snapshot.settings;
                 settings.choose = change.choose.unwrap_or(settings.choose);

@@ -207,7 +207,7 @@ fn an_idle_model_is_unloaded() {
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
     // Disabled, except under memory pressure.
     let change = SettingsChange { idle_minutes: Some(0), ..SettingsChange::default() };
-    local.command(ModelCommand::Configure(change)).unwrap();
+    local.command(ModelCommand::Configure { settings: change }).unwrap();
     assert!(ask(&local, &never()).1.is_ok());
     assert!(local.inner.look_after(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
@@ -227,7 +227,7 @@ fn idle_models_are_unloaded_by_the_thread() {
     *skipped.lock().unwrap() = Duration::from_secs(700);
     // Any change makes the thread check again.
     let change = SettingsChange { temperature: Some(0.1), ..SettingsChange::default() };
-    local.command(ModelCommand::Configure(change)).unwrap();
+    local.command(ModelCommand::Configure { settings: change }).unwrap();
     until(&local, "tiny", |status| *status == ModelStatus::NotLoaded);
 }
 
@@ -235,7 +235,7 @@ fn idle_models_are_unloaded_by_the_thread() {
 fn it_is_loaded_at_the_start_when_a_person_wants_that() {
     let stage = Stage::new().with_model("tiny.gguf");
     let change = SettingsChange { preload: Some(true), ..SettingsChange::default() };
-    stage.local_with("tiny").command(ModelCommand::Configure(change)).unwrap();
+    stage.local_with("tiny").command(ModelCommand::Configure { settings: change }).unwrap();
     let local = stage.local();
     until(&local, "tiny", |status| *status == ModelStatus::Ready);
     assert!(local.capabilities().loaded && local.capabilities().tools);

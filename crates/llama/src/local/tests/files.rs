@@ -203,7 +203,8 @@ fn two_programs_do_not_undo_each_others_changes() {
     let add = |local: &Local, name: &str| {
         local.command(ModelCommand::Add { path: elsewhere.folder.path().join(name) }).unwrap();
     };
-    let configure = |local: &Local, change| local.command(ModelCommand::Configure(change)).unwrap();
+    let configure =
+        |local: &Local, change| local.command(ModelCommand::Configure { settings: change }).unwrap();
     add(&app, "one.gguf");
     add(&cli, "two.gguf");
     configure(&app, SettingsChange { temperature: Some(0.1), ..SettingsChange::default() });
@@ -265,7 +266,9 @@ fn refusals_are_sentences() {
         ModelCommand::Repair { id: tiny() },
         ModelCommand::Load,
         ModelCommand::Add { path: PathBuf::from("/nowhere.gguf") },
-        ModelCommand::Configure(SettingsChange { idle_minutes: Some(3), ..SettingsChange::default() }),
+        ModelCommand::Configure {
+            settings: SettingsChange { idle_minutes: Some(3), ..SettingsChange::default() },
+        },
     ];
     let told: Vec<_> =
         commands.into_iter().map(|command| local.command(command).unwrap_err().to_string()).collect();
@@ -293,7 +296,7 @@ fn a_changed_setting_leaves_the_model_and_the_other_settings_alone() {
         SettingsChange { temperature: Some(0.1), ..SettingsChange::default() },
         SettingsChange { preload: Some(true), ..SettingsChange::default() },
     ] {
-        local.command(ModelCommand::Configure(change)).unwrap();
+        local.command(ModelCommand::Configure { settings: change }).unwrap();
     }
     let kept = stage.local().snapshot().settings;
     assert_eq!((kept.temperature, kept.preload, kept.model.as_deref()), (0.1, true, Some("tiny")));

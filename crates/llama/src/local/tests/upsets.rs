@@ -131,7 +131,7 @@ fn a_requested_load_failed_silently() {
     let stage = Stage::new().with_model("tiny.gguf");
     let (local, machine) = on_machine(&stage);
     let change = SettingsChange { preload: Some(true), ..SettingsChange::default() };
-    local.command(ModelCommand::Configure(change)).unwrap();
+    local.command(ModelCommand::Configure { settings: change }).unwrap();
     let turn = local.inner.turns.try_take().unwrap();
     local.command(ModelCommand::Load).unwrap();
     // The memory was taken while the load waited.

@@ -1,0 +1,48 @@
+//! The response to a call, and what the connection sends after it.
+
+use crate::{base::feed::Feed, connection::outbox::follow::From};
+use openagents_sessions::{ListWatch, Session, Ticket};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Updates above which a client gets the folded log instead of every update it has missed.
+pub(super) const LONG: u64 = 2_000;
+
+/// The response to a call, and what follows it.
+pub(super) enum Answer {
+    Now(Value),
+    /// Then the updates of a session from a position on.
+    AndFollow(Value, Following),
+    /// Sent after the updates of a session up to a number.
+    After(Value, Arc<Session>, u64),
+    /// Sent when the turn ends.
+    AtEnd(Arc<Session>, Ticket),
+    /// Then the feed's snapshot whenever it changes.
+    AndWatch(Value, Arc<Feed>),
+    /// Then the connection's access whenever it changes.
+    Welcome(Value, Value),
+    /// Then changes in the list of sessions.
+    AndWatchList(Value, ListWatch),
+    /// Hidden from the inspector; then every frame after a number.
+    AndInspect(Value, u64),
+}
+
+/// A session to follow once the answer is sent, and the starting position.
+pub(super) struct Following {
+    pub(super) session: Arc<Session>,
+    pub(super) from: From,
+    /// The queue change that the answer reports.
+    pub(super) queue: Option<u64>,
+}
+
+impl Following {
+    /// Follows a new session from its first update.
+    pub(super) fn from_the_beginning(session: Arc<Session>) -> Self {
+        Self { session, from: From::Update(0), queue: None }
+    }
+}
+
+pub(super) fn wire(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}

@@ -1,0 +1,319 @@
+//! The calls of one ACP connection, run in order.
+
+use super::{
+    answer::{Answer, Following, LONG, wire},
+    approvals::ApprovalAnswer,
+    from_wire::{self, Call},
+    methods::Methods,
+    requests, to_wire,
+};
+use crate::{
+    base::{error::Fault, feed::Feed, pass::Who, rpc, rpc::Id, scope::Scope},
+    connection::outbox::{follow::From, orders::Out},
+    protocol::markdown,
+};
+use agent_client_protocol_schema::v1::{
+    DeleteSessionResponse, InitializeRequest, NewSessionRequest, NewSessionResponse, PromptRequest,
+    PromptResponse, SetSessionModeRequest, StopReason,
+};
+use openagents_core::update::RunState;
+use openagents_sessions::{Session, Ticket, TurnEnd, TurnRequest};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Bytes of a prompt; a longer text belongs in a file in the workspace.
+const PROMPT_BYTES: usize = 1 << 20;
+
+impl Methods {
+    pub(super) async fn notification(&mut self, method: &str, params: Value) {
+        // A notification has no answer, not even an error.
+        if let Ok(Call::Cancel(cancel)) = self.admit(method, params).await
+            && let Ok(Some(session)) = self.services.sessions.find(&cancel.session_id.0).await
+        {
+            session.cancel();
+        }
+    }
+
+    /// Handles a client's answer to a request of ours. A late answer changes nothing.
+    pub(super) async fn response(&mut self, id: &Id, result: Value) {
+        let Some(answer) = self.requests.answer(id, result) else { return };
+        if !self.lease.pass.may(Scope::Approve) {
+            return;
+        }
+        let approval_id = answer.approval_id.clone();
+        if let Err(fault) = self.answer_approval(answer).await {
+            tracing::warn!(%fault, "a client's answer was not taken");
+            self.requests.forget(&approval_id);
+        }
+    }
+
+    async fn answer_approval(&self, answer: ApprovalAnswer) -> Result<Value, Fault> {
+        let ApprovalAnswer { session_id, approval_id, option_id } = answer;
+        let client = self.line.client();
+        let by = if client.is_empty() { "a client without a name" } else { &*client };
+        let approval =
+            self.services.turns.answer(&session_id, &approval_id, &option_id, (by, &self.line.id)).await?;
+        if self.lease.pass.who != Who::Local {
+            let detail = format!("{option_id}: {}", approval.title);
+            self.services.devices.record(&self.actor(), "approval.answered", &detail).await;
+        }
+        Ok(wire(&approval))
+    }
+
+    pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
+        let answer = match self.admit(method, params).await {
+            Ok(call) => self.run(method, call).await,
+            Err(fault) => Err(fault),
+        };
+        match answer {
+            Ok(Answer::Now(result)) => self.send(Out::Text(rpc::response(&id, &result))).await,
+            Ok(Answer::AndFollow(result, following)) => {
+                let (Following { session, from, queue }, answer) =
+                    (following, Some(rpc::response(&id, &result)));
+                self.send(Out::Follow { session, from, queue, answer }).await;
+            }
+            Ok(Answer::After(result, session, seq)) => {
+                let from = if seq > LONG { From::Folded(seq) } else { From::Update(0) };
+                self.send(Out::Follow { session: session.clone(), from, queue: None, answer: None }).await;
+                self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
+            }
+            Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
+            Ok(Answer::AndWatch(result, feed)) => {
+                self.send(Out::Text(rpc::response(&id, &result))).await;
+                self.send(Out::Watch(feed, result)).await;
+            }
+            Ok(Answer::Welcome(result, access)) => {
+                self.send(Out::Text(rpc::response(&id, &result))).await;
+                self.send(Out::Watch(self.lease.pass.feed().clone(), access)).await;
+            }
+            Ok(Answer::AndWatchList(result, watch)) => {
+                self.send(Out::WatchList(watch, rpc::response(&id, &result))).await;
+            }
+            Ok(Answer::AndInspect(result, since)) => {
+                self.send(Out::Unrecorded(rpc::response(&id, &result))).await;
+                self.send(Out::Inspect { since }).await;
+            }
+            Err(fault) => self.send(Out::Text(rpc::error(Some(&id), &fault))).await,
+        }
+    }
+
+    async fn run(&self, method: &str, call: Call) -> Result<Answer, Fault> {
+        let sessions = &self.services.sessions;
+        match call {
+            Call::Initialize(request) => Ok(self.initialize(&request)),
+            Call::NewSession(request) => self.new_session(request).await,
+            Call::ListSessions(request) => {
+                // Watch before the list is read, so that no change is missed.
+                let watch = requests::list_wanted(&request).map(|wanted| sessions.watch_list(wanted));
+                let list = requests::list(sessions, request).await?;
+                Ok(match watch {
+                    Some(watch) => Answer::AndWatchList(list, watch),
+                    None => Answer::Now(list),
+                })
+            }
+            Call::LoadSession(request) => self.load(request).await,
+            Call::ResumeSession(request) => self.resume(request).await,
+            Call::CloseSession(request) => self.close(request).await,
+            Call::DeleteSession(request) => {
+                let session = self.session(&request.session_id.0).await?;
+                self.services.turns.delete(&session).await?;
+                Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
+            }
+            Call::Prompt(request) => self.prompt(request).await,
+            Call::Cancel(cancel) => {
+                self.session(&cancel.session_id.0).await?.cancel();
+                Ok(Answer::Now(json!({})))
+            }
+            Call::SetMode(request) => self.set_mode(request).await,
+            Call::Explore(request) => self.explore(request).await,
+            Call::Attach(request) => self.attach(request).await,
+            Call::Detach(request) => self.detach(&request.session_id).await,
+            Call::RemoveQueued(request) => {
+                let session = self.session(&request.session_id).await?;
+                Ok(Answer::Now(json!({"removed": session.remove(&request.id).await?})))
+            }
+            Call::Update(request) => Ok(Answer::Now(requests::update(sessions, request).await?)),
+            Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
+            Call::Workspaces => Ok(Answer::Now(requests::workspaces(sessions).await)),
+            Call::Models(list) => {
+                let models = served(&self.services.models, method)?;
+                let snapshot = models.fresh_snapshot().await;
+                Ok(list_answer(list.watch, snapshot, models.feed()))
+            }
+            Call::Model(command) => {
+                Ok(Answer::Now(served(&self.services.models, method)?.command(command).await?))
+            }
+            Call::Agents(list) => {
+                let agents = served(&self.services.agents, method)?;
+                Ok(list_answer(list.watch, agents.feed().snapshot(), agents.feed()))
+            }
+            Call::Agent(command) => {
+                Ok(Answer::Now(served(&self.services.agents, method)?.command(command).await?))
+            }
+            Call::Decisions => {
+                served(&self.services.agents, method)?;
+                let decisions = sessions.read(|store| store.decisions()).await?;
+                Ok(Answer::Now(json!({"decisions": decisions})))
+            }
+            Call::AnswerApproval(answer) => Ok(Answer::Now(self.answer_approval(answer).await?)),
+            Call::ResumeApproval(resume) => {
+                self.services.turns.resume(&resume.session_id, &resume.approval_id, &self.line.id).await?;
+                Ok(Answer::Now(json!({})))
+            }
+            Call::Delegate(request) => {
+                let session = self.session(&request.session_id).await?;
+                let (turn, call_id) =
+                    self.services.turns.delegation(&session, request.arguments, &self.by(None));
+                self.services.turns.submit(&session, turn).await?;
+                Ok(Answer::Now(json!({"toolCallId": call_id})))
+            }
+            Call::Devices(list) => {
+                let devices = &self.services.devices;
+                Ok(list_answer(list.watch, devices.feed().snapshot(), devices.feed()))
+            }
+            Call::Device(command) => {
+                Ok(Answer::Now(self.services.devices.command(command, &self.actor()).await?))
+            }
+            Call::Audit(page) => Ok(Answer::Now(self.services.devices.audit(page.limit, page.before).await?)),
+            Call::Me => Ok(Answer::Now(self.lease.pass.access())),
+            Call::Leave => self.leave().await,
+            Call::Inspect => {
+                let (frames, last) = self.services.inspector.snapshot();
+                let frames: Vec<Value> = frames.iter().map(|frame| frame.to_wire()).collect();
+                Ok(Answer::AndInspect(json!({"frames": frames}), last))
+            }
+        }
+    }
+
+    fn initialize(&self, request: &InitializeRequest) -> Answer {
+        let is_device = matches!(self.lease.pass.who, Who::Device(_));
+        if let Some(client) = request.client_info.as_ref().filter(|_| !is_device) {
+            self.line.introduce(client.title.as_deref().unwrap_or(&client.name));
+        }
+        let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
+        self.requests.client_reads_the_log(approvals.unwrap_or(false));
+        let access = self.lease.pass.access();
+        Answer::Welcome(
+            requests::initialized(&self.line.id, self.services.sessions.offered(), &access),
+            access,
+        )
+    }
+
+    async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
+        // Only an admin may open an unknown folder; a device may use known ones.
+        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let cwd = match ours.and_then(|ours| ours.get("open")) {
+            Some(Value::Bool(true)) if self.lease.pass.scope() == Scope::Admin => {
+                self.services.sessions.open_workspace(&request.cwd).await?
+            }
+            _ => self.services.sessions.admit(&request.cwd).await?,
+        };
+        // Only an admin decides what may leave this machine.
+        let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
+        let session = self.services.sessions.create_with(&cwd, from_wire::policy(ours)).await?;
+        let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session)));
+        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
+    }
+
+    async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
+        let said = from_wire::said(&request.prompt);
+        if said.text.is_empty() {
+            return Err(Fault::invalid_params("The prompt is empty."));
+        }
+        if said.text.len() > PROMPT_BYTES {
+            return Err(Fault::invalid_params(format!("A prompt may have {PROMPT_BYTES} bytes at most.")));
+        }
+        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
+        let options = from_wire::prompt_options(ours)?;
+        // Only this machine names files and the variables that hold keys.
+        if options.model.is_some() && self.lease.pass.who != Who::Local {
+            return Err(Fault::invalid_params("A paired device cannot name a model for one prompt."));
+        }
+        let session = self.session(&request.session_id.0).await?;
+        let since = session.head().seq;
+        self.send(Out::Join { session: session.clone(), since }).await;
+        let by = self.by(from_wire::prompt_id(ours));
+        let turn = self.services.turns.prompt(&session, session.cwd(), said, by).with_options(options);
+        let ticket = self.services.turns.submit(&session, turn).await?;
+        Ok(Answer::AtEnd(session, ticket))
+    }
+
+    async fn leave(&self) -> Result<Answer, Fault> {
+        let Who::Device(id) = &self.lease.pass.who else {
+            return Err(Fault::invalid_request("This computer is not a paired device."));
+        };
+        self.services.devices.leave(id, &self.actor()).await?;
+        Ok(Answer::Now(json!({})))
+    }
+
+    async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let (wanted, modes) = (request.mode_id.0, self.services.turns.modes());
+        if modes.iter().all(|mode| *mode.id != *wanted) {
+            let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
+            let wanted = openagents_sessions::prune::head(&wanted, 100);
+            let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
+            return Err(Fault::invalid_params(message));
+        }
+        if *session.mode() != *wanted {
+            session.set_mode(&wanted).await?;
+        }
+        Ok(Answer::Now(json!({})))
+    }
+
+    async fn explore(&self, request: from_wire::Explore) -> Result<Answer, Fault> {
+        let sessions = &self.services.sessions;
+        let root = match self.lease.pass.scope() {
+            Scope::Admin => sessions.open_workspace(&request.root).await?,
+            _ => sessions.admit(&request.root).await?,
+        };
+        let session = sessions.create(&root).await?;
+        let turn = TurnRequest::exploration(root, request.goals, None).planned_by(request.planner);
+        let turn = turn.asked_by(&self.line.client());
+        let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
+        self.services.turns.submit(&session, turn).await?;
+        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
+    }
+
+    /// Answers when the turn ends. Does not block further requests.
+    fn answer_at_end(&self, id: Id, session: Arc<Session>, ticket: Ticket) {
+        let outbox = self.outbox.clone();
+        tokio::spawn(async move {
+            let (seq, text) = match ticket.await {
+                Ok(end) => match end.failure {
+                    Some(failure) => (end.seq, rpc::error(Some(&id), &Fault::internal(failure))),
+                    None => {
+                        // The protocol has no stop reason for a turn that failed.
+                        let ours = to_wire::meta(json!({"state": end.state.as_str()}));
+                        let response = PromptResponse::new(stop_reason(&end)).meta(ours);
+                        (end.seq, rpc::response(&id, &wire(&response)))
+                    }
+                },
+                Err(_) => {
+                    let fault = Fault::internal("The turn ended unexpectedly.");
+                    (session.head().seq, rpc::error(Some(&id), &fault))
+                }
+            };
+            // The client may be gone.
+            let _ = outbox.send(Out::After { session, seq, text }).await;
+        });
+    }
+}
+
+/// Returns a service that this bridge may lack, and with it the method.
+fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
+    service.clone().ok_or_else(|| Fault::method_not_found(method))
+}
+
+fn list_answer(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
+    if watch { Answer::AndWatch(snapshot, feed.clone()) } else { Answer::Now(snapshot) }
+}
+
+fn stop_reason(end: &TurnEnd) -> StopReason {
+    match end.state {
+        RunState::Complete if end.cut_off => StopReason::MaxTokens,
+        RunState::Cancelled => StopReason::Cancelled,
+        RunState::Running | RunState::Complete | RunState::Failed => StopReason::EndTurn,
+    }
+}

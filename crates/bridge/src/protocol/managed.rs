@@ -1,0 +1,87 @@
+//! The models and the agents of this machine: clients list them, watch them, and change them by commands.
+
+use crate::base::{error::Fault, feed::Feed, scope::Scope};
+use openagents_core::{
+    agent::{AgentCommand, Agents},
+    model::{LocalModels, ModelCommand},
+};
+use openagents_sessions::run_blocking;
+use serde::Serialize;
+use serde_json::Value;
+use std::{fmt, sync::Arc};
+
+type Run<C> = dyn Fn(C) -> Result<(), Fault> + Send + Sync;
+type Act = dyn Fn() + Send + Sync;
+
+/// State that commands of type `C` change, and its feed.
+pub(crate) struct Managed<C> {
+    feed: Arc<Feed>,
+    run: Arc<Run<C>>,
+    refresh: Arc<Act>,
+    shut_down: Box<Act>,
+}
+
+impl<C> fmt::Debug for Managed<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Managed").field("feed", &self.feed).finish_non_exhaustive()
+    }
+}
+
+impl Managed<ModelCommand> {
+    pub(crate) fn models(models: Arc<dyn LocalModels>) -> Arc<Self> {
+        let [source, run, refresh, shut_down] = [(); 4].map(|()| models.clone());
+        Arc::new(Self {
+            feed: feed("_openagents/models", move || source.snapshot(), |on_change| models.watch(on_change)),
+            run: Arc::new(move |command| Ok(run.command(command)?)),
+            refresh: Arc::new(move || refresh.refresh()),
+            shut_down: Box::new(move || shut_down.shut_down()),
+        })
+    }
+}
+
+impl Managed<AgentCommand> {
+    pub(crate) fn agents(agents: Arc<dyn Agents>) -> Arc<Self> {
+        let [source, run, shut_down] = [(); 3].map(|()| agents.clone());
+        Arc::new(Self {
+            feed: feed("_openagents/agents", move || source.snapshot(), |on_change| agents.watch(on_change)),
+            run: Arc::new(move |command| Ok(run.command(command)?)),
+            refresh: Arc::new(|| {}),
+            shut_down: Box::new(move || shut_down.shut_down()),
+        })
+    }
+}
+
+fn feed<S: Serialize>(
+    method: &'static str,
+    snapshot: impl Fn() -> S + Send + Sync + 'static,
+    watch: impl FnOnce(Arc<Act>),
+) -> Arc<Feed> {
+    let snapshot = move || serde_json::to_value(snapshot()).unwrap_or_default();
+    Feed::new(method, Scope::View, snapshot, watch)
+}
+
+impl<C: Send + 'static> Managed<C> {
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Returns the snapshot after a rescan: files may have been added by hand.
+    pub(crate) async fn fresh_snapshot(&self) -> Value {
+        let refresh = self.refresh.clone();
+        run_blocking(move || refresh()).await;
+        self.feed.snapshot()
+    }
+
+    /// Runs a command and returns the resulting snapshot.
+    pub(crate) async fn command(&self, command: C) -> Result<Value, Fault> {
+        let run = self.run.clone();
+        let done = run_blocking(move || run(command)).await;
+        done.unwrap_or_else(|| Err(Fault::refused("it was interrupted")))?;
+        Ok(self.feed.snapshot())
+    }
+
+    /// Stops what runs in the background. Blocks.
+    pub(crate) fn shut_down(&self) {
+        (self.shut_down)();
+    }
+}
