@@ -2,5 +2,5 @@
 
 #[test]
 fn modules_keep_to_their_layers() -> anyhow::Result<()> {
-    openagents_layers::check_layers(env!("CARGO_MANIFEST_DIR"))
+    openagents_layers::check(env!("CARGO_MANIFEST_DIR"))
 }

@@ -98,7 +98,7 @@ pub(crate) struct ConnectionSlot {
 
 /// A slot for a delayed refusal.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct DelayedRefusal {
     _total: OwnedSemaphorePermit,
     _of_address: Counted<IpAddr>,
 }
@@ -136,9 +136,12 @@ impl Limits {
     }
 
     /// Takes a slot for a delayed refusal.
-    pub(crate) fn refusal(&self, address: IpAddr) -> Option<Refusal> {
+    pub(crate) fn refusal(&self, address: IpAddr) -> Option<DelayedRefusal> {
         let of_address = self.refusals_of.take(one_address(address), REFUSALS_PER_ADDRESS)?;
-        Some(Refusal { _total: self.refusals.clone().try_acquire_owned().ok()?, _of_address: of_address })
+        Some(DelayedRefusal {
+            _total: self.refusals.clone().try_acquire_owned().ok()?,
+            _of_address: of_address,
+        })
     }
 
     /// Takes a slot for an ACP connection. The local user has no limit of its own.

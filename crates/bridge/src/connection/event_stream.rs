@@ -6,7 +6,7 @@
 
 use crate::{
     connection::closing::{Closing, STUCK},
-    connection::mailbox::{Mailbox, SESSIONS, State, Target},
+    connection::mailbox::{Mailbox, SESSIONS, StreamsState, Target},
 };
 use axum::response::sse::Event;
 use futures::Stream;
@@ -40,7 +40,7 @@ const ROUTES: usize = 256;
 
 /// The reason why a stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum StreamRefusal {
     /// It has a reader already.
     Taken,
     /// Too many streams are open.
@@ -52,7 +52,7 @@ pub(crate) enum Refusal {
 /// The streams of a connection.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    state: Mutex<State>,
+    state: Mutex<StreamsState>,
     /// Notified when the next deadline may have changed.
     changed: Notify,
 }
@@ -61,7 +61,7 @@ impl Streams {
     /// Creates the streams of a connection whose `initialize` has this id. The second value receives its answer.
     pub(crate) fn new(initialize: &str, one: bool) -> (Arc<Self>, oneshot::Receiver<Utf8Bytes>) {
         let (sender, answer) = oneshot::channel();
-        let state = State {
+        let state = StreamsState {
             connection: Mailbox::new(),
             sessions: HashMap::new(),
             waiting: 0,
@@ -142,10 +142,14 @@ impl Streams {
     }
 
     /// Starts reading a stream. `cut` ends the exchange that carries it.
-    pub(crate) fn read(self: &Arc<Self>, session: Target, cut: CancellationToken) -> Result<Reader, Refusal> {
+    pub(crate) fn read(
+        self: &Arc<Self>,
+        session: Target,
+        cut: CancellationToken,
+    ) -> Result<Reader, StreamRefusal> {
         let mut state = self.state.lock();
         if state.over {
-            return Err(Refusal::Over);
+            return Err(StreamRefusal::Over);
         }
         if let Some(session) = &session {
             let open = state.sessions.values().filter(|known| known.left.is_none()).count();
@@ -155,7 +159,7 @@ impl Streams {
             }
             let is_new = !state.sessions.contains_key(session);
             if open >= OPEN || (is_new && state.sessions.len() >= SESSIONS) {
-                return Err(Refusal::TooMany);
+                return Err(StreamRefusal::TooMany);
             }
             if is_new {
                 state.sessions.insert(session.clone(), Mailbox::new());
@@ -163,7 +167,7 @@ impl Streams {
         }
         let mailbox = state.mailbox(session.as_deref());
         if mailbox.left.is_none() {
-            return Err(Refusal::Taken);
+            return Err(StreamRefusal::Taken);
         }
         (mailbox.left, mailbox.joined, mailbox.cut) = (None, false, cut);
         if let Some(session) = &session {
@@ -331,7 +335,7 @@ mod tests {
         streams.put(&target, frame, &Context::from_waker(&noop_waker()))
     }
 
-    fn open(streams: &Arc<Streams>, session: Option<&str>) -> Result<Reader, Refusal> {
+    fn open(streams: &Arc<Streams>, session: Option<&str>) -> Result<Reader, StreamRefusal> {
         streams.read(session.map(Into::into), CancellationToken::new())
     }
 
@@ -372,15 +376,15 @@ mod tests {
     async fn a_stream_has_one_reader_and_open_streams_are_limited() {
         let streams = streams();
         let reader = open(&streams, None).unwrap();
-        assert_eq!(open(&streams, None).unwrap_err(), Refusal::Taken);
+        assert_eq!(open(&streams, None).unwrap_err(), StreamRefusal::Taken);
         drop(reader);
         let _reader = open(&streams, None).unwrap();
         let all: Vec<_> = (0..OPEN).map(|n| open(&streams, Some(&n.to_string())).unwrap()).collect();
-        assert_eq!(open(&streams, Some("one more")).unwrap_err(), Refusal::TooMany);
+        assert_eq!(open(&streams, Some("one more")).unwrap_err(), StreamRefusal::TooMany);
         drop(all);
         assert!(open(&streams, Some("one more")).is_ok());
         streams.end(None);
-        assert_eq!(open(&streams, Some("late")).unwrap_err(), Refusal::Over);
+        assert_eq!(open(&streams, Some("late")).unwrap_err(), StreamRefusal::Over);
     }
 
     #[tokio::test]

@@ -22,7 +22,7 @@ pub(crate) type Target = Option<Box<str>>;
 
 /// The mailboxes of one connection.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct StreamsState {
     pub(crate) connection: Mailbox,
     pub(crate) sessions: HashMap<Box<str>, Mailbox>,
     /// Frames queued in all mailboxes, and their bytes.
@@ -76,7 +76,7 @@ impl Mailbox {
     }
 }
 
-impl State {
+impl StreamsState {
     pub(crate) fn goes_on_its_own(&mut self, session: &str) -> bool {
         if self.one {
             return false;

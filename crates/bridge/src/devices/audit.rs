@@ -5,7 +5,7 @@ use crate::{
     base::pass::Who,
     devices::{
         audit_rows::{self, Actor, AuditEntry, AuditRow, DETAIL},
-        refusals::{Counted, Refused},
+        refusals::{Occurrence, Refused},
         registry::Devices,
     },
 };
@@ -59,7 +59,7 @@ impl Devices {
     /// Counts a refusal. Returns whether it is the first of its kind within [`SUMMARY`] and must be recorded at once.
     fn count(&self, refused: Refused) -> bool {
         let counted = self.refusals.count(refused);
-        if counted == Counted::FirstOfAll {
+        if counted == Occurrence::FirstOfAll {
             self.later(SUMMARY, |devices| {
                 let entries = devices.refusals.summary();
                 devices.write(move |store| {
@@ -67,7 +67,7 @@ impl Devices {
                 });
             });
         }
-        counted != Counted::Again
+        counted != Occurrence::Again
     }
 
     /// Returns a page of the audit log, newest first, in wire format.

@@ -4,7 +4,7 @@ use crate::base::token;
 use crate::{devices::audit_rows, devices::audit_rows::AuditEntry};
 use crate::{
     devices::code::compare_code,
-    devices::pairing::{PAIRING_TIMEOUT, Refusal},
+    devices::pairing::{CodeRefusal, PAIRING_TIMEOUT},
     devices::registry::{Devices, clean_name},
     devices::requests::{Kind, RequestInfo},
 };
@@ -13,7 +13,7 @@ use std::net::IpAddr;
 /// Why a pairing code was not accepted.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
-    Refused(Refusal),
+    Refused(CodeRefusal),
     Random(getrandom::Error),
 }
 
@@ -39,7 +39,7 @@ impl Devices {
         if was_shown && state.pairing.current().is_none() {
             drop(state);
             self.record_withdrawn(address);
-            return Err(ClaimError::Refused(Refusal::Wrong));
+            return Err(ClaimError::Refused(CodeRefusal::Wrong));
         }
         let number = checked.map_err(ClaimError::Refused)?;
         state.pairing.has_room().map_err(ClaimError::Refused)?;

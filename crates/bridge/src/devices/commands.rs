@@ -9,7 +9,7 @@ use crate::{
     devices::code::Code,
     devices::device_rows,
     devices::device_rows::DeviceRow,
-    devices::pairing::{FETCH_TIMEOUT, Grant, PAIRING_TIMEOUT, Refusal},
+    devices::pairing::{CodeRefusal, FETCH_TIMEOUT, Grant, PAIRING_TIMEOUT},
     devices::registry::{Device, Devices, clean_name, token_hash},
     devices::requests::{Kind, Outcome, RequestInfo},
 };
@@ -147,7 +147,7 @@ impl Devices {
 
     fn stop_pairing(&self) {
         let mut state = self.state();
-        state.pairing.withdraw(Refusal::Expired);
+        state.pairing.withdraw(CodeRefusal::Expired);
         for request in state.pairing.pending() {
             state.requests.end(&request, Outcome::Declined);
         }
@@ -203,7 +203,7 @@ impl Devices {
                 state.pairing.grant(request, grant);
                 let (rivals, is_shown) = state.pairing.rivals(request);
                 if is_shown {
-                    state.pairing.withdraw(Refusal::Used);
+                    state.pairing.withdraw(CodeRefusal::Used);
                 }
                 state.requests.end(request, Outcome::Allowed);
                 for rival in rivals {

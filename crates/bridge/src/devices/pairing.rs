@@ -39,7 +39,7 @@ const ADDRESSES: usize = 1024;
 
 /// Why a code is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum CodeRefusal {
     Wrong,
     /// Timed out or withdrawn.
     Expired,
@@ -94,7 +94,7 @@ pub(crate) struct Pairing {
     offer: Option<Offer>,
     /// Number of the last code.
     number: u64,
-    past: VecDeque<(Code, Refusal)>,
+    past: VecDeque<(Code, CodeRefusal)>,
     guesses: HashMap<IpAddr, VecDeque<Instant>>,
     claims: VecDeque<Claim>,
 }
@@ -102,7 +102,7 @@ pub(crate) struct Pairing {
 impl Pairing {
     /// Replaces the current code, which is withdrawn.
     pub(crate) fn offer(&mut self, code: Code) {
-        self.withdraw(Refusal::Expired);
+        self.withdraw(CodeRefusal::Expired);
         self.number += 1;
         let expires = Deadline::after(PAIRING_TIMEOUT);
         self.offer = Some(Offer { code, expires, drawn: None, number: self.number, wrong: 0 });
@@ -119,7 +119,7 @@ impl Pairing {
     }
 
     /// Ends the code. Devices that send it later are refused with `why`.
-    pub(crate) fn withdraw(&mut self, why: Refusal) {
+    pub(crate) fn withdraw(&mut self, why: CodeRefusal) {
         if let Some(offer) = self.offer.take() {
             self.past.truncate(PAST - 1);
             self.past.push_front((offer.code, why));
@@ -127,11 +127,11 @@ impl Pairing {
     }
 
     /// Checks the code that `address` sent, and returns its number.
-    pub(crate) fn check(&mut self, text: &str, address: IpAddr) -> Result<u64, Refusal> {
+    pub(crate) fn check(&mut self, text: &str, address: IpAddr) -> Result<u64, CodeRefusal> {
         let (now, address) = (Instant::now(), one_address(address));
         self.may_guess(address, now)?;
         if self.offer.as_ref().is_some_and(|offer| offer.expires.is_over()) {
-            self.withdraw(Refusal::Expired);
+            self.withdraw(CodeRefusal::Expired);
         }
         let code = Code::read(text);
         let is = |known: &Code| code.as_ref().is_some_and(|code| known.is(code));
@@ -148,34 +148,34 @@ impl Pairing {
             offer.wrong += 1;
             if offer.wrong >= GUESSES_IN_ALL {
                 tracing::warn!("pairing code withdrawn after too many wrong guesses");
-                self.withdraw(Refusal::Expired);
+                self.withdraw(CodeRefusal::Expired);
             }
         }
-        Err(Refusal::Wrong)
+        Err(CodeRefusal::Wrong)
     }
 
-    fn may_guess(&mut self, address: IpAddr, now: Instant) -> Result<(), Refusal> {
+    fn may_guess(&mut self, address: IpAddr, now: Instant) -> Result<(), CodeRefusal> {
         let is_recent = |guess: &Instant| now.duration_since(*guess) < GUESSES_IN;
         if self.guesses.len() >= ADDRESSES {
             self.guesses.retain(|_, guesses| guesses.back().is_some_and(is_recent));
         }
         let room = self.guesses.len() < ADDRESSES;
         let Some(guesses) = self.guesses.get_mut(&address) else {
-            return if room { Ok(()) } else { Err(Refusal::SlowDown(GUESSES_IN)) };
+            return if room { Ok(()) } else { Err(CodeRefusal::SlowDown(GUESSES_IN)) };
         };
         guesses.retain(is_recent);
         match guesses.front() {
             Some(first) if guesses.len() >= GUESSES => {
-                Err(Refusal::SlowDown(GUESSES_IN.saturating_sub(now.duration_since(*first))))
+                Err(CodeRefusal::SlowDown(GUESSES_IN.saturating_sub(now.duration_since(*first))))
             }
             _ => Ok(()),
         }
     }
 
     /// Checks whether one more request may wait.
-    pub(crate) fn has_room(&self) -> Result<(), Refusal> {
+    pub(crate) fn has_room(&self) -> Result<(), CodeRefusal> {
         let pending = self.claims.iter().filter(|claim| claim.outcome.get().is_none()).count();
-        if pending < CLAIMS { Ok(()) } else { Err(Refusal::SlowDown(Duration::from_secs(15))) }
+        if pending < CLAIMS { Ok(()) } else { Err(CodeRefusal::SlowDown(Duration::from_secs(15))) }
     }
 
     /// Adds a device that sent the code with this number and polls with `secret`.
@@ -282,10 +282,10 @@ mod tests {
         let (mut pairing, code) = offered();
         assert_eq!(pairing.check(&code, HERE), Ok(1));
         assert_eq!(pairing.check(&code.to_lowercase().replace('-', " "), HERE), Ok(1));
-        assert_eq!(pairing.check(&wrong(&code), HERE), Err(Refusal::Wrong));
-        assert_eq!(pairing.check("", HERE), Err(Refusal::Wrong));
-        pairing.withdraw(Refusal::Used);
-        assert_eq!(pairing.check(&code, HERE), Err(Refusal::Used));
+        assert_eq!(pairing.check(&wrong(&code), HERE), Err(CodeRefusal::Wrong));
+        assert_eq!(pairing.check("", HERE), Err(CodeRefusal::Wrong));
+        pairing.withdraw(CodeRefusal::Used);
+        assert_eq!(pairing.check(&code, HERE), Err(CodeRefusal::Used));
         assert!(pairing.current().is_none());
         let next = Code::new().unwrap();
         pairing.offer(next);
@@ -295,25 +295,25 @@ mod tests {
         assert!(pairing.current().is_some());
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(pairing.current().is_none());
-        assert_eq!(pairing.check(&next.shown(), HERE), Err(Refusal::Expired));
-        assert_eq!(pairing.check(&code, HERE), Err(Refusal::Used));
+        assert_eq!(pairing.check(&next.shown(), HERE), Err(CodeRefusal::Expired));
+        assert_eq!(pairing.check(&code, HERE), Err(CodeRefusal::Used));
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_address_may_guess_five_times_a_minute() {
         let (mut pairing, code) = offered();
         for _ in 0..GUESSES {
-            assert_eq!(pairing.check(&wrong(&code), HERE), Err(Refusal::Wrong));
+            assert_eq!(pairing.check(&wrong(&code), HERE), Err(CodeRefusal::Wrong));
         }
         // The right code is refused as well: it is the sixth guess.
-        assert_eq!(pairing.check(&code, HERE), Err(Refusal::SlowDown(GUESSES_IN)));
+        assert_eq!(pairing.check(&code, HERE), Err(CodeRefusal::SlowDown(GUESSES_IN)));
         assert_eq!(
             pairing.check(&code, "::ffff:127.0.0.1".parse().unwrap()),
-            Err(Refusal::SlowDown(GUESSES_IN))
+            Err(CodeRefusal::SlowDown(GUESSES_IN))
         );
         assert_eq!(pairing.check(&code, address(1)), Ok(1));
         tokio::time::advance(Duration::from_secs(20)).await;
-        assert_eq!(pairing.check(&code, HERE), Err(Refusal::SlowDown(Duration::from_secs(40))));
+        assert_eq!(pairing.check(&code, HERE), Err(CodeRefusal::SlowDown(Duration::from_secs(40))));
         tokio::time::advance(Duration::from_secs(40)).await;
         assert_eq!(pairing.check(&code, HERE), Ok(1));
     }
@@ -322,10 +322,10 @@ mod tests {
     async fn after_fifty_guesses_the_code_is_withdrawn() {
         let (mut pairing, code) = offered();
         for n in 0..GUESSES_IN_ALL {
-            assert_eq!(pairing.check(&wrong(&code), address(n)), Err(Refusal::Wrong));
+            assert_eq!(pairing.check(&wrong(&code), address(n)), Err(CodeRefusal::Wrong));
         }
         assert!(pairing.current().is_none());
-        assert_eq!(pairing.check(&code, address(100)), Err(Refusal::Expired));
+        assert_eq!(pairing.check(&code, address(100)), Err(CodeRefusal::Expired));
     }
 
     #[tokio::test(start_paused = true)]
@@ -336,7 +336,7 @@ mod tests {
         }
         assert!(pairing.guesses.len() <= ADDRESSES);
         tokio::time::advance(GUESSES_IN).await;
-        assert_eq!(pairing.check("0000-0000", address(9_999)), Err(Refusal::Wrong));
+        assert_eq!(pairing.check("0000-0000", address(9_999)), Err(CodeRefusal::Wrong));
         assert_eq!(pairing.guesses.len(), 1);
     }
 
@@ -355,7 +355,7 @@ mod tests {
             assert_eq!(pairing.has_room(), Ok(()));
             claim(&mut pairing, &mut requests, secret)
         });
-        assert!(matches!(pairing.has_room(), Err(Refusal::SlowDown(_))));
+        assert!(matches!(pairing.has_room(), Err(CodeRefusal::SlowDown(_))));
         assert!(pairing.outcome("d").is_none() && pairing.fetch("a").is_none());
         assert_eq!(pairing.rivals(&ids[0]), (vec![ids[1].clone(), ids[2].clone()], true));
         let (token, device) = ("t".to_owned(), "d".to_owned());

@@ -47,7 +47,7 @@ impl Refused {
 
 /// The place of a refusal among those counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum Occurrence {
     /// The first since the last summary.
     FirstOfAll,
     /// The first of its kind.
@@ -57,18 +57,18 @@ pub(super) enum Counted {
 }
 
 impl Refusals {
-    pub(super) fn count(&self, refused: Refused) -> Counted {
+    pub(super) fn count(&self, refused: Refused) -> Occurrence {
         let mut state = self.0.lock();
         let (is_empty, has_room) = (state.more.is_empty(), state.more.len() < MAX_COUNTED);
         match state.more.get_mut(&refused) {
             Some(more) => *more = more.saturating_add(1),
             None if has_room => {
                 state.more.insert(refused, 0);
-                return if is_empty { Counted::FirstOfAll } else { Counted::First };
+                return if is_empty { Occurrence::FirstOfAll } else { Occurrence::First };
             }
             None => state.others = state.others.saturating_add(1),
         }
-        Counted::Again
+        Occurrence::Again
     }
 
     /// Returns one entry for each kind that was repeated, and starts over.

@@ -42,7 +42,7 @@ pub(crate) struct Devices {
     pub(crate) refusals: Refusals,
     /// Serialises changes to state that is also stored.
     pub(crate) changing: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<DevicesState>,
     polls: Arc<Semaphore>,
     local: Arc<Pass>,
     feed: Arc<Feed>,
@@ -59,7 +59,7 @@ impl fmt::Debug for Devices {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct DevicesState {
     /// Oldest first.
     pub(crate) devices: Vec<Device>,
     pub(crate) pairing: Pairing,
@@ -67,7 +67,7 @@ pub(crate) struct State {
     pub(crate) apps: Apps,
 }
 
-impl State {
+impl DevicesState {
     fn request_access(
         &mut self,
         address: IpAddr,
@@ -127,7 +127,7 @@ impl Devices {
                 changed = Box::new(move || on_change());
             });
             let devices = known.into_iter().map(Device::new).collect();
-            let state = Mutex::new(State { devices, ..State::default() });
+            let state = Mutex::new(DevicesState { devices, ..DevicesState::default() });
             let (local, me) = (Pass::local(), me.clone());
             Self {
                 store,
@@ -304,7 +304,7 @@ impl Devices {
         self.changed();
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, DevicesState> {
         self.state.lock()
     }
 }
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_request_right_after_the_answer_gets_the_same_answer() {
         let (phone, other) = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([192, 0, 2, 8]));
-        let mut state = State::default();
+        let mut state = DevicesState::default();
         let first = state.request_access(phone, "Phone", None).unwrap();
         assert_eq!((first.get(), state.requests.pending().len()), (None, 1));
         let id = state.requests.pending()[0].id.clone();

@@ -1,7 +1,7 @@
 //! Authentication of a request by its token. All tokens are compared in constant time.
 
 use crate::{
-    admission::{Refusal, caller::Caller},
+    admission::{DelayedRefusal, caller::Caller},
     base::{headers::items, listener::Listener, pass::Pass},
     server::state::Server,
 };
@@ -49,7 +49,7 @@ fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 
 /// Delays the refusal of a failed authentication, longer each time. Not when too many refusals are delayed already. The
 /// connection gives its slot back.
-pub(crate) async fn delay_refusal(server: &Server, caller: &Caller) -> Option<Refusal> {
+pub(crate) async fn delay_refusal(server: &Server, caller: &Caller) -> Option<DelayedRefusal> {
     let delay = server.back_off.failed(caller.address);
     caller.unauthenticated.refuse();
     let refusal = server.limits.refusal(caller.address)?;

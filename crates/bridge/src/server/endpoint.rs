@@ -22,7 +22,7 @@ use crate::{
     server::state::Server,
 };
 use crate::{
-    connection::event_stream::Refusal, connection::socket::Socket, connection::websocket,
+    connection::event_stream::StreamRefusal, connection::socket::Socket, connection::websocket,
     server::remotes::Connection,
 };
 use axum::{
@@ -210,9 +210,9 @@ fn open_stream(server: &Server, headers: &HeaderMap, pass: &Pass, cut: Cancellat
     let connection = known(server, headers, pass)?;
     let session = header_text(headers, &SESSION_ID);
     let reader = connection.read(session.map(Into::into), cut).map_err(|refusal| match refusal {
-        Refusal::Taken => refuse(StatusCode::CONFLICT, "This stream is already open."),
-        Refusal::TooMany => refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many streams."),
-        Refusal::Over => unknown(),
+        StreamRefusal::Taken => refuse(StatusCode::CONFLICT, "This stream is already open."),
+        StreamRefusal::TooMany => refuse(StatusCode::SERVICE_UNAVAILABLE, "There are too many streams."),
+        StreamRefusal::Over => unknown(),
     })?;
     // An initial event makes proxies and browsers forward the headers.
     let opened = futures::stream::once(async { Ok(Event::default().comment("")) });

@@ -5,7 +5,7 @@ use crate::{
     server::state::Server,
 };
 use crate::{
-    devices::audit_rows::Actor, devices::claims::ClaimError, devices::pairing::Refusal,
+    devices::audit_rows::Actor, devices::claims::ClaimError, devices::pairing::CodeRefusal,
     devices::requests::Outcome,
 };
 use axum::{
@@ -66,7 +66,7 @@ async fn ask(State(server): State<Arc<Server>>, request: Request) -> Response {
         Err(ClaimError::Refused(why)) => {
             server.services.devices.refused(caller.address, "pairing code");
             // Not delayed: it reveals nothing about the code.
-            if let Refusal::SlowDown(wait) = why {
+            if let CodeRefusal::SlowDown(wait) = why {
                 let retry = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
                 let message = "Too many pairing attempts. Try again in a moment.";
                 let answer = json!({"code": "slow_down", "message": message, "retryAfterMs": retry});
@@ -74,11 +74,11 @@ async fn ask(State(server): State<Arc<Server>>, request: Request) -> Response {
             }
             let _held = auth::delay_refusal(&server, &caller).await;
             let (code, message) = match why {
-                Refusal::Expired => ("expired", "This code has expired. Show a new one on the desktop."),
-                Refusal::Used => {
+                CodeRefusal::Expired => ("expired", "This code has expired. Show a new one on the desktop."),
+                CodeRefusal::Used => {
                     ("used", "Another device already used this code. Show a new one on the desktop.")
                 }
-                Refusal::Wrong | Refusal::SlowDown(_) => {
+                CodeRefusal::Wrong | CodeRefusal::SlowDown(_) => {
                     ("wrong_code", "Wrong code. Check the code on the desktop.")
                 }
             };

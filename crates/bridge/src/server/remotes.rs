@@ -3,7 +3,7 @@
 use crate::{
     base::pass::{Pass, Who},
     connection::{
-        event_stream::{Reader, Refusal, Streams},
+        event_stream::{Reader, StreamRefusal, Streams},
         mailbox::Target,
         remote::Remote,
         socket::Socket,
@@ -136,7 +136,7 @@ impl Connection {
     }
 
     /// See [`Streams::read`].
-    pub(crate) fn read(&self, session: Target, cut: CancellationToken) -> Result<Reader, Refusal> {
+    pub(crate) fn read(&self, session: Target, cut: CancellationToken) -> Result<Reader, StreamRefusal> {
         self.streams.read(session, cut)
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct ApprovalResume {
 
 /// The permission requests sent to one client. Services by both halves of its connection.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
+pub(super) struct PermissionRequests {
     /// The client reads approvals from the log.
     reads_the_log: AtomicBool,
     /// By approval id, which is also the id of the request.
@@ -50,7 +50,7 @@ struct Request {
     open: bool,
 }
 
-impl Requests {
+impl PermissionRequests {
     /// Sets whether the client reads approvals from the log, as it says in `initialize`.
     pub(super) fn client_reads_the_log(&self, reads: bool) {
         self.reads_the_log.store(reads, Ordering::Relaxed);

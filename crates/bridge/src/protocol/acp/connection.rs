@@ -16,7 +16,7 @@ use crate::{
     protocol::services::Services,
 };
 use crate::{
-    protocol::acp::approvals::Requests,
+    protocol::acp::approvals::PermissionRequests,
     protocol::acp::from_wire::INSPECT,
     protocol::acp::methods::Methods,
     protocol::acp::{from_wire, to_wire},
@@ -50,7 +50,7 @@ pub(crate) async fn serve(services: Arc<Services>, socket: Socket, opening: Open
         closing,
         held: Vec::new(),
     };
-    let requests = Arc::new(Requests::default());
+    let requests = Arc::new(PermissionRequests::default());
     let dialect = Acp { requests: requests.clone(), pass: lease.pass.clone() };
     connection::serve((&services.inspector, &services.sessions), socket, options, dialect, |outbox| {
         AcpHandler {
@@ -104,7 +104,7 @@ impl FrameHandler for AcpHandler {
 
 /// Sends every update unchanged.
 struct Acp {
-    requests: Arc<Requests>,
+    requests: Arc<PermissionRequests>,
     pass: Arc<Pass>,
 }
 

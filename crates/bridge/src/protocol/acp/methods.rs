@@ -1,7 +1,7 @@
 //! One ACP connection as its calls see it: who calls, and what they reach.
 
 use super::{
-    approvals::Requests,
+    approvals::PermissionRequests,
     from_wire::{self, Call},
     to_wire,
 };
@@ -30,7 +30,7 @@ pub(super) struct Methods {
     pub(super) services: Arc<Services>,
     pub(super) line: Arc<Line>,
     pub(super) outbox: Outbox,
-    pub(super) requests: Arc<Requests>,
+    pub(super) requests: Arc<PermissionRequests>,
     pub(super) lease: Arc<ConnectionLease>,
 }
 
@@ -39,7 +39,7 @@ impl Methods {
         services: Arc<Services>,
         line: Arc<Line>,
         outbox: Outbox,
-        requests: Arc<Requests>,
+        requests: Arc<PermissionRequests>,
         lease: Arc<ConnectionLease>,
     ) -> Self {
         if matches!(lease.pass.who, Who::Device(_)) {

@@ -21,8 +21,8 @@ use crate::{
     protocol::services::Services,
 };
 use crate::{
-    protocol::ios::from_wire::Call,
-    protocol::ios::methods::{IosClient, Methods},
+    protocol::ios::from_wire::IosCall,
+    protocol::ios::methods::{IosClient, IosMethods},
     protocol::ios::pending::Allowed,
     protocol::ios::phone::{NAMED, Phone, Position},
     protocol::ios::projection::{Projection, Shown, View},
@@ -119,7 +119,7 @@ pub(crate) async fn serve(services: Arc<Services>, upgrade: OnUpgrade, caller: C
         IosHandler {
             line: line.clone(),
             unauthenticated: Some(caller.unauthenticated.clone()),
-            methods: Methods::new(services.clone(), client, phone.clone(), live.clone(), outbox),
+            methods: IosMethods::new(services.clone(), client, phone.clone(), live.clone(), outbox),
         }
     };
     let serving =
@@ -150,7 +150,7 @@ struct IosHandler {
     line: Arc<Line>,
     /// Until `initialize`.
     unauthenticated: Option<Unauthenticated>,
-    methods: Methods,
+    methods: IosMethods,
 }
 
 impl connection::FrameHandler for IosHandler {
@@ -158,7 +158,7 @@ impl connection::FrameHandler for IosHandler {
         match rpc::parse(text) {
             Ok(Incoming::Notification { method, params } | Incoming::Request { method, params, .. }) => {
                 match from_wire::call(&method, &params) {
-                    Ok(Call::Cancel { session_id }) => Some(session_id),
+                    Ok(IosCall::Cancel { session_id }) => Some(session_id),
                     _ => None,
                 }
             }
@@ -174,7 +174,7 @@ impl connection::FrameHandler for IosHandler {
         match rpc::parse(text) {
             Ok(Incoming::Request { id, method, params }) => {
                 let call = from_wire::call(&method, &params);
-                if let Ok(Call::Initialize { client }) = &call {
+                if let Ok(IosCall::Initialize { client }) = &call {
                     self.line.introduce(client);
                     if let Some(unauthenticated) = self.unauthenticated.take() {
                         unauthenticated.release();
@@ -185,9 +185,9 @@ impl connection::FrameHandler for IosHandler {
                 }
             }
             Ok(Incoming::Notification { method, params }) if self.unauthenticated.is_none() => {
-                if let Ok(call @ Call::Cancel { .. }) = from_wire::call(&method, &params)
+                if let Ok(call @ IosCall::Cancel { .. }) = from_wire::call(&method, &params)
                     && self.methods.authorize(&call).await.is_ok()
-                    && let Call::Cancel { session_id } = call
+                    && let IosCall::Cancel { session_id } = call
                 {
                     self.methods.cancel(&session_id).await;
                 }
@@ -231,7 +231,7 @@ impl Ios {
 
 impl Dialect for Ios {
     const IN_PAGES: bool = false;
-    /// The named sessions and the one being named: [`Methods`] leaves the oldest itself.
+    /// The named sessions and the one being named: [`IosMethods`] leaves the oldest itself.
     const FOLLOWS: usize = NAMED + 1;
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], behind: u64) -> Vec<Utf8Bytes> {

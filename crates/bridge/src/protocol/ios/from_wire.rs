@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A request of the app.
 #[derive(Debug, PartialEq)]
-pub(super) enum Call {
+pub(super) enum IosCall {
     Initialize { client: String },
     NewSession,
     SetMode { session_id: Option<String>, mode: String },
@@ -19,7 +19,7 @@ pub(super) enum Call {
     LatestThread,
 }
 
-impl Call {
+impl IosCall {
     /// Returns the required scope: viewing, or starting and stopping turns.
     pub(super) fn needs(&self) -> Scope {
         match self {
@@ -58,40 +58,42 @@ impl Call {
     }
 }
 
-type Read = fn(&Value) -> Result<Call, Fault>;
+type Read = fn(&Value) -> Result<IosCall, Fault>;
 
 /// The methods of this endpoint and their parsers.
 const METHODS: &[(&str, Read)] = &[
     ("initialize", initialize),
-    ("session/new", |_| Ok(Call::NewSession)),
+    ("session/new", |_| Ok(IosCall::NewSession)),
     ("session/set_mode", set_mode),
     ("session/prompt", prompt),
-    ("session/cancel", |params| Ok(Call::Cancel { session_id: session_id(params, "Missing session_id")? })),
+    ("session/cancel", |params| {
+        Ok(IosCall::Cancel { session_id: session_id(params, "Missing session_id")? })
+    }),
     ("orchestrate.explore.start", explore),
-    ("tinyvex/history.recentSessions", |_| Ok(Call::RecentSessions)),
+    ("tinyvex/history.recentSessions", |_| Ok(IosCall::RecentSessions)),
     ("tinyvex/history.sessionTimeline", timeline),
     ("threads/list", |params| {
-        Ok(Call::Threads { top_k: params.get("topK").and_then(Value::as_u64).unwrap_or(10).clamp(1, 10) })
+        Ok(IosCall::Threads { top_k: params.get("topK").and_then(Value::as_u64).unwrap_or(10).clamp(1, 10) })
     }),
-    ("thread/load_latest_typed", |_| Ok(Call::LatestThread)),
+    ("thread/load_latest_typed", |_| Ok(IosCall::LatestThread)),
 ];
 
 /// Parses a call.
-pub(super) fn call(method: &str, params: &Value) -> Result<Call, Fault> {
+pub(super) fn call(method: &str, params: &Value) -> Result<IosCall, Fault> {
     let known = METHODS.iter().find(|(name, _)| *name == method);
     known.map_or_else(|| Err(Fault::method_not_found(method)), |(_, read)| read(params))
 }
 
-fn initialize(params: &Value) -> Result<Call, Fault> {
+fn initialize(params: &Value) -> Result<IosCall, Fault> {
     let info = params.get("client_info");
     let client = ["title", "name"].iter().find_map(|key| info?.get(key)?.as_str());
-    Ok(Call::Initialize { client: client.unwrap_or_default().to_owned() })
+    Ok(IosCall::Initialize { client: client.unwrap_or_default().to_owned() })
 }
 
-fn set_mode(params: &Value) -> Result<Call, Fault> {
+fn set_mode(params: &Value) -> Result<IosCall, Fault> {
     let mode = params.get("mode_id").and_then(Value::as_str).unwrap_or(DEFAULT_MODE);
     let session_id = params.get("session_id").and_then(Value::as_str).map(str::to_owned);
-    Ok(Call::SetMode { session_id, mode: normal_mode(mode).to_owned() })
+    Ok(IosCall::SetMode { session_id, mode: normal_mode(mode).to_owned() })
 }
 
 /// Maps the mode ids of all generations of the app and its tools.
@@ -104,7 +106,7 @@ fn normal_mode(mode: &str) -> &str {
     }
 }
 
-fn prompt(params: &Value) -> Result<Call, Fault> {
+fn prompt(params: &Value) -> Result<IosCall, Fault> {
     let session_id = session_id(params, "Invalid session/prompt parameters")?;
     let blocks = params.get("prompt").or_else(|| params.get("content"));
     let text = match blocks {
@@ -116,10 +118,10 @@ fn prompt(params: &Value) -> Result<Call, Fault> {
         _ => return Err(Fault::invalid_params("Invalid session/prompt parameters")),
     };
     // An empty prompt is refused in its session, where the user sees it.
-    Ok(Call::Prompt { session_id, text: text.trim().to_owned() })
+    Ok(IosCall::Prompt { session_id, text: text.trim().to_owned() })
 }
 
-fn explore(params: &Value) -> Result<Call, Fault> {
+fn explore(params: &Value) -> Result<IosCall, Fault> {
     let invalid = || Fault::invalid_params("Invalid params");
     let root = match params.get("root") {
         None | Some(Value::Null) => None,
@@ -131,12 +133,12 @@ fn explore(params: &Value) -> Result<Call, Fault> {
         Some(Value::Array(goals)) => goals.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Some(_) => return Err(invalid()),
     };
-    Ok(Call::Explore { root, goals })
+    Ok(IosCall::Explore { root, goals })
 }
 
-fn timeline(params: &Value) -> Result<Call, Fault> {
+fn timeline(params: &Value) -> Result<IosCall, Fault> {
     let session_id = session_id(params, "Missing required parameter: session_id")?;
-    Ok(Call::SessionTimeline { session_id, limit: params.get("limit").and_then(Value::as_u64) })
+    Ok(IosCall::SessionTimeline { session_id, limit: params.get("limit").and_then(Value::as_u64) })
 }
 
 fn session_id(params: &Value, missing: &str) -> Result<String, Fault> {

@@ -6,7 +6,7 @@ use crate::{
     connection::outbox::orders::Outbox, protocol::services::Services,
 };
 use crate::{
-    protocol::ios::from_wire::Call,
+    protocol::ios::from_wire::IosCall,
     protocol::ios::phone::{Naming, Phone},
     protocol::ios::resume::Live,
     protocol::ios::{history, threads, to_wire},
@@ -28,7 +28,7 @@ pub(super) struct IosClient {
     pub(super) greeted: bool,
 }
 
-pub(super) struct Methods {
+pub(super) struct IosMethods {
     services: Arc<Services>,
     client: IosClient,
     phone: Arc<Phone>,
@@ -38,7 +38,7 @@ pub(super) struct Methods {
     modes: HashMap<Arc<str>, String>,
 }
 
-impl Methods {
+impl IosMethods {
     pub(super) fn new(
         services: Arc<Services>,
         client: IosClient,
@@ -59,7 +59,7 @@ impl Methods {
     }
 
     /// Runs a call. `cancelled`: the call cancels a turn and has already done so.
-    pub(super) async fn request(&mut self, id: &Id, call: Result<Call, Fault>, cancelled: bool) {
+    pub(super) async fn request(&mut self, id: &Id, call: Result<IosCall, Fault>, cancelled: bool) {
         let result = match call {
             Ok(call) => match self.authorize(&call).await {
                 Ok(()) => self.run(id, call, cancelled).await,
@@ -75,7 +75,7 @@ impl Methods {
     }
 
     /// Checks the scope of a call, and records it. Checked on every call, because the scope can change.
-    pub(super) async fn authorize(&self, call: &Call) -> Result<(), Fault> {
+    pub(super) async fn authorize(&self, call: &IosCall) -> Result<(), Fault> {
         if self.client.pass.is_revoked() {
             return Err(Fault::busy("This phone was removed."));
         }
@@ -104,47 +104,47 @@ impl Methods {
     }
 
     /// Returns the result, or `None` when it was already sent because updates must follow it.
-    async fn run(&mut self, id: &Id, call: Call, cancelled: bool) -> Result<Option<Value>, Fault> {
+    async fn run(&mut self, id: &Id, call: IosCall, cancelled: bool) -> Result<Option<Value>, Fault> {
         let sessions = self.services.sessions.clone();
         match call {
-            Call::Initialize { .. } => {
+            IosCall::Initialize { .. } => {
                 if !std::mem::take(&mut self.client.greeted) {
                     self.respond(id, &to_wire::initialized(sessions.offered())).await;
                 }
                 self.resume().await;
                 return Ok(None);
             }
-            Call::NewSession => {
+            IosCall::NewSession => {
                 let session = sessions.create(own_folder(&sessions)).await?;
                 self.name(&session).await;
                 Ok(json!({"session_id": session.id()}))
             }
-            Call::SetMode { session_id, mode } => {
+            IosCall::SetMode { session_id, mode } => {
                 let session_id = session_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
                 let session = self.open(&session_id).await?;
                 self.set_mode(&session, mode).await?;
                 Ok(json!({}))
             }
-            Call::Prompt { session_id, text } => {
+            IosCall::Prompt { session_id, text } => {
                 let session = self.open(&session_id).await?;
                 self.prompt(id, &session, text).await?;
                 return Ok(None);
             }
-            Call::Cancel { session_id } => {
+            IosCall::Cancel { session_id } => {
                 let cancelled = self.cancel(&session_id).await || cancelled;
                 let status = if cancelled { "cancelled" } else { "no_active_session" };
                 Ok(json!({"status": status}))
             }
-            Call::Explore { root, goals } => {
+            IosCall::Explore { root, goals } => {
                 self.explore(id, root.as_deref(), goals).await?;
                 return Ok(None);
             }
-            Call::RecentSessions => history::recent_sessions(&sessions).await,
-            Call::SessionTimeline { session_id, limit } => {
+            IosCall::RecentSessions => history::recent_sessions(&sessions).await,
+            IosCall::SessionTimeline { session_id, limit } => {
                 history::timeline(&sessions, session_id, limit).await
             }
-            Call::Threads { top_k } => threads::list(&sessions, top_k).await,
-            Call::LatestThread => threads::latest(&sessions).await,
+            IosCall::Threads { top_k } => threads::list(&sessions, top_k).await,
+            IosCall::LatestThread => threads::latest(&sessions).await,
         }
         .map(Some)
     }

@@ -18,7 +18,7 @@ use crate::{
     protocol::services::Services,
 };
 use crate::{
-    protocol::ios::from_wire::Call,
+    protocol::ios::from_wire::IosCall,
     protocol::ios::to_wire::Role,
     protocol::ios::{from_wire, to_wire},
 };
@@ -182,7 +182,7 @@ impl PendingConnection<'_> {
     /// Answers `initialize`, without the workspace; everything before it is ignored.
     async fn initialize(&mut self, text: Utf8Bytes) -> Result<Option<String>, Option<Closing>> {
         let Ok(Incoming::Request { id, method, params }) = rpc::parse(&text) else { return Ok(None) };
-        let Ok(Call::Initialize { client }) = from_wire::call(&method, &params) else { return Ok(None) };
+        let Ok(IosCall::Initialize { client }) = from_wire::call(&method, &params) else { return Ok(None) };
         self.line.introduce(&client);
         self.held.push(text);
         self.write(rpc::response(&id, &to_wire::initialized(None))).await?;
@@ -252,8 +252,8 @@ fn target(text: &str) -> Option<Target> {
         Some(Target::New { answer: rpc::response(id.as_ref()?, &result), session })
     };
     match from_wire::call(&method, &params).ok()? {
-        Call::NewSession => new(json!({})),
-        Call::Explore { .. } => {
+        IosCall::NewSession => new(json!({})),
+        IosCall::Explore { .. } => {
             new(json!({"plan_id": uuid::Uuid::new_v4().to_string(), "status": "started"}))
         }
         call => call.session_id().map(|session| Target::Session(session.to_owned())),

@@ -1,4 +1,4 @@
-//! State services by the reading and writing half of a connection: its ids, and the sessions it has named.
+//! PhoneState services by the reading and writing half of a connection: its ids, and the sessions it has named.
 
 use crate::{
     connection::inspect::Line, connection::outbox::dialect::HeldBack, connection::outbox::follow::Follow,
@@ -36,12 +36,12 @@ pub(super) enum Naming {
     First { instead_of: Option<Arc<Session>> },
 }
 
-/// State services by both halves of a connection.
+/// PhoneState services by both halves of a connection.
 #[derive(Debug)]
-pub(super) struct Phone(Mutex<State>);
+pub(super) struct Phone(Mutex<PhoneState>);
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct PhoneState {
     pub(super) own: Vec<Arc<str>>,
     /// Followed sessions, most recently named last.
     pub(super) named: VecDeque<Named>,
@@ -72,10 +72,10 @@ impl Phone {
     pub(super) fn new(line: &Line) -> Self {
         let own = vec![line.id.clone()];
         let named = VecDeque::new();
-        Self(Mutex::new(State { own, named, sets_modes: false, fold_to: None, taken: None }))
+        Self(Mutex::new(PhoneState { own, named, sets_modes: false, fold_to: None, taken: None }))
     }
 
-    pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn with<T>(&self, look: impl FnOnce(&mut PhoneState) -> T) -> T {
         look(&mut self.0.lock())
     }
 

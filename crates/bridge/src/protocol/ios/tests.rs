@@ -1,5 +1,5 @@
 use crate::{
-    protocol::ios::from_wire::Call,
+    protocol::ios::from_wire::IosCall,
     protocol::ios::projection::{HeldBack, Projection, Shown, View},
     protocol::ios::{folding, from_wire, history, to_wire},
 };
@@ -290,10 +290,10 @@ fn outputs_fit_the_app() {
 
 #[test]
 fn calls_of_every_generation() {
-    let prompt = |text: &str| Call::Prompt { session_id: "s".to_owned(), text: text.to_owned() };
+    let prompt = |text: &str| IosCall::Prompt { session_id: "s".to_owned(), text: text.to_owned() };
     for (method, params, expected) in [
-        ("session/new", json!({}), Call::NewSession),
-        ("session/new", json!(null), Call::NewSession),
+        ("session/new", json!({}), IosCall::NewSession),
+        ("session/new", json!(null), IosCall::NewSession),
         (
             "session/prompt",
             json!({"session_id": "s", "prompt": [{"type": "text", "text": "hi"}]}),
@@ -308,24 +308,24 @@ fn calls_of_every_generation() {
         (
             "session/set_mode",
             json!({"mode_id": "claude_code"}),
-            Call::SetMode { session_id: None, mode: "claude-code".to_owned() },
+            IosCall::SetMode { session_id: None, mode: "claude-code".to_owned() },
         ),
         (
             "session/set_mode",
             json!({"session_id": "s", "mode_id": "orchestrator"}),
-            Call::SetMode { session_id: Some("s".to_owned()), mode: "default_mode".to_owned() },
+            IosCall::SetMode { session_id: Some("s".to_owned()), mode: "default_mode".to_owned() },
         ),
-        ("orchestrate.explore.start", json!({}), Call::Explore { root: None, goals: vec![] }),
+        ("orchestrate.explore.start", json!({}), IosCall::Explore { root: None, goals: vec![] }),
         (
             "orchestrate.explore.start",
             json!({"root": "/w", "goals": ["a", 1], "policy": {"allow_network": "?"}}),
-            Call::Explore { root: Some("/w".to_owned()), goals: vec!["a".to_owned()] },
+            IosCall::Explore { root: Some("/w".to_owned()), goals: vec!["a".to_owned()] },
         ),
-        ("threads/list", json!({}), Call::Threads { top_k: 10 }),
-        ("threads/list", json!({"topK": 500}), Call::Threads { top_k: 10 }),
-        ("threads/list", json!({"topK": 0}), Call::Threads { top_k: 1 }),
-        ("thread/load_latest_typed", json!({}), Call::LatestThread),
-        ("tinyvex/history.recentSessions", json!({}), Call::RecentSessions),
+        ("threads/list", json!({}), IosCall::Threads { top_k: 10 }),
+        ("threads/list", json!({"topK": 500}), IosCall::Threads { top_k: 10 }),
+        ("threads/list", json!({"topK": 0}), IosCall::Threads { top_k: 1 }),
+        ("thread/load_latest_typed", json!({}), IosCall::LatestThread),
+        ("tinyvex/history.recentSessions", json!({}), IosCall::RecentSessions),
     ] {
         assert_eq!(from_wire::call(method, &params), Ok(expected), "{method} {params}");
     }
