@@ -10,10 +10,10 @@ use std::{
 use tokio::sync::Notify;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-/// Number of frames kept.
-const FRAMES: usize = 2000;
-/// Bytes of text kept in total; the oldest frames are dropped first.
-const BYTES: usize = 32 << 20;
+/// Frames kept while a client watches, and bytes of their text; the oldest are dropped first.
+const WATCHED: (usize, usize) = (2000, 32 << 20);
+/// The same while none does: enough to show how a problem began.
+const UNWATCHED: (usize, usize) = (200, 1 << 20);
 /// Bytes of text kept per frame.
 const FRAME_BYTES: usize = 64 << 10;
 /// Bytes of the answer to `_openagents/inspect`, which has the newest frames that fit.
@@ -159,11 +159,12 @@ impl Inspector {
             let frame = Frame { n, ts, connection, endpoint: line.endpoint, client, direction, bytes, json };
             ring.frames.push_back(Arc::new(frame));
         }
-        while ring.frames.len() > FRAMES || ring.bytes > BYTES {
+        ring.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
+        let (frames, bytes) = if ring.watchers.is_empty() { UNWATCHED } else { WATCHED };
+        while ring.frames.len() > frames || ring.bytes > bytes {
             let Some(oldest) = ring.frames.pop_front() else { break };
             ring.bytes -= oldest.json.len();
         }
-        ring.watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
     }
 
     /// Wakes `wake` on every frame from now on.
@@ -209,11 +210,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ring_keeps_the_last_two_thousand() {
-        let (inspector, line) = (Inspector::default(), Line::new("acp"));
-        for n in 0..2500 {
-            inspector.record_in(&line, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"x"}}"#));
-        }
+    fn the_ring_keeps_the_last_two_thousand_while_watched() {
+        let (inspector, line, wake) = (Inspector::default(), Line::new("acp"), Wake::default());
+        let record = |n| inspector.record_in(&line, &format!(r#"{{"jsonrpc":"2.0","id":{n},"method":"x"}}"#));
+        (0..250).for_each(record);
+        assert_eq!(inspector.snapshot().0.len(), 200);
+        inspector.watch(&wake);
+        (250..2500).for_each(record);
         let (frames, last) = inspector.snapshot();
         assert_eq!((frames.len(), frames[0].n, last), (2000, 501, 2500));
         assert_eq!(inspector.after(2498, 10).len(), 2);
@@ -240,10 +243,14 @@ mod tests {
 
     #[test]
     fn huge_frames_do_not_fill_the_memory() {
-        let (inspector, line) = (Inspector::default(), Line::new("acp"));
+        let (inspector, line, wake) = (Inspector::default(), Line::new("acp"), Wake::default());
         let text = "x".repeat(1 << 20);
-        (0..2000).for_each(|_| inspector.record_out(&line, &[text.as_str().into()]));
-        assert!(inspector.0.lock().bytes <= BYTES);
+        let record = || (0..2000).for_each(|_| inspector.record_out(&line, &[text.as_str().into()]));
+        record();
+        assert!(inspector.0.lock().bytes <= UNWATCHED.1);
+        inspector.watch(&wake);
+        record();
+        assert!(inspector.0.lock().bytes <= WATCHED.1);
         assert!(inspector.snapshot().0.len() >= ANSWER / (FRAME_BYTES * 2 + 256));
     }
 }

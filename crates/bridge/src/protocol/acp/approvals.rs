@@ -34,7 +34,7 @@ pub(crate) struct ApprovalResume {
     pub(crate) approval_id: String,
 }
 
-/// The permission requests sent to one client. Services by both halves of its connection.
+/// The permission requests sent to one client. Shared by both halves of its connection.
 #[derive(Debug, Default)]
 pub(super) struct PermissionRequests {
     /// The client reads approvals from the log.

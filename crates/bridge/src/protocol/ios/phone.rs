@@ -1,4 +1,4 @@
-//! PhoneState services by the reading and writing half of a connection: its ids, and the sessions it has named.
+//! State shared by the reading and writing half of a connection: its ids, and the sessions it has named.
 
 use crate::{
     connection::inspect::Line, connection::outbox::dialect::HeldBack, connection::outbox::follow::Follow,
@@ -36,7 +36,7 @@ pub(super) enum Naming {
     First { instead_of: Option<Arc<Session>> },
 }
 
-/// PhoneState services by both halves of a connection.
+/// State shared by both halves of a connection.
 #[derive(Debug)]
 pub(super) struct Phone(Mutex<PhoneState>);
 
