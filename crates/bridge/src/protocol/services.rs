@@ -1,6 +1,6 @@
 //! The parts of a bridge that calls of clients reach.
 
-use super::{agents::SharedAgents, ios::resume::Resumes, models::SharedModels};
+use super::{ios::resume::Resumes, managed::Managed};
 use crate::{
     admission::queue::SlotQueue, connection::inspect::Inspector, devices::registry::Devices,
     network::control::Network,

@@ -15,7 +15,7 @@ use crate::{
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header},
+    http::{HeaderValue, Method, StatusCode, Version, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::any,

@@ -197,6 +197,7 @@ fn common_name(name: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::UNIX_EPOCH;
     use std::{fs, sync::LazyLock};
     use x509_parser::prelude::*;
 

@@ -1,8 +1,7 @@
 //! State shared by the reading and writing half of a connection: its ids, and the sessions it has named.
 
-use crate::{
-    connection::inspect::Line, connection::outbox::dialect::HeldBack, connection::outbox::follow::Follow,
-};
+use super::projection::HeldBack;
+use crate::connection::inspect::Line;
 use openagents_sessions::Session;
 use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};
