@@ -15,7 +15,7 @@ FUZZ_VERSION := 0.13.2
 FUZZ := $(TARGET)/tools/bin/cargo-fuzz
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers app bench bench-answers bench-exploration bench-local-model bench-fan-out bench-opening fuzz check check-macos lint ui fmt deny clean install-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -54,7 +54,7 @@ app: ui node_modules/.installed ## Bundle the app: .app on macOS, .deb on Debian
 	npm exec --offline -- tauri build --ci --config src-tauri/bundle.conf.json $$(scripts/bundle.sh apple) --bundles $(if $(filter Darwin,$(shell uname -s)),app,deb) -- --locked --package openagents-desktop
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
-bench: bench-exploration bench-answers bench-local-model bench-fan-out ## Measure speed and memory, with a peer beside it
+bench: bench-exploration bench-answers bench-local-model bench-fan-out bench-opening ## Measure speed and memory, with a peer beside it
 
 bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
@@ -84,6 +84,9 @@ bench-local-model: ui ## Measure the local model beside llama-server on the same
 
 bench-fan-out: ui ## Measure how fast updates reach 200 clients, beside a plain broadcast server
 	cargo bench --locked -p openagents-e2e --bench fan_out
+
+bench-opening: ui ## Measure how long opening a session takes, with 1,000 and 100,000 updates
+	cargo bench --locked -p openagents-e2e --bench opening
 
 fuzz: $(FUZZ) ## Feed every decoder of foreign frames for five minutes each (needs a nightly Rust)
 	@scripts/fuzz.sh

@@ -54,7 +54,8 @@ pub(crate) fn close_calls(
             details: Default::default(),
         })
     };
-    let mut closing: Vec<_> = work.of(scope).filter_map(Open::call_id).map(error).collect();
+    let calls = work.of(scope).filter(|open| open.part == Part::Call);
+    let mut closing: Vec<_> = calls.filter_map(Open::id).map(error).collect();
     let running = work.of(scope).filter_map(Open::plan).filter(|plan| plan.state == RunState::Running);
     closing.extend(running.map(|running| {
         let mut ended = PlanSnapshot { state: plan, ..running.clone() };
@@ -86,11 +87,14 @@ fn last_words(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
 /// Loads a session, and first closes the work that a dead process left open in it. Blocks.
 pub(crate) fn load(store: &Store, id: &str) -> Result<Option<SessionRow>, StoreError> {
     let Some(row) = store.session(id)? else { return Ok(None) };
-    if row.last_seq == 0 {
+    if !store.left_open().contains(id) {
         return Ok(Some(row));
     }
     match close_in_store(store, id) {
-        Ok(()) => store.session(id),
+        Ok(()) => {
+            store.left_open().remove(id);
+            store.session(id)
+        }
         // On a full disk it can still be read; the next load tries again.
         Err(error) => {
             tracing::warn!(%error, "could not close an unfinished session");

@@ -241,7 +241,7 @@ fn prompts_that_wait_behind_a_long_answer_are_not_forgotten() {
     log.extend((0..3_000).map(|_| chunk("m")));
     store.append("s", log).unwrap();
     let work = store.open_work("s").unwrap();
-    let calls = work.of(&None).filter_map(Open::call_id).count();
+    let calls = work.of(&None).filter(|open| open.part == Part::Call).count();
     assert_eq!((work.turn(&None), work.waiting(&None), calls), (Some(Part::Answer), 1, 0));
 }
 
@@ -286,6 +286,19 @@ fn a_long_running_call_is_closed_despite_many_delegate_updates() {
         _ => None,
     });
     assert_eq!(words.collect::<Vec<_>>(), ["❌ OpenAgents ended before this answer was done."]);
+}
+
+#[test]
+fn only_what_an_earlier_process_left_open_is_closed() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path(), &[]).unwrap();
+    let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };
+    store.create_session(new).unwrap();
+    store.append("s", vec![user("a", "c")]).unwrap();
+    assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, 1);
+    drop(store);
+    let store = Store::open(home.path(), &[]).unwrap();
+    assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, 2);
 }
 
 /// Writes a log like a version without the table of open work.

@@ -8,11 +8,16 @@ use super::{
     open_work::OpenWork,
     reader::{Readers, SessionRow},
     stored::Stored,
+    work_rows,
     writer::{self, Appended, Job, NewSession, Write, Writer},
 };
 use openagents_core::{approval::ApprovalState, update::SessionUpdate};
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use std::{path::Path, sync::Arc};
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio::sync::oneshot;
 
 /// A handle to the store; clones share it. The writer ends when the last clone is dropped.
@@ -21,6 +26,8 @@ pub struct Store {
     writer: Arc<Writer>,
     readers: Arc<Readers>,
     notices: Arc<[String]>,
+    /// Sessions with open work of an earlier process.
+    left_open: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Store {
@@ -31,7 +38,9 @@ impl Store {
     /// moved aside first; see [`Store::notices`].
     pub fn open(home: &Path, tables: &[Step]) -> Result<Self, StoreError> {
         let opened = open::open(home, tables)?;
+        let left_open = work_rows::left_open(&opened.connection)?;
         Ok(Self {
+            left_open: Arc::new(Mutex::new(left_open)),
             readers: Arc::new(Readers::new(opened.path)),
             writer: Arc::new(Writer::start(opened.connection)?),
             notices: opened.notices.into(),
@@ -81,6 +90,7 @@ impl Store {
 
     /// Deletes sessions, all or none. Blocks.
     pub fn delete_sessions(&self, ids: Vec<String>) -> Result<(), StoreError> {
+        self.left_open().retain(|id| !ids.contains(id));
         self.wait_for(|done| Job::Delete { ids, done })?
     }
 
@@ -140,6 +150,11 @@ impl Store {
         bytes: usize,
     ) -> Result<Vec<Arc<Stored>>, StoreError> {
         self.readers.with(|reader| reader.page_after(session_id, since, limit, bytes))
+    }
+
+    /// Returns the sessions in which an earlier process may have left work open.
+    pub(crate) fn left_open(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.left_open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the open work of a session. Blocks until the writer, which tracks it, has written what was queued before.

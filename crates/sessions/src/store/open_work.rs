@@ -29,28 +29,24 @@ pub(crate) enum Part {
     Message,
 }
 
-impl Part {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Prompt,
-        Self::Exploration,
-        Self::Answer,
-        Self::Call,
-        Self::Approval,
-        Self::Plan,
-        Self::Message,
-    ];
+/// All parts, with their names in the store.
+const PARTS: [(Part, &str); 7] = [
+    (Part::Prompt, "prompt"),
+    (Part::Exploration, "exploration"),
+    (Part::Answer, "answer"),
+    (Part::Call, "call"),
+    (Part::Approval, "approval"),
+    (Part::Plan, "plan"),
+    (Part::Message, "message"),
+];
 
-    /// Returns its name in the store.
+impl Part {
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Prompt => "prompt",
-            Self::Exploration => "exploration",
-            Self::Answer => "answer",
-            Self::Call => "call",
-            Self::Approval => "approval",
-            Self::Plan => "plan",
-            Self::Message => "message",
-        }
+        PARTS.iter().find(|(part, _)| *part == self).map_or("", |(_, name)| name)
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        PARTS.iter().find(|(_, known)| *known == name).map(|(part, _)| *part)
     }
 }
 
@@ -85,19 +81,14 @@ impl Open {
         }
     }
 
-    /// Returns the id of the call.
-    pub(crate) fn call_id(&self) -> Option<&str> {
-        match unscoped(&self.by.update) {
-            SessionUpdate::ToolCall(call) if self.part == Part::Call => Some(&call.call_id),
-            _ => None,
-        }
-    }
-
-    /// Returns the id of the prompt or message.
-    fn message_id(&self) -> Option<&str> {
+    /// Returns the id of its prompt, message, call, approval or plan.
+    pub(crate) fn id(&self) -> Option<&str> {
         match unscoped(&self.by.update) {
             SessionUpdate::UserMessage(message) => message.message_id.as_deref(),
             SessionUpdate::AgentMessage(message) => message.message_id.as_deref(),
+            SessionUpdate::ToolCall(call) => Some(&call.call_id),
+            SessionUpdate::Approval(approval) => Some(&approval.id),
+            SessionUpdate::Plan(plan) => Some(&plan.plan_id),
             _ => None,
         }
     }
@@ -193,8 +184,7 @@ impl Fold<'_> {
     fn take(&mut self, update: &SessionUpdate) {
         match update {
             SessionUpdate::UserMessage(message) if message.removed => {
-                let id = message.message_id.as_deref();
-                self.close(|open| open.part == Part::Prompt && open.message_id() == id);
+                self.close_one(Part::Prompt, message.message_id.as_deref());
             }
             SessionUpdate::UserMessage(_) => self.open(Part::Prompt),
             // An explicitly requested exploration starts its session with the title; later titles do not start a turn.
@@ -204,7 +194,7 @@ impl Fold<'_> {
             SessionUpdate::AgentThought(thought) if thought.late => {}
             SessionUpdate::Routed(_) | SessionUpdate::AgentThought(_) => self.begin(Part::Answer),
             SessionUpdate::Approval(approval) => {
-                self.close(|open| open.approval().is_some_and(|known| known.id == approval.id));
+                self.close_one(Part::Approval, Some(&approval.id));
                 if approval.state == ApprovalState::Pending {
                     self.open(Part::Approval);
                 }
@@ -213,12 +203,12 @@ impl Fold<'_> {
             SessionUpdate::ToolCall(call) => {
                 let is_step = call.op_hash.is_some() || call.stage.is_some();
                 self.begin(if is_step { Part::Exploration } else { Part::Answer });
-                self.close(|open| open.call_id() == Some(&call.call_id));
+                self.close_one(Part::Call, Some(&call.call_id));
                 self.open(Part::Call);
             }
             SessionUpdate::ToolCallUpdate(update) => {
                 if !matches!(update.status, ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged) {
-                    self.close(|open| open.call_id() == Some(&update.call_id));
+                    self.close_one(Part::Call, Some(&update.call_id));
                 }
             }
             SessionUpdate::AgentMessage(message) => self.say(message),
@@ -227,23 +217,23 @@ impl Fold<'_> {
     }
 
     fn plan(&mut self, plan: &PlanSnapshot) {
-        let is_known = self.any(|open| open.plan().is_some_and(|known| known.plan_id == plan.plan_id));
+        let is_known = self.any(|open| open.part == Part::Plan && open.id() == Some(&plan.plan_id));
         // An agent may plan during its turn.
         if !is_known && !self.has(Part::Answer) {
             self.close_oldest_prompt();
-            self.close(|open| open.part == Part::Call);
+            self.close_all(Part::Call);
             if !self.has(Part::Exploration) {
                 self.open(Part::Exploration);
             }
         }
-        self.close(|open| open.part == Part::Plan);
+        self.close_all(Part::Plan);
         self.open(Part::Plan);
     }
 
     fn say(&mut self, message: &AgentMessage) {
         let id = message.message_id.as_deref();
         let ends = message.ends_turn();
-        if id.is_some() && self.any(|open| open.part == Part::Message && open.message_id() == id) {
+        if id.is_some() && self.any(|open| open.part == Part::Message && open.id() == id) {
             // More of the last message: its start was not the end of the turn.
             if ends {
                 self.end();
@@ -262,7 +252,7 @@ impl Fold<'_> {
         let ends = ends
             || self.has(Part::Exploration) && !is_working && message.findings.is_none()
             || !self.has_turn() && is_refusal;
-        self.close(|open| open.part == Part::Message);
+        self.close_all(Part::Message);
         self.begin(Part::Answer);
         if id.is_some() {
             self.open(Part::Message);
@@ -299,6 +289,14 @@ impl Fold<'_> {
     fn open(&mut self, part: Part) {
         self.work.0.push(Open { part, scope: self.scope.clone(), by: self.next.clone() });
         self.changes.push(Change::Opened(part, self.next.seq));
+    }
+
+    fn close_all(&mut self, part: Part) {
+        self.close(|open| open.part == part);
+    }
+
+    fn close_one(&mut self, part: Part, id: Option<&str>) {
+        self.close(|open| open.part == part && open.id() == id);
     }
 
     fn close(&mut self, closes: impl Fn(&Open) -> bool) {

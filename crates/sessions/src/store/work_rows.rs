@@ -5,6 +5,7 @@ use super::{
     reader::read_update,
 };
 use rusqlite::{Connection, Transaction, params};
+use std::collections::HashSet;
 
 /// Reads the open work of a session.
 pub(super) fn read(connection: &Connection, session_id: &str) -> rusqlite::Result<OpenWork> {
@@ -13,12 +14,18 @@ pub(super) fn read(connection: &Connection, session_id: &str) -> rusqlite::Resul
          WHERE session_id = ?1 ORDER BY seq",
     )?;
     let rows = statement.query_map([session_id], |row| {
-        let name: String = row.get(3)?;
-        let part = Part::ALL.into_iter().find(|part| part.name() == name);
+        let part = Part::named(row.get_ref(3)?.as_str()?);
         Ok(part.zip(Some(read_update(row)?)))
     })?;
     let open = rows.filter_map(Result::transpose).map(|row| row.map(|(part, by)| Open::new(part, by)));
     Ok(OpenWork(open.collect::<Result<_, _>>()?))
+}
+
+/// Returns the sessions that have open work, or whose open work is not known yet.
+pub(super) fn left_open(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
+    let mut statement = connection
+        .prepare("SELECT session_id FROM open_work UNION SELECT id FROM sessions WHERE NOT tracks_work")?;
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Stores changes of the open work of a session.
