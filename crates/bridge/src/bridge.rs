@@ -2,27 +2,18 @@
 
 use crate::{
     admission::{self as limits, Limits},
-    base::config::BridgeConfig,
-    base::error::BridgeError,
-    base::listener::Listener,
-    base::token::Token,
-    devices::device_rows::{DeviceRow, all as stored_devices},
-    devices::registry::Devices,
-    devices::settings::Settings,
-    devices::tables::open_store,
+    base::{config::BridgeConfig, error::BridgeError, listener::Listener, token::Token},
+    devices::{
+        device_rows::DeviceRow, device_rows::all as stored_devices, registry::Devices, settings::Settings,
+        tables::open_store,
+    },
     instance::InstanceLock,
-    network::control::Network,
-    network::state::NetworkState,
-    protocol::ios::pending,
-    protocol::ios::resume::Resumes,
-    protocol::managed::Managed,
-    protocol::services::Services,
-    server::accept::{self, Gate},
-    server::back_off::BackOff,
-    server::listeners::Listeners,
-    server::origin::Hosts,
-    server::remotes::Remotes,
-    server::state::Server,
+    network::{control::Network, state::NetworkState},
+    protocol::{ios::pending, ios::resume::Resumes, managed::Managed, services::Services},
+    server::{
+        accept, accept::Gate, back_off::BackOff, listeners::Listeners, origin::Hosts, remotes::Remotes,
+        state::Server,
+    },
 };
 use openagents_core::{history::History, model::SettingsStore};
 use openagents_sessions::{

@@ -2,10 +2,7 @@
 //! below search for inputs that make them.
 
 use crate::{
-    base::listener::Listener,
-    base::rpc,
-    base::rpc::{Id, Incoming},
-    base::scope::Scope,
+    base::{listener::Listener, rpc, rpc::Id, rpc::Incoming, scope::Scope},
     connection::socket as transport,
     devices::code,
     network::addresses,

@@ -13,15 +13,15 @@
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `base` | scopes, passes, tokens, errors, configuration, JSON-RPC frames, feeds |
-//! | 1 | `tls` | certificates: our authority, the leaf, the profile for phones |
 //! | 2 | `admission` | how many connections an address and a device may have |
 //! | 2 | `instance` | one bridge per data folder, and its address |
-//! | 2 | `network` | switches, addresses, names and mDNS |
+//! | 2 | `tls` | certificates: our authority, the leaf, the profile for phones |
 //! | 3 | `connection` | one connection: transports, reading frames, the outbox, the inspector |
-//! | 3 | `devices` | devices, pairing, access requests, audit; their tables |
-//! | 4 | `protocol` | the dialects ACP and iOS, and the services that they call |
-//! | 5 | `server` | listeners, routes, origin and token checks, the page |
-//! | 6 | `bridge` | starting and stopping |
+//! | 3 | `network` | switches, addresses, names and mDNS |
+//! | 4 | `devices` | devices, pairing, access requests, audit; their tables |
+//! | 5 | `protocol` | the dialects ACP and iOS, and the services that they call |
+//! | 6 | `server` | listeners, routes, origin and token checks, the page |
+//! | 7 | `bridge` | starting and stopping |
 
 mod admission;
 mod base;

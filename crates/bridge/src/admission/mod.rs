@@ -11,30 +11,13 @@ pub(crate) mod unauthenticated;
 pub(crate) use address::one_address;
 pub(crate) use unauthenticated::Unauthenticated;
 
-use crate::{
-    base::listener::Listener,
-    base::pass::{Pass, Who},
-};
+use crate::base::{listener::Listener, pass::Pass, pass::Who};
 use counts::{Counted, Counts};
 use queue::{SlotKind, SlotQueue};
 use std::{net::IpAddr, sync::Arc};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use unauthenticated::{UNAUTHENTICATED, UNAUTHENTICATED_PER_ADDRESS};
 
-/// Bytes of a frame before `initialize` on the iOS endpoint.
-pub(crate) const UNAUTHENTICATED_FRAME: usize = 64 << 10;
-/// Bytes of a frame on the iOS endpoint.
-pub(crate) const IOS_FRAME: usize = 1 << 20;
-/// Bytes of a frame on the ACP endpoint.
-pub(crate) const ACP_FRAME: usize = 16 << 20;
-/// Bytes of compact JSON up to which the iOS app shows an output.
-pub(crate) const IOS_OUTPUT: usize = 16_384;
-/// Bytes of a whole answer on the iOS endpoint; the app's socket ends at 1 MiB.
-pub(crate) const IOS_ANSWER: usize = 900_000;
-/// Bytes of an output for ACP clients.
-pub(crate) const ACP_OUTPUT: usize = 256 << 10;
-/// Bytes of each socket buffer, an eighth of the library's default.
-pub(crate) const SOCKET_BUFFER: usize = 16 << 10;
 /// Authenticated connections, in total.
 const TOTAL: usize = 2048;
 /// Connections of one device, or iOS connections of one address.

@@ -1,10 +1,7 @@
 //! Connections that have not authenticated, and their deadlines.
 
-use super::{
-    counts::Counted,
-    queue::{QueueSlot, SlotKind},
-};
-use crate::base::pass::{Pass, Who};
+use super::{counts::Counted, queue::QueueSlot, queue::SlotKind};
+use crate::base::{pass::Pass, pass::Who};
 use futures::future::select_all;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, watch};

@@ -1,6 +1,6 @@
 //! Errors at the boundary: a code for programs, a sentence for people, and an optional hint.
 
-use crate::base::scope::Scope;
+use super::scope::Scope;
 use openagents_core::{agent::AgentsError, model::LocalModelsError};
 use openagents_sessions::{SessionError, store::StoreError};
 use serde_json::{Value, json};

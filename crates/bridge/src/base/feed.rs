@@ -1,6 +1,6 @@
 //! Snapshots that watching connections are sent when they change, at a bounded rate.
 
-use crate::{base::rpc, base::scope::Scope};
+use super::{rpc, scope::Scope};
 use openagents_sessions::Wake;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -38,31 +38,17 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// `watch` receives the callback to call on every change.
     pub(crate) fn new(
         method: &'static str,
         needed: Scope,
         snapshot: impl Fn() -> Value + Send + Sync + 'static,
-        watch: impl FnOnce(Arc<dyn Fn() + Send + Sync>),
     ) -> Arc<Self> {
-        let snapshot = Box::new(snapshot);
-        let feed = Arc::new(Self {
-            method,
-            needed,
-            snapshot,
-            changes: AtomicU64::new(1),
-            watchers: Mutex::default(),
-        });
-        let weak = Arc::downgrade(&feed);
-        watch(Arc::new(move || {
-            if let Some(feed) = weak.upgrade() {
-                feed.changed();
-            }
-        }));
-        feed
+        let (changes, watchers) = (AtomicU64::new(1), Mutex::default());
+        Arc::new(Self { method, needed, snapshot: Box::new(snapshot), changes, watchers })
     }
 
-    fn changed(&self) {
+    /// Wakes the watchers.
+    pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
         let mut watchers = self.watchers.lock();
         watchers.retain(|watcher| watcher.upgrade().map(|wake| wake.notify_one()).is_some());
@@ -134,7 +120,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_watches_again_is_woken_once() {
-        let feed = Feed::new("_openagents/models", Scope::View, || Value::Null, drop);
+        let feed = Feed::new("_openagents/models", Scope::View, || Value::Null);
         let (wake, other) = (Wake::default(), Wake::default());
         for wake in [&wake, &other, &wake, &wake] {
             Watch::begin(feed.clone(), feed.snapshot(), wake);

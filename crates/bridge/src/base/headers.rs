@@ -3,7 +3,10 @@
 use axum::http::{HeaderMap, HeaderName, header};
 
 /// Returns the items of a header whose value is a comma-separated list, over all of its lines.
-pub(crate) fn items<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+pub(crate) fn items<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> + use<'a> {
     let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }

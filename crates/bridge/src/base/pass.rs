@@ -1,7 +1,6 @@
 //! The credentials of a connection.
 
-use crate::base::feed::Feed;
-use crate::base::scope::Scope;
+use super::{feed::Feed, scope::Scope};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{fmt, net::IpAddr, sync::Arc};
@@ -25,7 +24,6 @@ pub(crate) struct Pass {
     /// Cancelled when the device is revoked; its sockets close.
     pub(crate) revoked: CancellationToken,
     feed: Arc<Feed>,
-    changed: Box<dyn Fn() + Send + Sync>,
 }
 
 #[derive(Debug)]
@@ -53,15 +51,10 @@ impl Pass {
 
     pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {
         let granted = Arc::new(Mutex::new(Granted { scope, name: name.to_owned() }));
-        let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
-        let feed = {
-            let (who, granted) = (who.clone(), granted.clone());
-            let snapshot = move || access(&who, &granted.lock());
-            Feed::new("_openagents/access", Scope::View, snapshot, |on_change| {
-                changed = Box::new(move || on_change())
-            })
-        };
-        Arc::new(Self { who, granted, revoked: CancellationToken::new(), feed, changed })
+        let (owner, shared) = (who.clone(), granted.clone());
+        let snapshot = move || access(&owner, &shared.lock());
+        let feed = Feed::new("_openagents/access", Scope::View, snapshot);
+        Arc::new(Self { who, granted, revoked: CancellationToken::new(), feed })
     }
 
     pub(crate) fn scope(&self) -> Scope {
@@ -80,13 +73,13 @@ impl Pass {
     /// Changes the scope and notifies the connections.
     pub(crate) fn change(&self, scope: Scope) {
         self.granted.lock().scope = scope;
-        (self.changed)();
+        self.feed.changed();
     }
 
     /// Changes the name and notifies the connections.
     pub(crate) fn rename(&self, name: &str) {
         self.granted.lock().name = name.to_owned();
-        (self.changed)();
+        self.feed.changed();
     }
 
     /// Returns scope and device: the params of `_openagents/access`.

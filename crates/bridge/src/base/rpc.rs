@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0, shared by both dialects. Ids are echoed byte for byte.
 
-use crate::base::error::Fault;
+use super::error::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 

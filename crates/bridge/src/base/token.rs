@@ -1,8 +1,8 @@
 //! Tokens: the local one, 256 bits in a file that only its owner can read, and those of devices.
 
-use super::error::BridgeError;
+use super::{error::BridgeError, private_file};
 use std::{
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
 };
 use subtle::ConstantTimeEq;
@@ -36,12 +36,12 @@ impl Token {
                 keep_private(&file).map_err(failed)?;
                 return Ok(Self { text: text.trim().to_owned(), file });
             }
-            Ok(_) => std::fs::remove_file(&file).map_err(failed)?,
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
         let text = new_token().map_err(|error| failed(io::Error::other(error.to_string())))?;
-        write_private(&file, &text).map_err(failed)?;
+        private_file::write(&file, &text).map_err(failed)?;
         Ok(Self { text, file })
     }
 
@@ -60,15 +60,6 @@ pub(crate) fn new_token() -> Result<String, getrandom::Error> {
 
 fn is_token(text: &str) -> bool {
     text.len() == TOKEN_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Creates `file` with mode 0600.
-fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)?.write_all(text.as_bytes())
 }
 
 /// Restores mode 0600, which a copy may have lost.

@@ -1,13 +1,9 @@
 //! Why a connection is closed.
 
-use std::time::Duration;
 use tokio_tungstenite::tungstenite::{
     Message,
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
-
-/// A reader that takes no frame for this time ends its connection.
-pub(crate) const STUCK: Duration = Duration::from_secs(30);
 
 /// A close code and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]

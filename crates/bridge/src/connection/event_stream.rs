@@ -4,10 +4,8 @@
 //! wait. A frame written to a stream that then breaks is lost; the next stream continues after it. A client that needs
 //! every update attaches again from the last update that it has.
 
-use crate::{
-    connection::closing::{Closing, STUCK},
-    connection::mailbox::{Mailbox, SESSIONS, StreamsState, Target},
-};
+use super::{closing::Closing, mailbox::Mailbox, mailbox::SESSIONS, mailbox::StreamsState, mailbox::Target};
+use crate::base::limits::STUCK;
 use axum::response::sse::Event;
 use futures::Stream;
 use parking_lot::Mutex;

@@ -1,6 +1,6 @@
 //! Frames queued for the readers of a remote connection: a few per stream, within one budget.
 
-use crate::connection::closing::Closing;
+use super::closing::Closing;
 use std::{
     collections::{HashMap, VecDeque},
     task::Waker,

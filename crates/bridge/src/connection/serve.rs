@@ -1,14 +1,10 @@
 //! One connection, independent of dialect and transport: reads frames in order, passes them to a handler, ends cleanly.
 
-use crate::{
-    base::pass::Pass,
-    base::scope::Scope,
-    connection::inspect::{Inspector, Line},
-    connection::outbox::dialect::Dialect,
-    connection::outbox::orders::{self, Out, Outbox},
-    connection::outbox::pump::Sender,
-    connection::{closing::Closing, socket::Socket},
+use super::{
+    closing::Closing, inspect::Inspector, inspect::Line, outbox::dialect::Dialect, outbox::orders,
+    outbox::orders::Out, outbox::orders::Outbox, outbox::pump::Sender, socket::Socket,
 };
+use crate::base::{pass::Pass, scope::Scope};
 use futures::StreamExt;
 use openagents_sessions::SessionRegistry;
 use std::{

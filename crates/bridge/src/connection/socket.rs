@@ -7,11 +7,8 @@ pub(crate) fn sort(frame: &str) {
     super::event_stream::Streams::new("1", false).0.sort(&frame.into());
 }
 
-use super::{
-    closing::{Closing, STUCK},
-    remote::Remote,
-    websocket::{self, WebSocket},
-};
+use super::{closing::Closing, remote::Remote, websocket, websocket::WebSocket};
+use crate::base::limits::STUCK;
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use std::{
     pin::Pin,

@@ -3,7 +3,8 @@
 //! Not axum's extractor, because a frame over the limit must be answered with close code 1009, and a client reads that
 //! only if the bytes that it is still sending are read too.
 
-use crate::{base::headers::items, connection::closing::Closing};
+use super::closing::Closing;
+use crate::base::{headers::items, limits::SOCKET_BUFFER};
 use axum::{
     body::Body,
     extract::Request,
@@ -68,8 +69,8 @@ pub(crate) fn upgrade(mut request: Request, protocol: Option<&'static str>) -> (
 pub(crate) async fn open(upgrade: OnUpgrade, frame_limit: usize) -> Option<WebSocket> {
     let stream = upgrade.await.ok()?;
     let config = WebSocketConfig::default()
-        .read_buffer_size(crate::admission::SOCKET_BUFFER)
-        .write_buffer_size(crate::admission::SOCKET_BUFFER)
+        .read_buffer_size(SOCKET_BUFFER)
+        .write_buffer_size(SOCKET_BUFFER)
         .max_message_size(Some(frame_limit))
         .max_frame_size(Some(frame_limit));
     Some(WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, Some(config)).await)
@@ -82,7 +83,7 @@ pub(crate) async fn close(mut socket: WebSocket, closing: &Closing) {
             return;
         }
         let mut rest = socket.get_mut().take(DRAIN_BYTES);
-        let mut buffer = vec![0; crate::admission::SOCKET_BUFFER];
+        let mut buffer = vec![0; SOCKET_BUFFER];
         while rest.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
     };
     // Give up on a client that does not close.

@@ -1,11 +1,7 @@
 //! iOS apps. They have no token and are allowed by address, which is not an identity, so only for a limited time.
 
-use crate::{
-    base::pass::{Pass, Who},
-    base::scope::Scope,
-    devices::deadline::Deadline,
-    devices::requests::OutcomeReceiver,
-};
+use super::deadline::Deadline;
+use crate::base::{pass::Pass, pass::Who, scope::Scope};
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 
 /// Longest time an address stays allowed.
@@ -29,9 +25,6 @@ pub(crate) enum AppAccess {
     /// Needs approval: [`super::Devices::request_access`].
     Ask,
 }
-
-/// An app's request for access. Dropping this does not withdraw the request.
-pub(crate) type AccessRequest = OutcomeReceiver;
 
 /// An allowed address.
 #[derive(Debug)]

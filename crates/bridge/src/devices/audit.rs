@@ -1,13 +1,12 @@
 //! The audit log of remote actions. Repeated refusals are summarised.
 
-use crate::{admission::one_address, base::error::Fault};
+use super::{
+    audit_rows, audit_rows::Actor, audit_rows::AuditEntry, audit_rows::AuditRow, audit_rows::DETAIL,
+    refusals::Occurrence, refusals::Refused, registry::Devices,
+};
 use crate::{
-    base::pass::Who,
-    devices::{
-        audit_rows::{self, Actor, AuditEntry, AuditRow, DETAIL},
-        refusals::{Occurrence, Refused},
-        registry::Devices,
-    },
+    admission::one_address,
+    base::{error::Fault, pass::Who},
 };
 use openagents_sessions::run_blocking;
 use serde_json::{Value, json};

@@ -1,13 +1,10 @@
 //! Pairing requests of devices that sent the right code.
 
-use crate::base::token;
-use crate::{devices::audit_rows, devices::audit_rows::AuditEntry};
-use crate::{
-    devices::code::compare_code,
-    devices::pairing::{CodeRefusal, PAIRING_TIMEOUT},
-    devices::registry::{Devices, clean_name},
-    devices::requests::{Kind, RequestInfo},
+use super::{
+    audit_rows, audit_rows::AuditEntry, code::compare_code, pairing::CodeRefusal, pairing::PAIRING_TIMEOUT,
+    registry::Devices, registry::clean_name, requests::Kind, requests::RequestInfo,
 };
+use crate::base::token;
 use std::net::IpAddr;
 
 /// Why a pairing code was not accepted.

@@ -1,17 +1,13 @@
 //! Commands on devices, given on this machine or on a device with [`Scope::Admin`].
 
-use crate::{base::config::IosAccess, base::error::Fault, base::token::new_token, network::switches::Switch};
+use super::{
+    apps::ALLOWED, audit_rows::Actor, code::Code, device_rows, device_rows::DeviceRow, pairing::CodeRefusal,
+    pairing::FETCH_TIMEOUT, pairing::Grant, pairing::PAIRING_TIMEOUT, registry::Device, registry::Devices,
+    registry::clean_name, registry::token_hash, requests::Kind, requests::Outcome, requests::RequestInfo,
+};
 use crate::{
-    base::pass::Pass,
-    base::scope::Scope,
-    devices::apps::ALLOWED,
-    devices::audit_rows::Actor,
-    devices::code::Code,
-    devices::device_rows,
-    devices::device_rows::DeviceRow,
-    devices::pairing::{CodeRefusal, FETCH_TIMEOUT, Grant, PAIRING_TIMEOUT},
-    devices::registry::{Device, Devices, clean_name, token_hash},
-    devices::requests::{Kind, Outcome, RequestInfo},
+    base::{config::IosAccess, error::Fault, pass::Pass, scope::Scope, token::new_token},
+    network::switches::Switch,
 };
 use openagents_sessions::{
     run_blocking,

@@ -1,9 +1,9 @@
 //! Leases of authenticated connections.
 
-use crate::admission::ConnectionSlot;
+use super::registry::Devices;
 use crate::{
-    base::pass::{Pass, Who},
-    devices::registry::Devices,
+    admission::ConnectionSlot,
+    base::{pass::Pass, pass::Who},
 };
 use std::{net::IpAddr, sync::Arc};
 

@@ -3,13 +3,8 @@
 //! The desktop shows a code. A device that sends it gets a pairing request, and both screens show the same six digits.
 //! Allowing the request gives the device a token and uses up the code.
 
-use crate::admission::one_address;
-use crate::{
-    base::scope::Scope,
-    devices::code::Code,
-    devices::deadline::Deadline,
-    devices::requests::{Outcome, OutcomeReceiver},
-};
+use super::{code::Code, deadline::Deadline, requests::Outcome, requests::OutcomeReceiver};
+use crate::{admission::one_address, base::scope::Scope};
 use sha2::{Digest, Sha256};
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,6 +1,6 @@
 //! Refusals of the last minute, counted by kind so that the audit log can summarise them.
 
-use crate::devices::audit_rows::{Actor, AuditEntry};
+use super::{audit_rows::Actor, audit_rows::AuditEntry};
 use parking_lot::Mutex;
 use std::{collections::HashMap, net::IpAddr};
 

@@ -1,16 +1,13 @@
 //! The registry of devices, iOS apps and their pending requests.
 
-use crate::{base::feed::Feed, network::control::Network};
+use super::{
+    apps, apps::AppAccess, apps::Apps, deadline::Deadline, device_rows, device_rows::DeviceRow,
+    pairing::Grant, pairing::Pairing, refusals::Refusals, requests::Kind, requests::Outcome,
+    requests::OutcomeReceiver, requests::RequestInfo, requests::Requests,
+};
 use crate::{
-    base::pass::{Pass, Who},
-    base::scope::Scope,
-    devices::apps::{AccessRequest, AppAccess, Apps},
-    devices::deadline::Deadline,
-    devices::device_rows::DeviceRow,
-    devices::pairing::{Grant, Pairing},
-    devices::refusals::Refusals,
-    devices::requests::{Kind, Outcome, OutcomeReceiver, RequestInfo, Requests},
-    devices::{apps, device_rows},
+    base::{feed::Feed, pass::Pass, pass::Who, scope::Scope},
+    network::control::Network,
 };
 use openagents_sessions::store::{Store, now_ms};
 use parking_lot::{Mutex, MutexGuard};
@@ -46,7 +43,6 @@ pub(crate) struct Devices {
     polls: Arc<Semaphore>,
     local: Arc<Pass>,
     feed: Arc<Feed>,
-    changed: Box<dyn Fn() + Send + Sync>,
     /// Background writes, awaited when the bridge stops.
     tasks: TaskTracker,
     me: Weak<Self>,
@@ -73,12 +69,12 @@ impl DevicesState {
         address: IpAddr,
         name: &str,
         session: Option<String>,
-    ) -> Option<AccessRequest> {
+    ) -> Option<OutcomeReceiver> {
         // The previous request may have been answered since the caller's check. Allowing the address again would close
         // its connections.
         match self.apps.access(address) {
-            AppAccess::Allowed(_) => return Some(AccessRequest::resolved(Outcome::Allowed)),
-            AppAccess::Blocked => return Some(AccessRequest::resolved(Outcome::Declined)),
+            AppAccess::Allowed(_) => return Some(OutcomeReceiver::resolved(Outcome::Allowed)),
+            AppAccess::Blocked => return Some(OutcomeReceiver::resolved(Outcome::Declined)),
             AppAccess::Ask => {}
         }
         if let Some(outcome) = self.requests.of_app(address, session.as_deref()) {
@@ -120,12 +116,9 @@ impl Devices {
     ) -> Arc<Self> {
         let watched = network.clone();
         let devices = Arc::new_cyclic(|me: &Weak<Self>| {
-            let mut changed: Box<dyn Fn() + Send + Sync> = Box::new(|| {});
             let weak = me.clone();
             let snapshot = move || weak.upgrade().map_or(Value::Null, |devices| devices.snapshot());
-            let feed = Feed::new("_openagents/devices", Scope::Admin, snapshot, |on_change| {
-                changed = Box::new(move || on_change());
-            });
+            let feed = Feed::new("_openagents/devices", Scope::Admin, snapshot);
             let devices = known.into_iter().map(Device::new).collect();
             let state = Mutex::new(DevicesState { devices, ..DevicesState::default() });
             let (local, me) = (Pass::local(), me.clone());
@@ -138,7 +131,6 @@ impl Devices {
                 polls: Arc::new(Semaphore::new(POLLS)),
                 local,
                 feed,
-                changed,
                 tasks,
                 me,
             }
@@ -183,7 +175,7 @@ impl Devices {
         address: IpAddr,
         name: &str,
         session: Option<String>,
-    ) -> Option<AccessRequest> {
+    ) -> Option<OutcomeReceiver> {
         let outcome = self.state().request_access(address.to_canonical(), name, session)?;
         if outcome.get().is_none() {
             self.tidy_after(apps::APPROVAL_TIMEOUT);
@@ -220,7 +212,7 @@ impl Devices {
     }
 
     pub(crate) fn changed(&self) {
-        (self.changed)();
+        self.feed.changed();
     }
 
     pub(crate) fn connected(&self, pass: &Pass, address: IpAddr) {

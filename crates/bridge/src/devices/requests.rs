@@ -1,6 +1,6 @@
 //! Requests that wait for approval.
 
-use crate::devices::deadline::Deadline;
+use super::deadline::Deadline;
 use openagents_sessions::store::now_ms;
 use std::{net::IpAddr, time::Duration};
 use tokio::sync::watch;

@@ -1,11 +1,7 @@
 //! The snapshot of devices, requests and network, in wire format.
 
+use super::{pairing::Offer, registry::Device, registry::Devices, requests::Kind, requests::Request};
 use crate::{base::listener::Listener, network::state::NetworkState};
-use crate::{
-    devices::pairing::Offer,
-    devices::registry::{Device, Devices},
-    devices::requests::{Kind, Request},
-};
 use qrcode::{QrCode, render::svg};
 use serde_json::{Value, json};
 use std::net::IpAddr;

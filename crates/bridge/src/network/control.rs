@@ -3,16 +3,10 @@
 //! **Architecture invariant:** nothing binds to all addresses, and nothing beyond loopback is served until a person
 //! switches it on.
 
-use super::{
-    state::NetworkState,
-    switches::{Switch, Switches},
-};
-use crate::tls::authority::Authority;
-use crate::tls::profile;
+use super::{state::NetworkState, switches::Switch, switches::Switches};
 use crate::{
-    base::config::{IosAccess, NetworkConfig},
-    base::error::{BridgeError, Fault},
-    base::machine,
+    base::{config::IosAccess, config::NetworkConfig, error::BridgeError, error::Fault, machine},
+    tls::{authority::Authority, profile},
 };
 use openagents_core::model::SettingsStore;
 use openagents_sessions::run_blocking;

@@ -1,7 +1,7 @@
 //! The state of the network, as shown to clients and the command line.
 
-use crate::network::addresses::LOCAL;
-use crate::{base::config::IosAccess, base::listener::Listener};
+use super::addresses::LOCAL;
+use crate::base::{config::IosAccess, listener::Listener};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 

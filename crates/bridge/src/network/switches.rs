@@ -1,10 +1,7 @@
 //! The network switches, set by a person or on the command line. The command line takes precedence.
 
-use crate::network::addresses;
-use crate::{
-    base::config::{IosAccess, NetworkConfig},
-    base::error::BridgeError,
-};
+use super::addresses;
+use crate::base::{config::IosAccess, config::NetworkConfig, error::BridgeError};
 use openagents_core::model::SettingsStore;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

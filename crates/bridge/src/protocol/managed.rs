@@ -32,7 +32,7 @@ impl Managed<ModelCommand> {
         let [source, run, refresh, shut_down] = [(); 4].map(|()| models.clone());
         Arc::new(Self {
             feed: feed("_openagents/models", move || source.snapshot(), |on_change| models.watch(on_change)),
-            run: Arc::new(move |command| Ok(run.command(command)?)),
+            run: Arc::new(move |command| run.command(command).map_err(Fault::from)),
             refresh: Arc::new(move || refresh.refresh()),
             shut_down: Box::new(move || shut_down.shut_down()),
         })
@@ -44,7 +44,7 @@ impl Managed<AgentCommand> {
         let [source, run, shut_down] = [(); 3].map(|()| agents.clone());
         Arc::new(Self {
             feed: feed("_openagents/agents", move || source.snapshot(), |on_change| agents.watch(on_change)),
-            run: Arc::new(move |command| Ok(run.command(command)?)),
+            run: Arc::new(move |command| run.command(command).map_err(Fault::from)),
             refresh: Arc::new(|| {}),
             shut_down: Box::new(move || shut_down.shut_down()),
         })
@@ -57,7 +57,14 @@ fn feed<S: Serialize>(
     watch: impl FnOnce(Arc<Act>),
 ) -> Arc<Feed> {
     let snapshot = move || serde_json::to_value(snapshot()).unwrap_or_default();
-    Feed::new(method, Scope::View, snapshot, watch)
+    let feed = Feed::new(method, Scope::View, snapshot);
+    let weak = Arc::downgrade(&feed);
+    watch(Arc::new(move || {
+        if let Some(feed) = weak.upgrade() {
+            feed.changed();
+        }
+    }));
+    feed
 }
 
 impl<C: Send + 'static> Managed<C> {

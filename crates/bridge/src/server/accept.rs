@@ -1,12 +1,9 @@
 //! From a socket to HTTP requests: admission, TLS and the HTTP version.
 
+use super::{router as http, state::Server};
 use crate::{
-    admission::SOCKET_BUFFER,
-    admission::caller::Caller,
-    admission::unauthenticated::{UNAUTHENTICATED_TIME, Unauthenticated},
-    base::listener::Listener,
-    server::router as http,
-    server::state::Server,
+    admission::{caller::Caller, unauthenticated::UNAUTHENTICATED_TIME, unauthenticated::Unauthenticated},
+    base::{limits::SOCKET_BUFFER, listener::Listener},
 };
 use axum::{Router, body::Body};
 use hyper::{body::Incoming, rt::Executor, service::service_fn};

@@ -1,9 +1,9 @@
 //! Authentication of a request by its token. All tokens are compared in constant time.
 
+use super::state::Server;
 use crate::{
     admission::{DelayedRefusal, caller::Caller},
     base::{headers::items, listener::Listener, pass::Pass},
-    server::state::Server,
 };
 use axum::http::{HeaderMap, header};
 use std::sync::Arc;

@@ -6,24 +6,15 @@
 //! device. One addition: a client whose `initialize` has `clientCapabilities._meta.openagents.oneStream` gets
 //! everything on the connection's stream, because browsers limit the number of sockets.
 
+use super::{auth, auth::SUBPROTOCOL, remotes::Connection, state::Server};
 use crate::{
-    admission::ACP_FRAME,
     admission::caller::Caller,
-    base::error::Fault,
-    base::headers::{bare, is_json, items},
-    base::pass::Pass,
-    base::rpc,
-    base::rpc::{Incoming, Malformed},
-    connection::inspect::Line,
-    protocol::acp,
-    protocol::acp::connection::Opening,
-    server::auth,
-    server::auth::SUBPROTOCOL,
-    server::state::Server,
-};
-use crate::{
-    connection::event_stream::StreamRefusal, connection::socket::Socket, connection::websocket,
-    server::remotes::Connection,
+    base::{
+        error::Fault, headers::bare, headers::is_json, headers::items, limits::ACP_FRAME, pass::Pass, rpc,
+        rpc::Incoming, rpc::Malformed,
+    },
+    connection::{event_stream::StreamRefusal, inspect::Line, socket::Socket, websocket},
+    protocol::{acp, acp::connection::Opening},
 };
 use axum::{
     body::Body,

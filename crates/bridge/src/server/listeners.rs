@@ -4,18 +4,14 @@
 //! system: the call is cheap, works the same everywhere, and is also the moment to retry a busy port and renew an
 //! expiring certificate.
 
-use crate::{base::config::IosAccess, base::listener::Listener, base::machine, server::state::Server};
+use super::{accept, accept::Gate, state::Server};
 use crate::{
-    network::addresses,
-    network::control::Network,
-    network::mdns::Announcer,
-    network::state::{NetworkState, OpenListener},
-    network::switches::Switches,
-    server::accept,
-    server::accept::Gate,
-    tls::authority::Authority,
-    tls::error::AuthorityError,
-    tls::leaf::{Leaf, Names},
+    base::{config::IosAccess, listener::Listener, machine},
+    network::{
+        addresses, control::Network, mdns::Announcer, state::NetworkState, state::OpenListener,
+        switches::Switches,
+    },
+    tls::{authority::Authority, error::AuthorityError, leaf::Leaf, leaf::Names},
 };
 use openagents_sessions::run_blocking;
 use std::{

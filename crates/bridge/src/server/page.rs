@@ -46,7 +46,7 @@ fn found(name: &str, file: &rust_embed::EmbeddedFile, request: &HeaderMap) -> Re
     let caching =
         if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [
-        (header::CONTENT_TYPE, kind(name).to_owned()),
+        (header::CONTENT_TYPE, kind(name)),
         (header::CACHE_CONTROL, caching.to_owned()),
         (header::ETAG, tag.clone()),
         (header::VARY, header::ACCEPT_ENCODING.to_string()),
@@ -114,21 +114,9 @@ pub(crate) fn secure(headers: &mut HeaderMap, host: Option<&str>) {
     }
 }
 
-fn kind(name: &str) -> &'static str {
-    match name.rsplit_once('.').map_or("", |(_, extension)| extension) {
-        "html" => "text/html; charset=utf-8",
-        "js" | "mjs" => "text/javascript; charset=utf-8",
-        "css" => "text/css; charset=utf-8",
-        "json" | "map" => "application/json",
-        "webmanifest" => "application/manifest+json",
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "ico" => "image/x-icon",
-        "woff2" => "font/woff2",
-        "wasm" => "application/wasm",
-        "txt" => "text/plain; charset=utf-8",
-        _ => "application/octet-stream",
-    }
+fn kind(name: &str) -> String {
+    let kind = mime_guess::from_path(name).first_or_octet_stream();
+    if kind.type_() == "text" { format!("{kind}; charset=utf-8") } else { kind.to_string() }
 }
 
 #[cfg(test)]

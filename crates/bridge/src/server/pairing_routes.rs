@@ -1,12 +1,10 @@
 //! The two requests of a device without a token: sending the code, then polling for approval.
 
+use super::{auth, origin::Verdict, state::Server};
 use crate::{
-    admission::caller::Caller, base::headers::is_json, base::machine, server::auth, server::origin::Verdict,
-    server::state::Server,
-};
-use crate::{
-    devices::audit_rows::Actor, devices::claims::ClaimError, devices::pairing::CodeRefusal,
-    devices::requests::Outcome,
+    admission::caller::Caller,
+    base::{headers::is_json, machine},
+    devices::{audit_rows::Actor, claims::ClaimError, pairing::CodeRefusal, requests::Outcome},
 };
 use axum::{
     Json, Router,

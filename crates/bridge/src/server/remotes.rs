@@ -1,17 +1,12 @@
 //! The connections of the remote transport: frames arrive as requests and leave as events.
 
 use crate::{
-    base::pass::{Pass, Who},
+    base::{pass::Pass, pass::Who},
     connection::{
-        event_stream::{Reader, StreamRefusal, Streams},
-        mailbox::Target,
-        remote::Remote,
-        socket::Socket,
+        event_stream::Reader, event_stream::StreamRefusal, event_stream::Streams, mailbox::Target,
+        remote::Remote, socket::Socket,
     },
-    protocol::{
-        acp::{self, connection::Opening},
-        services::Services,
-    },
+    protocol::{acp, acp::connection::Opening, services::Services},
 };
 use parking_lot::Mutex;
 use std::{

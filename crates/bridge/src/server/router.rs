@@ -1,15 +1,13 @@
 //! HTTP routes, and the checks on every request.
 
+use super::{
+    auth, auth::SUBPROTOCOL, endpoint, origin as guard, origin::Verdict, page, pairing_routes, state::Server,
+};
 use crate::{
-    admission::{UNAUTHENTICATED_FRAME, caller::Caller},
-    base::listener::Listener,
-    connection::closing::Closing,
-    connection::websocket,
+    admission::caller::Caller,
+    base::{limits::UNAUTHENTICATED_FRAME, listener::Listener},
+    connection::{closing::Closing, websocket},
     protocol::ios,
-    server::auth::SUBPROTOCOL,
-    server::origin::Verdict,
-    server::state::Server,
-    server::{auth, endpoint, origin as guard, page, pairing_routes},
     tls::profile,
 };
 use axum::{

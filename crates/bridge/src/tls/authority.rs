@@ -3,10 +3,9 @@
 //! It is stored in the folder `tls` of the data folder. An unusable one is moved aside, never overwritten: phones may
 //! trust it, and its owner may have a copy.
 
-use crate::tls::{
-    error::AuthorityError,
-    files::{self, Found},
-    leaf::{LEAST, Leaf, Names, fingerprint, seconds},
+use super::{
+    error::AuthorityError, files, files::Found, leaf::LEAST, leaf::Leaf, leaf::Names, leaf::fingerprint,
+    leaf::seconds,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -197,8 +196,7 @@ fn common_name(name: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::time::UNIX_EPOCH;
-    use std::{fs, sync::LazyLock};
+    use std::{fs, sync::LazyLock, time::UNIX_EPOCH};
     use x509_parser::prelude::*;
 
     fn names(addresses: &[&str]) -> Names {

@@ -1,11 +1,10 @@
 //! Certificate files: small, readable only by their owner, written atomically.
 
-use crate::tls::error::AuthorityError;
-use openagents_sessions::store::create_folder;
+use crate::{base::private_file, tls::error::AuthorityError};
 use std::{
     ffi::OsString,
-    fs::{File, OpenOptions},
-    io::{self, Read, Write},
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -37,27 +36,10 @@ pub(crate) fn read(path: &Path) -> Result<Found, AuthorityError> {
     }
 }
 
-/// Writes a file and renames it into place, so that a reader sees the old or the new text.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), AuthorityError> {
     let failed =
         |error: io::Error| AuthorityError::Write { path: path.to_owned(), reason: error.to_string() };
-    let draft = with_suffix(path, ".new");
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let write = || {
-        path.parent().map_or(Ok(()), create_folder)?;
-        match std::fs::remove_file(&draft) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = options.open(&draft)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&draft, path)
-    };
-    write().map_err(failed)
+    private_file::write(path, text).map_err(failed)
 }
 
 /// Renames files to `NAME.damaged-SECONDS`. Returns the new path of the first file that existed.

@@ -1,6 +1,6 @@
 //! The certificate authority as an installable profile.
 
-use crate::{tls::authority::Authority, tls::leaf::fingerprint};
+use super::{authority::Authority, leaf::fingerprint};
 use sha2::{Digest, Sha256};
 
 /// Paths of the profile for iOS and macOS, and of the bare certificate.

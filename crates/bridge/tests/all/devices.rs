@@ -12,6 +12,23 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
+/// Starts a bridge with a client on this machine and a paired phone.
+async fn with_phone(scope: &str) -> (House, Client, Paired) {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let paired = pair(&house, &mut desk, "Phone", scope).await;
+    (house, desk, paired)
+}
+
+/// Starts a bridge with a client on this machine and a phone that has sent the code. Returns the code, too.
+async fn with_claim() -> (House, Client, String, Value) {
+    let house = House::new(echo).await;
+    let mut desk = house.acp().await;
+    let code = code(&mut desk).await;
+    let claim = claim(house.port(), &code, "Phone").await;
+    (house, desk, code, claim)
+}
+
 async fn devices(desk: &mut Client) -> Value {
     desk.request("_openagents/devices/list", json!({})).await
 }
@@ -170,10 +187,8 @@ async fn at_most_three_requests_are_pending() {
 
 #[tokio::test]
 async fn a_declined_device_is_told() {
-    let house = House::new(echo).await;
-    let (port, mut desk) = (house.port(), house.acp().await);
-    let code = code(&mut desk).await;
-    let claim = claim(port, &code, "Phone").await;
+    let (house, mut desk, code, claim) = with_claim().await;
+    let port = house.port();
     let request = seen(&mut desk, &claim["compare"]).await;
     let body = json!({"request": claim["request"]});
     let waiting = tokio::spawn(async move { post(port, "/pair/wait", &body).await.1 });
@@ -185,11 +200,8 @@ async fn a_declined_device_is_told() {
 
 #[tokio::test]
 async fn a_request_expires_after_five_minutes() {
-    let house = House::new(echo).await;
+    let (house, _desk, code, claim) = with_claim().await;
     let port = house.port();
-    let mut desk = house.acp().await;
-    let code = code(&mut desk).await;
-    let claim = claim(port, &code, "Phone").await;
     wait(Duration::from_secs(301)).await;
     let told = post(port, "/pair/wait", &json!({"request": claim["request"]})).await.1;
     assert_eq!(told["state"], "expired");
@@ -202,10 +214,8 @@ async fn a_request_expires_after_five_minutes() {
 
 #[tokio::test]
 async fn a_reloaded_phone_continues_to_wait() {
-    let house = House::new(echo).await;
-    let (port, mut desk) = (house.port(), house.acp().await);
-    let code = code(&mut desk).await;
-    let claim = claim(port, &code, "Phone").await;
+    let (house, mut desk, _, claim) = with_claim().await;
+    let port = house.port();
     let request = seen(&mut desk, &claim["compare"]).await;
     for _ in 0..20 {
         let body = json!({"request": claim["request"]});
@@ -221,10 +231,8 @@ async fn a_reloaded_phone_continues_to_wait() {
 /// Regression: the only answer with the token was sent to a sleeping phone.
 #[tokio::test]
 async fn a_token_that_did_not_arrive_is_sent_again() {
-    let house = House::new(echo).await;
-    let (port, mut desk) = (house.port(), house.acp().await);
-    let code = code(&mut desk).await;
-    let claim = claim(port, &code, "Phone").await;
+    let (house, mut desk, _, claim) = with_claim().await;
+    let port = house.port();
     let request = seen(&mut desk, &claim["compare"]).await;
     let body = json!({"request": claim["request"]});
     let mut asleep = connect_from([127, 0, 0, 1].into(), port).await;
@@ -243,11 +251,8 @@ async fn a_token_that_did_not_arrive_is_sent_again() {
 
 #[tokio::test]
 async fn a_device_that_never_fetches_its_token_is_forgotten() {
-    let house = House::new(echo).await;
+    let (house, mut desk, _, claim) = with_claim().await;
     let port = house.port();
-    let mut desk = house.acp().await;
-    let code = code(&mut desk).await;
-    let claim = claim(port, &code, "Phone").await;
     let request = seen(&mut desk, &claim["compare"]).await;
     let after = desk.request("_openagents/devices/allow", json!({"requestId": request["id"]})).await;
     assert_eq!(after["devices"].as_array().unwrap().len(), 1);
@@ -282,9 +287,7 @@ async fn a_removed_device_is_disconnected_at_once() {
 /// Regression: the device was no longer shown, but its token would have been valid after a restart.
 #[tokio::test]
 async fn a_removal_that_was_not_stored_can_be_repeated() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let (house, mut desk, paired) = with_phone("view").await;
     let mut phone = paired.connect(&house).await;
     let file = std::fs::read_dir(house.home.path()).unwrap().map(|file| file.unwrap().path());
     let file = file.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "sqlite")).unwrap();
@@ -307,9 +310,8 @@ async fn a_removal_that_was_not_stored_can_be_repeated() {
 /// Regression: sixty refused calls a minute displaced all other entries of the audit log.
 #[tokio::test]
 async fn refused_calls_of_a_device_are_counted() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let mut phone = pair(&house, &mut desk, "Phone", "view").await.connect(&house).await;
+    let (house, _desk, paired) = with_phone("view").await;
+    let mut phone = paired.connect(&house).await;
     for _ in 0..20 {
         error(&mut phone, "session/new", json!({"cwd": house.workspace})).await;
     }
@@ -340,9 +342,7 @@ async fn a_device_without_client_info_has_its_paired_name() {
 
 #[tokio::test]
 async fn a_device_can_remove_itself() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let (house, mut desk, paired) = with_phone("view").await;
     let mut phone = paired.connect(&house).await;
     phone.ask("_openagents/devices/leave", json!({})).await;
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
@@ -351,9 +351,7 @@ async fn a_device_can_remove_itself() {
 
 #[tokio::test]
 async fn a_new_name_and_scope_apply_to_open_sockets() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let (house, mut desk, paired) = with_phone("view").await;
     let mut phone = paired.connect(&house).await;
     let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
     let refusal = error(&mut phone, "session/prompt", prompt(&session, "hello")).await;
@@ -388,9 +386,7 @@ async fn a_new_name_and_scope_apply_to_open_sockets() {
 
 #[tokio::test]
 async fn watchers_see_devices_connect_and_disconnect() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let (house, mut desk, paired) = with_phone("view").await;
     let now = desk.request("_openagents/devices/list", json!({"watch": true})).await;
     assert_eq!(now["devices"][0]["connections"], 0);
     let mut phone = paired.connect(&house).await;
@@ -402,9 +398,7 @@ async fn watchers_see_devices_connect_and_disconnect() {
 
 #[tokio::test]
 async fn a_former_admin_gets_no_more_device_updates() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "admin").await;
+    let (house, mut desk, paired) = with_phone("admin").await;
     let mut phone = paired.connect(&house).await;
     phone.request("_openagents/devices/list", json!({"watch": true})).await;
     phone.request("_openagents/inspect", json!({})).await;
@@ -428,9 +422,8 @@ async fn a_former_admin_gets_no_more_device_updates() {
 
 #[tokio::test]
 async fn only_an_admin_manages_devices_and_everything_else() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
+    let (house, _desk, paired) = with_phone("approve").await;
+    let mut phone = paired.connect(&house).await;
     for method in [
         "_openagents/devices/list",
         "_openagents/devices/pair",
@@ -453,9 +446,8 @@ async fn only_an_admin_manages_devices_and_everything_else() {
 
 #[tokio::test]
 async fn a_device_cannot_add_workspaces() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
+    let (house, mut desk, paired) = with_phone("approve").await;
+    let mut phone = paired.connect(&house).await;
     let other = house.workspace.parent().unwrap().join("other");
     std::fs::create_dir(&other).unwrap();
     let open = json!({"cwd": other, "_meta": {"openagents": {"open": true}}});
@@ -469,9 +461,7 @@ async fn a_device_cannot_add_workspaces() {
 
 #[tokio::test]
 async fn a_device_has_at_most_sixty_four_connections() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "view").await;
+    let (house, mut desk, paired) = with_phone("view").await;
     let mut open = Vec::new();
     for _ in 0..64 {
         open.push(paired.connect(&house).await);
@@ -531,9 +521,7 @@ async fn only_a_device_with_scope_approve_is_asked() {
 
 #[tokio::test]
 async fn what_is_done_from_afar_is_written_down() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "prompt").await;
+    let (house, mut desk, paired) = with_phone("prompt").await;
     let mut phone = paired.connect(&house).await;
     let session = phone.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
     phone.request("session/prompt", prompt(&session, "the secret plan")).await;

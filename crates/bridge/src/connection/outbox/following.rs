@@ -1,9 +1,7 @@
 //! Advances through the sessions that a connection follows.
 
 use super::{
-    dialect::Dialect,
-    follow::{Follow, From, PAGE},
-    pump::{End, Pump, Waiting},
+    dialect::Dialect, follow::Follow, follow::From, follow::PAGE, pump::End, pump::Pump, pump::Waiting,
 };
 use crate::connection::closing::Closing;
 use openagents_sessions::{Folding, ListNews, Session, StoredLog, run_blocking, store::StoreError};

@@ -1,9 +1,7 @@
 //! The queue between the two halves of a connection, bounded by orders and by bytes.
 
-use crate::{
-    base::feed::Feed,
-    connection::{closing::Closing, outbox::follow::From},
-};
+use super::follow::From;
+use crate::{base::feed::Feed, connection::closing::Closing};
 use openagents_sessions::{ListWatch, Session};
 use serde_json::Value;
 use std::sync::Arc;

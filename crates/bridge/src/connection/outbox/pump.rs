@@ -3,11 +3,7 @@
 use super::{dialect::Dialect, follow::Follow, liveness::Liveness};
 use crate::{
     base::feed::Watch,
-    connection::{
-        closing::Closing,
-        inspect::{Inspector, Line},
-        socket::Socket,
-    },
+    connection::{closing::Closing, inspect::Inspector, inspect::Line, socket::Socket},
 };
 use futures::{SinkExt, stream::SplitSink};
 use openagents_sessions::{ListWatch, Session, Wake};

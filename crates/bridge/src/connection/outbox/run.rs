@@ -1,11 +1,8 @@
 //! Runs the sending half: orders in their order, then whatever the followed sessions, feeds and lists have to send.
 
 use super::{
-    dialect::Dialect,
-    follow::PAGE,
-    liveness::Liveness,
-    orders::{Order, Orders, Out},
-    pump::{End, PING_EVERY, Pump, Remains, Sender, Waiting},
+    dialect::Dialect, follow::PAGE, liveness::Liveness, orders::Order, orders::Orders, orders::Out,
+    pump::End, pump::PING_EVERY, pump::Pump, pump::Remains, pump::Sender, pump::Waiting,
 };
 use crate::{
     base::{feed::Watch, rpc, scope::Scope},

@@ -1,7 +1,7 @@
 //! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's request.
 
-use crate::protocol::acp::to_wire;
-use crate::{base::rpc, base::rpc::Id, base::scope::Scope};
+use super::to_wire;
+use crate::base::{rpc, rpc::Id, scope::Scope};
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, PROTOCOL_LEVEL_METHOD_NAMES, RequestPermissionOutcome, RequestPermissionResponse,
 };

@@ -1,15 +1,12 @@
 //! The calls of one ACP connection, run in order.
 
 use super::{
-    answer::{Answer, Following, LONG, wire},
-    approvals::ApprovalAnswer,
-    from_wire::{self, Call},
-    methods::Methods,
-    requests, to_wire,
+    answer::Answer, answer::Following, answer::LONG, answer::wire, approvals::ApprovalAnswer, from_wire,
+    from_wire::Call, methods::Methods, requests, to_wire,
 };
 use crate::{
     base::{error::Fault, feed::Feed, pass::Who, rpc, rpc::Id, scope::Scope},
-    connection::outbox::{follow::From, orders::Out},
+    connection::{outbox::follow::From, outbox::orders::Out},
     protocol::markdown,
 };
 use agent_client_protocol_schema::v1::{

@@ -1,25 +1,14 @@
 //! One ACP connection: its frames in, its sessions out.
 
+use super::{approvals::PermissionRequests, from_wire, from_wire::INSPECT, methods::Methods, to_wire};
 use crate::{
-    admission::ACP_FRAME,
-    base::pass::Pass,
-    base::rpc,
-    base::rpc::Incoming,
-    base::scope::Scope,
-    connection::inspect::Line,
-    connection::outbox::dialect::Dialect,
-    connection::outbox::orders::Out,
-    connection::serve as connection,
-    connection::serve::{ConnectionControl, ConnectionOptions, FrameHandler},
-    connection::{closing::Closing, socket::Socket},
+    base::{limits::ACP_FRAME, pass::Pass, rpc, rpc::Incoming, scope::Scope},
+    connection::{
+        closing::Closing, inspect::Line, outbox::dialect::Dialect, outbox::orders::Out, serve as connection,
+        serve::ConnectionControl, serve::ConnectionOptions, serve::FrameHandler, socket::Socket,
+    },
     devices::lease::ConnectionLease,
     protocol::services::Services,
-};
-use crate::{
-    protocol::acp::approvals::PermissionRequests,
-    protocol::acp::from_wire::INSPECT,
-    protocol::acp::methods::Methods,
-    protocol::acp::{from_wire, to_wire},
 };
 use openagents_core::{approval::Approval, model::Activity};
 use openagents_sessions::{Folded, ListNews, Session, Waits, store::Stored};

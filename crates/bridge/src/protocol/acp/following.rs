@@ -1,11 +1,10 @@
 //! The calls that start or stop following a session.
 
-use crate::protocol::acp::{
-    answer::{Answer, Following, LONG, wire},
-    from_wire,
-    methods::Methods,
+use super::{answer::Answer, answer::Following, answer::LONG, answer::wire, from_wire, methods::Methods};
+use crate::{
+    base::error::Fault,
+    connection::{outbox::follow::From, outbox::orders::Out},
 };
-use crate::{base::error::Fault, connection::outbox::follow::From, connection::outbox::orders::Out};
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, LoadSessionRequest, LoadSessionResponse, ResumeSessionRequest,
     ResumeSessionResponse,

@@ -1,16 +1,9 @@
 //! One ACP connection as its calls see it: who calls, and what they reach.
 
-use super::{
-    approvals::PermissionRequests,
-    from_wire::{self, Call},
-    to_wire,
-};
+use super::{approvals::PermissionRequests, from_wire, from_wire::Call, to_wire};
 use crate::{
     base::{error::Fault, pass::Who, scope::Scope},
-    connection::{
-        inspect::Line,
-        outbox::orders::{Out, Outbox},
-    },
+    connection::{inspect::Line, outbox::orders::Out, outbox::orders::Outbox},
     devices::{audit_rows::Actor, lease::ConnectionLease},
     protocol::services::Services,
 };

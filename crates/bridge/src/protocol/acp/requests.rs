@@ -1,7 +1,7 @@
 //! The read-only answers.
 
-use crate::protocol::acp::{from_wire, to_wire};
-use crate::{base::error::Fault, base::machine};
+use super::{from_wire, to_wire};
+use crate::base::{error::Fault, machine};
 use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{

@@ -1,5 +1,5 @@
+use super::{from_wire, to_wire};
 use crate::base::scope::Scope;
-use crate::protocol::acp::{from_wire, to_wire};
 use openagents_sessions::testing;
 use serde_json::{Value, json};
 

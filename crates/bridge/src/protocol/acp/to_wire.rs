@@ -1,5 +1,6 @@
 //! Encodes updates and rows as ACP. One function per kind; nothing else builds these frames.
 
+use crate::base::limits::ACP_OUTPUT;
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, CurrentModeUpdate, Diff, MessageId, Meta, PermissionOption,
     PermissionOptionKind, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionRequest,
@@ -20,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 /// Returns the params of the `session/update` notification that shows an update, outputs cut to 256 KiB.
 pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
-    notification(session_id, json!({"seq": seq, "ts": ts}), update, crate::admission::ACP_OUTPUT)
+    notification(session_id, json!({"seq": seq, "ts": ts}), update, ACP_OUTPUT)
 }
 
 /// Like [`session_update`], without cutting outputs.
@@ -43,11 +44,11 @@ pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
     if folded.last_ts != folded.ts {
         ours["lastTs"] = folded.last_ts.into();
     }
-    let mut value = notification(session_id, ours, &folded.update, crate::admission::ACP_OUTPUT);
+    let mut value = notification(session_id, ours, &folded.update, ACP_OUTPUT);
     if let Some(news) = &folded.news
         && let Some(call) = value.get_mut("update")
     {
-        let news_of = tool_call_update(&news.update, crate::admission::ACP_OUTPUT);
+        let news_of = tool_call_update(&news.update, ACP_OUTPUT);
         let mut fields = serde_json::to_value(news_of).unwrap_or_default();
         if fields["_meta"]["openagents"]["pruned"] == true {
             // The update for which `_openagents/update` returns the rest.
@@ -333,8 +334,7 @@ pub(super) fn permission(session_id: &str, approval: &Approval) -> Value {
     let option = |option: &ApprovalOption| {
         PermissionOption::new(option.id.clone(), option.name.clone(), kind(option.kind))
     };
-    let raw_input =
-        approval.raw_input.as_ref().map(|input| prune::to_fit(input, crate::admission::ACP_OUTPUT).0);
+    let raw_input = approval.raw_input.as_ref().map(|input| prune::to_fit(input, ACP_OUTPUT).0);
     let fields = ToolCallUpdateFields::new().title(approval.title.clone()).raw_input(raw_input);
     let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
     let options = approval.options.iter().map(option).collect();

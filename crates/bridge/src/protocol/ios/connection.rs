@@ -1,33 +1,22 @@
 //! One connection of the app, from access check to close.
 
-use crate::{
-    admission::caller::Caller,
-    admission::unauthenticated::Unauthenticated,
-    admission::{IOS_FRAME, UNAUTHENTICATED_FRAME},
-    base::config::IosAccess,
-    base::pass::{Pass, Who},
-    base::rpc::Incoming,
-    base::scope::Scope,
-    base::{machine, rpc},
-    connection::inspect::Line,
-    connection::outbox::dialect::Dialect,
-    connection::outbox::follow::PAGE,
-    connection::outbox::orders::Out,
-    connection::outbox::orders::Outbox,
-    connection::serve::ConnectionOptions,
-    connection::{closing::Closing, socket::Socket},
-    connection::{serve as connection, websocket},
-    devices::apps::AppAccess,
-    protocol::services::Services,
+use super::{
+    folding, from_wire, from_wire::IosCall, methods::IosClient, methods::IosMethods, pending,
+    pending::Allowed, phone::NAMED, phone::Phone, phone::Position, projection::Projection, projection::Shown,
+    projection::View, to_wire, to_wire::Role,
 };
 use crate::{
-    protocol::ios::from_wire::IosCall,
-    protocol::ios::methods::{IosClient, IosMethods},
-    protocol::ios::pending::Allowed,
-    protocol::ios::phone::{NAMED, Phone, Position},
-    protocol::ios::projection::{Projection, Shown, View},
-    protocol::ios::to_wire::Role,
-    protocol::ios::{folding, from_wire, pending, to_wire},
+    admission::{caller::Caller, unauthenticated::Unauthenticated},
+    base::{
+        config::IosAccess, limits::IOS_FRAME, limits::UNAUTHENTICATED_FRAME, machine, pass::Pass, pass::Who,
+        rpc, rpc::Incoming, scope::Scope,
+    },
+    connection::{
+        closing::Closing, inspect::Line, outbox::dialect::Dialect, outbox::follow::PAGE, outbox::orders::Out,
+        outbox::orders::Outbox, serve as connection, serve::ConnectionOptions, socket::Socket, websocket,
+    },
+    devices::apps::AppAccess,
+    protocol::services::Services,
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_sessions::{Session, store::Stored};

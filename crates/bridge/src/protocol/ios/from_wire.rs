@@ -1,6 +1,6 @@
 //! Parses requests of the app. Lenient: each generation of the app omits different fields.
 
-use crate::{base::error::Fault, base::scope::Scope};
+use crate::base::{error::Fault, scope::Scope};
 use openagents_sessions::DEFAULT_MODE;
 use serde_json::Value;
 

@@ -1,10 +1,7 @@
 //! Recent sessions and their timelines, for the app's drawer.
 
-use crate::base::error::Fault;
-use crate::{
-    protocol::ios::projection::{Projection, View},
-    protocol::ios::{folding, to_wire},
-};
+use super::{folding, projection::Projection, projection::View, to_wire};
+use crate::base::{error::Fault, limits::IOS_ANSWER};
 use openagents_sessions::{
     SessionRegistry, prune,
     store::{Store, StoreError, Stored},
@@ -37,7 +34,7 @@ pub(super) async fn timeline(
     let notes: Vec<Value> =
         shown(&updates).into_iter().map(|update| to_wire::note(&session_id, update)).collect();
     let most = usize::try_from(limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    Ok(Value::Array(newest(notes, most, crate::admission::IOS_ANSWER)))
+    Ok(Value::Array(newest(notes, most, IOS_ANSWER)))
 }
 
 fn read_end(store: &Store, session_id: &str) -> Result<Vec<Arc<Stored>>, StoreError> {

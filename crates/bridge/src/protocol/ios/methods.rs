@@ -1,15 +1,10 @@
 //! Runs the calls of one connection in order.
 
+use super::{from_wire::IosCall, history, phone::Naming, phone::Phone, resume::Live, threads, to_wire};
 use crate::{
-    base::error::Fault, base::pass::Pass, base::rpc, base::rpc::Id, base::scope::Scope,
-    connection::inspect::Line, connection::outbox::follow::From, connection::outbox::orders::Out,
-    connection::outbox::orders::Outbox, protocol::services::Services,
-};
-use crate::{
-    protocol::ios::from_wire::IosCall,
-    protocol::ios::phone::{Naming, Phone},
-    protocol::ios::resume::Live,
-    protocol::ios::{history, threads, to_wire},
+    base::{error::Fault, pass::Pass, rpc, rpc::Id, scope::Scope},
+    connection::{inspect::Line, outbox::follow::From, outbox::orders::Out, outbox::orders::Outbox},
+    protocol::services::Services,
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};
 use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, run_blocking};

@@ -4,23 +4,13 @@
 //! A refused connection gets the refusal once, in a session, and is then ignored. Its socket stays open, because the
 //! app reconnects every second when it is closed.
 
+use super::{from_wire, from_wire::IosCall, to_wire, to_wire::Role};
 use crate::{
-    admission::UNAUTHENTICATED_FRAME,
-    admission::caller::Caller,
-    admission::queue::{QueueSlot, SlotKind, SlotQueue},
-    base::pass::Pass,
-    base::rpc::Incoming,
-    base::{machine, rpc},
-    connection::inspect::Line,
-    connection::{closing::Closing, socket::Socket},
-    devices::apps::{AccessRequest, AppAccess},
-    devices::requests::Outcome,
+    admission::{caller::Caller, queue::QueueSlot, queue::SlotKind, queue::SlotQueue},
+    base::{limits::UNAUTHENTICATED_FRAME, machine, pass::Pass, rpc, rpc::Incoming},
+    connection::{closing::Closing, inspect::Line, socket::Socket},
+    devices::{apps::AppAccess, requests::Outcome, requests::OutcomeReceiver},
     protocol::services::Services,
-};
-use crate::{
-    protocol::ios::from_wire::IosCall,
-    protocol::ios::to_wire::Role,
-    protocol::ios::{from_wire, to_wire},
 };
 use futures::{SinkExt, StreamExt};
 use openagents_sessions::prune;
@@ -74,7 +64,7 @@ pub(super) async fn wait(
         refused: false,
         notified: false,
     };
-    let mut request: Option<AccessRequest> = None;
+    let mut request: Option<OutcomeReceiver> = None;
     let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
     let mut misses = 0;
     loop {

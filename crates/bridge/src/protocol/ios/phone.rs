@@ -1,7 +1,6 @@
 //! State shared by the reading and writing half of a connection: its ids, and the sessions it has named.
 
-use super::projection::HeldBack;
-use crate::connection::inspect::Line;
+use crate::{connection::inspect::Line, protocol::ios::projection::HeldBack};
 use openagents_sessions::Session;
 use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};

@@ -3,7 +3,7 @@
 //! The app keeps 200 rows and draws each plan and each chunk as one row. So text is sent in paragraphs, plans only when
 //! a step begins or all are done, and progress rarely and only where it is shown.
 
-use crate::{protocol::ios::to_wire, protocol::ios::to_wire::Role};
+use super::{to_wire, to_wire::Role};
 use openagents_core::{
     approval::ApprovalState,
     update::{

@@ -3,10 +3,10 @@
 //! A phone often reconnects before the server notices that the old socket is dead. The old socket is then pinged, and
 //! closed when it does not answer.
 
-use crate::protocol::ios::phone::{Phone, Position};
+use super::{phone::Phone, phone::Position};
 use crate::{
-    base::pass::Pass, connection::outbox::orders::Out, connection::outbox::orders::Outbox,
-    connection::serve::ConnectionControl,
+    base::pass::Pass,
+    connection::{outbox::orders::Out, outbox::orders::Outbox, serve::ConnectionControl},
 };
 use parking_lot::Mutex;
 use std::{

@@ -1,8 +1,8 @@
-use crate::{
-    protocol::ios::from_wire::IosCall,
-    protocol::ios::projection::{HeldBack, Projection, Shown, View},
-    protocol::ios::{folding, from_wire, history, to_wire},
+use super::{
+    folding, from_wire, from_wire::IosCall, history, projection::HeldBack, projection::Projection,
+    projection::Shown, projection::View, to_wire,
 };
+use crate::base::{limits::IOS_ANSWER, limits::IOS_OUTPUT};
 use openagents_core::update::{AgentMessage, EntryStatus::*, RunState, SessionUpdate};
 use openagents_sessions::testing;
 use serde_json::{Value, json};
@@ -263,14 +263,11 @@ fn history_has_one_plan_and_no_progress() {
 #[test]
 fn a_long_history_keeps_its_newest_part() {
     let rows: Vec<Value> = (0..1000).map(|n| json!({"n": n, "text": "x".repeat(2000)})).collect();
-    let kept = history::newest(rows, usize::MAX, crate::admission::IOS_ANSWER);
+    let kept = history::newest(rows, usize::MAX, IOS_ANSWER);
     assert_eq!(kept.last().unwrap()["n"], 999);
     let bytes = Value::Array(kept.clone()).to_string().len();
-    assert!(
-        (crate::admission::IOS_ANSWER - 3000..crate::admission::IOS_ANSWER + 2).contains(&bytes),
-        "{bytes}"
-    );
-    assert_eq!(history::newest(kept, 3, crate::admission::IOS_ANSWER).len(), 3);
+    assert!((IOS_ANSWER - 3000..IOS_ANSWER + 2).contains(&bytes), "{bytes}");
+    assert_eq!(history::newest(kept, 3, IOS_ANSWER).len(), 3);
 }
 
 #[test]
@@ -284,7 +281,7 @@ fn outputs_fit_the_app() {
     );
     let update = &updates(&shown)[1]["tool_call_update"];
     assert!(update["output"]["matches"].as_array().unwrap().len() > 70);
-    assert!(update["output"].to_string().len() <= crate::admission::IOS_OUTPUT);
+    assert!(update["output"].to_string().len() <= IOS_OUTPUT);
     assert_eq!(update["_meta"]["truncated"], true);
 }
 
@@ -398,7 +395,7 @@ fn frames_stay_below_the_limit_of_the_app() {
     );
     assert_eq!(shown.len(), 4);
     for update in updates(&shown) {
-        assert!(update.to_string().len() < crate::admission::IOS_ANSWER, "{}", update["sessionUpdate"]);
+        assert!(update.to_string().len() < IOS_ANSWER, "{}", update["sessionUpdate"]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Transcripts of other agents, for the first generation of the app.
 
-use crate::base::error::Fault;
-use crate::{protocol::ios::history::newest, protocol::ios::to_wire, protocol::ios::to_wire::Role};
+use super::{history::newest, to_wire, to_wire::Role};
+use crate::base::{error::Fault, limits::IOS_ANSWER};
 use openagents_core::{
     CancellationToken,
     budget::Budget,
@@ -59,7 +59,7 @@ pub(super) async fn latest(sessions: &SessionRegistry) -> Result<Value, Fault> {
         Some((row.id, updates))
     });
     let (id, updates) = found.await.flatten().ok_or_else(|| Fault::not_found("No threads found"))?;
-    Ok(json!({"id": id, "updates": newest(updates, usize::MAX, crate::admission::IOS_ANSWER)}))
+    Ok(json!({"id": id, "updates": newest(updates, usize::MAX, IOS_ANSWER)}))
 }
 
 fn read(history: &History, row: &Transcript) -> Vec<Value> {

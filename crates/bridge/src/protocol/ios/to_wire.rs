@@ -1,6 +1,6 @@
 //! Updates in the app's format: chunks nested twice, snake_case except for `sessionUpdate`, closed sets of values.
 
-use crate::base::machine;
+use crate::base::{limits::IOS_OUTPUT, machine};
 use openagents_core::update::{
     Cut, EntryStatus, PlanEntry, PlanSnapshot, ToolCall, ToolCallStatus, ToolCallUpdate,
 };
@@ -47,7 +47,7 @@ pub(super) fn waiting_for_approval() -> Value {
 pub(super) fn plan(snapshot: &PlanSnapshot) -> Value {
     let entries: Vec<Value> = snapshot.entries.iter().map(entry).collect();
     // A goal may be a whole prompt.
-    let (goals, _) = prune::to_fit(&json!(snapshot.goals), crate::admission::IOS_OUTPUT);
+    let (goals, _) = prune::to_fit(&json!(snapshot.goals), IOS_OUTPUT);
     let meta = json!({"plan_id": snapshot.plan_id, "goals": goals});
     json!({"sessionUpdate": "plan", "plan": {"entries": entries, "_meta": meta}})
 }
@@ -66,7 +66,7 @@ fn entry(entry: &PlanEntry) -> Value {
 }
 
 pub(super) fn tool_call(call: &ToolCall) -> Value {
-    let (arguments, _) = prune::to_fit(&Value::Object(call.arguments.clone()), crate::admission::IOS_OUTPUT);
+    let (arguments, _) = prune::to_fit(&Value::Object(call.arguments.clone()), IOS_OUTPUT);
     let mut wire = json!({"call_id": call.call_id, "name": call.name, "arguments": arguments});
     let mut meta = Map::new();
     if let Some(hash) = call.op_hash {
@@ -94,7 +94,7 @@ pub(super) fn tool_call_update(update: &ToolCallUpdate) -> Value {
         ToolCallStatus::Completed { output, cut } => {
             wire["status"] = "completed".into();
             // A list cannot mark that it was cut, so `_meta` does.
-            let (output, pruned) = prune::to_fit(output, crate::admission::IOS_OUTPUT);
+            let (output, pruned) = prune::to_fit(output, IOS_OUTPUT);
             wire["output"] = output;
             add_cut(&mut meta, *cut, pruned);
         }
