@@ -22,7 +22,7 @@ export interface Choice {
 export class Agents extends SnapshotClient<AgentsSnapshot> {
   readonly #models: Models;
 
-  constructor(link: () => Link, models: Models) {
+  constructor(link: Link, models: Models) {
     super(link, METHODS.agents);
     this.#models = models;
   }

@@ -13,13 +13,13 @@ export class SnapshotClient<Snapshot> {
   /** Why the last action was refused, by the id of its card; `''` if it belongs to none. */
   problems = $state.raw<Readonly<Record<string, string>>>({});
 
-  readonly #link: () => Link;
+  readonly #link: Link;
   readonly #method: string;
   /** The number of snapshots received. */
   #told = 0;
 
   /** Requests go to `method` plus `/list` and the like. */
-  constructor(link: () => Link, method: string) {
+  constructor(link: Link, method: string) {
     this.#link = link;
     this.#method = method;
   }
@@ -31,7 +31,7 @@ export class SnapshotClient<Snapshot> {
       (snapshot) => this.#answered(snapshot, told),
       (error: unknown) => {
         this.absent = error instanceof RequestError && error.code === UNKNOWN_METHOD;
-        if (!this.absent && this.#link().state.name === 'live') this.#say('', asSentence(sentence(error)));
+        if (!this.absent && this.#link.state.name === 'live') this.#say('', asSentence(sentence(error)));
       },
     );
   }
@@ -67,7 +67,7 @@ export class SnapshotClient<Snapshot> {
   }
 
   protected ask<Answer = Snapshot>(what: string, params: object): Promise<Answer> {
-    return this.#link().request<Answer>(`${this.#method}/${what}`, params);
+    return this.#link.request<Answer>(`${this.#method}/${what}`, params);
   }
 
   #say(card: string, problem: string): void {

@@ -9,15 +9,15 @@ export class Decisions {
   shown = $state.raw<readonly PastDecision[]>([]);
   problem = $state<string | null>(null);
 
-  readonly #link: () => Link;
+  readonly #link: Link;
 
-  constructor(link: () => Link) {
+  constructor(link: Link) {
     this.#link = link;
   }
 
   async read(): Promise<void> {
     try {
-      this.shown = (await this.#link().request<{ decisions: PastDecision[] }>(`${METHODS.agents}/decisions`, {})).decisions;
+      this.shown = (await this.#link.request<{ decisions: PastDecision[] }>(`${METHODS.agents}/decisions`, {})).decisions;
       this.problem = null;
     } catch (error) {
       this.problem = `Couldn't load decisions: ${asSentence(sentence(error))}`;

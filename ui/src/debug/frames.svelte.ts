@@ -14,17 +14,17 @@ export class Frames {
   waiting = $state(0);
   problem = $state<string | null>(null);
 
-  readonly #link: () => Link;
+  readonly #link: Link;
   #all: Frame[] = [];
 
-  constructor(link: () => Link) {
+  constructor(link: Link) {
     this.#link = link;
   }
 
   /** Fetches the bridge's recent frames, on opening or after a reconnect. */
   async read(): Promise<void> {
     try {
-      this.#remembered((await this.#link().request<{ frames: Frame[] }>(METHODS.inspect, {})).frames);
+      this.#remembered((await this.#link.request<{ frames: Frame[] }>(METHODS.inspect, {})).frames);
       this.problem = null;
     } catch (error) {
       this.problem = `Couldn't load frames: ${sentence(error)}`;

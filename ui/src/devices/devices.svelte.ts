@@ -12,16 +12,16 @@ export class Devices extends SnapshotClient<DevicesSnapshot> {
   /** Access requests that were put off; they stay in the settings until they expire. */
   aside = $state.raw<ReadonlySet<string>>(new Set());
 
-  readonly #of: () => Link;
+  readonly #of: Link;
 
-  constructor(link: () => Link) {
+  constructor(link: Link) {
     super(link, METHODS.devices);
     this.#of = link;
   }
 
   /** Without the scope there is nothing to subscribe to. */
   override connected(): void {
-    if (holds(this.#of().access.scope, 'admin')) super.connected();
+    if (holds(this.#of.access.scope, 'admin')) super.connected();
     else this.snapshot = null;
   }
 

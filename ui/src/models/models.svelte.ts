@@ -20,7 +20,7 @@ export class Models extends SnapshotClient<ModelsSnapshot> {
 
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(link: () => Link) {
+  constructor(link: Link) {
     super(link, METHODS.models);
   }
 

@@ -1,5 +1,6 @@
 import type { Link } from '../connection/link.svelte';
 import type { Session } from '../session/session.svelte';
+import type { SessionItem } from '../session/session-list.svelte';
 import type { Sessions } from '../session/sessions.svelte';
 import { keepable } from './cut';
 import { OfflineStore, type KeptItem } from './offline-store';
@@ -22,6 +23,7 @@ export class Offline {
   constructor(link: Link, sessions: Sessions) {
     this.#link = link;
     this.#sessions = sessions;
+    sessions.keeper = this;
   }
 
   /** Starts following the page. Call it during component setup. */
@@ -92,9 +94,9 @@ export class Offline {
   }
 
   async #restore(session: Session | null): Promise<void> {
-    if (!this.#sessions.listed) {
+    if (!this.#sessions.list.complete) {
       const kept = await this.#store.list();
-      if (!this.#sessions.listed) this.#sessions.items = kept.map(listed);
+      if (!this.#sessions.list.complete) this.#sessions.list.items = kept.map(listed);
     }
     if (session === null || session.updates > 0) return;
     const kept = await this.#store.read(session.id);
@@ -107,6 +109,6 @@ export class Offline {
   }
 }
 
-function listed({ id, title, cwd, updatedAt }: KeptItem): Sessions['items'][number] {
+function listed({ id, title, cwd, updatedAt }: KeptItem): SessionItem {
   return { id, title: title ?? 'Exploration', cwd, updatedAt, running: false, waiting: 0 };
 }

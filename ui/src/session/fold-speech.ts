@@ -3,9 +3,6 @@ import { openagents, type PromptMeta, type SpeechMeta, type Update } from '../co
 import type { MessageRow, ThoughtRow } from '../timeline/rows';
 import type { Body, Fold } from './fold-state';
 
-/** The bridge's closing texts of a turn. Each is a message of its own, even right after another one. */
-const LAST_WORDS = /^(?:Cancelled\.$|Cancelled before it began\.$|Exploration cancelled\.$|❌ )/u;
-
 export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
   const { client, removed = false } = openagents<PromptMeta>(body._meta);
   const [messageId, said] = [idOf(body), text(body.content)];
@@ -27,7 +24,7 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
   const index = lastOf(fold, late);
   const last = fold.rows[index];
   const goesOn = last?.kind === 'message' && last.messageId === messageId && last.summary === undefined && last.usage === undefined && last.findings === undefined && findings === undefined;
-  if (goesOn && !LAST_WORDS.test(last.text) && !LAST_WORDS.test(said)) {
+  if (goesOn) {
     // Grown in place: a copy for each of many thousand chunks takes seconds.
     last.seqs.push(at.seq);
     const joined: MessageRow = { ...last, text: last.text + said };
@@ -41,7 +38,7 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
     if (usage !== undefined) row.usage = usage;
     fold.rows.push(row);
   }
-  const ends = ended === true || summary !== undefined || usage !== undefined || LAST_WORDS.test(said);
+  const ends = ended === true || summary !== undefined || usage !== undefined;
   // An exploration ends with one final message, after the plan's last update.
   if (ends && !late) fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
 }

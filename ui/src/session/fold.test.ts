@@ -155,7 +155,7 @@ describe('a turn is running', () => {
     ['while an agent speaks', [asked('x'), said('one '), said('two')], true],
     ['until the last message of an agent, which may be empty', [asked('x'), said('one'), said('', { ended: true })], false],
     ['whatever came late', [asked('x'), said('old', { late: true, ended: true })], true],
-    ['until a run that could not start says so', [said('❌ no')], false],
+    ['until a run that could not start says so', [said('❌ no', { ended: true })], false],
     ['not because of a call that comes with its result', [{ ...call('c'), status: 'completed' } as SessionUpdate], false],
     ['not because of a late call', [said('Exploration cancelled.'), call('c', 'search.grep', { late: true })], false],
   ])('%s', (_name, updates, expected) => {
@@ -184,8 +184,9 @@ test.each([
   [['Exploration cancelled.', 'Cancelled before it began.', 'Cancelled before it began.']],
   [['one', 'Cancelled before it began.', 'two']],
   [['❌ The first failed.', '❌ The second failed.']],
-])('closing texts of turns are separate messages: %j', (words) => {
-  expect(folded(...words.map((word) => said(word))).rows.map((row) => row.kind === 'message' && row.text)).toEqual(words);
+])('closing texts of turns, which have ids of their own, are separate messages: %j', (words) => {
+  const closing = words.map((word, at) => ({ ...said(word, { ended: true }), messageId: String(at) }) as SessionUpdate);
+  expect(folded(...closing).rows.map((row) => row.kind === 'message' && row.text)).toEqual(words);
 });
 
 describe('calls of agents', () => {

@@ -1,16 +1,13 @@
-import { RequestError, type ListSessionsResponse, type NewSessionResponse } from '@agentclientprotocol/sdk';
+import { RequestError, type NewSessionResponse } from '@agentclientprotocol/sdk';
 import type { Approval } from '../connection/agents-wire';
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/sentence';
 import {
   METHODS,
-  openagents,
   type ActivityParams,
   type AttachResult,
   type ExploreResult,
   type QueueParams,
-  type SessionInfo,
-  type SessionMeta,
   type SessionsParams,
   type SnapshotParams,
   type Update,
@@ -19,17 +16,7 @@ import { EXPLORER_MODE } from '../agents/modes';
 import type { ToolRow } from '../timeline/rows';
 import type { Asked } from './fold-state';
 import { Session } from './session.svelte';
-
-/** A row of the sidebar. */
-export interface SessionItem {
-  id: string;
-  title: string;
-  cwd: string;
-  updatedAt: number;
-  running: boolean;
-  /** The number of pending questions. */
-  waiting: number;
-}
+import { SessionList } from './session-list.svelte';
 
 /** An agent's question and its session. */
 export interface Waiting extends Asked {
@@ -55,14 +42,10 @@ export interface Keeper {
 
 /** The error code for an unknown session. */
 const NO_SESSION = -32002;
-/** The number of `session/list` pages in the sidebar. */
-const PAGES = 5;
 /** The number of sessions whose logs stay in memory. */
 const KEPT = 8;
 
 export class Sessions {
-  items = $state.raw<readonly SessionItem[]>([]);
-  listed = $state(false);
   open = $state.raw<Session | null>(null);
   starting = $state.raw<Starting | null>(null);
   /** Text typed while the session starts. */
@@ -70,19 +53,20 @@ export class Sessions {
   /** Why the last start failed. */
   problem = $state<string | null>(null);
 
-  readonly #link: () => Link;
-  readonly #keeper: () => Keeper | null;
+  readonly list: SessionList;
+  /** Stores the sessions that were opened; null in the desktop window. */
+  keeper: Keeper | null = null;
+
+  readonly #link: Link;
   readonly #known = new Map<string, Session>();
   /** The values of `#known`, as reactive state. */
   #followed = $state.raw<readonly Session[]>([]);
   /** Counts connections, so that each session is attached once per connection. */
   #connection = 0;
-  /** Changes to the list that arrive while it is read. */
-  #told: { items: Map<string, SessionItem>; removed: Set<string> } | null = null;
 
-  constructor(link: () => Link, keeper: () => Keeper | null = () => null) {
+  constructor(link: Link) {
     this.#link = link;
-    this.#keeper = keeper;
+    this.list = new SessionList(link);
   }
 
   /** All pending questions in the followed sessions, oldest first. */
@@ -117,13 +101,13 @@ export class Sessions {
   /** The number of pending questions in a session. */
   waitingIn(id: string): number {
     const followed = this.#followed.find((session) => session.id === id && session.caughtUp && session.updates > 0);
-    return followed?.waiting.length ?? this.items.find((known) => known.id === id)?.waiting ?? 0;
+    return followed?.waiting.length ?? this.list.find(id)?.waiting ?? 0;
   }
 
   /** Catches up with the open session and the running ones on a new connection. */
   connected(): void {
     this.#connection += 1;
-    void this.#list().catch(() => undefined);
+    void this.#readList().catch(() => undefined);
     for (const session of this.#known.values()) {
       if (session === this.open || !session.idle) void this.#attach(session);
     }
@@ -159,42 +143,31 @@ export class Sessions {
 
   /** Applies changes to the list. */
   changed({ sessions, removed, reset = false }: SessionsParams): void {
-    if (reset) void this.#list().catch(() => undefined);
-    for (const id of removed) {
-      this.#told?.items.delete(id);
-      this.#told?.removed.add(id);
+    if (reset) void this.#readList().catch(() => undefined);
+    for (const { before, after } of this.list.change(sessions, removed)) {
+      const session = this.#known.get(after.id);
+      if (session === undefined) continue;
+      session.cwd = after.cwd;
+      if (before?.running === true && !after.running) session.rests();
     }
-    const gone = new Set(removed);
-    const items = new Map(this.items.filter(({ id }) => !gone.has(id)).map((known) => [known.id, known]));
-    for (const info of sessions) {
-      const next = item(info);
-      const session = this.#known.get(next.id);
-      if (session !== undefined) {
-        session.cwd = next.cwd;
-        if (items.get(next.id)?.running === true && !next.running) session.rests();
-      }
-      items.set(next.id, next);
-      this.#told?.items.set(next.id, next);
-    }
-    this.items = [...items.values()];
     for (const id of removed) this.#forget(id);
-    this.#keeper()?.forget(removed);
+    this.keeper?.forget(removed);
     this.#followBusy();
   }
 
   /** Deletes a session for all devices; rejects with the reason if that fails. */
   async remove(id: string): Promise<void> {
-    await this.#link().request('session/delete', { sessionId: id });
-    this.items = this.items.filter((known) => known.id !== id);
+    await this.#link.request('session/delete', { sessionId: id });
+    this.list.remove(id);
     this.#forget(id);
-    this.#keeper()?.forget([id]);
+    this.keeper?.forget([id]);
   }
 
   /** Removes a prompt of any client from the queue. */
   async unqueue(session: Session, id: string): Promise<void> {
     session.problem = null;
     try {
-      await this.#link().request(`${METHODS.queue}/remove`, { sessionId: session.id, id });
+      await this.#link.request(`${METHODS.queue}/remove`, { sessionId: session.id, id });
     } catch (error) {
       session.problem = sentence(error);
     }
@@ -211,8 +184,8 @@ export class Sessions {
 
   /** Follows all sessions with pending questions, and the running ones, which may ask next. */
   #followBusy(): void {
-    const asking = this.items.filter((known) => known.waiting > 0);
-    const running = this.items.filter((known) => known.running && known.waiting === 0).slice(0, KEPT);
+    const asking = this.list.items.filter((known) => known.waiting > 0);
+    const running = this.list.items.filter((known) => known.running && known.waiting === 0).slice(0, KEPT);
     for (const { id, cwd, title } of [...asking, ...running]) {
       const session = this.#known.get(id) ?? this.#keep(new Session(id));
       if (session.attachedOn === this.#connection) continue;
@@ -232,7 +205,7 @@ export class Sessions {
     session.mode = modeId;
     session.problem = null;
     try {
-      await this.#link().request('session/set_mode', { sessionId: session.id, modeId });
+      await this.#link.request('session/set_mode', { sessionId: session.id, modeId });
     } catch (error) {
       session.mode = before;
       session.problem = `Couldn't switch agents: ${asSentence(sentence(error))}`;
@@ -246,7 +219,7 @@ export class Sessions {
       return;
     }
     const session = this.#known.get(id) ?? this.#keep(new Session(id));
-    const item = this.items.find((known) => known.id === id);
+    const item = this.list.find(id);
     if (item !== undefined) {
       session.cwd = item.cwd;
       session.title ??= item.title;
@@ -257,7 +230,7 @@ export class Sessions {
 
   /** Explores a folder. Resolves with false if that could not start; `problem` says why. */
   explore(root: string, goals: string[]): Promise<boolean> {
-    const begin = async (): Promise<string> => (await this.#link().request<ExploreResult>(METHODS.explore, { root, goals })).sessionId;
+    const begin = async (): Promise<string> => (await this.#link.request<ExploreResult>(METHODS.explore, { root, goals })).sessionId;
     return this.#start(root, EXPLORER_MODE, begin, (session, starting) => {
       session.exploring(starting.since);
       if (starting.stopped) this.cancel(session);
@@ -267,8 +240,8 @@ export class Sessions {
   /** Starts a session in a mode with a prompt. Resolves with false if that could not start; `problem` says why. */
   ask(root: string, text: string, mode: string): Promise<boolean> {
     const begin = async (): Promise<string> => {
-      const { sessionId } = await this.#link().request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
-      if (mode !== EXPLORER_MODE) await this.#link().request('session/set_mode', { sessionId, modeId: mode });
+      const { sessionId } = await this.#link.request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
+      if (mode !== EXPLORER_MODE) await this.#link.request('session/set_mode', { sessionId, modeId: mode });
       return sessionId;
     };
     return this.#start(root, mode, begin, (session, starting) => {
@@ -305,17 +278,17 @@ export class Sessions {
 
   /** Delegates a task to another agent, as a turn of its own. */
   async delegate(session: Session, args: Record<string, unknown>): Promise<void> {
-    await this.#link().request(METHODS.delegate, { sessionId: session.id, arguments: args });
+    await this.#link.request(METHODS.delegate, { sessionId: session.id, arguments: args });
   }
 
   /** Answers an agent's question. Resolves with its state: another device may have been first. */
   answer(sessionId: string, approvalId: string, optionId: string): Promise<Approval> {
-    return this.#link().request<Approval>(`${METHODS.approvals}/answer`, { sessionId, approvalId, optionId });
+    return this.#link.request<Approval>(`${METHODS.approvals}/answer`, { sessionId, approvalId, optionId });
   }
 
   /** Resumes an agent that exited, so that it asks again. */
   async resume(sessionId: string, approvalId: string): Promise<void> {
-    await this.#link().request(`${METHODS.approvals}/resume`, { sessionId, approvalId });
+    await this.#link.request(`${METHODS.approvals}/resume`, { sessionId, approvalId });
   }
 
   /** Sends a prompt and resolves when its turn ends. A prompt that was not received goes back to the composer. */
@@ -324,10 +297,10 @@ export class Sessions {
     const sent = session.sending(text);
     try {
       const prompt = [{ type: 'text', text }];
-      await this.#link().request('session/prompt', { sessionId: session.id, prompt, _meta: { openagents: { promptId: sent.promptId } } });
+      await this.#link.request('session/prompt', { sessionId: session.id, prompt, _meta: { openagents: { promptId: sent.promptId } } });
       session.ended(sent);
     } catch (error) {
-      const sameLink = this.#link().state.name === 'live' && connection === this.#connection;
+      const sameLink = this.#link.state.name === 'live' && connection === this.#connection;
       if (sameLink) session.refused(sent, sentence(error));
       else session.cutOff(sent);
     }
@@ -339,37 +312,21 @@ export class Sessions {
   }
 
   cancel(session: Pick<Session, 'id'>): void {
-    this.#link().notify('session/cancel', { sessionId: session.id });
+    this.#link.notify('session/cancel', { sessionId: session.id });
   }
 
   #reason(error: unknown): string {
-    return this.#link().state.name === 'live' ? sentence(error) : 'Connection lost before the session started.';
+    return this.#link.state.name === 'live' ? sentence(error) : 'Connection lost before the session started.';
   }
 
-  /** Reads the list once per connection; changes arrive as notifications. */
-  async #list(): Promise<void> {
+  async #readList(): Promise<void> {
     const connection = this.#connection;
-    const told = { items: new Map<string, SessionItem>(), removed: new Set<string>() };
-    this.#told = told;
-    const found: SessionItem[] = [];
-    let cursor: string | null | undefined;
-    for (let page = 0; page < PAGES; page += 1) {
-      const answer: ListSessionsResponse = await this.#link().request('session/list', cursor ? { cursor } : { _meta: { openagents: { watch: true } } });
-      if (connection !== this.#connection) return;
-      found.push(...answer.sessions.map(item));
-      cursor = answer.nextCursor;
-      if (!cursor) break;
-    }
-    // Changes that arrived meanwhile are newer.
-    const items = new Map(found.filter(({ id }) => !told.removed.has(id)).map((known) => [known.id, known]));
-    for (const known of told.items.values()) items.set(known.id, known);
-    this.#told = null;
-    if (!cursor) this.#keeper()?.keepOnly(new Set(items.keys()));
-    this.items = [...items.values()];
-    this.listed = true;
+    const whole = await this.list.read();
+    if (connection !== this.#connection) return;
+    if (whole) this.keeper?.keepOnly(new Set(this.list.items.map(({ id }) => id)));
     this.#followBusy();
-    const open = this.open;
-    const shown = items.get(open?.id ?? '');
+    const { open } = this;
+    const shown = this.list.find(open?.id);
     if (open !== null && shown !== undefined) {
       open.cwd = shown.cwd;
       open.title ??= shown.title;
@@ -381,12 +338,12 @@ export class Sessions {
     session.attachingNow = true;
     const since = session.attaching();
     try {
-      const answer = await this.#link().request<AttachResult>(METHODS.attach, { sessionId: session.id, since });
+      const answer = await this.#link.request<AttachResult>(METHODS.attach, { sessionId: session.id, since });
       session.problem = null;
       session.attached(answer);
     } catch (error) {
       session.caughtUp = true;
-      if (this.#link().state.name !== 'live') return;
+      if (this.#link.state.name !== 'live') return;
       if (error instanceof RequestError && error.code === NO_SESSION) this.#deleted(session);
       session.unknown(sentence(error));
     } finally {
@@ -396,14 +353,14 @@ export class Sessions {
 
   /** It was deleted while this page was away: the stored copy goes too. */
   #deleted(session: Session): void {
-    this.#keeper()?.forget([session.id]);
-    this.items = this.items.filter((known) => known.id !== session.id);
+    this.keeper?.forget([session.id]);
+    this.list.remove(session.id);
     if (session.updates > 0) this.#forget(session.id);
   }
 
   #keep(session: Session): Session {
     this.#known.set(session.id, session);
-    const busy = new Set(this.items.filter((known) => known.running || known.waiting > 0).map((known) => known.id));
+    const busy = new Set(this.list.items.filter((known) => known.running || known.waiting > 0).map((known) => known.id));
     for (const [id, old] of this.#known) {
       if (this.#known.size <= KEPT) break;
       if (old === this.open || old === session || !old.idle || old.attachingNow || busy.has(id)) continue;
@@ -414,23 +371,10 @@ export class Sessions {
     return session;
   }
 
-  /** Unsubscribes from a dropped session. An older bridge keeps sending, and the updates are ignored. */
+  /** Unsubscribes from a dropped session. */
   #detach(sessionId: string): void {
-    void this.#link()
+    void this.#link
       .request(METHODS.detach, { sessionId })
       .catch(() => undefined);
   }
-}
-
-function item(info: SessionInfo): SessionItem {
-  const { running = false, waiting = 0 } = openagents<SessionMeta>(info._meta);
-  const time = info.updatedAt ? Date.parse(info.updatedAt) : Number.NaN;
-  return {
-    id: info.sessionId,
-    title: info.title || 'Exploration',
-    cwd: info.cwd,
-    updatedAt: Number.isNaN(time) ? 0 : time,
-    running,
-    waiting,
-  };
 }

@@ -17,7 +17,9 @@ function listed(): { sessions: Sessions; asked: Asked[]; kept: { forget: ReturnT
   const request = (method: string, params: object): Promise<unknown> => new Promise((answer, refuse) => asked.push({ method, params, answer, refuse }));
   const link = { state: { name: 'live' }, request, notify: () => undefined } as unknown as Link;
   const kept = { forget: vi.fn(), keepOnly: vi.fn() };
-  return { sessions: new Sessions(() => link, () => kept), asked, kept };
+  const sessions = new Sessions(link);
+  sessions.keeper = kept;
+  return { sessions, asked, kept };
 }
 
 const settled = (): Promise<void> => new Promise((after) => setTimeout(after));
@@ -76,7 +78,7 @@ test('an incomplete list does not remove stored sessions', async () => {
     asked[page]?.answer({ sessions: [row(`s${page}`)], nextCursor: `${page}` });
     await settled();
   }
-  expect([sessions.items.length, kept.keepOnly.mock.calls.length]).toEqual([5, 0]);
+  expect([sessions.list.items.length, kept.keepOnly.mock.calls.length]).toEqual([5, 0]);
 });
 
 test('a page that missed changes reloads the list', async () => {
@@ -84,5 +86,5 @@ test('a page that missed changes reloads the list', async () => {
   sessions.changed({ sessions: [], removed: [], reset: true });
   asked.at(-1)?.answer({ sessions: [row('new')] });
   await settled();
-  expect(sessions.items.map(({ id }) => id)).toEqual(['new']);
+  expect(sessions.list.items.map(({ id }) => id)).toEqual(['new']);
 });

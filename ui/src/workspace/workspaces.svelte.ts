@@ -9,21 +9,21 @@ export class Workspaces {
   problem = $state<string | null>(null);
   root = $state<string | null>(null);
 
-  readonly #link: () => Link;
+  readonly #link: Link;
 
-  constructor(link: () => Link) {
+  constructor(link: Link) {
     this.#link = link;
   }
 
   async read(): Promise<void> {
     if (this.state === 'unread') this.state = 'reading';
     try {
-      const answer = await this.#link().request<WorkspacesResult>(METHODS.workspaces, {});
+      const answer = await this.#link.request<WorkspacesResult>(METHODS.workspaces, {});
       this.known = answer.workspaces;
       this.root = answer.root ?? null;
       this.problem = null;
     } catch (error) {
-      if (this.#link().state.name === 'live') this.problem = sentence(error);
+      if (this.#link.state.name === 'live') this.problem = sentence(error);
     }
     this.state = 'read';
   }

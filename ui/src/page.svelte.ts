@@ -1,0 +1,182 @@
+import { Agents } from './agents/agents.svelte';
+import type { Question } from './approval/question';
+import { createBackend } from './backend';
+import { BrowserBackend } from './backend/browser';
+import { Link } from './connection/link.svelte';
+import type { Shown } from './connection/link-words';
+import { Decisions } from './debug/decisions.svelte';
+import { Frames } from './debug/frames.svelte';
+import { Devices } from './devices/devices.svelte';
+import { holds } from './devices/scope';
+import { Editor } from './editor/editor.svelte';
+import { Inspection } from './inspector/inspection.svelte';
+import { Version } from './install/version.svelte';
+import { Models } from './models/models.svelte';
+import { Offline } from './offline/offline.svelte';
+import { Pairing } from './pairing/pairing.svelte';
+import type { Page as SettingsPage } from './settings/pages';
+import { Sessions } from './session/sessions.svelte';
+import { Theme } from './theme/theme.svelte';
+import { baseName } from './words/paths';
+import { Draft } from './workspace/draft.svelte';
+import { parseGoals } from './workspace/goals';
+import { Workspaces } from './workspace/workspaces.svelte';
+
+/** The page: its connection, what is known over it, and what is on screen. */
+export class Page {
+  readonly backend = createBackend();
+  /** The browser backend; null in the desktop window, which is never paired. */
+  readonly browser = this.backend instanceof BrowserBackend ? this.backend : null;
+  readonly link: Link = new Link(
+    this.backend,
+    {
+      updates: (batch) => this.sessions.take(batch),
+      frames: (batch) => this.frames.take(batch),
+      activity: (params) => this.sessions.doing(params),
+      models: (snapshot) => this.models.take(snapshot),
+      agents: (snapshot) => this.agents.take(snapshot),
+      devices: (snapshot) => this.devices.take(snapshot),
+      access: (params) => {
+        this.link.allowed(params);
+        this.devices.connected();
+      },
+      sessions: (params) => this.sessions.changed(params),
+      snapshot: (params) => this.sessions.snapshotEnded(params),
+      queue: (params) => this.sessions.queued(params),
+    },
+    (root) => this.#connected(root),
+  );
+  readonly theme = new Theme();
+  readonly draft = new Draft();
+  readonly version = new Version();
+  readonly editor = new Editor(this.backend);
+  readonly frames = new Frames(this.link);
+  readonly sessions = new Sessions(this.link);
+  readonly models = new Models(this.link);
+  readonly agents = new Agents(this.link, this.models);
+  readonly devices = new Devices(this.link);
+  readonly decisions = new Decisions(this.link);
+  readonly workspaces = new Workspaces(this.link);
+  /** Null in the desktop window: its bridge is always reachable. */
+  readonly offline = this.backend.kind === 'browser' ? new Offline(this.link, this.sessions) : null;
+  readonly pairing = new Pairing((token) => {
+    this.browser?.pairedWith(token);
+    this.pairingChosen = false;
+    this.link.reconnect();
+  });
+  readonly inspection = new Inspection(() => this.sessions.open);
+
+  now = $state(Date.now());
+  drawer = $state(false);
+  /** The panel drawn over the sessions. */
+  over = $state<'debug' | 'settings' | null>(null);
+  settings = $state<SettingsPage>('models');
+  /** Ids of the questions that were put off. */
+  aside = $state.raw<ReadonlySet<string>>(new Set());
+  /** The user chose to pair this device. */
+  pairingChosen = $state(false);
+
+  readonly isMac = /Mac|iPhone|iPad/.test(navigator.platform);
+  readonly atHome = /^(?:127\.|localhost$|\[::1\]$)/.test(location.hostname);
+
+  readonly session = $derived(this.sessions.open);
+  readonly inSession = $derived(this.session !== null || this.sessions.starting !== null);
+  readonly live = $derived(this.link.state.name === 'live');
+  readonly access = $derived(this.link.access);
+  readonly mayPrompt = $derived(holds(this.access.scope, 'prompt'));
+  readonly mayApprove = $derived(holds(this.access.scope, 'approve'));
+  /** Frames of all connections are visible to admins only. */
+  readonly mayAdmin = $derived(holds(this.access.scope, 'admin'));
+  readonly working = $derived(this.sessions.starting !== null || (this.session?.working ?? false));
+  readonly unlinked = $derived(this.link.state.name === 'refused' || this.link.state.name === 'removed');
+  readonly shown = $derived<Shown>(this.live && this.session !== null && !this.session.caughtUp ? { name: 'catching-up', left: this.session.catchingUp } : this.link.state);
+  /** The editor; null when the workspace files are on another machine. */
+  readonly editorHere = $derived(this.backend.kind === 'tauri' || (this.atHome && this.access.device === null) ? this.editor : null);
+  /** A page loaded over the network can only get in by pairing. */
+  readonly pairs = $derived.by(() => {
+    const { state } = this.link;
+    if (this.browser === null || !this.unlinked) return false;
+    return this.pairingChosen || this.pairing.claimed !== null || this.pairing.given || (!this.atHome && state.name === 'refused' && state.why === 'no-token');
+  });
+  readonly questions = $derived<Question[]>(
+    this.sessions.waiting.map((waiting) => ({
+      approval: waiting.approval,
+      sessionId: waiting.sessionId ?? waiting.session.id,
+      shownIn: waiting.session.id,
+      title: waiting.session.title ?? baseName(waiting.session.cwd),
+      workspace: waiting.session.cwd,
+      changes: this.sessions.asks(waiting.approval.id)?.content.filter((piece) => piece.type === 'diff') ?? [],
+    })),
+  );
+
+  /** The session that the address names; it is kept when the window is reloaded. */
+  readonly #first: string | null;
+
+  /** Connects, and shows the session `first`. */
+  constructor(first: string | null) {
+    this.#first = first;
+    this.offline?.follow();
+    if (this.browser !== null) this.pairing.begin(this.browser.offer);
+    this.link.reconnect();
+    if (first !== null) this.sessions.show(first);
+  }
+
+  #connected(root: string | null): void {
+    void this.version.check();
+    this.sessions.connected();
+    this.models.connected();
+    this.agents.connected();
+    this.devices.connected();
+    void this.workspaces.read();
+    if (root !== null && this.#first === null) this.explore(root);
+    if (this.over === 'debug') void this.frames.read();
+  }
+
+  show(id: string | null): void {
+    this.#clear();
+    this.sessions.show(id);
+    if (id === null) void this.workspaces.read();
+  }
+
+  explore(root: string, goals = ''): void {
+    this.#begin(this.sessions.explore(root, parseGoals(goals)));
+  }
+
+  ask(root: string, text: string, mode: string): void {
+    this.#begin(this.sessions.ask(root, text, mode));
+  }
+
+  #begin(beginning: Promise<boolean>): void {
+    this.#clear();
+    void beginning.then((begun) => {
+      if (begun) this.draft.text = '';
+    });
+  }
+
+  /** Closes everything over the session. */
+  #clear(): void {
+    this.inspection.close();
+    this.over = null;
+    this.drawer = false;
+  }
+
+  toggle(what: 'debug' | 'settings', stays = false): void {
+    if (what === 'debug' && !this.mayAdmin) return;
+    this.over = this.over === what && !stays ? null : what;
+    this.drawer = false;
+    if (this.over === 'debug' && this.live) void this.frames.read();
+  }
+
+  openSettings(on: SettingsPage): void {
+    this.settings = on;
+    this.toggle('settings', true);
+  }
+
+  /** Unpairs this device. */
+  async leave(): Promise<void> {
+    await this.link.request('_openagents/devices/leave', {});
+    this.browser?.unpaired();
+    void this.offline?.forget();
+    this.link.reconnect();
+  }
+}
