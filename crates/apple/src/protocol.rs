@@ -5,13 +5,11 @@
 //! answer.
 
 use crate::availability::Unavailability;
-use openagents_core::model::{CallRequest, ModelError, ModelRequest, StopReason, Usage};
+use openagents_core::{
+    helper::{HelperCommand, HelperReport},
+    model::{CallRequest, ModelError, ModelRequest, StopReason, Usage},
+};
 use serde::{Deserialize, Serialize};
-
-pub use openagents_core::helper::{Line, read_line, write_line};
-
-/// The version of both sides: they are built and shipped together.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Maximum bytes of a line. The model reads about 16 kB of a conversation.
 pub const MAX_LINE: usize = 8 << 20;
@@ -54,7 +52,7 @@ pub enum Command {
 pub enum Report {
     /// The first report.
     Hello {
-        /// [`VERSION`] of the helper.
+        /// [`VERSION`](openagents_core::helper::VERSION) of the helper.
         version: String,
         /// Why the model is not available; absent if it is.
         unavailable: Option<Unavailability>,
@@ -103,9 +101,21 @@ pub enum Report {
     },
 }
 
-impl Report {
-    /// Returns the id of the command.
-    pub fn id(&self) -> Option<u64> {
+impl HelperCommand for Command {
+    fn cancel(id: u64) -> Self {
+        Self::Cancel { id }
+    }
+}
+
+impl HelperReport for Report {
+    fn version(&self) -> Option<&str> {
+        match self {
+            Self::Hello { version, .. } => Some(version),
+            _ => None,
+        }
+    }
+
+    fn id(&self) -> Option<u64> {
         match self {
             Self::Hello { .. } => None,
             Self::Failed { id, .. } => *id,
@@ -116,24 +126,32 @@ impl Report {
             | Self::Done { id, .. } => Some(*id),
         }
     }
+
+    fn ends_command(&self) -> bool {
+        matches!(self, Self::Availability { .. } | Self::Done { .. } | Self::Failed { .. })
+    }
+
+    fn failed(id: u64, error: ModelError) -> Self {
+        Self::Failed { id: Some(id), error }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::model::{AssistantMessage, Message, ModelOptions, ToolSpec};
+    use openagents_core::{
+        helper::{read_messages, write_line},
+        model::{AssistantMessage, Message, ModelOptions, ToolSpec},
+    };
     use proptest::prelude::*;
     use serde_json::{Value, json};
-    use std::io::BufReader;
 
     /// Serializes and parses messages like the two programs.
     fn sent<T: Serialize + serde::de::DeserializeOwned>(messages: &[T]) -> Vec<T> {
         let mut wire = Vec::new();
         messages.iter().for_each(|message| write_line(&mut wire, message).unwrap());
-        let (mut reader, mut line, mut arrived) = (BufReader::new(wire.as_slice()), Vec::new(), Vec::new());
-        while read_line(&mut reader, &mut line, MAX_LINE).unwrap() == Line::Read {
-            arrived.push(serde_json::from_slice(&line).unwrap());
-        }
+        let mut arrived = Vec::new();
+        read_messages(wire.as_slice(), MAX_LINE, |message| arrived.push(message.unwrap())).unwrap();
         arrived
     }
 

@@ -15,12 +15,12 @@
 //! | 1 | `approval` | permissions that agents ask for |
 //! | 1 | `budget` | deadline, cancellation and progress of bounded work |
 //! | 1 | `folders` | folders that this program keeps on disk |
-//! | 1 | `helper` | client side of helper programs: finding, lines, exit |
 //! | 1 | `isolated` | work on a thread that may hang or panic |
 //! | 1 | `model` | `LanguageModel`: messages in, events out; settings; `LocalModels` |
 //! | 1 | `terms` | words of questions and of code: stop words, stems, vocabulary |
 //! | 1 | `text` | shortening text |
 //! | 1 | `workspace` | one directory, and opening files beneath it |
+//! | 2 | `helper` | helper programs: finding them, their client, lines of JSON |
 //! | 2 | `history` | logs that other agents left on this machine |
 //! | 2 | `update` | entries of a session's log |
 //! | 2 | `walk` | files of a workspace, without ignored ones |

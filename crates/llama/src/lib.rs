@@ -21,7 +21,6 @@
 //! | 2 | `machine` | what fits into memory |
 //! | 2 | `protocol` | commands and reports of the helper |
 //! | 3 | `models` | model files: catalogue, download, checks |
-//! | 3 | `reports` | waiting for a report of the helper |
 //! | 4 | `client` | the helper as an `Engine` |
 //! | 5 | `local` | `Local`: the model as a `LanguageModel` |
 
@@ -34,7 +33,6 @@ pub mod local;
 pub mod machine;
 pub mod models;
 pub mod protocol;
-pub mod reports;
 
 pub use engine::{Engine, LoadRequest, Loaded};
 pub use local::{Local, LocalConfig};

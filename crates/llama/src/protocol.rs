@@ -2,16 +2,12 @@
 //!
 //! Unknown fields are ignored. An invalid line is answered with [`Report::Failed`] and does not end the process.
 
-pub use openagents_core::helper::{Line, read_line, write_line};
-
 use crate::{LoadRequest, Loaded, engine::Device};
-use openagents_core::model::{
-    Activity, CallRequest, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason, Usage,
+use openagents_core::{
+    helper::{HelperCommand, HelperReport},
+    model::{Activity, CallRequest, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason, Usage},
 };
 use serde::{Deserialize, Serialize};
-
-/// The version of both sides: they are built and shipped together.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Maximum bytes of a line. A conversation that fills the largest context has about 1 MB.
 pub const MAX_LINE: usize = 32 << 20;
@@ -57,7 +53,7 @@ pub enum Command {
 pub enum Report {
     /// The first report.
     Hello {
-        /// [`VERSION`] of the helper.
+        /// [`VERSION`](openagents_core::helper::VERSION) of the helper.
         version: String,
         /// The compute devices.
         devices: Vec<Device>,
@@ -103,9 +99,21 @@ pub enum Report {
     },
 }
 
-impl Report {
-    /// Returns the id of the command.
-    pub fn id(&self) -> Option<u64> {
+impl HelperCommand for Command {
+    fn cancel(id: u64) -> Self {
+        Self::Cancel { id }
+    }
+}
+
+impl HelperReport for Report {
+    fn version(&self) -> Option<&str> {
+        match self {
+            Self::Hello { version, .. } => Some(version),
+            _ => None,
+        }
+    }
+
+    fn id(&self) -> Option<u64> {
         match self {
             Self::Hello { .. } => None,
             Self::Failed { id, .. } => *id,
@@ -117,9 +125,12 @@ impl Report {
         }
     }
 
-    /// Returns whether this is the last report of its command.
-    pub fn ends_command(&self) -> bool {
+    fn ends_command(&self) -> bool {
         !matches!(self, Self::Hello { .. } | Self::Event { .. })
+    }
+
+    fn failed(id: u64, error: ModelError) -> Self {
+        Self::Failed { id: Some(id), error }
     }
 }
 

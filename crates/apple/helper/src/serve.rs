@@ -4,12 +4,14 @@ use crate::{
     Backend,
     answering::{Handle, Tell, answer},
 };
-use openagents_apple::protocol::{Command, Line, MAX_LINE, Report, VERSION, read_line, write_line};
-use openagents_core::model::{ModelError, ModelRequest};
-use serde::Deserialize;
+use openagents_apple::protocol::{Command, MAX_LINE, Report};
+use openagents_core::{
+    helper::{VERSION, read_messages, write_line},
+    model::{ModelError, ModelRequest},
+};
 use std::{
     collections::HashMap,
-    io::{BufReader, BufWriter, Read, Write},
+    io::{BufWriter, Read, Write},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
 };
@@ -28,18 +30,12 @@ pub fn serve(input: impl Read, output: impl Write + Send + 'static, backend: Arc
     let hello = Report::Hello { version: VERSION.to_owned(), unavailable: server.backend.unavailability() };
     server.tell(&hello);
 
-    let mut input = BufReader::new(input);
-    let mut line = Vec::new();
-    loop {
-        match read_line(&mut input, &mut line, MAX_LINE) {
-            Ok(Line::Read) => server.line(&line),
-            Ok(Line::TooLong) => server.refuse(None, "the command is too long; shorten the conversation"),
-            Ok(Line::End) => break,
-            Err(error) => {
-                tracing::warn!("cannot read commands: {error}");
-                break;
-            }
-        }
+    let read = read_messages(input, MAX_LINE, |read| match read {
+        Ok(command) => server.command(command),
+        Err(line) => server.tell(&Report::Failed { id: line.id, error: line.refusal() }),
+    });
+    if let Err(error) = read {
+        tracing::warn!("cannot read commands: {error}");
     }
     let running: Vec<_> = lock(&server.running).drain().collect();
     running.into_iter().for_each(|(id, handle)| handle.cancel(id, &*server.tell));
@@ -52,20 +48,6 @@ struct Server {
 }
 
 impl Server {
-    fn line(&self, line: &[u8]) {
-        #[derive(Deserialize)]
-        struct Id {
-            id: Option<u64>,
-        }
-        match serde_json::from_slice(line) {
-            Ok(command) => self.command(command),
-            Err(error) => {
-                let id = serde_json::from_slice::<Id>(line).ok().and_then(|read| read.id);
-                self.refuse(id, &format!("the helper program received an invalid command: {error}"));
-            }
-        }
-    }
-
     fn command(&self, command: Command) {
         match command {
             Command::Availability { id } => {
@@ -96,7 +78,7 @@ impl Server {
             if running.len() >= ANSWERS {
                 drop(running);
                 return self
-                    .refuse(Some(id), &format!("{ANSWERS} answers are running; try again when one is done"));
+                    .refuse(id, &format!("{ANSWERS} answers are running; try again when one is done"));
             }
             running.insert(id, handle.clone());
         }
@@ -107,12 +89,12 @@ impl Server {
         };
         if let Err(error) = thread::Builder::new().name("answer".to_owned()).spawn(work) {
             lock(&self.running).remove(&id);
-            self.refuse(Some(id), &format!("no thread for an answer: {error}; close other programs"));
+            self.refuse(id, &format!("no thread for an answer: {error}; close other programs"));
         }
     }
 
-    fn refuse(&self, id: Option<u64>, why: &str) {
-        self.tell(&Report::Failed { id, error: ModelError::Failed(why.to_owned()) });
+    fn refuse(&self, id: u64, why: &str) {
+        self.tell(&Report::Failed { id: Some(id), error: ModelError::Failed(why.to_owned()) });
     }
 
     fn tell(&self, report: &Report) {

@@ -1,26 +1,20 @@
 //! Running answers, and those waiting for the result of a tool.
 
-use super::connection::{Connection, LOOK};
+use super::Client;
 use crate::protocol::{Command, Report};
 use openagents_core::{
     CancellationToken,
+    helper::next_report,
     model::{Message, ModelError, ModelEvent, ModelRequest, StopReason},
 };
-use std::{
-    cell::Cell,
-    collections::VecDeque,
-    sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
-};
+use std::{collections::VecDeque, sync::Arc};
+use tokio::sync::mpsc::Receiver;
 
 /// Cancels the answer if dropped before its end.
 pub(super) struct Answer {
     id: u64,
-    connection: Arc<Connection>,
+    client: Arc<Client>,
     reports: Receiver<Report>,
-    ended: Cell<bool>,
 }
 
 /// The state after listening to an answer.
@@ -32,25 +26,24 @@ pub(super) enum End {
 }
 
 impl Answer {
-    pub(super) fn start(connection: Arc<Connection>, request: &ModelRequest) -> Result<Self, ModelError> {
-        let (id, reports) =
-            connection.ask(|id| Command::Respond { id, request: Box::new(request.clone()) })?;
-        Ok(Self { id, connection, reports, ended: Cell::new(false) })
+    pub(super) fn start(client: Arc<Client>, request: &ModelRequest) -> Result<Self, ModelError> {
+        let (id, reports) = client.ask(|id| Command::Respond { id, request: Box::new(request.clone()) })?;
+        Ok(Self { id, client, reports })
     }
 
     /// Sends the result it waits for.
     pub(super) fn give(&self, call_id: String, text: String) -> Result<(), ModelError> {
-        self.connection.send(&Command::ToolResult { id: self.id, call_id, text })
+        self.client.send(&Command::ToolResult { id: self.id, call_id, text })
     }
 
     /// Forwards its text until it ends or calls a tool.
     pub(super) fn listen(
-        &self,
+        &mut self,
         cancel: &CancellationToken,
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<End, ModelError> {
         loop {
-            match next(&self.reports, cancel)? {
+            match next_report(&mut self.reports, cancel)? {
                 Some(Report::Text { text, .. }) => on_event(ModelEvent::Text(text)),
                 Some(Report::Usage { usage, .. }) => on_event(ModelEvent::Usage(usage)),
                 Some(Report::ToolCall { call, .. }) => {
@@ -58,17 +51,10 @@ impl Answer {
                     on_event(ModelEvent::ToolCall(call));
                     return Ok(End::Calls(id));
                 }
-                Some(Report::Done { stop, .. }) => {
-                    self.ended.set(true);
-                    return Ok(End::Done(stop));
-                }
-                // An answer that failed here may still run in the helper: dropping it cancels it.
+                Some(Report::Done { stop, .. }) => return Ok(End::Done(stop)),
                 Some(Report::Failed { error, .. }) => return Err(error),
                 Some(other) => tracing::warn!(?other, "unexpected report"),
-                None => {
-                    self.ended.set(true);
-                    return Err(ModelError::Crashed(self.connection.describe_end()));
-                }
+                None => return Err(ModelError::Crashed(self.client.exit_reason())),
             }
         }
     }
@@ -76,27 +62,8 @@ impl Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        self.connection.forget(self.id);
-        if !self.ended.get() {
-            let _ = self.connection.send(&Command::Cancel { id: self.id });
-        }
-    }
-}
-
-/// Waits for the next report; `None` if there are no more.
-pub(super) fn next(
-    reports: &Receiver<Report>,
-    cancel: &CancellationToken,
-) -> Result<Option<Report>, ModelError> {
-    loop {
-        if cancel.is_cancelled() {
-            return Err(ModelError::Cancelled);
-        }
-        match reports.recv_timeout(LOOK) {
-            Ok(report) => return Ok(Some(report)),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-        }
+        // An answer that failed here may still run in the helper.
+        self.client.cancel(self.id);
     }
 }
 

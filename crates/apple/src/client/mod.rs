@@ -5,30 +5,28 @@
 //! by the request with the result. Several may wait at once: a tool may itself request an answer.
 
 mod answer;
-mod connection;
-mod process;
-
-pub use connection::Connection;
 
 use crate::{
     availability::{Facts, Unavailability},
     budget::CONTEXT,
-    protocol::{Command, Report},
+    protocol::{Command, MAX_LINE, Report},
 };
 use answer::{Answer, Waiting};
-use connection::LOOK;
 use openagents_core::{
     CancellationToken,
     agent_ids::LOCAL_FM,
-    helper,
+    helper::{self, HelperClient, HelperLimits, next_report},
     model::{Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason},
 };
 use std::{
     fmt,
+    io::{Read, Write},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
     thread,
     time::{Duration, Instant},
 };
+use tokio::sync::Semaphore;
 
 /// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_APPLE_HELPER";
@@ -41,7 +39,38 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// Maximum number of answers waiting for the result of a tool; the oldest is dropped, as it may never be continued.
 const WAITING: usize = 8;
 
-type Connect = Box<dyn Fn() -> Result<Connection, ModelError> + Send + Sync>;
+/// Interval of checks for a cancel while another thread starts the helper.
+const LOOK: Duration = Duration::from_millis(20);
+
+const LIMITS: HelperLimits = HelperLimits {
+    line_bytes: MAX_LINE,
+    // A waiting answer must not hold up the others.
+    queued_reports: Semaphore::MAX_PERMITS,
+    hello: Duration::from_secs(20),
+    // Others may be running, and it confirms a cancel at once.
+    cancel: None,
+};
+
+/// A running helper.
+pub type Client = HelperClient<Command, Report>;
+
+type Connect = Box<dyn Fn() -> Result<Client, ModelError> + Send + Sync>;
+
+/// Connects to a helper at the other end of these streams.
+///
+/// # Errors
+///
+/// [`ModelError::Failed`] if there is no thread for it.
+pub fn over(
+    output: impl Read + Send + 'static,
+    input: impl Write + Send + 'static,
+) -> Result<Client, ModelError> {
+    Client::over("for Foundation Models", LIMITS, output, input)
+}
+
+fn start(program: &Path) -> Result<Client, ModelError> {
+    Client::start(std::process::Command::new(program), LIMITS, || ())
+}
 
 /// Apple's Foundation Models. Clones share the same state.
 #[derive(Debug, Clone)]
@@ -51,8 +80,8 @@ struct Inner {
     /// The reason this machine can't be supported; nothing is started.
     impossible: Option<Unavailability>,
     connect: Connect,
-    /// The connection to the running helper.
-    connection: Mutex<Option<Arc<Connection>>>,
+    /// The running helper.
+    client: Mutex<Option<Arc<Client>>>,
     known: Mutex<Known>,
     waiting: Mutex<Waiting>,
 }
@@ -72,32 +101,32 @@ impl FoundationModels {
     pub fn start() -> Arc<dyn LanguageModel> {
         let connect = || {
             let program = helper::find(HELPER, HELPER_VARIABLE).map_err(ModelError::Unavailable)?;
-            Connection::start(&program)
+            start(&program)
         };
         let models = Self::new(Facts::of_this_machine().unavailability(), connect);
         models.ask_in_background();
         Arc::new(models)
     }
 
-    /// Uses `connect` whenever there is no connection, on any machine.
-    pub fn connecting(connect: impl Fn() -> Result<Connection, ModelError> + Send + Sync + 'static) -> Self {
+    /// Uses `connect` whenever no helper is running, on any machine.
+    pub fn connecting(connect: impl Fn() -> Result<Client, ModelError> + Send + Sync + 'static) -> Self {
         Self::new(None, connect)
     }
 
     /// Uses this helper program, on any machine. Starts nothing.
-    pub fn at(program: impl Into<std::path::PathBuf>) -> Self {
+    pub fn at(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
-        Self::connecting(move || Connection::start(&program))
+        Self::connecting(move || start(&program))
     }
 
     fn new(
         impossible: Option<Unavailability>,
-        connect: impl Fn() -> Result<Connection, ModelError> + Send + Sync + 'static,
+        connect: impl Fn() -> Result<Client, ModelError> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(Inner {
             impossible,
             connect: Box::new(connect),
-            connection: Mutex::default(),
+            client: Mutex::default(),
             known: Mutex::default(),
             waiting: Mutex::new(Waiting::new(WAITING)),
         }))
@@ -105,8 +134,8 @@ impl FoundationModels {
 
     /// Returns the process id of the helper; `None` if it is not running.
     pub fn process_id(&self) -> Option<u32> {
-        let connection = lock(&self.0.connection).clone()?;
-        connection.is_open().then(|| connection.process_id()).flatten()
+        let client = lock(&self.0.client).clone().filter(|client| client.is_running());
+        client?.process_id()
     }
 
     /// Asks for the availability and waits for the answer.
@@ -183,7 +212,7 @@ impl LanguageModel for FoundationModels {
             return Err(ModelError::Cancelled);
         }
         let waiting = lock(&self.0.waiting).take(request);
-        let answer = match waiting {
+        let mut answer = match waiting {
             Some((answer, call_id, text)) => {
                 answer.give(call_id, text)?;
                 answer
@@ -202,46 +231,44 @@ impl LanguageModel for FoundationModels {
 
 impl Inner {
     fn ask(&self, cancel: &CancellationToken) -> Result<Availability, ModelError> {
-        let (connection, said) = self.connected(cancel)?;
+        let (client, said) = self.connected(cancel)?;
         let unavailable = match said {
             Some(unavailable) => unavailable,
             None => {
-                let (id, reports) = connection.ask(|id| Command::Availability { id })?;
-                let report = answer::next(&reports, cancel);
-                connection.forget(id);
-                match report? {
+                let (_, mut reports) = client.ask(|id| Command::Availability { id })?;
+                match next_report(&mut reports, cancel)? {
                     Some(Report::Availability { unavailable, .. }) => unavailable,
                     Some(Report::Failed { error, .. }) => return Err(error),
                     Some(_) => Some(Unavailability::Unknown),
-                    None => return Err(ModelError::Crashed(connection.describe_end())),
+                    None => return Err(ModelError::Crashed(client.exit_reason())),
                 }
             }
         };
         Ok(unavailable.map_or(Availability::Ready, |reason| Availability::Unavailable(reason.to_string())))
     }
 
-    /// Returns a connected helper, and its reported availability if it was just started.
+    /// Returns a running helper, and its reported availability if it was just started.
     fn connected(
         &self,
         cancel: &CancellationToken,
-    ) -> Result<(Arc<Connection>, Option<Option<Unavailability>>), ModelError> {
+    ) -> Result<(Arc<Client>, Option<Option<Unavailability>>), ModelError> {
         let mut place = self.locked(cancel)?;
-        if let Some(connection) = place.clone().filter(|connection| connection.is_open()) {
-            return Ok((connection, None));
+        if let Some(client) = place.clone().filter(|client| client.is_running()) {
+            return Ok((client, None));
         }
-        let connection = Arc::new((self.connect)()?);
-        let said = connection.greet(cancel)?;
-        *place = Some(connection.clone());
-        Ok((connection, Some(said)))
+        let client = Arc::new((self.connect)()?);
+        let said = match client.greet(cancel)? {
+            Report::Hello { unavailable, .. } => Some(unavailable),
+            _ => None,
+        };
+        *place = Some(client.clone());
+        Ok((client, said))
     }
 
     /// Another thread may be starting the helper, which must not delay a cancel.
-    fn locked(
-        &self,
-        cancel: &CancellationToken,
-    ) -> Result<MutexGuard<'_, Option<Arc<Connection>>>, ModelError> {
+    fn locked(&self, cancel: &CancellationToken) -> Result<MutexGuard<'_, Option<Arc<Client>>>, ModelError> {
         loop {
-            match self.connection.try_lock() {
+            match self.client.try_lock() {
                 Ok(place) => return Ok(place),
                 Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) if cancel.is_cancelled() => return Err(ModelError::Cancelled),

@@ -1,9 +1,8 @@
 //! The client with misbehaving helpers, written as scripts.
 
 use super::*;
-use crate::protocol::VERSION;
-use openagents_core::model::Message;
-use std::{path::PathBuf, process::Command as Program};
+use openagents_core::{helper::VERSION, model::Message};
+use std::process::Command as Program;
 use tempfile::TempDir;
 
 /// Limit of every wait; longer means a hang.

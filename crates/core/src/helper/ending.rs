@@ -1,25 +1,23 @@
 //! Exit reasons of helper programs.
 
+use super::limits::LOG_LINES;
 use std::{collections::VecDeque, process::ExitStatus};
-
-/// Number of log lines kept for a crash message.
-const KEPT_LINES: usize = 40;
 
 /// The last lines of a helper's log.
 #[derive(Debug, Default)]
-pub struct Log(VecDeque<String>);
+pub(super) struct Log(VecDeque<String>);
 
 impl Log {
     /// Adds a line; only the last lines are kept.
-    pub fn push(&mut self, line: &str) {
-        if self.0.len() == KEPT_LINES {
+    pub(super) fn push(&mut self, line: &str) {
+        if self.0.len() == LOG_LINES {
             self.0.pop_front();
         }
         self.0.push_back(line.to_owned());
     }
 
     /// Removes all lines.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
@@ -32,7 +30,7 @@ impl Log {
 }
 
 /// Describes how a process ended and its last message: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
-pub fn describe(status: Option<ExitStatus>, log: &Log) -> String {
+pub(super) fn describe(status: Option<ExitStatus>, log: &Log) -> String {
     let how = match status {
         None => "it did not answer and was ended".to_owned(),
         Some(status) => exit(status),
@@ -88,7 +86,7 @@ mod tests {
         let killed = Some(ExitStatus::from_raw(9));
         assert!(describe(killed, &log).contains("(SIGKILL), perhaps because memory ran out: "));
         log.push("GGML_ASSERT(n <= n_batch) failed");
-        (0..KEPT_LINES - 1).for_each(|_| log.push("frame"));
+        (0..LOG_LINES - 1).for_each(|_| log.push("frame"));
         assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): GGML_ASSERT(n <= n_batch) failed");
         log.push("frame");
         assert_eq!(describe(aborted, &log), "signal 6 (SIGABRT): frame");

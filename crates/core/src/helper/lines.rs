@@ -1,11 +1,56 @@
 //! Lines of JSON with a length limit.
 
-use serde::Serialize;
-use std::io::{self, BufRead, Write};
+use crate::model::ModelError;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+/// A line that is not a message.
+#[derive(Debug)]
+pub struct InvalidLine {
+    /// The `id` in the line, if it can be read.
+    pub id: Option<u64>,
+    /// The mistake; `None` if the line is longer than the limit.
+    pub error: Option<serde_json::Error>,
+}
+
+impl InvalidLine {
+    /// Returns the helper's answer to an invalid command.
+    pub fn refusal(&self) -> ModelError {
+        ModelError::Failed(match &self.error {
+            Some(error) => format!("the helper program received an invalid command: {error}"),
+            None => "the command is too long; shorten the conversation".to_owned(),
+        })
+    }
+
+    fn of(line: &[u8], error: serde_json::Error) -> Self {
+        #[derive(Deserialize)]
+        struct About {
+            id: Option<u64>,
+        }
+        let about = serde_json::from_slice::<About>(line).ok();
+        Self { id: about.and_then(|about| about.id), error: Some(error) }
+    }
+}
+
+/// Reads messages, one per line of at most `limit` bytes, until the input ends. Fails if it cannot be read.
+pub fn read_messages<T: DeserializeOwned>(
+    input: impl Read,
+    limit: usize,
+    mut on_message: impl FnMut(Result<T, InvalidLine>),
+) -> io::Result<()> {
+    let (mut input, mut line) = (BufReader::new(input), Vec::new());
+    loop {
+        on_message(match read_line(&mut input, &mut line, limit)? {
+            Line::Read => serde_json::from_slice(&line).map_err(|error| InvalidLine::of(&line, error)),
+            Line::TooLong => Err(InvalidLine { id: None, error: None }),
+            Line::End => return Ok(()),
+        });
+    }
+}
 
 /// Result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line {
+enum Line {
     /// A line, without its end.
     Read,
     /// A line longer than the limit; it was skipped.
@@ -15,7 +60,7 @@ pub enum Line {
 }
 
 /// Reads one line of at most `limit` bytes into `line`, which is cleared first.
-pub fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
     line.clear();
     let (mut too_long, mut any) = (false, false);
     loop {

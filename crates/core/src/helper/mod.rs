@@ -1,10 +1,17 @@
-//! Helper programs: separate processes that exchange lines of JSON with us. Shared code to find them, to read and write
-//! lines, and to describe their exit.
+//! Helper programs: separate processes that exchange lines of JSON with us.
+//!
+//! [`HelperClient`] is our side of a running one; a protocol implements [`HelperCommand`] and [`HelperReport`].
 
+mod client;
 mod ending;
+mod limits;
 mod lines;
+mod messages;
+mod peer;
 mod program;
 
-pub use ending::{Log, describe};
-pub use lines::{Line, read_line, write_line};
+pub use client::HelperClient;
+pub use limits::HelperLimits;
+pub use lines::{InvalidLine, read_messages, write_line};
+pub use messages::{HelperCommand, HelperReport, VERSION, next_report};
 pub use program::find;

@@ -6,13 +6,13 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
+    helper::next_report,
     model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason},
 };
 use openagents_llama::{
     Engine, LoadRequest, Loaded,
     engine::{Device, memory::resident_bytes},
     protocol::Report,
-    reports::{Next, next_report},
 };
 use std::{
     sync::{Mutex, PoisonError, mpsc},
@@ -48,12 +48,10 @@ impl InProcess {
         let job = Job { id: 0, work, cancel: cancel.clone(), reports: sender, asked: Instant::now() };
         self.jobs.send(job).map_err(|_| gone())?;
         loop {
-            match next_report(&mut reports, &cancel) {
-                Next::Report(Report::Event { event, .. }) => on_event(event),
-                Next::Report(Report::Failed { error, .. }) => return Err(error),
-                Next::Report(report) => return Ok(report),
-                Next::Cancelled => return Err(ModelError::Cancelled),
-                Next::Gone => return Err(gone()),
+            match next_report(&mut reports, &cancel)?.ok_or_else(gone)? {
+                Report::Event { event, .. } => on_event(event),
+                Report::Failed { error, .. } => return Err(error),
+                report => return Ok(report),
             }
         }
     }

@@ -4,12 +4,15 @@ use crate::{
     backend,
     worker::{self, Job, WAITING_REPORTS, Work},
 };
-use openagents_core::{CancellationToken, model::ModelError};
-use openagents_llama::protocol::{Command, Line, MAX_LINE, Report, VERSION, read_line, write_line};
-use serde::Deserialize;
+use openagents_core::{
+    CancellationToken,
+    helper::{HelperReport, VERSION, read_messages, write_line},
+    model::ModelError,
+};
+use openagents_llama::protocol::{Command, MAX_LINE, Report};
 use std::{
     collections::HashMap,
-    io::{self, BufReader, BufWriter, Write},
+    io::{self, BufWriter, Write},
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
@@ -71,34 +74,14 @@ struct Reader {
 impl Reader {
     /// Reads commands until the input closes, then cancels those still running.
     fn read(self) {
-        let mut input = BufReader::new(io::stdin());
-        let mut line = Vec::new();
-        loop {
-            match read_line(&mut input, &mut line, MAX_LINE) {
-                Ok(Line::Read) => self.line(&line),
-                Ok(Line::TooLong) => self.refuse(None, "the command is too long; shorten the conversation"),
-                Ok(Line::End) => break,
-                Err(error) => {
-                    tracing::warn!("cannot read commands: {error}");
-                    break;
-                }
-            }
+        let read = read_messages(io::stdin(), MAX_LINE, |read| match read {
+            Ok(command) => self.command(command),
+            Err(line) => self.report(Report::Failed { id: line.id, error: line.refusal() }),
+        });
+        if let Err(error) = read {
+            tracing::warn!("cannot read commands: {error}");
         }
         self.running.with(|running| running.values().for_each(CancellationToken::cancel));
-    }
-
-    fn line(&self, line: &[u8]) {
-        #[derive(Deserialize)]
-        struct Id {
-            id: Option<u64>,
-        }
-        match serde_json::from_slice(line) {
-            Ok(command) => self.command(command),
-            Err(error) => {
-                let id = serde_json::from_slice::<Id>(line).ok().and_then(|read| read.id);
-                self.refuse(id, &format!("the helper program received an invalid command: {error}"));
-            }
-        }
     }
 
     fn command(&self, command: Command) {
@@ -119,10 +102,6 @@ impl Reader {
         let reports = self.reports.clone();
         // Fails only when the program is exiting.
         let _ = self.jobs.send(Job { id, work, cancel, reports, asked: Instant::now() });
-    }
-
-    fn refuse(&self, id: Option<u64>, why: &str) {
-        self.report(Report::Failed { id, error: ModelError::Failed(why.to_owned()) });
     }
 
     /// Never blocks: a client that sends without reading must still be able to cancel. It only loses answers to pings

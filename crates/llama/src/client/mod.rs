@@ -3,38 +3,47 @@
 //! The helper program is started when needed and exits when its standard input closes, so it never survives this
 //! process, even after a crash.
 
-mod listener;
-mod process;
-#[cfg(test)]
-#[cfg(unix)]
-mod tests;
-
 use crate::{
     engine::{Device, Engine, LoadRequest, Loaded, memory::resident_bytes},
-    protocol::{Command, Report},
-    reports::{Next, next_report},
+    protocol::{Command, MAX_LINE, Report},
 };
 use openagents_core::{
-    CancellationToken, helper,
+    CancellationToken,
+    helper::{self, HelperClient, HelperLimits, next_report},
     model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason},
 };
-use process::Process;
 use std::{
+    fmt,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 /// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_LLAMA_HELPER";
 
+const LIMITS: HelperLimits = HelperLimits {
+    line_bytes: MAX_LINE,
+    queued_reports: 64,
+    // The graphics driver may have to compile shaders first.
+    hello: Duration::from_secs(60),
+    cancel: Some(Duration::from_secs(2)),
+};
+
+type Client = HelperClient<Command, Report>;
+
+type OnEnd = Arc<dyn Fn() + Send + Sync>;
+
 /// Runs models in the helper program. Concurrent requests wait for each other.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Helper {
     /// The program; `None` to use [`helper::find`].
     program: Option<PathBuf>,
-    process: Mutex<Option<Arc<Process>>>,
+    client: Mutex<Option<Arc<Client>>>,
+    /// The devices that the running process has reported.
+    devices: Mutex<Vec<Device>>,
     loaded: Mutex<Option<Loaded>>,
-    listener: listener::Listener,
+    on_end: Arc<Mutex<Option<OnEnd>>>,
     /// Held while a command runs.
     turn: Mutex<()>,
 }
@@ -52,58 +61,67 @@ impl Helper {
 
     /// Returns the process id of the helper; `None` if it is not running.
     pub fn process_id(&self) -> Option<u32> {
-        self.running().map(|process| process.id())
+        self.running()?.process_id()
     }
 
     /// Returns the running process without starting one.
-    fn running(&self) -> Option<Arc<Process>> {
-        let process = lock(&self.process).clone()?;
-        process.is_running().then_some(process)
+    fn running(&self) -> Option<Arc<Client>> {
+        lock(&self.client).clone().filter(|client| client.is_running())
     }
 
     /// Returns an idle process, starting one if there is none.
-    fn started(&self, cancel: &CancellationToken) -> Result<Arc<Process>, ModelError> {
+    fn started(&self, cancel: &CancellationToken) -> Result<Arc<Client>, ModelError> {
         self.settle(cancel)?;
-        if let Some(process) = self.running() {
-            return Ok(process);
+        if let Some(client) = self.running() {
+            return Ok(client);
         }
         *lock(&self.loaded) = None;
         let program = match &self.program {
             Some(program) => program.clone(),
             None => helper::find("openagents-llama", HELPER_VARIABLE).map_err(ModelError::Unavailable)?,
         };
-        let process = Arc::new(Process::start(&program, self.listener.clone())?);
-        *lock(&self.process) = Some(process.clone());
-        if let Err(error) = process.greet(cancel) {
-            process.end();
-            return Err(error);
+        let mut command = std::process::Command::new(program);
+        // Otherwise an assertion starts a debugger first.
+        command.env("GGML_NO_BACKTRACE", "1");
+        let on_end = self.on_end.clone();
+        let client = Arc::new(Client::start(command, LIMITS, move || {
+            let on_end = lock(&on_end).clone();
+            if let Some(on_end) = on_end {
+                on_end();
+            }
+        })?);
+        *lock(&self.client) = Some(client.clone());
+        let hello = client.greet(cancel).inspect_err(|_| client.stop())?;
+        if let Report::Hello { devices, .. } = hello {
+            *lock(&self.devices) = devices;
         }
-        Ok(process)
+        Ok(client)
     }
 
     /// Sends a command and forwards its events until it ends.
     fn run(
-        process: &Arc<Process>,
+        client: &Client,
         command: impl FnOnce(u64) -> Command,
         cancel: &CancellationToken,
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<Report, ModelError> {
-        let (id, mut reports) = process.send(command)?;
+        let (id, mut reports) = client.ask(command)?;
         loop {
             match next_report(&mut reports, cancel) {
-                Next::Report(Report::Event { event, .. }) => on_event(event),
-                Next::Report(Report::Failed { error, .. }) => {
-                    // A command that failed here may still run in the helper.
-                    process.cancel(id);
+                Ok(Some(Report::Event { event, .. })) => on_event(event),
+                // A command that failed here may still run in the helper.
+                Ok(Some(Report::Failed { error, .. })) | Err(error) => {
+                    drop(reports);
+                    client.cancel(id);
                     return Err(error);
                 }
-                Next::Report(report) => return Ok(report),
-                Next::Cancelled => {
-                    drop(reports);
-                    process.cancel(id);
-                    return Err(ModelError::Cancelled);
+                Ok(Some(report)) => return Ok(report),
+                Ok(None) if client.was_stopped() => {
+                    return Err(ModelError::Unavailable(
+                        "the model was unloaded before it had answered; try again".to_owned(),
+                    ));
                 }
-                Next::Gone => return Err(process.why_it_ended()),
+                Ok(None) => return Err(ModelError::Crashed(client.exit_reason())),
             }
         }
     }
@@ -118,10 +136,10 @@ impl Engine for Helper {
     ) -> Result<Loaded, ModelError> {
         let _turn = lock(&self.turn);
         // Whatever stops a load, no model is loaded afterwards.
-        let process = self.started(cancel).inspect_err(|_| self.unload())?;
+        let client = self.started(cancel).inspect_err(|_| self.unload())?;
         *lock(&self.loaded) = None;
         let command = |id| Command::Load { id, load: load.clone() };
-        let report = Self::run(&process, command, cancel, &mut |event| {
+        let report = Self::run(&client, command, cancel, &mut |event| {
             if let ModelEvent::Activity(Activity::Loading { progress }) = event {
                 on_progress(progress);
             }
@@ -139,11 +157,11 @@ impl Engine for Helper {
     ) -> Result<StopReason, ModelError> {
         let _turn = lock(&self.turn);
         self.settle(cancel)?;
-        let Some(process) = self.running() else {
+        let Some(client) = self.running() else {
             return Err(ModelError::Failed("no model is loaded; load one first".to_owned()));
         };
         let command = |id| Command::Generate { id, request: Box::new(request.clone()) };
-        match Self::run(&process, command, cancel, on_event)? {
+        match Self::run(&client, command, cancel, on_event)? {
             Report::Done { stop, .. } => Ok(stop),
             report => Err(unexpected(&report)),
         }
@@ -152,9 +170,9 @@ impl Engine for Helper {
     fn unload(&self) {
         *lock(&self.loaded) = None;
         // Not under the lock: a running request needs it.
-        let process = lock(&self.process).take();
-        if let Some(process) = process {
-            process.end();
+        let client = lock(&self.client).take();
+        if let Some(client) = client {
+            client.stop();
         }
     }
 
@@ -169,19 +187,25 @@ impl Engine for Helper {
     }
 
     fn settle(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
-        self.running().map_or(Ok(()), |process| process.settle(cancel))
+        self.running().map_or(Ok(()), |client| client.settle(cancel))
     }
 
     fn devices(&self, cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
-        if let Some(process) = self.running() {
-            return Ok(process.devices());
+        if self.running().is_none() {
+            let _turn = lock(&self.turn);
+            self.started(cancel)?;
         }
-        let _turn = lock(&self.turn);
-        Ok(self.started(cancel)?.devices())
+        Ok(lock(&self.devices).clone())
     }
 
-    fn on_end(&self, told: Arc<dyn Fn() + Send + Sync>) {
-        self.listener.set(told);
+    fn on_end(&self, told: OnEnd) {
+        *lock(&self.on_end) = Some(told);
+    }
+}
+
+impl fmt::Debug for Helper {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Helper").field("program", &self.program).finish_non_exhaustive()
     }
 }
 
@@ -193,3 +217,7 @@ fn unexpected(report: &Report) -> ModelError {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

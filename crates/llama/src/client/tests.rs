@@ -1,9 +1,10 @@
 //! The client with misbehaving helpers, written as scripts.
 
 use super::Helper;
-use crate::{Engine, LoadRequest, Loaded, protocol::VERSION};
+use crate::{Engine, LoadRequest, Loaded};
 use openagents_core::{
     CancellationToken,
+    helper::VERSION,
     model::{ModelError, ModelEvent, ModelRequest, StopReason},
 };
 use std::{
@@ -129,6 +130,15 @@ fn a_crash_quoted_what_an_earlier_command_had_logged() {
     load(&engine).unwrap();
     let Err(ModelError::Crashed(why)) = generate(&engine, &never()) else { panic!("it has no memory left") };
     assert_eq!(why, "signal 9 (SIGKILL), perhaps because memory ran out");
+}
+
+#[test]
+fn a_helper_that_closed_its_output_and_stayed_was_waited_for_forever() {
+    let (engine, _folder) = helper("loaded", "exec sleep 120 >&-");
+    load(&engine).unwrap();
+    let ended = generate(&engine, &never());
+    assert_eq!(ended, Err(ModelError::Crashed("it did not answer and was ended".to_owned())));
+    load(&engine).unwrap();
 }
 
 #[test]

@@ -4,9 +4,12 @@ use crate::support::{ask, never, request, signal, wait_until};
 use openagents_apple::{
     FoundationModels,
     availability::Facts,
-    protocol::{Command, MAX_LINE, Report, VERSION, write_line},
+    protocol::{Command, MAX_LINE, Report},
 };
-use openagents_core::model::{Availability, ModelError, ModelRequest};
+use openagents_core::{
+    helper::{VERSION, write_line},
+    model::{Availability, ModelError, ModelRequest},
+};
 use std::{
     io::{BufRead, BufReader, Write},
     process::Stdio,

@@ -1,6 +1,6 @@
 //! A scripted backend, and a client connected to it.
 
-use openagents_apple::{FoundationModels, availability::Unavailability, budget::Fitted, client::Connection};
+use openagents_apple::{FoundationModels, availability::Unavailability, budget::Fitted, client};
 use openagents_apple_helper::{Backend, Exchange, serve};
 use openagents_core::{
     CancellationToken,
@@ -47,7 +47,7 @@ pub(crate) fn scripted(
         let (output, reports) = std::io::pipe().unwrap();
         let backend = backend.clone();
         thread::spawn(move || serve(commands, reports, backend));
-        Connection::over(output, input)
+        client::over(output, input)
     })
 }
 

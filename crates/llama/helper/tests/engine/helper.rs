@@ -3,12 +3,13 @@
 use crate::support::{answer, ask, gpt_oss, helper, load, signal, try_answer, wait_until};
 use openagents_core::{
     CancellationToken,
+    helper::write_line,
     model::{ModelError, ModelEvent},
 };
 use openagents_llama::{
     Engine,
     client::Helper,
-    protocol::{Command, MAX_LINE, Report, write_line},
+    protocol::{Command, MAX_LINE, Report},
 };
 use std::{
     io::{BufRead, BufReader, Write},

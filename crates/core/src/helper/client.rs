@@ -1,0 +1,265 @@
+//! The client of a running helper program.
+
+use super::{
+    ending::describe,
+    limits::{EXIT, HelperLimits},
+    messages::{HelperCommand, HelperReport, VERSION},
+    peer::Peer,
+};
+use crate::model::ModelError;
+use std::{
+    io::{self, Read, Write},
+    marker::PhantomData,
+    process::{Command, Stdio},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio_util::sync::CancellationToken;
+
+/// A running helper program: commands go in, and each gets reports until one ends it. Dropping it ends the program.
+#[derive(Debug)]
+pub struct HelperClient<C, R> {
+    /// Names the program in errors.
+    name: String,
+    limits: HelperLimits,
+    /// The id of the process; `None` for a helper in this process.
+    process: Option<u32>,
+    /// Lines for the program, whose input closes when this is dropped. Written by a thread: a program that does not read
+    /// must not block a cancel.
+    input: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
+    peer: Arc<Peer<R>>,
+    _commands: PhantomData<fn(C)>,
+}
+
+impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
+    /// Starts the program. `on_exit` is called from another thread after its exit.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Unavailable`] if it cannot be started.
+    pub fn start(
+        mut command: Command,
+        limits: HelperLimits,
+        on_exit: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, ModelError> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let cannot = |why: &str| {
+            ModelError::Unavailable(format!(
+                "the helper program {name} cannot be started: {why}; install it again"
+            ))
+        };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| cannot(&error.to_string()))?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = streams else {
+            return Err(cannot("it has no streams"));
+        };
+        let process = child.id();
+        let peer = Arc::new(Peer::new(Some(child)));
+        let logging = peer.clone();
+        let client = spawn("helper-log", move || logging.read_log(errors)).and_then(|log| {
+            let reading = peer.clone();
+            let read = move || {
+                reading.read(output, limits.line_bytes);
+                reading.wait_for_exit(Some(&log));
+                on_exit();
+            };
+            Self::connect(name, limits, peer.clone(), input, read)
+        });
+        let mut client = client.map_err(|error| {
+            peer.kill();
+            peer.wait_for_exit(None);
+            no_thread(error)
+        })?;
+        client.process = Some(process);
+        Ok(client)
+    }
+
+    /// Uses a helper at the other end of these streams. `name` is for errors.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Failed`] if there is no thread for it.
+    pub fn over(
+        name: &str,
+        limits: HelperLimits,
+        output: impl Read + Send + 'static,
+        input: impl Write + Send + 'static,
+    ) -> Result<Self, ModelError> {
+        let peer = Arc::new(Peer::new(None));
+        let reading = peer.clone();
+        let read = move || {
+            reading.read(output, limits.line_bytes);
+            reading.wait_for_exit(None);
+        };
+        Self::connect(name.to_owned(), limits, peer, input, read).map_err(no_thread)
+    }
+
+    /// Connects the streams; `read` runs until the reports end.
+    fn connect(
+        name: String,
+        limits: HelperLimits,
+        peer: Arc<Peer<R>>,
+        input: impl Write + Send + 'static,
+        read: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        let (sender, lines) = mpsc::channel();
+        spawn("helper-input", move || write(input, &lines))?;
+        spawn("helper-reports", read)?;
+        let input = Mutex::new(Some(sender));
+        Ok(Self { name, limits, process: None, input, peer, _commands: PhantomData })
+    }
+
+    /// Waits for the first report and returns it.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Unavailable`] if there is none in time, or one of another version; [`ModelError::Cancelled`].
+    pub fn greet(&self, cancel: &CancellationToken) -> Result<R, ModelError> {
+        self.peer.wait(self.limits.hello, cancel, |state| state.hello.is_some() || state.ended)?;
+        let name = &self.name;
+        let hello = self.peer.state().hello.take();
+        Err(ModelError::Unavailable(match hello {
+            Some(hello) if hello.version() == Some(VERSION) => return Ok(hello),
+            Some(hello) => {
+                let version = hello.version().unwrap_or_default();
+                format!(
+                    "the helper program {name} has version {version}, but {VERSION} is needed; install both again"
+                )
+            }
+            None => {
+                let exit = self.exit_reason();
+                format!("the helper program {name} does not respond ({exit}); install it again")
+            }
+        }))
+    }
+
+    /// Returns the process id; `None` for a helper in this process.
+    pub fn process_id(&self) -> Option<u32> {
+        self.process
+    }
+
+    /// Returns whether it takes commands.
+    pub fn is_running(&self) -> bool {
+        let state = self.peer.state();
+        !state.ended && !state.stopped && !state.killed
+    }
+
+    /// Returns whether it was stopped by [`Self::stop`] and reacted to that.
+    pub fn was_stopped(&self) -> bool {
+        let state = self.peer.state();
+        state.stopped && !state.killed
+    }
+
+    /// Sends a command with a new id; returns the id and the reports, see [`next_report`](super::next_report).
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Failed`] if it is too long. After the exit, there are no reports instead.
+    pub fn ask(&self, command: impl FnOnce(u64) -> C) -> Result<(u64, Receiver<R>), ModelError> {
+        let (sender, reports) = channel(self.limits.queued_reports);
+        let id = self.peer.begin(sender);
+        self.send(&command(id)).inspect_err(|_| self.peer.end(id))?;
+        Ok((id, reports))
+    }
+
+    /// Sends a command without reports of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Failed`] if it is too long. Nothing happens after the exit.
+    pub fn send(&self, command: &C) -> Result<(), ModelError> {
+        let mut line = serde_json::to_vec(command)
+            .map_err(|error| ModelError::Failed(format!("cannot encode a command: {error}")))?;
+        let (bytes, limit) = (line.len(), self.limits.line_bytes);
+        if bytes > limit {
+            return Err(ModelError::Failed(format!(
+                "the conversation has {bytes} bytes, but the limit is {limit}; start a new session or shorten the prompt"
+            )));
+        }
+        line.push(b'\n');
+        // If the thread has ended, so has the helper, and the reports end too.
+        if let Some(input) = &*self.input() {
+            let _ = input.send(line);
+        }
+        Ok(())
+    }
+
+    /// Cancels a command unless it has ended; kills the program if it does not react in time. Does not block.
+    pub fn cancel(&self, id: u64) {
+        if !self.peer.state().commands.contains_key(&id) {
+            return;
+        }
+        // A short line.
+        let _ = self.send(&C::cancel(id));
+        let Some(limit) = self.limits.cancel else { return };
+        let peer = self.peer.clone();
+        let watch = move || peer.kill_unless(limit, |state| !state.commands.contains_key(&id));
+        if let Err(error) = spawn("helper-cancel", watch) {
+            tracing::warn!("no thread to watch the helper program: {error}");
+            self.peer.kill();
+        }
+    }
+
+    /// Waits until all commands have ended, including cancelled ones, or the program has exited.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Cancelled`].
+    pub fn settle(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
+        self.peer.wait(Duration::MAX, cancel, |state| state.commands.is_empty() || state.ended)
+    }
+
+    /// Describes the exit, once there are no more reports: `signal 6 (SIGABRT): GGML_ASSERT(…) failed`.
+    pub fn exit_reason(&self) -> String {
+        if self.process.is_none() {
+            return "it closed the connection".to_owned();
+        }
+        let state = self.peer.state();
+        describe(state.status.filter(|_| !state.killed), &state.log)
+    }
+}
+
+impl<C, R> HelperClient<C, R> {
+    /// Stops the program and waits for its exit, for little more than a second.
+    pub fn stop(&self) {
+        self.peer.abandon();
+        *self.input() = None;
+        if self.process.is_some() {
+            self.peer.kill_unless(EXIT, |_| false);
+            self.peer.wait_until(EXIT, |state| state.ended);
+        }
+    }
+
+    fn input(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<u8>>>> {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C, R> Drop for HelperClient<C, R> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
+fn no_thread(error: io::Error) -> ModelError {
+    ModelError::Failed(format!("no thread for the helper program: {error}; close other programs"))
+}
+
+/// Writes lines until the sender or the stream is closed, then closes the stream.
+fn write(mut input: impl Write, lines: &mpsc::Receiver<Vec<u8>>) {
+    while let Ok(line) = lines.recv() {
+        if input.write_all(&line).and_then(|()| input.flush()).is_err() {
+            return;
+        }
+    }
+}
