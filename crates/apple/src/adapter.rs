@@ -5,11 +5,9 @@ use openagents_core::{
     model::ToolSpec,
     tool::{Tool, ToolContext, ToolError, ToolOutput},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
 /// A framework tool.
 pub trait FoundationTool: Send + Sync + std::fmt::Debug {
@@ -121,7 +119,7 @@ fn unwrapped(mut segments: Vec<Segment>) -> Value {
 /// Leaks each distinct text once: the names of tools are few.
 fn kept(text: &str) -> &'static str {
     static KEPT: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = KEPT.lock();
     let kept = kept.get_or_insert_default();
     if let Some(known) = kept.get(text) {
         return known;

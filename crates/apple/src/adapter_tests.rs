@@ -143,9 +143,9 @@ fn our_loop_runs_a_framework_tool() {
         if let AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)) = event
             && let ToolCallStatus::Completed { output, .. } = update.status
         {
-            outputs.lock().unwrap().push(output);
+            outputs.lock().push(output);
         }
     });
     assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Complete, "Three words."));
-    assert_eq!(outputs.into_inner().unwrap(), [json!({"words": 3})]);
+    assert_eq!(outputs.into_inner(), [json!({"words": 3})]);
 }

@@ -12,16 +12,18 @@
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `availability` | whether the model can be asked |
-//! | 1 | `schema` | tool schemas in both directions |
-//! | 2 | `adapter` | tool calls of the model |
-//! | 2 | `budget` | the context of 4,096 tokens |
+//! | 1 | `limits` | limits and intervals |
 //! | 2 | `protocol` | commands and reports of the helper |
-//! | 3 | `client` | the helper as a `LanguageModel` |
+//! | 2 | `schema` | tool schemas in both directions |
+//! | 3 | `adapter` | tool calls of the model |
+//! | 3 | `budget` | the context of 4,096 tokens |
+//! | 4 | `client` | the helper as a `LanguageModel` |
 
 pub mod adapter;
 pub mod availability;
 pub mod budget;
 pub mod client;
+mod limits;
 pub mod protocol;
 pub mod schema;
 #[cfg(test)]

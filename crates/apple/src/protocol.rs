@@ -5,14 +5,12 @@
 //! answer.
 
 use crate::availability::Unavailability;
+pub use crate::limits::MAX_LINE;
 use openagents_core::{
     helper::{HelperCommand, HelperReport},
     model::{CallRequest, ModelError, ModelRequest, StopReason, Usage},
 };
 use serde::{Deserialize, Serialize};
-
-/// Maximum bytes of a line. The model reads about 16 kB of a conversation.
-pub const MAX_LINE: usize = 8 << 20;
 
 /// A command of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -14,21 +14,23 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `chat` | chat templates and their parsers |
 //! | 1 | `engine` | the `Engine` trait |
-//! | 1 | `gguf` | facts from the head of a model file |
-//! | 2 | `harmony` | the format of gpt-oss |
-//! | 2 | `machine` | what fits into memory |
+//! | 1 | `limits` | limits and intervals |
+//! | 2 | `chat` | chat templates and their parsers |
+//! | 2 | `gguf` | facts from the head of a model file |
 //! | 2 | `protocol` | commands and reports of the helper |
-//! | 3 | `models` | model files: catalogue, download, checks |
-//! | 4 | `client` | the helper as an `Engine` |
-//! | 5 | `local` | `Local`: the model as a `LanguageModel` |
+//! | 3 | `harmony` | the format of gpt-oss |
+//! | 3 | `machine` | what fits into memory |
+//! | 4 | `models` | model files: catalogue, download, checks |
+//! | 5 | `client` | the helper as an `Engine` |
+//! | 6 | `local` | `Local`: the model as a `LanguageModel` |
 
 pub mod chat;
 pub mod client;
 pub mod engine;
 pub mod gguf;
 pub mod harmony;
+mod limits;
 pub mod local;
 pub mod machine;
 pub mod models;

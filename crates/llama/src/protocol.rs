@@ -2,15 +2,13 @@
 //!
 //! Unknown fields are ignored. An invalid line is answered with [`Report::Failed`] and does not end the process.
 
+pub use crate::limits::MAX_LINE;
 use crate::{LoadRequest, Loaded, engine::Device};
 use openagents_core::{
     helper::{HelperCommand, HelperReport},
     model::{Activity, CallRequest, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason, Usage},
 };
 use serde::{Deserialize, Serialize};
-
-/// Maximum bytes of a line. A conversation that fills the largest context has about 1 MB.
-pub const MAX_LINE: usize = 32 << 20;
 
 /// A command of the client. Commands run one at a time, except [`Command::Cancel`] and [`Command::Ping`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

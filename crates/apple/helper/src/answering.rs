@@ -1,6 +1,9 @@
 //! One answer: forwards text and tool calls of the model to the client, and results back.
 
-use crate::{Backend, Exchange};
+use crate::{
+    backend::{Backend, Exchange},
+    limits::{CANCEL_CHECK, SHORTEST_RESULT, WRONG_CALLS},
+};
 use openagents_apple::{
     budget::{self, Fitted},
     protocol::Report,
@@ -10,26 +13,18 @@ use openagents_core::{
     CancellationToken,
     model::{CallRequest, ModelError, ModelRequest, StopReason, Usage},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// Maximum calls with invalid arguments per answer; then the model is stopped.
-const WRONG_CALLS: usize = 4;
-
-/// Tokens reserved for a result if there is no room: enough for a note. The frame has some to spare.
-const SHORTEST_RESULT: usize = 16;
-
-/// Interval of checks for a cancel while a call waits.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Sends a report to the client; fails if it has exited.
 pub(crate) type Tell = dyn Fn(&Report) -> Result<(), ModelError> + Send + Sync;
@@ -52,7 +47,7 @@ impl Handle {
 
     /// Delivers the result of a tool. Unexpected results are dropped.
     pub(crate) fn result(&self, call_id: &str, text: String) {
-        if let Some(sender) = lock(&self.waiting).remove(call_id) {
+        if let Some(sender) = self.waiting.lock().remove(call_id) {
             let _ = sender.send(text);
         }
     }
@@ -136,7 +131,7 @@ impl Answering {
 
     /// Returns the usage and the stop reason.
     fn end(&self, started: Instant) -> (Usage, StopReason) {
-        let progress = lock(&self.progress);
+        let progress = self.progress.lock();
         let tokens = self.count(&progress.text);
         let first = progress.first.unwrap_or(started);
         let seconds = first.elapsed().as_secs_f32();
@@ -159,7 +154,7 @@ impl Answering {
 
     fn wait(&self, results: &mpsc::Receiver<String>) -> Result<String, ModelError> {
         loop {
-            match results.recv_timeout(LOOK) {
+            match results.recv_timeout(CANCEL_CHECK) {
                 Ok(text) => return Ok(text),
                 Err(RecvTimeoutError::Timeout) => self.wanted()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(ModelError::Cancelled),
@@ -172,7 +167,7 @@ impl Exchange for Answering {
     fn say(&self, text: &str) -> Result<(), ModelError> {
         self.wanted()?;
         {
-            let mut progress = lock(&self.progress);
+            let mut progress = self.progress.lock();
             progress.first.get_or_insert_with(Instant::now);
             progress.text.push_str(text);
         }
@@ -185,7 +180,7 @@ impl Exchange for Answering {
         let arguments = match tool.read(said) {
             Ok(arguments) => arguments,
             Err(wrong) => {
-                let mut progress = lock(&self.progress);
+                let mut progress = self.progress.lock();
                 progress.wrong_calls += 1;
                 progress.tool_tokens += spent + self.count(&wrong);
                 return if progress.wrong_calls > WRONG_CALLS {
@@ -197,11 +192,11 @@ impl Exchange for Answering {
         };
         let call = CallRequest { id: uuid::Uuid::new_v4().to_string(), name: tool.name.clone(), arguments };
         let (sender, results) = mpsc::channel();
-        lock(&self.handle.waiting).insert(call.id.clone(), sender);
+        self.handle.waiting.lock().insert(call.id.clone(), sender);
         (self.tell)(&Report::ToolCall { id: self.id, call })?;
         let text = self.wait(&results)?;
 
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         let used = progress.tool_tokens + spent + self.count(&progress.text);
         let room = self.fitted.room(used).max(SHORTEST_RESULT);
         let text = budget::cut(&text, room, &|text| self.count(text));
@@ -212,8 +207,4 @@ impl Exchange for Answering {
     fn cancel(&self) -> &CancellationToken {
         &self.handle.cancel
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,11 +3,24 @@
 //! [`serve()`] implements the protocol over any two streams and delegates to a [`Backend`]: the framework on macOS
 //! (`framework`), elsewhere one that is never available. **Architecture invariant:** only the helper program links this
 //! library, and only it is linked with the framework.
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `backend` | what answers requests |
+//! | 1 | `limits` | limits and intervals |
+//! | 2 | `answering` | one answer |
+//! | 2 | `framework` | bindings to the framework, on macOS |
+//! | 3 | `serve` | the protocol over two streams |
 
 mod answering;
 mod backend;
 #[cfg(target_os = "macos")]
 mod framework;
+mod limits;
 mod serve;
 
 pub use backend::{Backend, Exchange, Nothing};

@@ -1,29 +1,28 @@
 //! The main loop: commands in, reports out.
 
 use crate::{
-    Backend,
     answering::{Handle, Tell, answer},
+    backend::Backend,
+    limits::ANSWERS,
 };
 use openagents_apple::protocol::{Command, MAX_LINE, Report};
 use openagents_core::{
     helper::{VERSION, read_messages, write_line},
     model::{ModelError, ModelRequest},
 };
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     io::{BufWriter, Read, Write},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
 };
-
-/// Maximum number of concurrent answers. More than one, because a tool called by an answer may need an answer itself.
-const ANSWERS: usize = 16;
 
 /// Serves the protocol until `input` closes, then cancels all running answers.
 pub fn serve(input: impl Read, output: impl Write + Send + 'static, backend: Arc<dyn Backend>) {
     let output = Mutex::new(BufWriter::new(output));
     let tell = move |report: &Report| {
-        let mut output = lock(&output);
+        let mut output = output.lock();
         write_line(&mut *output, report).and_then(|()| output.flush()).map_err(|_| ModelError::Cancelled)
     };
     let server = Server { backend, tell: Arc::new(tell), running: Arc::default() };
@@ -37,7 +36,7 @@ pub fn serve(input: impl Read, output: impl Write + Send + 'static, backend: Arc
     if let Err(error) = read {
         tracing::warn!("cannot read commands: {error}");
     }
-    let running: Vec<_> = lock(&server.running).drain().collect();
+    let running: Vec<_> = server.running.lock().drain().collect();
     running.into_iter().for_each(|(id, handle)| handle.cancel(id, &*server.tell));
 }
 
@@ -68,13 +67,13 @@ impl Server {
     }
 
     fn running(&self, id: u64) -> Option<Arc<Handle>> {
-        lock(&self.running).get(&id).cloned()
+        self.running.lock().get(&id).cloned()
     }
 
     fn respond(&self, id: u64, request: Box<ModelRequest>) {
         let handle = Arc::new(Handle::default());
         {
-            let mut running = lock(&self.running);
+            let mut running = self.running.lock();
             if running.len() >= ANSWERS {
                 drop(running);
                 return self
@@ -85,10 +84,10 @@ impl Server {
         let (backend, tell, running) = (self.backend.clone(), self.tell.clone(), self.running.clone());
         let work = move || {
             answer(id, &request, backend, handle, tell);
-            lock(&running).remove(&id);
+            running.lock().remove(&id);
         };
         if let Err(error) = thread::Builder::new().name("answer".to_owned()).spawn(work) {
-            lock(&self.running).remove(&id);
+            self.running.lock().remove(&id);
             self.refuse(id, &format!("no thread for an answer: {error}; close other programs"));
         }
     }
@@ -102,8 +101,4 @@ impl Server {
             tracing::warn!("the client does not read; a report is dropped");
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

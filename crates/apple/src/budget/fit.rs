@@ -1,32 +1,15 @@
 //! Cuts a request to its budget.
 
-use super::{ANSWER, CONTEXT, Counter};
-use crate::schema::OfferedTool;
+use super::tokens::Counter;
+use crate::{
+    limits::{ANSWER, CONTEXT, FRAME, INSTRUCTIONS_SHARE, MESSAGE, RESULTS, SHORT_RESULT, TOOL, TOOLS_SHARE},
+    schema::OfferedTool,
+};
 use openagents_core::{
     agent::GENERATE,
     delegate::{CODEX_RUN, DELEGATE},
     model::{Message, ModelRequest},
 };
-
-/// Tokens added by the framework between the messages.
-const FRAME: usize = 64;
-
-/// Overhead in tokens per message.
-const MESSAGE: usize = 8;
-
-/// Overhead in tokens per tool.
-const TOOL: usize = 16;
-
-/// Divisors of the room next to the answer: the maximum shares of the instructions and the tools. A prompt may use what
-/// they leave.
-const INSTRUCTIONS_SHARE: usize = 5;
-const TOOLS_SHARE: usize = 2;
-
-/// Tokens reserved for tool results, if there are tools.
-const RESULTS: usize = 400;
-
-/// Tokens kept of a result when there is no more room.
-const SHORT_RESULT: usize = 120;
 
 /// The most important tools; the others follow in the order in which they are offered.
 const FIRST: [&str; 7] =

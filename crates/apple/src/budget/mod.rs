@@ -6,11 +6,6 @@
 mod fit;
 mod tokens;
 
+pub use crate::limits::{ANSWER, CONTEXT};
 pub use fit::{Fitted, cut, fit};
 pub use tokens::{Counter, estimate};
-
-/// Context size of the framework's model in tokens, including the answer.
-pub const CONTEXT: u32 = 4096;
-
-/// Default and maximum tokens of an answer.
-pub const ANSWER: u32 = 1024;

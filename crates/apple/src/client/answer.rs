@@ -1,6 +1,6 @@
 //! Running answers, and those waiting for the result of a tool.
 
-use super::Client;
+use super::helper::Client;
 use crate::protocol::{Command, Report};
 use openagents_core::{
     CancellationToken,

@@ -5,72 +5,29 @@
 //! by the request with the result. Several may wait at once: a tool may itself request an answer.
 
 mod answer;
+mod helper;
+
+pub use helper::{Client, over};
 
 use crate::{
     availability::{Facts, Unavailability},
-    budget::CONTEXT,
-    protocol::{Command, MAX_LINE, Report},
+    limits::{ASK_AGAIN, CANCEL_CHECK, CONTEXT, WAITING},
+    protocol::{Command, Report},
 };
 use answer::{Answer, Waiting};
 use openagents_core::{
     CancellationToken,
     agent_ids::LOCAL_FM,
-    helper::{self, HelperClient, HelperLimits, next_report},
+    helper::{find, next_report},
     model::{Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, StopReason},
 };
-use std::{
-    fmt,
-    io::{Read, Write},
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
-    thread,
-    time::{Duration, Instant},
-};
-use tokio::sync::Semaphore;
+use parking_lot::{Mutex, MutexGuard};
+use std::{fmt, path::PathBuf, sync::Arc, thread, time::Instant};
 
 /// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_APPLE_HELPER";
 
-const HELPER: &str = "openagents-apple";
-
-/// Interval for asking again after the model was unavailable: it may have been switched on.
-const ASK_AGAIN: Duration = Duration::from_secs(10);
-
-/// Maximum number of answers waiting for the result of a tool; the oldest is dropped, as it may never be continued.
-const WAITING: usize = 8;
-
-/// Interval of checks for a cancel while another thread starts the helper.
-const LOOK: Duration = Duration::from_millis(20);
-
-const LIMITS: HelperLimits = HelperLimits {
-    line_bytes: MAX_LINE,
-    // A waiting answer must not hold up the others.
-    queued_reports: Semaphore::MAX_PERMITS,
-    hello: Duration::from_secs(20),
-    // Others may be running, and it confirms a cancel at once.
-    cancel: None,
-};
-
-/// A running helper.
-pub type Client = HelperClient<Command, Report>;
-
 type Connect = Box<dyn Fn() -> Result<Client, ModelError> + Send + Sync>;
-
-/// Connects to a helper at the other end of these streams.
-///
-/// # Errors
-///
-/// [`ModelError::Failed`] if there is no thread for it.
-pub fn over(
-    output: impl Read + Send + 'static,
-    input: impl Write + Send + 'static,
-) -> Result<Client, ModelError> {
-    Client::over("for Foundation Models", LIMITS, output, input)
-}
-
-fn start(program: &Path) -> Result<Client, ModelError> {
-    Client::start(std::process::Command::new(program), LIMITS, || ())
-}
 
 /// Apple's Foundation Models. Clones share the same state.
 #[derive(Debug, Clone)]
@@ -100,8 +57,8 @@ impl FoundationModels {
     /// may support it.
     pub fn start() -> Arc<dyn LanguageModel> {
         let connect = || {
-            let program = helper::find(HELPER, HELPER_VARIABLE).map_err(ModelError::Unavailable)?;
-            start(&program)
+            let program = find("openagents-apple", HELPER_VARIABLE).map_err(ModelError::Unavailable)?;
+            helper::start(&program)
         };
         let models = Self::new(Facts::of_this_machine().unavailability(), connect);
         models.ask_in_background();
@@ -116,7 +73,7 @@ impl FoundationModels {
     /// Uses this helper program, on any machine. Starts nothing.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
-        Self::connecting(move || start(&program))
+        Self::connecting(move || helper::start(&program))
     }
 
     fn new(
@@ -134,7 +91,7 @@ impl FoundationModels {
 
     /// Returns the process id of the helper; `None` if it is not running.
     pub fn process_id(&self) -> Option<u32> {
-        let client = lock(&self.0.client).clone().filter(|client| client.is_running());
+        let client = self.0.client.lock().clone().filter(|client| client.is_running());
         client?.process_id()
     }
 
@@ -142,7 +99,7 @@ impl FoundationModels {
     pub fn ask(&self, cancel: &CancellationToken) -> Availability {
         let availability =
             self.0.ask(cancel).unwrap_or_else(|error| Availability::Unavailable(error.to_string()));
-        let mut known = lock(&self.0.known);
+        let mut known = self.0.known.lock();
         known.availability = Some(availability.clone());
         known.asked = Some(Instant::now());
         known.is_asking = false;
@@ -150,14 +107,14 @@ impl FoundationModels {
     }
 
     fn ask_in_background(&self) {
-        if self.0.impossible.is_some() || std::mem::replace(&mut lock(&self.0.known).is_asking, true) {
+        if self.0.impossible.is_some() || std::mem::replace(&mut self.0.known.lock().is_asking, true) {
             return;
         }
         let models = self.clone();
         let ask = move || drop(models.ask(&CancellationToken::new()));
         if let Err(error) = thread::Builder::new().name("apple-ask".to_owned()).spawn(ask) {
             tracing::warn!("no thread to check Foundation Models: {error}");
-            lock(&self.0.known).is_asking = false;
+            self.0.known.lock().is_asking = false;
         }
     }
 }
@@ -172,7 +129,7 @@ impl LanguageModel for FoundationModels {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let loaded = lock(&self.0.known).availability == Some(Availability::Ready);
+        let loaded = self.0.known.lock().availability == Some(Availability::Ready);
         Capabilities { tools: true, local: true, loaded }
     }
 
@@ -185,7 +142,7 @@ impl LanguageModel for FoundationModels {
             return Availability::Unavailable(reason.to_string());
         }
         let (availability, is_old) = {
-            let known = lock(&self.0.known);
+            let known = self.0.known.lock();
             let is_old = known.asked.is_none_or(|asked| asked.elapsed() > ASK_AGAIN);
             (known.availability.clone(), is_old)
         };
@@ -211,7 +168,7 @@ impl LanguageModel for FoundationModels {
         if cancel.is_cancelled() {
             return Err(ModelError::Cancelled);
         }
-        let waiting = lock(&self.0.waiting).take(request);
+        let waiting = self.0.waiting.lock().take(request);
         let mut answer = match waiting {
             Some((answer, call_id, text)) => {
                 answer.give(call_id, text)?;
@@ -222,7 +179,7 @@ impl LanguageModel for FoundationModels {
         match answer.listen(cancel, on_event)? {
             answer::End::Done(stop) => Ok(stop),
             answer::End::Calls(call_id) => {
-                lock(&self.0.waiting).keep(call_id, answer);
+                self.0.waiting.lock().keep(call_id, answer);
                 Ok(StopReason::ToolCalls)
             }
         }
@@ -267,14 +224,12 @@ impl Inner {
 
     /// Another thread may be starting the helper, which must not delay a cancel.
     fn locked(&self, cancel: &CancellationToken) -> Result<MutexGuard<'_, Option<Arc<Client>>>, ModelError> {
-        loop {
-            match self.client.try_lock() {
-                Ok(place) => return Ok(place),
-                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) if cancel.is_cancelled() => return Err(ModelError::Cancelled),
-                Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+        while !cancel.is_cancelled() {
+            if let Some(place) = self.client.try_lock_for(CANCEL_CHECK) {
+                return Ok(place);
             }
         }
+        Err(ModelError::Cancelled)
     }
 }
 
@@ -285,10 +240,6 @@ impl fmt::Debug for Inner {
             .field("impossible", &self.impossible)
             .finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use openagents_core::{helper::VERSION, model::Message};
-use std::process::Command as Program;
+use std::{process::Command as Program, time::Duration};
 use tempfile::TempDir;
 
 /// Limit of every wait; longer means a hang.
@@ -74,14 +74,14 @@ fn nothing_is_started_on_an_unsupported_machine() {
     let started = Arc::new(Mutex::new(0));
     let count = started.clone();
     let models = FoundationModels::new(Some(Unavailability::NotMacOs), move || {
-        *lock(&count) += 1;
+        *count.lock() += 1;
         Err(ModelError::Malformed)
     });
     let reason = Unavailability::NotMacOs.to_string();
     models.ask_in_background();
     assert_eq!(models.availability(), Availability::Unavailable(reason.clone()));
     assert_eq!(respond(&models, &never()).0, Err(ModelError::Unavailable(reason)));
-    assert_eq!((*lock(&started), models.process_id()), (0, None));
+    assert_eq!((*started.lock(), models.process_id()), (0, None));
     assert_eq!(
         (models.id(), models.name(), models.context_tokens()),
         ("local_fm", "Foundation Models".to_owned(), Some(4096))
@@ -106,7 +106,7 @@ fn the_availability_is_checked_in_the_background_and_again_later() {
     // The hello of a new helper, then its answer to the command.
     let waited = Instant::now();
     while models.availability() != Availability::Ready && waited.elapsed() < HANG {
-        thread::sleep(LOOK);
+        thread::sleep(CANCEL_CHECK);
     }
     assert_eq!(models.availability(), Availability::Ready);
     assert!(models.capabilities().loaded);

@@ -1,6 +1,7 @@
 //! Dynamic schema → JSON Schema, and the framework's schemas → plain JSON Schema.
 
-use super::{DynamicSchema, Node, Presence};
+use super::dynamic::{DynamicSchema, Node, Presence};
+use crate::limits::FRAMEWORK_DEPTH;
 use serde_json::{Map, Value, json};
 
 impl DynamicSchema {
@@ -78,13 +79,10 @@ fn node(schema: &Node) -> Value {
     Value::Object(members)
 }
 
-/// Maximum nesting depth; the framework's schemas are far shallower.
-const DEPTH: usize = 64;
-
 /// Converts a schema written by the framework, of a `@Generable` type or dynamic, into a plain JSON schema. The
 /// separately stored order of the properties becomes their actual order.
 pub fn from_framework(schema: &Value) -> Value {
-    plain(schema, DEPTH)
+    plain(schema, FRAMEWORK_DEPTH)
 }
 
 fn plain(schema: &Value, depth: usize) -> Value {

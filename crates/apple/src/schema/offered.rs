@@ -1,6 +1,10 @@
 //! Our tools as offered to the framework, and their arguments on arrival.
 
-use super::{DynamicSchema, Inexpressible, Node, Presence, Property, Reason};
+use super::{
+    dynamic::{DynamicSchema, Node, Presence, Property},
+    reason::{Inexpressible, Reason},
+};
+use crate::limits::{SHOWN_SCHEMA, VIOLATION_BYTES, VIOLATIONS};
 use openagents_core::model::ToolSpec;
 use serde_json::{Value, json};
 
@@ -9,13 +13,6 @@ pub const PROXY_NOTE: &str = "NOTE: Provide all arguments as a single JSON strin
 
 /// The only argument of a tool behind the proxy.
 const PROXY_ARGUMENT: &str = "json";
-
-/// Maximum characters of a schema shown to the model behind the proxy; longer ones are summarized.
-const SHOWN_SCHEMA: usize = 800;
-
-/// Maximum characters of a violation, and the number of violations reported.
-const VIOLATION: usize = 200;
-const VIOLATIONS: usize = 3;
 
 /// One of our tools, as offered to Foundation Models.
 #[derive(Debug, Clone)]
@@ -128,7 +125,7 @@ impl OfferedTool {
             .map(|error| {
                 let (path, message) = (error.instance_path().to_string(), error.to_string());
                 let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
-                format!("{place}{}", cut(&message, VIOLATION))
+                format!("{place}{}", cut(&message, VIOLATION_BYTES))
             })
             .collect();
         if violations.is_empty() {

@@ -1,6 +1,6 @@
 //! Converts arguments of a dynamic schema into those of the tool's own schema.
 
-use super::{DynamicSchema, Node, Presence};
+use super::dynamic::{DynamicSchema, Node, Presence};
 use serde_json::{Number, Value};
 
 impl DynamicSchema {

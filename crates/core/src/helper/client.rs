@@ -7,11 +7,12 @@ use super::{
     peer::Peer,
 };
 use crate::model::ModelError;
+use parking_lot::Mutex;
 use std::{
     io::{self, Read, Write},
     marker::PhantomData,
     process::{Command, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     thread,
     time::Duration,
 };
@@ -35,108 +36,83 @@ pub struct HelperClient<C, R> {
 
 impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
     /// Starts the program. `on_exit` is called from another thread after its exit.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError::Unavailable`] if it cannot be started.
     pub fn start(
         mut command: Command,
         limits: HelperLimits,
         on_exit: impl FnOnce() + Send + 'static,
     ) -> Result<Self, ModelError> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let cannot = |why: &str| {
-            ModelError::Unavailable(format!(
-                "the helper program {name} cannot be started: {why}; install it again"
-            ))
-        };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().map_err(|error| cannot(&error.to_string()))?;
-        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(input), Some(output), Some(errors)) = streams else {
-            return Err(cannot("it has no streams"));
-        };
-        let process = child.id();
-        let peer = Arc::new(Peer::new(Some(child)));
-        let logging = peer.clone();
-        let client = spawn("helper-log", move || logging.read_log(errors)).and_then(|log| {
-            let reading = peer.clone();
-            let read = move || {
-                reading.read(output, limits.line_bytes);
-                reading.wait_for_exit(Some(&log));
-                on_exit();
-            };
-            Self::connect(name, limits, peer.clone(), input, read)
-        });
-        let mut client = client.map_err(|error| {
-            peer.kill();
-            peer.wait_for_exit(None);
-            no_thread(error)
+        let mut child = command.spawn().map_err(|error| {
+            ModelError::Unavailable(format!(
+                "the helper program {name} cannot be started: {error}; install it again"
+            ))
         })?;
-        client.process = Some(process);
-        Ok(client)
+        let process = Some(child.id());
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let peer = Arc::new(Peer::new(Some(child)));
+        let connected = || {
+            let (Some(input), Some(output), Some(errors)) = streams else {
+                return Err(io::Error::other("it has no streams"));
+            };
+            let logging = peer.clone();
+            spawn("helper-log", move || logging.read_log(errors))?;
+            Self::connect(name, limits, process, peer.clone(), (output, input), on_exit)
+        };
+        connected().map_err(|error| {
+            peer.kill_unless(Duration::ZERO, |_| false);
+            no_thread(&error)
+        })
     }
 
-    /// Uses a helper at the other end of these streams. `name` is for errors.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError::Failed`] if there is no thread for it.
+    /// Uses a helper at the other end of these streams, its output and its input. `name` is for errors.
     pub fn over(
         name: &str,
         limits: HelperLimits,
-        output: impl Read + Send + 'static,
-        input: impl Write + Send + 'static,
+        streams: (impl Read + Send + 'static, impl Write + Send + 'static),
     ) -> Result<Self, ModelError> {
-        let peer = Arc::new(Peer::new(None));
-        let reading = peer.clone();
-        let read = move || {
-            reading.read(output, limits.line_bytes);
-            reading.wait_for_exit(None);
-        };
-        Self::connect(name.to_owned(), limits, peer, input, read).map_err(no_thread)
+        let connected =
+            Self::connect(name.to_owned(), limits, None, Arc::new(Peer::new(None)), streams, || ());
+        connected.map_err(|error| no_thread(&error))
     }
 
-    /// Connects the streams; `read` runs until the reports end.
     fn connect(
         name: String,
         limits: HelperLimits,
+        process: Option<u32>,
         peer: Arc<Peer<R>>,
-        input: impl Write + Send + 'static,
-        read: impl FnOnce() + Send + 'static,
+        (output, input): (impl Read + Send + 'static, impl Write + Send + 'static),
+        on_exit: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, lines) = mpsc::channel();
         spawn("helper-input", move || write(input, &lines))?;
-        spawn("helper-reports", read)?;
+        let reading = peer.clone();
+        spawn("helper-reports", move || {
+            reading.read(output, limits.line_bytes);
+            reading.wait_for_exit();
+            on_exit();
+        })?;
         let input = Mutex::new(Some(sender));
-        Ok(Self { name, limits, process: None, input, peer, _commands: PhantomData })
+        Ok(Self { name, limits, process, input, peer, _commands: PhantomData })
     }
 
-    /// Waits for the first report and returns it.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError::Unavailable`] if there is none in time, or one of another version; [`ModelError::Cancelled`].
+    /// Waits for the first report and returns it; fails if there is none in time, or one of another version.
     pub fn greet(&self, cancel: &CancellationToken) -> Result<R, ModelError> {
         self.peer.wait(self.limits.hello, cancel, |state| state.hello.is_some() || state.ended)?;
-        let name = &self.name;
         let hello = self.peer.state().hello.take();
-        Err(ModelError::Unavailable(match hello {
-            Some(hello) if hello.version() == Some(VERSION) => return Ok(hello),
+        let why = match &hello {
+            None => format!("does not respond ({}); install it again", self.exit_reason()),
             Some(hello) => {
                 let version = hello.version().unwrap_or_default();
-                format!(
-                    "the helper program {name} has version {version}, but {VERSION} is needed; install both again"
-                )
+                format!("has version {version}, but {VERSION} is needed; install both again")
             }
-            None => {
-                let exit = self.exit_reason();
-                format!("the helper program {name} does not respond ({exit}); install it again")
-            }
-        }))
+        };
+        hello
+            .filter(|hello| hello.version() == Some(VERSION))
+            .ok_or_else(|| ModelError::Unavailable(format!("the helper program {} {why}", self.name)))
     }
 
     /// Returns the process id; `None` for a helper in this process.
@@ -150,17 +126,14 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         !state.ended && !state.stopped && !state.killed
     }
 
-    /// Returns whether it was stopped by [`Self::stop`] and reacted to that.
+    /// Returns whether [`Self::stop`] was called and did not have to kill it.
     pub fn was_stopped(&self) -> bool {
         let state = self.peer.state();
         state.stopped && !state.killed
     }
 
-    /// Sends a command with a new id; returns the id and the reports, see [`next_report`](super::next_report).
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError::Failed`] if it is too long. After the exit, there are no reports instead.
+    /// Sends a command with a new id; returns the id and the reports, see [`next_report`](super::next_report). Fails if
+    /// it is too long. After the exit there are no reports.
     pub fn ask(&self, command: impl FnOnce(u64) -> C) -> Result<(u64, Receiver<R>), ModelError> {
         let (sender, reports) = channel(self.limits.queued_reports);
         let id = self.peer.begin(sender);
@@ -168,11 +141,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         Ok((id, reports))
     }
 
-    /// Sends a command without reports of its own.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError::Failed`] if it is too long. Nothing happens after the exit.
+    /// Sends a command without reports of its own. Fails if it is too long; does nothing after the exit.
     pub fn send(&self, command: &C) -> Result<(), ModelError> {
         let mut line = serde_json::to_vec(command)
             .map_err(|error| ModelError::Failed(format!("cannot encode a command: {error}")))?;
@@ -184,7 +153,7 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         }
         line.push(b'\n');
         // If the thread has ended, so has the helper, and the reports end too.
-        if let Some(input) = &*self.input() {
+        if let Some(input) = &*self.input.lock() {
             let _ = input.send(line);
         }
         Ok(())
@@ -192,25 +161,20 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
 
     /// Cancels a command unless it has ended; kills the program if it does not react in time. Does not block.
     pub fn cancel(&self, id: u64) {
-        if !self.peer.state().commands.contains_key(&id) {
+        let is_running = self.peer.state().commands.contains_key(&id);
+        if !is_running || self.send(&C::cancel(id)).is_err() {
             return;
         }
-        // A short line.
-        let _ = self.send(&C::cancel(id));
         let Some(limit) = self.limits.cancel else { return };
         let peer = self.peer.clone();
         let watch = move || peer.kill_unless(limit, |state| !state.commands.contains_key(&id));
         if let Err(error) = spawn("helper-cancel", watch) {
             tracing::warn!("no thread to watch the helper program: {error}");
-            self.peer.kill();
+            self.peer.kill_unless(Duration::ZERO, |_| false);
         }
     }
 
     /// Waits until all commands have ended, including cancelled ones, or the program has exited.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError::Cancelled`].
     pub fn settle(&self, cancel: &CancellationToken) -> Result<(), ModelError> {
         self.peer.wait(Duration::MAX, cancel, |state| state.commands.is_empty() || state.ended)
     }
@@ -229,15 +193,11 @@ impl<C, R> HelperClient<C, R> {
     /// Stops the program and waits for its exit, for little more than a second.
     pub fn stop(&self) {
         self.peer.abandon();
-        *self.input() = None;
+        *self.input.lock() = None;
         if self.process.is_some() {
             self.peer.kill_unless(EXIT, |_| false);
             self.peer.wait_until(EXIT, |state| state.ended);
         }
-    }
-
-    fn input(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<u8>>>> {
-        self.input.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -251,7 +211,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<thread:
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-fn no_thread(error: io::Error) -> ModelError {
+fn no_thread(error: &io::Error) -> ModelError {
     ModelError::Failed(format!("no thread for the helper program: {error}; close other programs"))
 }
 

@@ -30,11 +30,7 @@ pub trait HelperReport: DeserializeOwned + Send + 'static {
     fn failed(id: u64, error: ModelError) -> Self;
 }
 
-/// Waits for the next report of a command; `None` if there are no more. Blocks this thread.
-///
-/// # Errors
-///
-/// [`ModelError::Cancelled`].
+/// Waits for the next report of a command, or [`ModelError::Cancelled`]; `None` if there are no more. Blocks.
 pub fn next_report<R>(
     reports: &mut Receiver<R>,
     cancel: &CancellationToken,

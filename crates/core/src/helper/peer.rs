@@ -3,17 +3,17 @@
 use super::{
     ending::Log,
     limits::{CANCEL_CHECK, EXIT, EXIT_CHECK, LOG_LINE},
-    lines::{InvalidLine, read_messages},
+    lines::read_messages,
     messages::HelperReport,
 };
 use crate::model::ModelError;
 use futures::executor::block_on;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     io::{BufRead, BufReader, Read},
     process::{Child, ChildStderr, ExitStatus},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    thread::{JoinHandle, sleep},
+    thread::sleep,
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Sender;
@@ -40,6 +40,8 @@ pub(super) struct State<R> {
     pub(super) commands: HashMap<u64, Sender<R>>,
     /// The last lines that it logged.
     pub(super) log: Log,
+    /// There is no more to log.
+    logged: bool,
     /// We asked it to exit.
     pub(super) stopped: bool,
     /// We killed it because it did not respond.
@@ -53,6 +55,7 @@ pub(super) struct State<R> {
 impl<R> Peer<R> {
     pub(super) fn new(child: Option<Child>) -> Self {
         let state = State {
+            logged: child.is_none(),
             child,
             hello: None,
             last: 0,
@@ -67,7 +70,7 @@ impl<R> Peer<R> {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn change(&self, change: impl FnOnce(&mut State<R>)) {
@@ -90,12 +93,11 @@ impl<R> Peer<R> {
         id
     }
 
-    /// Ends a command.
     pub(super) fn end(&self, id: u64) {
         self.change(|state| drop(state.commands.remove(&id)));
     }
 
-    /// Drops all reports from now on.
+    /// Notes that it is asked to exit, and drops all reports from now on.
     pub(super) fn abandon(&self) {
         self.state().stopped = true;
         self.abandoned.cancel();
@@ -103,8 +105,9 @@ impl<R> Peer<R> {
 
     /// Waits up to `time` for a condition; returns whether it became true.
     pub(super) fn wait_until(&self, time: Duration, done: impl Fn(&State<R>) -> bool) -> bool {
-        let waited = self.changed.wait_timeout_while(self.state(), time, |state| !done(state));
-        done(&waited.unwrap_or_else(PoisonError::into_inner).0)
+        let mut state = self.state();
+        self.changed.wait_while_for(&mut state, |state| !done(state), time);
+        done(&state)
     }
 
     /// Waits up to `time` for a condition, or for a cancel.
@@ -125,10 +128,9 @@ impl<R> Peer<R> {
 
     /// Kills the program unless `done` becomes true or it exits within `time`.
     pub(super) fn kill_unless(&self, time: Duration, done: impl Fn(&State<R>) -> bool) {
-        let go_on = |state: &mut State<R>| !done(state) && !state.ended;
-        let waited = self.changed.wait_timeout_while(self.state(), time, go_on);
-        let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        if !waited.timed_out() {
+        let mut state = self.state();
+        self.changed.wait_while_for(&mut state, |state| !done(state) && !state.ended, time);
+        if done(&state) || state.ended {
             return;
         }
         // Under the same lock, so that no more commands are sent.
@@ -137,10 +139,6 @@ impl<R> Peer<R> {
         if let Some(Err(error)) = state.child.as_mut().map(Child::kill) {
             tracing::warn!("the helper program cannot be killed: {error}");
         }
-    }
-
-    pub(super) fn kill(&self) {
-        self.kill_unless(Duration::ZERO, |_| false);
     }
 
     /// Keeps the last lines and forwards them to the log of this process.
@@ -154,16 +152,15 @@ impl<R> Peer<R> {
             self.state().log.push(text);
             line.clear();
         }
+        self.change(|state| state.logged = true);
     }
 
     /// Waits for the exit of a program that has closed its output, then ends all reports.
-    pub(super) fn wait_for_exit(&self, log: Option<&JoinHandle<()>>) {
+    pub(super) fn wait_for_exit(&self) {
         let closed = Instant::now();
         let status = self.exit_status(closed);
-        // Reads the rest of the log. Another process could keep standard error open.
-        while log.is_some_and(|log| !log.is_finished()) && closed.elapsed() < EXIT {
-            sleep(EXIT_CHECK);
-        }
+        // Another process could keep standard error open.
+        self.wait_until(EXIT.saturating_sub(closed.elapsed()), |state| state.logged);
         self.change(|state| {
             state.ended = true;
             state.status = status;
@@ -178,7 +175,7 @@ impl<R> Peer<R> {
                 return exited;
             }
             if closed.elapsed() > EXIT && !self.state().killed {
-                self.kill();
+                self.kill_unless(Duration::ZERO, |_| false);
             }
             sleep(EXIT_CHECK);
         }
@@ -190,9 +187,9 @@ impl<R: HelperReport> Peer<R> {
     pub(super) fn read(&self, output: impl Read, limit: usize) {
         let read = read_messages(output, limit, |read| match read {
             Ok(report) => self.forward(report),
-            Err(InvalidLine { id, error }) => {
-                let why = error.map_or_else(|| "the line is too long".to_owned(), |error| error.to_string());
-                self.fail(id, &why);
+            Err(line) => {
+                let error = line.error.map(|error| error.to_string());
+                self.fail(line.id, error.as_deref().unwrap_or("the line is too long"));
             }
         });
         if let Err(error) = read {
@@ -230,9 +227,8 @@ impl<R: HelperReport> Peer<R> {
         }
     }
 
-    /// Blocks until the report is taken or reports are abandoned.
+    /// Blocks until the report is taken, its receiver is gone, or reports are abandoned.
     fn deliver(&self, reports: &Sender<R>, report: R) {
-        // Fails without a receiver, which then misses nothing.
         let _ = block_on(self.abandoned.run_until_cancelled(reports.send(report)));
     }
 }

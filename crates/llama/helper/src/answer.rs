@@ -1,6 +1,10 @@
 //! Generates one answer: messages into tokens, tokens into events, and usage at the end.
 
-use crate::{sampler::sampler, session::Session};
+use crate::{
+    limits::{ATTEMPTS, SPEED},
+    sampler::sampler,
+    session::Session,
+};
 use llama_cpp_2::token::LlamaToken;
 use openagents_core::{
     CancellationToken,
@@ -11,12 +15,6 @@ use openagents_llama::{
     engine::memory::resident_bytes,
 };
 use std::time::{Duration, Instant};
-
-/// Attempts to get a well-formed answer.
-const ATTEMPTS: u32 = 2;
-
-/// Interval of [`Activity::Generating`].
-const TELL_SPEED: Duration = Duration::from_millis(250);
 
 /// A loaded model, ready to answer.
 pub(crate) struct Generator<'m> {
@@ -139,7 +137,7 @@ impl Generator<'_> {
             }
             parser.push(token.0, &self.vocabulary.bytes(token.0), &mut parsed);
             said.all(&mut parsed)?;
-            if told.elapsed() >= TELL_SPEED {
+            if told.elapsed() >= SPEED {
                 told = Instant::now();
                 emit_speed(said.emit, tokens, started.elapsed())?;
             }

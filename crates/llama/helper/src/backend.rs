@@ -6,13 +6,14 @@ use llama_cpp_2::{
 };
 use openagents_core::model::ModelError;
 use openagents_llama::engine::Device;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use parking_lot::Mutex;
+use std::sync::OnceLock;
 
 /// Returns the backend; the first call initializes it and sends its log to `tracing`.
 pub(crate) fn backend() -> Result<&'static LlamaBackend, ModelError> {
     static BACKEND: OnceLock<LlamaBackend> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
-    let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _starting = STARTING.lock();
     if let Some(backend) = BACKEND.get() {
         return Ok(backend);
     }

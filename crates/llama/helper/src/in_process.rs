@@ -2,7 +2,8 @@
 
 use crate::{
     backend,
-    worker::{self, Job, WAITING_REPORTS, Work},
+    limits::QUEUED_REPORTS,
+    worker::{self, Job, Work},
 };
 use openagents_core::{
     CancellationToken,
@@ -14,10 +15,8 @@ use openagents_llama::{
     engine::{Device, memory::resident_bytes},
     protocol::Report,
 };
-use std::{
-    sync::{Mutex, PoisonError, mpsc},
-    time::Instant,
-};
+use parking_lot::Mutex;
+use std::{sync::mpsc, time::Instant};
 
 /// See the module documentation. Dropping it ends its thread.
 #[derive(Debug)]
@@ -41,7 +40,7 @@ impl InProcess {
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<Report, ModelError> {
         let gone = || ModelError::Crashed("its thread has ended".to_owned());
-        let (sender, mut reports) = tokio::sync::mpsc::channel(WAITING_REPORTS);
+        let (sender, mut reports) = tokio::sync::mpsc::channel(QUEUED_REPORTS);
         // Dropped on return, which cancels whatever still runs.
         let cancel = cancel.child_token();
         let _stop = cancel.clone().drop_guard();
@@ -55,10 +54,6 @@ impl InProcess {
             }
         }
     }
-
-    fn set_loaded(&self, loaded: Option<Loaded>) {
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
-    }
 }
 
 impl Engine for InProcess {
@@ -68,7 +63,7 @@ impl Engine for InProcess {
         cancel: &CancellationToken,
         on_progress: &mut dyn FnMut(f32),
     ) -> Result<Loaded, ModelError> {
-        self.set_loaded(None);
+        *self.loaded.lock() = None;
         let report = self.run(Work::Load(load.clone()), cancel, &mut |event| {
             if let ModelEvent::Activity(Activity::Loading { progress }) = event {
                 on_progress(progress);
@@ -77,7 +72,7 @@ impl Engine for InProcess {
         let Report::Loaded { loaded, .. } = report else {
             return Err(ModelError::Failed("the engine did not report the loaded model".to_owned()));
         };
-        self.set_loaded(Some(loaded.clone()));
+        *self.loaded.lock() = Some(loaded.clone());
         Ok(loaded)
     }
 
@@ -94,13 +89,13 @@ impl Engine for InProcess {
     }
 
     fn unload(&self) {
-        self.set_loaded(None);
+        *self.loaded.lock() = None;
         // Fails only if the thread has ended, and the model with it.
         let _ = self.run(Work::Unload, &CancellationToken::new(), &mut |_| ());
     }
 
     fn loaded(&self) -> Option<Loaded> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.loaded.lock().clone()
     }
 
     fn memory_bytes(&self) -> Option<u64> {

@@ -3,10 +3,31 @@
 //! One thread owns the model and its context (`worker`). It runs one job at a time: `model` loads a file, `answer`
 //! renders the messages, and `session` computes tokens, reusing the cache of the previous turn (`prefix`).
 //! **Architecture invariant:** only the helper program links this library.
+//!
+//! # Layers
+//!
+//! A module uses modules of lower layers only: `tests/layers.rs` reads this table and holds every file to it.
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `backend` | llama.cpp, initialized once |
+//! | 1 | `limits` | limits and intervals |
+//! | 1 | `load_log` | why a file was not loaded |
+//! | 1 | `prefix` | how much of the cache a prompt can reuse |
+//! | 1 | `vocabulary` | text into tokens and back |
+//! | 2 | `prefill_chunk` | how much of a prompt is computed at once |
+//! | 2 | `sampler` | choosing the next token |
+//! | 3 | `session` | a context with its cache |
+//! | 4 | `answer` | one answer |
+//! | 5 | `model` | loading a file |
+//! | 6 | `worker` | the thread that owns the model |
+//! | 7 | `in_process` | the engine in this process, for tests |
+//! | 7 | `serve` | the main loop |
 
 mod answer;
 mod backend;
 mod in_process;
+mod limits;
 mod load_log;
 mod model;
 mod prefill_chunk;
@@ -15,7 +36,7 @@ mod sampler;
 mod serve;
 mod session;
 #[cfg(test)]
-mod traps;
+mod trap_tests;
 mod vocabulary;
 mod worker;
 

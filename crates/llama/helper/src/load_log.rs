@@ -1,9 +1,7 @@
 //! The reason llama.cpp failed to load a file. Its API returns no reason, but its log has one.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{io, sync::Arc};
 use tracing::Level;
 
 /// Runs `load` and returns the first error that it logged on this thread, if any. All its events are forwarded to the
@@ -21,7 +19,7 @@ pub(crate) fn with_log<T>(load: impl FnOnce() -> T) -> (T, Option<String>) {
         .with_target(false)
         .finish();
     let result = tracing::subscriber::with_default(subscriber, load);
-    let text = std::mem::take(&mut *log.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let text = std::mem::take(&mut *log.0.lock());
     let text = String::from_utf8_lossy(&text);
     let mut reason = None;
     for line in text.lines().map(str::trim) {
@@ -50,7 +48,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

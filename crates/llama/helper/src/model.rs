@@ -1,6 +1,13 @@
 //! Loads a GGUF file: model, context, vocabulary and chat format.
 
-use crate::{answer::Generator, backend::backend, load_log::with_log, session::Session, vocabulary};
+use crate::{
+    answer::Generator,
+    backend::backend,
+    limits::{ALL_LAYERS, BATCH, MOST_THREADS},
+    load_log::with_log,
+    session::Session,
+    vocabulary,
+};
 use llama_cpp_2::{
     LlamaModelLoadError,
     context::params::LlamaContextParams,
@@ -16,17 +23,8 @@ use openagents_llama::{
 };
 use std::{num::NonZeroU32, path::Path};
 
-/// Layers to offload to a graphics processor, if there is one: all of any model.
-const ALL_LAYERS: u32 = 999;
-
-/// Tokens per batch. The default of llama.cpp; less is slower on a graphics processor.
-const BATCH: u32 = 512;
-
 /// Environment variable with the number of threads, used if [`LoadRequest::threads`] is `None`.
 const THREADS: &str = "OPENAGENTS_LLAMA_THREADS";
-
-/// The maximum of llama.cpp (`GGML_MAX_N_THREADS`).
-const MOST_THREADS: u32 = 512;
 
 /// Loads the file into memory. Returns soon after a cancel.
 pub(crate) fn load(

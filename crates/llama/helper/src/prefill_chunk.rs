@@ -1,19 +1,7 @@
 //! The number of prompt tokens computed between two checks for a cancel. Pure: durations in, sizes out.
 
+use crate::limits::{FIRST_CHUNK, LEAST_CHUNK, LONG_CHUNK, MOST_CHUNK, SHORT_CHUNK};
 use std::time::Duration;
-
-/// The first size. On a CPU 64 tokens per chunk are as fast as 512, and 16 are a sixth slower (llama-bench on SmolLM2,
-/// one thread).
-const FIRST: usize = 64;
-const LEAST: usize = 8;
-const MOST: usize = 256;
-
-/// Chunks that take less time grow: a graphics processor needs larger ones.
-const SHORT: Duration = Duration::from_millis(25);
-
-/// Chunks that take longer shrink: the client kills a helper, along with the model, that does not notice a cancel for
-/// two seconds.
-const LONG: Duration = Duration::from_secs(1);
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -25,8 +13,8 @@ pub(crate) struct PrefillChunk {
 impl PrefillChunk {
     /// Creates a chunk size of at most `batch` tokens.
     pub(crate) fn new(batch: usize) -> Self {
-        let max = batch.clamp(1, MOST);
-        Self { size: FIRST.min(max), max }
+        let max = batch.clamp(1, MOST_CHUNK);
+        Self { size: FIRST_CHUNK.min(max), max }
     }
 
     /// Returns the size of the next chunk in tokens.
@@ -45,9 +33,9 @@ impl PrefillChunk {
             // The last chunk of a prompt is shorter.
             return;
         }
-        if time > LONG {
-            self.size = (self.size / 2).max(LEAST.min(self.max));
-        } else if time < SHORT {
+        if time > LONG_CHUNK {
+            self.size = (self.size / 2).max(LEAST_CHUNK.min(self.max));
+        } else if time < SHORT_CHUNK {
             self.size = (self.size * 2).min(self.max);
         }
     }

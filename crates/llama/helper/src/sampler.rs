@@ -1,17 +1,13 @@
 //! Selection of the next token.
 
+use crate::limits::{RETRY_TEMPERATURE, TOP_K};
 use llama_cpp_2::sampling::LlamaSampler;
 use openagents_core::model::ModelOptions;
 
-/// Number of candidates. As in llama-server; it also keeps the rest of the chain cheap.
-const TOP_K: i32 = 40;
-
-/// Minimum temperature of a retry after a malformed answer: a lower one would likely repeat the answer.
-const AGAIN: f32 = 0.5;
-
 /// Returns the sampler of an attempt, starting at 0.
 pub(crate) fn sampler(options: &ModelOptions, attempt: u32) -> LlamaSampler {
-    let temperature = if attempt == 0 { options.temperature } else { options.temperature.max(AGAIN) };
+    let temperature =
+        if attempt == 0 { options.temperature } else { options.temperature.max(RETRY_TEMPERATURE) };
     // A chain would keep its list of candidates from token to token.
     if temperature.is_nan() || temperature <= 0.0 {
         return LlamaSampler::chain([LlamaSampler::greedy()], true);

@@ -2,7 +2,8 @@
 
 use crate::{
     backend,
-    worker::{self, Job, WAITING_REPORTS, Work},
+    limits::{EXIT, QUEUED_REPORTS},
+    worker::{self, Job, Work},
 };
 use openagents_core::{
     CancellationToken,
@@ -10,20 +11,18 @@ use openagents_core::{
     model::ModelError,
 };
 use openagents_llama::protocol::{Command, MAX_LINE, Report};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     io::{self, BufWriter, Write},
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
-
-/// Time to exit by itself after its input was closed; then it is terminated, as it may be in a long computation.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs until standard input closes.
 pub fn serve() -> Result<(), ModelError> {
-    let (reports, outgoing) = tokio::sync::mpsc::channel(WAITING_REPORTS);
+    let (reports, outgoing) = tokio::sync::mpsc::channel(QUEUED_REPORTS);
     let running = Running::default();
     let (jobs, work) = mpsc::channel();
     let no_thread = |error: io::Error| {
@@ -38,9 +37,9 @@ pub fn serve() -> Result<(), ModelError> {
         Reader { jobs, reports, running }.read();
         // The client has exited. The worker ends when its job sender is dropped; otherwise the process is terminated:
         // neither a long computation nor C++ destructors may keep it alive.
-        thread::sleep(GRACE);
+        thread::sleep(EXIT);
         let last = thread::Builder::new().spawn(|| {
-            thread::sleep(GRACE);
+            thread::sleep(EXIT);
             std::process::abort();
         });
         if last.is_err() {
@@ -56,14 +55,7 @@ pub fn serve() -> Result<(), ModelError> {
 }
 
 /// The running and queued commands, for cancellation.
-#[derive(Clone, Default)]
-struct Running(Arc<Mutex<HashMap<u64, CancellationToken>>>);
-
-impl Running {
-    fn with<T>(&self, change: impl FnOnce(&mut HashMap<u64, CancellationToken>) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+type Running = Arc<Mutex<HashMap<u64, CancellationToken>>>;
 
 struct Reader {
     jobs: mpsc::Sender<Job>,
@@ -81,7 +73,7 @@ impl Reader {
         if let Err(error) = read {
             tracing::warn!("cannot read commands: {error}");
         }
-        self.running.with(|running| running.values().for_each(CancellationToken::cancel));
+        self.running.lock().values().for_each(CancellationToken::cancel);
     }
 
     fn command(&self, command: Command) {
@@ -90,7 +82,9 @@ impl Reader {
             Command::Generate { id, request } => self.job(id, Work::Generate(request)),
             Command::Unload { id } => self.job(id, Work::Unload),
             Command::Cancel { id } => {
-                self.running.with(|running| running.get(&id).map(CancellationToken::cancel));
+                if let Some(command) = self.running.lock().get(&id) {
+                    command.cancel();
+                }
             }
             Command::Ping { id } => self.report(Report::Pong { id }),
         }
@@ -98,7 +92,7 @@ impl Reader {
 
     fn job(&self, id: u64, work: Work) {
         let cancel = CancellationToken::new();
-        self.running.with(|running| running.insert(id, cancel.clone()));
+        self.running.lock().insert(id, cancel.clone());
         let reports = self.reports.clone();
         // Fails only when the program is exiting.
         let _ = self.jobs.send(Job { id, work, cancel, reports, asked: Instant::now() });
@@ -119,7 +113,7 @@ fn write(mut reports: tokio::sync::mpsc::Receiver<Report>, running: &Running) {
     while let Some(mut report) = reports.blocking_recv() {
         loop {
             if let (Some(id), true) = (report.id(), report.ends_command()) {
-                running.with(|running| running.remove(&id));
+                running.lock().remove(&id);
             }
             if write_line(&mut output, &report).is_err() {
                 // The client has exited. Dropping the receiver cancels running commands.

@@ -10,9 +10,6 @@ use openagents_llama::{LoadRequest, protocol::Report};
 use std::{sync::mpsc::Receiver, time::Instant};
 use tokio::sync::mpsc;
 
-/// Queued reports after which the model pauses.
-pub(crate) const WAITING_REPORTS: usize = 64;
-
 /// A job of the worker.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -20,7 +17,7 @@ pub(crate) struct Job {
     pub(crate) id: u64,
     pub(crate) work: Work,
     pub(crate) cancel: CancellationToken,
-    /// Bounded: see [`WAITING_REPORTS`].
+    /// Bounded: see [`QUEUED_REPORTS`](crate::limits::QUEUED_REPORTS).
     pub(crate) reports: mpsc::Sender<Report>,
     /// When the command arrived.
     pub(crate) asked: Instant,
@@ -116,13 +113,13 @@ fn with_model(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traps;
+    use crate::{limits::QUEUED_REPORTS, trap_tests};
 
     #[test]
     fn a_load_cancelled_in_its_last_step_left_the_model_in_memory() {
-        let load = traps::request(256);
-        let model = traps::loaded(&load);
-        let (reports, mut said) = mpsc::channel(WAITING_REPORTS);
+        let load = trap_tests::request(256);
+        let model = trap_tests::loaded(&load);
+        let (reports, mut said) = mpsc::channel(QUEUED_REPORTS);
         let cancel = CancellationToken::new();
         cancel.cancel();
         let job = Job { id: 1, work: Work::Unload, cancel, reports, asked: Instant::now() };

@@ -1,9 +1,7 @@
 //! Parses the arguments of a call from a model's output.
 
+use crate::limits::ARGUMENTS_DEPTH;
 use serde_json::{Map, Value};
-
-/// Maximum nesting depth; deeper arguments can't be passed on.
-const DEPTH: usize = 64;
 
 /// Parses a text that is exactly one object.
 pub(crate) fn strict(text: &str) -> Option<Map<String, Value>> {
@@ -27,7 +25,7 @@ pub(crate) fn parse(text: &str) -> Option<Map<String, Value>> {
 }
 
 fn shallow(object: Map<String, Value>) -> Option<Map<String, Value>> {
-    object.values().all(|value| fits(value, DEPTH - 1)).then_some(object)
+    object.values().all(|value| fits(value, ARGUMENTS_DEPTH - 1)).then_some(object)
 }
 
 fn fits(value: &Value, depth: usize) -> bool {

@@ -1,6 +1,7 @@
 //! Renders the template of a file: untrusted code, with limits on steps and depth.
 
-use super::{ChatError, shield::Shield};
+use super::{format::ChatError, shield::Shield};
+use crate::limits::{PROMPT_BYTES, TEMPLATE_BYTES, TEMPLATE_DEPTH, TEMPLATE_STEPS};
 use minijinja::{
     Environment, Error, ErrorKind,
     value::{Kwargs, Value},
@@ -9,29 +10,16 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::{io, sync::Arc};
 
-/// Maximum steps of one rendering; a thousand messages need about a hundred thousand.
-const STEPS: u64 = 5_000_000;
-
-/// Maximum nesting of macros and includes.
-const DEPTH: usize = 64;
-
-/// Maximum bytes of a template; those in use have up to 20 KB.
-const LENGTH: usize = 256 * 1024;
-
-/// Maximum bytes of a prompt with its placeholders. Memory used inside of a template is bounded by the process that
-/// runs it.
-const PROMPT: usize = 16 * 1024 * 1024;
-
 /// Renders a template with the functions and filters that chat templates expect.
 pub(super) fn render(source: &str, context: &Value, shield: &Arc<Shield>) -> Result<String, ChatError> {
-    if source.len() > LENGTH {
+    if source.len() > TEMPLATE_BYTES {
         return Err(ChatError::Template(format!("it has {} bytes", source.len())));
     }
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
-    environment.set_fuel(Some(STEPS));
-    environment.set_recursion_limit(DEPTH);
+    environment.set_fuel(Some(TEMPLATE_STEPS));
+    environment.set_recursion_limit(TEMPLATE_DEPTH);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, message))
@@ -47,12 +35,12 @@ pub(super) fn render(source: &str, context: &Value, shield: &Arc<Shield>) -> Res
     Ok(String::from_utf8_lossy(&prompt.0).into_owned())
 }
 
-/// The output of a template, up to [`PROMPT`].
+/// The output of a template, up to [`PROMPT_BYTES`].
 struct Prompt(Vec<u8>);
 
 impl io::Write for Prompt {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > PROMPT {
+        if self.0.len() + bytes.len() > PROMPT_BYTES {
             return Err(io::Error::other("its prompt is too long"));
         }
         self.0.extend(bytes);

@@ -1,12 +1,10 @@
 //! Hides the text of people, tools and models from templates: a template sees an unguessable placeholder, which is
 //! replaced by the text after rendering.
 
-use super::ChatError;
+use super::format::ChatError;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The placeholders of one rendering and their texts.
 #[derive(Debug)]
@@ -117,7 +115,7 @@ impl Shield {
     }
 
     fn add(&self, text: String, messages: Vec<usize>) -> String {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         slots.push(Slot { text, messages });
         self.word(slots.len() - 1)
     }
@@ -134,7 +132,7 @@ impl Shield {
             push(&mut pieces, before);
             let slot =
                 after.split_once('y').and_then(|(slot, rest)| Some((slot.parse::<usize>().ok()?, rest)));
-            let slots = self.slots();
+            let slots = self.slots.lock();
             let Some((slot, after)) = slot.and_then(|(slot, rest)| Some((slots.get(slot)?, rest))) else {
                 // Drops a truncated placeholder; its message then counts as missing.
                 rest = after;
@@ -146,10 +144,6 @@ impl Shield {
         }
         push(&mut pieces, rest);
         (pieces, messages)
-    }
-
-    fn slots(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
-        self.slots.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

@@ -3,18 +3,18 @@
 //!
 //! An answer may also mention tags: reasoning only comes before all text, and an invalid call is text.
 
-use super::{AnswerParser, Ending, Joined, Parsed, arguments, thoughts};
+use super::{
+    arguments,
+    format::{AnswerParser, Ending, Parsed},
+    joined::Joined,
+    thoughts,
+};
+use crate::limits::{CALL_BYTES, UNDECIDED_BYTES};
 use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
 use serde_json::Value;
 
 const CALL: &str = "<tool_call>";
 const CALL_END: &str = "</tool_call>";
-
-/// Maximum bytes of a call.
-const LENGTH: usize = 1024 * 1024;
-
-/// Maximum bytes held back until it is clear whether they are reasoning.
-const UNDECIDED: usize = 32 * 1024;
 
 /// Special tokens that don't look like `<|…|>`.
 const MARKERS: [&str; 12] = [
@@ -147,7 +147,7 @@ impl TaggedParser {
 
     fn decide(&mut self, out: &mut Vec<Parsed>) -> bool {
         let found = self.closings.iter().filter_map(|closing| Some((self.held.find(closing)?, *closing)));
-        let found = found.min().filter(|(at, _)| *at <= UNDECIDED);
+        let found = found.min().filter(|(at, _)| *at <= UNDECIDED_BYTES);
         if let Some((at, closing)) = found {
             self.mode = Mode::Think(closing);
             let thought = self.cut(at, closing);
@@ -156,7 +156,7 @@ impl TaggedParser {
             return true;
         }
         let longest = self.closings.iter().map(|closing| closing.len()).max().unwrap_or_default();
-        let long = self.held.len() > UNDECIDED + longest;
+        let long = self.held.len() > UNDECIDED_BYTES + longest;
         if long {
             self.mode = Mode::Text;
         }
@@ -197,7 +197,7 @@ impl TaggedParser {
             return true;
         }
         let end = self.held.find(CALL_END);
-        if end.is_none() && self.held.len() <= LENGTH {
+        if end.is_none() && self.held.len() <= CALL_BYTES {
             return false;
         }
         let (at, tag) = end.map_or((self.held.len(), ""), |at| (at, CALL_END));

@@ -1,7 +1,9 @@
 //! Chat models whose GGUF file contains a template.
 
 use super::{
-    AnswerParser, ChatError, ChatFormat, Vocabulary, conversation, jinja,
+    conversation,
+    format::{AnswerParser, ChatError, ChatFormat, Vocabulary},
+    jinja,
     shield::{Piece, Shield},
     tagged::TaggedParser,
     thoughts::Thoughts,

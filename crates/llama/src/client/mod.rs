@@ -5,30 +5,19 @@
 
 use crate::{
     engine::{Device, Engine, LoadRequest, Loaded, memory::resident_bytes},
-    protocol::{Command, MAX_LINE, Report},
+    limits::HELPER,
+    protocol::{Command, Report},
 };
 use openagents_core::{
     CancellationToken,
-    helper::{self, HelperClient, HelperLimits, next_report},
+    helper::{self, HelperClient, next_report},
     model::{Activity, ModelError, ModelEvent, ModelRequest, StopReason},
 };
-use std::{
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{fmt, path::PathBuf, sync::Arc};
 
 /// Environment variable with the path of the helper program.
 pub const HELPER_VARIABLE: &str = "OPENAGENTS_LLAMA_HELPER";
-
-const LIMITS: HelperLimits = HelperLimits {
-    line_bytes: MAX_LINE,
-    queued_reports: 64,
-    // The graphics driver may have to compile shaders first.
-    hello: Duration::from_secs(60),
-    cancel: Some(Duration::from_secs(2)),
-};
 
 type Client = HelperClient<Command, Report>;
 
@@ -66,7 +55,7 @@ impl Helper {
 
     /// Returns the running process without starting one.
     fn running(&self) -> Option<Arc<Client>> {
-        lock(&self.client).clone().filter(|client| client.is_running())
+        self.client.lock().clone().filter(|client| client.is_running())
     }
 
     /// Returns an idle process, starting one if there is none.
@@ -75,7 +64,7 @@ impl Helper {
         if let Some(client) = self.running() {
             return Ok(client);
         }
-        *lock(&self.loaded) = None;
+        *self.loaded.lock() = None;
         let program = match &self.program {
             Some(program) => program.clone(),
             None => helper::find("openagents-llama", HELPER_VARIABLE).map_err(ModelError::Unavailable)?,
@@ -84,16 +73,16 @@ impl Helper {
         // Otherwise an assertion starts a debugger first.
         command.env("GGML_NO_BACKTRACE", "1");
         let on_end = self.on_end.clone();
-        let client = Arc::new(Client::start(command, LIMITS, move || {
-            let on_end = lock(&on_end).clone();
+        let client = Arc::new(Client::start(command, HELPER, move || {
+            let on_end = on_end.lock().clone();
             if let Some(on_end) = on_end {
                 on_end();
             }
         })?);
-        *lock(&self.client) = Some(client.clone());
+        *self.client.lock() = Some(client.clone());
         let hello = client.greet(cancel).inspect_err(|_| client.stop())?;
         if let Report::Hello { devices, .. } = hello {
-            *lock(&self.devices) = devices;
+            *self.devices.lock() = devices;
         }
         Ok(client)
     }
@@ -134,10 +123,10 @@ impl Engine for Helper {
         cancel: &CancellationToken,
         on_progress: &mut dyn FnMut(f32),
     ) -> Result<Loaded, ModelError> {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         // Whatever stops a load, no model is loaded afterwards.
         let client = self.started(cancel).inspect_err(|_| self.unload())?;
-        *lock(&self.loaded) = None;
+        *self.loaded.lock() = None;
         let command = |id| Command::Load { id, load: load.clone() };
         let report = Self::run(&client, command, cancel, &mut |event| {
             if let ModelEvent::Activity(Activity::Loading { progress }) = event {
@@ -145,7 +134,7 @@ impl Engine for Helper {
             }
         })?;
         let Report::Loaded { loaded, .. } = report else { return Err(unexpected(&report)) };
-        *lock(&self.loaded) = Some(loaded.clone());
+        *self.loaded.lock() = Some(loaded.clone());
         Ok(loaded)
     }
 
@@ -155,7 +144,7 @@ impl Engine for Helper {
         cancel: &CancellationToken,
         on_event: &mut dyn FnMut(ModelEvent),
     ) -> Result<StopReason, ModelError> {
-        let _turn = lock(&self.turn);
+        let _turn = self.turn.lock();
         self.settle(cancel)?;
         let Some(client) = self.running() else {
             return Err(ModelError::Failed("no model is loaded; load one first".to_owned()));
@@ -168,9 +157,9 @@ impl Engine for Helper {
     }
 
     fn unload(&self) {
-        *lock(&self.loaded) = None;
+        *self.loaded.lock() = None;
         // Not under the lock: a running request needs it.
-        let client = lock(&self.client).take();
+        let client = self.client.lock().take();
         if let Some(client) = client {
             client.stop();
         }
@@ -178,7 +167,7 @@ impl Engine for Helper {
 
     fn loaded(&self) -> Option<Loaded> {
         self.running()?;
-        lock(&self.loaded).clone()
+        self.loaded.lock().clone()
     }
 
     fn memory_bytes(&self) -> Option<u64> {
@@ -192,14 +181,14 @@ impl Engine for Helper {
 
     fn devices(&self, cancel: &CancellationToken) -> Result<Vec<Device>, ModelError> {
         if self.running().is_none() {
-            let _turn = lock(&self.turn);
+            let _turn = self.turn.lock();
             self.started(cancel)?;
         }
-        Ok(lock(&self.devices).clone())
+        Ok(self.devices.lock().clone())
     }
 
     fn on_end(&self, told: OnEnd) {
-        *lock(&self.on_end) = Some(told);
+        *self.on_end.lock() = Some(told);
     }
 }
 
@@ -212,10 +201,6 @@ impl fmt::Debug for Helper {
 fn unexpected(report: &Report) -> ModelError {
     tracing::warn!(?report, "unexpected report");
     ModelError::Failed("the helper program sent an unexpected response; try again".to_owned())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

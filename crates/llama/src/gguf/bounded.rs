@@ -1,26 +1,17 @@
 //! Reads little-endian numbers and strings from a stream, up to a limit of bytes.
 
+use super::error::Fault;
 use std::io::{self, Read, Take};
-
-/// The reason a header cannot be read.
-#[derive(Debug)]
-pub(super) enum Fault {
-    Io(String),
-    NotGguf,
-    Version(u32),
-    CutOff { needed: u64 },
-    Malformed(&'static str),
-    NoModel(&'static str),
-}
 
 pub(super) struct Bounded<R> {
     input: Take<R>,
+    file_bytes: u64,
     limit: u64,
 }
 
 impl<R: Read> Bounded<R> {
-    pub(super) fn new(input: R, limit: u64) -> Self {
-        Self { input: input.take(limit), limit }
+    pub(super) fn new(input: R, file_bytes: u64, limit: u64) -> Self {
+        Self { input: input.take(limit), file_bytes, limit }
     }
 
     /// Bytes read so far.
@@ -33,7 +24,7 @@ impl<R: Read> Bounded<R> {
         match self.input.read_exact(into) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-            Err(error) => Err(Fault::Io(error.to_string())),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -68,8 +59,7 @@ impl<R: Read> Bounded<R> {
             return Err(Fault::Malformed("a text in its header is too long"));
         }
         let mut bytes = Vec::new();
-        let read = (&mut self.input).take(length).read_to_end(&mut bytes);
-        let read = read.map_err(|error| Fault::Io(error.to_string()))?;
+        let read = (&mut self.input).take(length).read_to_end(&mut bytes)?;
         if (read as u64) < length {
             return Err(self.ended(length));
         }
@@ -77,8 +67,7 @@ impl<R: Read> Bounded<R> {
     }
 
     pub(super) fn skip(&mut self, bytes: u64) -> Result<(), Fault> {
-        let skipped = io::copy(&mut (&mut self.input).take(bytes), &mut io::sink());
-        let skipped = skipped.map_err(|error| Fault::Io(error.to_string()))?;
+        let skipped = io::copy(&mut (&mut self.input).take(bytes), &mut io::sink())?;
         if skipped < bytes { Err(self.ended(bytes - skipped)) } else { Ok(()) }
     }
 
@@ -92,7 +81,7 @@ impl<R: Read> Bounded<R> {
         if self.input.limit() < wanted {
             Fault::Malformed("its header is longer than 64 MiB")
         } else {
-            Fault::CutOff { needed: self.position().saturating_add(wanted) }
+            Fault::CutOff { have: self.file_bytes, needed: self.position().saturating_add(wanted) }
         }
     }
 }

@@ -1,31 +1,18 @@
 //! The key-value pairs of a header: keeps the few that are needed and skips the rest.
 
-use super::{Bounded, Fault, Header};
+use super::{bounded::Bounded, error::Fault};
+use crate::limits::{HEADER_DEPTH, HEADER_KEY, HEADER_NUMBERS, HEADER_PAIRS, HEADER_TEXT};
 use std::{collections::BTreeMap, io::Read};
 
-/// Maximum number of pairs; models have about 40.
-const PAIRS: u64 = 65_536;
-/// Maximum bytes of a key, as specified.
-const KEY_BYTES: u64 = 65_535;
-/// Maximum bytes of a text that is kept, mainly chat templates.
-const TEXT_BYTES: u64 = 1 << 20;
-/// Maximum numbers of an array that is kept: one per layer.
-const NUMBERS: u64 = 4_096;
-/// Maximum nesting of arrays.
-const DEPTH: u32 = 4;
-
+/// Types of values, as specified.
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
-
-const TOKENS: &str = "tokenizer.ggml.tokens";
 
 #[derive(Debug)]
 enum Value {
     Number(u64),
     Text(String),
     Numbers(Vec<u64>),
-    /// The length of a skipped array.
-    Length(u64),
 }
 
 #[derive(Debug, Default)]
@@ -36,12 +23,12 @@ pub(super) struct Metadata {
 impl Metadata {
     pub(super) fn read<R: Read>(input: &mut Bounded<R>) -> Result<Self, Fault> {
         let pairs = input.u64()?;
-        if pairs > PAIRS {
+        if pairs > HEADER_PAIRS {
             return Err(Fault::Malformed("its header has too many entries"));
         }
         let mut metadata = Self::default();
         for _ in 0..pairs {
-            let key = input.string(KEY_BYTES)?;
+            let key = input.string(HEADER_KEY)?;
             let kind = input.u32()?;
             if !is_needed(&key) {
                 skip(input, kind, 0)?;
@@ -60,39 +47,9 @@ impl Metadata {
         }
     }
 
-    pub(super) fn header(&self, file_bytes: u64) -> Result<Header, Fault> {
-        match self.text("general.type") {
-            Some("adapter") => return Err(Fault::NoModel("an adapter for another model")),
-            Some("mmproj") => return Err(Fault::NoModel("the part of a model that sees pictures")),
-            _ => {}
-        }
-        if self.number("split.count").is_some_and(|parts| parts > 1) {
-            return Err(Fault::NoModel("one part of a model that was split"));
-        }
-        let architecture = self.text("general.architecture").filter(|name| !name.is_empty());
-        let architecture = architecture.ok_or(Fault::Malformed("its header names no architecture"))?;
-        let own = |key: &str| self.number(&format!("{architecture}.{key}"));
-        let layers = own("block_count").unwrap_or_default();
-        Ok(Header {
-            architecture: architecture.to_owned(),
-            name: self.text("general.name").filter(|name| !name.trim().is_empty()).map(str::to_owned),
-            quantisation: self.number("general.file_type").and_then(quantisation),
-            chat_template: self.text("tokenizer.chat_template").map(str::to_owned),
-            context_length: own("context_length"),
-            layers,
-            cached_values: self.cached_values(architecture, layers),
-            sliding_window: own("attention.sliding_window"),
-            vocabulary: match self.kept.get(TOKENS) {
-                Some(Value::Length(length)) => Some(*length),
-                _ => own("vocab_size"),
-            },
-            file_bytes,
-        })
-    }
-
     /// As in llama.cpp: KV heads × (key size + value size), summed over all layers; missing sizes are the embedding
     /// divided by the heads.
-    fn cached_values(&self, architecture: &str, layers: u64) -> u64 {
+    pub(super) fn cached_values(&self, architecture: &str, layers: u64) -> u64 {
         let own = |key: &str| format!("{architecture}.{key}");
         let heads = self.per_layer(&own("attention.head_count"), layers).unwrap_or_default();
         let most_heads = heads.iter().copied().max().unwrap_or_default();
@@ -106,20 +63,20 @@ impl Metadata {
     /// A number per layer, from a scalar or an array.
     fn per_layer(&self, key: &str, layers: u64) -> Option<Vec<u64>> {
         match self.kept.get(key)? {
-            Value::Number(number) => Some(vec![*number; usize::try_from(layers.min(NUMBERS)).ok()?]),
+            Value::Number(number) => Some(vec![*number; usize::try_from(layers.min(HEADER_NUMBERS)).ok()?]),
             Value::Numbers(numbers) => Some(numbers.clone()),
-            Value::Text(_) | Value::Length(_) => None,
+            Value::Text(_) => None,
         }
     }
 
-    fn number(&self, key: &str) -> Option<u64> {
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
         match self.kept.get(key)? {
             Value::Number(number) => Some(*number),
             _ => None,
         }
     }
 
-    fn text(&self, key: &str) -> Option<&str> {
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
         match self.kept.get(key)? {
             Value::Text(text) => Some(text),
             _ => None,
@@ -129,34 +86,30 @@ impl Metadata {
 
 /// Keys of the architecture begin with its name, which may come later in the file.
 fn is_needed(key: &str) -> bool {
-    const WHOLE: [&str; 8] = [
+    const WHOLE: [&str; 6] = [
         "general.alignment",
         "general.architecture",
-        "general.file_type",
         "general.name",
         "general.type",
         "split.count",
         "tokenizer.chat_template",
-        TOKENS,
     ];
-    const ENDS: [&str; 9] = [
+    const ENDS: [&str; 7] = [
         ".block_count",
         ".context_length",
         ".embedding_length",
-        ".vocab_size",
         ".attention.head_count",
         ".attention.head_count_kv",
         ".attention.key_length",
         ".attention.value_length",
-        ".attention.sliding_window",
     ];
     key.len() <= 128 && (WHOLE.contains(&key) || ENDS.iter().any(|end| key.ends_with(end)))
 }
 
 fn value<R: Read>(input: &mut Bounded<R>, kind: u32) -> Result<Option<Value>, Fault> {
     match kind {
-        STRING => Ok(Some(Value::Text(input.string(TEXT_BYTES)?))),
-        ARRAY => array(input).map(Some),
+        STRING => Ok(Some(Value::Text(input.string(HEADER_TEXT)?))),
+        ARRAY => array(input),
         _ => {
             let number = input.unsigned(bytes_of(kind)?)?;
             Ok(is_unsigned(kind).then_some(Value::Number(number)))
@@ -164,22 +117,22 @@ fn value<R: Read>(input: &mut Bounded<R>, kind: u32) -> Result<Option<Value>, Fa
     }
 }
 
-fn array<R: Read>(input: &mut Bounded<R>) -> Result<Value, Fault> {
+fn array<R: Read>(input: &mut Bounded<R>) -> Result<Option<Value>, Fault> {
     let kind = input.u32()?;
     let length = input.u64()?;
-    if is_unsigned(kind) && length <= NUMBERS {
+    if is_unsigned(kind) && length <= HEADER_NUMBERS {
         let bytes = bytes_of(kind)?;
         let numbers: Result<_, _> = (0..length).map(|_| input.unsigned(bytes)).collect();
-        return Ok(Value::Numbers(numbers?));
+        return Ok(Some(Value::Numbers(numbers?)));
     }
     skip_items(input, kind, length, 1)?;
-    Ok(Value::Length(length))
+    Ok(None)
 }
 
 fn skip<R: Read>(input: &mut Bounded<R>, kind: u32, depth: u32) -> Result<(), Fault> {
     match kind {
         STRING => input.skip_string(),
-        ARRAY if depth < DEPTH => {
+        ARRAY if depth < HEADER_DEPTH => {
             let kind = input.u32()?;
             let length = input.u64()?;
             skip_items(input, kind, length, depth + 1)
@@ -214,47 +167,4 @@ fn bytes_of(kind: u32) -> Result<u64, Fault> {
 /// Includes signed types: the values are never negative.
 fn is_unsigned(kind: u32) -> bool {
     matches!(kind, 0..=5 | 10 | 11)
-}
-
-/// Names of `llama_ftype` in llama.cpp's `llama.h`.
-fn quantisation(file_type: u64) -> Option<&'static str> {
-    Some(match file_type {
-        0 => "F32",
-        1 => "F16",
-        2 => "Q4_0",
-        3 => "Q4_1",
-        7 => "Q8_0",
-        8 => "Q5_0",
-        9 => "Q5_1",
-        10 => "Q2_K",
-        11 => "Q3_K_S",
-        12 => "Q3_K_M",
-        13 => "Q3_K_L",
-        14 => "Q4_K_S",
-        15 => "Q4_K_M",
-        16 => "Q5_K_S",
-        17 => "Q5_K_M",
-        18 => "Q6_K",
-        19 => "IQ2_XXS",
-        20 => "IQ2_XS",
-        21 => "Q2_K_S",
-        22 => "IQ3_XS",
-        23 => "IQ3_XXS",
-        24 => "IQ1_S",
-        25 => "IQ4_NL",
-        26 => "IQ3_S",
-        27 => "IQ3_M",
-        28 => "IQ2_S",
-        29 => "IQ2_M",
-        30 => "IQ4_XS",
-        31 => "IQ1_M",
-        32 => "BF16",
-        36 => "TQ1_0",
-        37 => "TQ2_0",
-        38 => "MXFP4",
-        39 => "NVFP4",
-        40 => "Q1_0",
-        41 => "Q2_0",
-        _ => return None,
-    })
 }

@@ -1,10 +1,9 @@
 //! Finds the end of the tensor data.
 
-use super::{Bounded, Fault};
+use super::{bounded::Bounded, error::Fault};
+use crate::limits::TENSORS;
 use std::io::Read;
 
-/// Maximum number of tensors; gpt-oss-20b has 459.
-const TENSORS: u64 = 65_536;
 /// Maximum dimensions of a tensor, as in ggml.
 const DIMENSIONS: u32 = 4;
 

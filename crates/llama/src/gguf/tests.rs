@@ -3,6 +3,7 @@ use super::{
     *,
 };
 use proptest::prelude::*;
+use std::path::Path;
 
 fn read(bytes: &[u8]) -> Result<Header, GgufError> {
     let folder = tempfile::tempdir().unwrap();
@@ -21,10 +22,8 @@ fn a_header_is_read() {
     let header = read(&Draft::gpt_oss().bytes()).unwrap();
     assert_eq!(header.architecture, "gpt-oss");
     assert_eq!(header.name.as_deref(), Some("Gpt Oss 20b"));
-    assert_eq!(header.quantisation, Some("MXFP4"));
     assert_eq!(header.chat_template.as_deref(), Some("{{ messages }}"));
-    assert_eq!((header.layers, header.sliding_window), (24, Some(128)));
-    assert_eq!((header.context_length, header.vocabulary), (Some(131_072), Some(300)));
+    assert_eq!(header.context_length, Some(131_072));
 }
 
 #[test]
@@ -94,12 +93,15 @@ fn a_length_of_the_file_allocates_nothing() {
         let mut bytes = b"GGUF\x03\0\0\0".to_vec();
         bytes.extend(claimed.to_le_bytes());
         bytes.extend(claimed.to_le_bytes());
-        assert!(matches!(read(&bytes), Err(GgufError::Malformed { .. })), "{claimed} pairs");
+        assert!(matches!(read(&bytes), Err(GgufError { fault: Fault::Malformed(_), .. })), "{claimed} pairs");
         let mut bytes = b"GGUF\x03\0\0\0".to_vec();
         bytes.extend(0_u64.to_le_bytes());
         bytes.extend(1_u64.to_le_bytes());
         bytes.extend(claimed.to_le_bytes());
-        assert!(matches!(read(&bytes), Err(GgufError::Malformed { .. })), "a key of {claimed} bytes");
+        assert!(
+            matches!(read(&bytes), Err(GgufError { fault: Fault::Malformed(_), .. })),
+            "a key of {claimed} bytes"
+        );
     }
 }
 
@@ -108,7 +110,7 @@ fn a_missing_file_is_named() {
     let told = Header::read(Path::new("/nowhere/a.gguf")).unwrap_err().to_string();
     assert!(told.starts_with("/nowhere/a.gguf: "), "{told}");
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(Header::read(folder.path()), Err(GgufError::Unreadable(..))));
+    assert!(matches!(Header::read(folder.path()), Err(GgufError { fault: Fault::Unreadable(_), .. })));
 }
 
 proptest! {
@@ -154,6 +156,8 @@ fn a_pipe_or_a_device_is_refused_without_a_wait() {
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || drop(sender.send(Header::read(&path))));
         let refused = receiver.recv_timeout(std::time::Duration::from_secs(60)).expect("it hangs");
-        assert!(matches!(refused, Err(GgufError::Unreadable(_, why)) if why == "it is not a file"));
+        assert!(
+            matches!(refused, Err(GgufError { fault: Fault::Unreadable(why), .. }) if why == "it is not a file")
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! Parses message headers written by a model: role, channel and recipient.
 
+use crate::limits::MESSAGE_HEADER_BYTES;
+
 /// The text between `<|start|>` and `<|message|>`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Header {
+pub(super) struct MessageHeader {
     /// Whether `<|start|>` was present; otherwise the role may be any text between two messages.
     pub(super) started: bool,
     role: Vec<u8>,
@@ -33,15 +35,12 @@ pub(super) enum Channel {
     Foreign,
 }
 
-/// A longer header lacks its `<|message|>`; the text is kept, as it may be the answer.
-const LENGTH: usize = 64 * 1024;
-
 /// Roles other than the model's.
 const FOREIGN: [&str; 5] = ["user", "system", "developer", "tool", "functions."];
 
 const ASSISTANT: &str = "assistant";
 
-impl Header {
+impl MessageHeader {
     /// The header at the end of a prompt.
     pub(super) fn of_answer() -> Self {
         Self { started: true, role: ASSISTANT.into(), ..Self::default() }
@@ -57,7 +56,7 @@ impl Header {
             (None, Some(channel)) => channel,
             (None, None) => &mut self.role,
         };
-        if part.len() < LENGTH {
+        if part.len() < MESSAGE_HEADER_BYTES {
             part.extend(bytes);
         }
     }
@@ -154,7 +153,8 @@ mod tests {
     /// Parses a header written as text; `|c|` is `<|channel|>`, `|j|` is `<|constrain|>`, a leading `|s|` is
     /// `<|start|>`.
     fn read(text: &str) -> (Channel, Option<String>, bool) {
-        let mut header = if text.starts_with("|s|") { Header::started() } else { Header::default() };
+        let mut header =
+            if text.starts_with("|s|") { MessageHeader::started() } else { MessageHeader::default() };
         let mut rest = text.trim_start_matches("|s|");
         while !rest.is_empty() {
             if let Some(after) = rest.strip_prefix("|c|") {

@@ -4,17 +4,17 @@
 //! may be retried.
 
 use super::{
-    header::{Address, Channel, Header},
+    header::{Address, Channel, MessageHeader},
     markers::{CALL, CHANNEL, CONSTRAIN, END, END_OF_TEXT, MESSAGE, RETURN, START, TEXT_TOKENS},
     names::Names,
     unaddressed::{self, Evidence},
 };
-use crate::chat::{AnswerParser, Ending, Joined, Parsed, arguments};
+use crate::{
+    chat::{AnswerParser, Ending, Joined, Parsed, arguments},
+    limits::CALL_BYTES,
+};
 use openagents_core::model::{CallRequest, Reasoning, ToolSpec};
 use serde_json::Value;
-
-/// Maximum bytes of the arguments of a call.
-const ARGUMENTS: usize = 1024 * 1024;
 
 /// See the module documentation.
 pub(super) struct Parser {
@@ -29,7 +29,7 @@ pub(super) struct Parser {
 }
 
 enum State {
-    Header(Header),
+    Header(MessageHeader),
     /// A message that is emitted as it arrives.
     Stream(Stream),
     /// A message that is parsed when it is complete.
@@ -63,7 +63,7 @@ impl Parser {
         Self {
             tools: tools.to_vec(),
             names: Names::of(tools),
-            state: State::Header(Header::of_answer()),
+            state: State::Header(MessageHeader::of_answer()),
             joined: Joined::default(),
             spoke: [false; 3],
             called: false,
@@ -91,7 +91,7 @@ impl Parser {
                 self.say(stream, piece, out);
             }
             State::Hold { text, then } => {
-                if text.len() <= ARGUMENTS {
+                if text.len() <= CALL_BYTES {
                     text.push_str(&piece);
                 }
                 // An answer in JSON is held back only if it could be a call.
@@ -130,7 +130,7 @@ impl Parser {
     fn close(&mut self, marker: i32, out: &mut Vec<Parsed>) {
         let rest = self.joined.finish();
         self.body(rest, out);
-        match std::mem::replace(&mut self.state, State::Header(Header::default())) {
+        match std::mem::replace(&mut self.state, State::Header(MessageHeader::default())) {
             State::Header(header) => {
                 let said = header.unaddressed();
                 // Text without a channel may be reasoning. Between messages it is ignored.
@@ -139,7 +139,7 @@ impl Parser {
                     self.guess(&said, evidence, out);
                 }
             }
-            State::Hold { text, then: Held::Arguments(_) } if text.len() > ARGUMENTS => {}
+            State::Hold { text, then: Held::Arguments(_) } if text.len() > CALL_BYTES => {}
             State::Hold { text, then: Held::Arguments(recipient) } => {
                 if let Some(arguments) = arguments::parse(&text) {
                     self.call(self.names.ours(&recipient), Value::Object(arguments), out);
@@ -193,13 +193,13 @@ impl AnswerParser for Parser {
         match (token, &mut self.state) {
             (START, _) => {
                 self.close(START, out);
-                self.state = State::Header(Header::started());
+                self.state = State::Header(MessageHeader::started());
             }
             (CHANNEL, State::Header(header)) => header.begin_channel(),
             // `<|end|><|start|>assistant` is missing.
             (CHANNEL, _) => {
                 self.close(CHANNEL, out);
-                let mut header = Header::default();
+                let mut header = MessageHeader::default();
                 header.begin_channel();
                 self.state = State::Header(header);
             }

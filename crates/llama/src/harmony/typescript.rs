@@ -1,17 +1,12 @@
 //! Formats JSON schemas as TypeScript types, exactly as in the model's training data.
 
+use crate::limits::{TYPE_BYTES, TYPE_DEPTH};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// Maximum nesting depth; deeper types and circular references are `any`.
-const DEPTH: usize = 16;
-
-/// Maximum bytes of a formatted schema; the rest is `any`.
-const LENGTH: usize = 64 * 1024;
-
 /// Formats the type of a tool's arguments.
 pub(super) fn typescript(schema: &Value) -> String {
-    Writer { root: schema, written: 0 }.type_of(schema, "", DEPTH)
+    Writer { root: schema, written: 0 }.type_of(schema, "", TYPE_DEPTH)
 }
 
 struct Writer<'a> {
@@ -23,7 +18,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn type_of(&mut self, schema: &Value, indent: &str, depth: usize) -> String {
-        if depth == 0 || self.written > LENGTH {
+        if depth == 0 || self.written > TYPE_BYTES {
             return "any".to_owned();
         }
         self.written += 8;
@@ -145,7 +140,7 @@ impl Writer<'_> {
     /// Resolves `$ref`; keywords next to it, such as a description, take precedence.
     fn resolve(&self, schema: &Value) -> Value {
         let mut merged = schema.clone();
-        for _ in 0..DEPTH {
+        for _ in 0..TYPE_DEPTH {
             let Some(reference) = merged.get("$ref").and_then(Value::as_str) else { return merged };
             let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
             let Some(target) = target.and_then(Value::as_object) else { break };
@@ -281,6 +276,6 @@ mod tests {
             }})
         };
         let schema = json!({"$ref": "#/$defs/Tree", "$defs": {"Tree": twice("#/$defs/Tree")}});
-        assert!(typescript(&schema).len() < 40 * LENGTH);
+        assert!(typescript(&schema).len() < 40 * TYPE_BYTES);
     }
 }

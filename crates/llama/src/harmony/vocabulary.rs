@@ -3,12 +3,8 @@
 //! llama.cpp splits Hindi, Thai and Khmer differently from the training data, and finds markers in text.
 
 use super::markers::{CALL, END_OF_TEXT, MARKERS, RETURN};
-use crate::chat::Vocabulary;
+use crate::{chat::Vocabulary, limits::TOKENIZED_BYTES};
 use tiktoken_rs::CoreBPE;
-
-/// Text is tokenized in pieces of at most this many bytes: on a long run of one class of characters the tokenizer takes
-/// quadratic time or panics.
-const PIECE: usize = 4 * 1024;
 
 /// See the module documentation. Cheap to create and copy; the tables are loaded on first use.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,10 +58,10 @@ impl Vocabulary for HarmonyVocabulary {
 
 /// Finds a place to split. No token spans a letter followed by a space, so a split there does not change the tokens.
 fn first_piece(text: &str) -> usize {
-    if text.len() <= PIECE {
+    if text.len() <= TOKENIZED_BYTES {
         return text.len();
     }
-    let longest = &text[..text.floor_char_boundary(PIECE)];
+    let longest = &text[..text.floor_char_boundary(TOKENIZED_BYTES)];
     let after_letter = |at: &usize| longest[..*at].ends_with(|letter: char| letter.is_ascii_alphanumeric());
     longest.rmatch_indices(' ').map(|(at, _)| at).find(after_letter).unwrap_or(longest.len())
 }

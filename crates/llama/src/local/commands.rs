@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     gguf::Header,
+    limits::SHUTDOWN,
     models::{
         catalog::GPT_OSS_20B,
         download::{self, DownloadError},
@@ -27,9 +28,6 @@ use std::{
 };
 
 type Outcome = Result<(), LocalModelsError>;
-
-/// Time to wait for downloads on shutdown.
-const END: Duration = Duration::from_secs(2);
 
 impl Inner {
     pub(super) fn command(self: &Arc<Self>, command: ModelCommand) -> Outcome {
@@ -149,7 +147,7 @@ impl Inner {
     }
 
     fn load_now(self: &Arc<Self>) -> Outcome {
-        self.check(&self.config.machine.facts()).map_err(refused)?;
+        self.check(&self.config.machine.read()).map_err(refused)?;
         let inner = self.clone();
         let load = move || {
             let cancel = CancellationToken::new();
@@ -202,7 +200,7 @@ impl Inner {
             std::mem::take(&mut state.transfers)
         });
         transfers.values().for_each(|transfer| transfer.stop.cancel());
-        let until = Instant::now() + END;
+        let until = Instant::now() + SHUTDOWN;
         let threads = transfers.into_values().filter_map(|transfer| transfer.thread);
         for thread in threads {
             while !thread.is_finished() && Instant::now() < until {

@@ -30,8 +30,8 @@ pub struct LocalConfig {
     pub preload: bool,
     /// The requested context length in tokens.
     pub context: Option<u32>,
-    pub(super) machine: Machine,
-    pub(super) clock: Clock,
+    pub(super) machine: Source<MachineFacts>,
+    pub(super) clock: Source<Instant>,
 }
 
 impl LocalConfig {
@@ -50,52 +50,38 @@ impl LocalConfig {
                 .ok()
                 .as_deref()
                 .and_then(machine::asked_context),
-            machine: Machine(Arc::new(MachineFacts::read)),
-            clock: Clock(Arc::new(Instant::now)),
+            machine: Source(Arc::new(MachineFacts::read)),
+            clock: Source(Arc::new(Instant::now)),
         }
     }
 
     /// Replaces the facts about this machine.
     #[must_use]
     pub fn with_machine(mut self, facts: impl Fn() -> MachineFacts + Send + Sync + 'static) -> Self {
-        self.machine = Machine(Arc::new(facts));
+        self.machine = Source(Arc::new(facts));
         self
     }
 
     /// Replaces the system's clock.
     #[must_use]
     pub fn with_clock(mut self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
-        self.clock = Clock(Arc::new(now));
+        self.clock = Source(Arc::new(now));
         self
     }
 }
 
+/// Reads something that tests replace.
 #[derive(Clone)]
-pub(super) struct Machine(Arc<dyn Fn() -> MachineFacts + Send + Sync>);
+pub(super) struct Source<T>(Arc<dyn Fn() -> T + Send + Sync>);
 
-impl Machine {
-    pub(super) fn facts(&self) -> MachineFacts {
+impl<T> Source<T> {
+    pub(super) fn read(&self) -> T {
         (self.0)()
     }
 }
 
-impl std::fmt::Debug for Machine {
+impl<T: std::fmt::Debug> std::fmt::Debug for Source<T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.facts().fmt(formatter)
-    }
-}
-
-#[derive(Clone)]
-pub(super) struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
-
-impl Clock {
-    pub(super) fn now(&self) -> Instant {
-        (self.0)()
-    }
-}
-
-impl std::fmt::Debug for Clock {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.now().fmt(formatter)
+        self.read().fmt(formatter)
     }
 }

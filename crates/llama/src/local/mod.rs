@@ -5,6 +5,7 @@
 
 mod commands;
 mod config;
+mod notifier;
 mod provider;
 mod rest;
 mod saved;
@@ -19,13 +20,13 @@ mod tests;
 pub use config::{LocalConfig, MODEL_VARIABLE};
 
 use crate::{client::Helper, models::model_store::ModelStore};
+use notifier::Notifier;
 use openagents_core::model::{LanguageModel, LocalModels, LocalModelsError, ModelCommand, ModelsSnapshot};
-use rest::Notifier;
+use parking_lot::{Mutex, MutexGuard};
+use saved::Kept;
+use serde::{Serialize, de::DeserializeOwned};
 use state::State;
-use std::{
-    path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{path::Path, sync::Arc};
 use turns::Turns;
 
 /// The model files of this machine and the one in use. Clones share the same state.
@@ -56,7 +57,7 @@ impl Local {
         saved.reread(&*config.settings);
         let preload = config.preload && saved.settings.preload;
         let inner = Arc::new(Inner {
-            state: Mutex::new(State::new(saved, config.clock.now())),
+            state: Mutex::new(State::new(saved, config.clock.read())),
             store: Mutex::default(),
             saving: Mutex::default(),
             turns: Turns::default(),
@@ -67,7 +68,7 @@ impl Local {
         inner.refresh();
         let notifier = inner.notifier.clone();
         inner.config.engine.on_end(Arc::new(move || notifier.notify()));
-        rest::start(&inner);
+        inner.start_resting();
         if preload && let Err(refusal) = inner.command(ModelCommand::Load) {
             inner.not_loaded(refusal.to_string());
         }
@@ -101,7 +102,7 @@ impl LocalModels for Local {
     }
 
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>) {
-        lock(&self.inner.watchers).push(on_change);
+        self.inner.watchers.lock().push(on_change);
     }
 
     fn command(&self, command: ModelCommand) -> Result<(), LocalModelsError> {
@@ -115,7 +116,7 @@ impl LocalModels for Local {
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 
     /// Changes the state and notifies observers.
@@ -127,8 +128,32 @@ impl Inner {
 
     fn tell(&self) {
         self.notifier.notify();
-        let watchers = lock(&self.watchers).clone();
+        let watchers = self.watchers.lock().clone();
         watchers.iter().for_each(|on_change| on_change());
+    }
+
+    /// Applies changes one at a time and returns once they are on disk.
+    fn keep<T: Default + Serialize + DeserializeOwned>(
+        &self,
+        kept: &Kept<T>,
+        change: impl FnOnce(&mut T) -> Result<(), LocalModelsError>,
+    ) -> Result<(), LocalModelsError> {
+        {
+            let _saving = self.saving.lock();
+            let store = &*self.config.settings;
+            let mut value = kept.read(store)?;
+            change(&mut value)?;
+            kept.write(store, &value)?;
+            *(kept.of)(&mut self.state().saved) = value;
+        }
+        self.tell();
+        Ok(())
+    }
+
+    /// Reads changes of other programs.
+    fn reread(&self) {
+        let _saving = self.saving.lock();
+        self.state().saved.reread(&*self.config.settings);
     }
 
     /// Reads the files and the machine's facts again.
@@ -136,14 +161,14 @@ impl Inner {
         self.reread();
         {
             // Held until the change is made, so that an older listing can't overwrite a newer one.
-            let mut store = lock(&self.store);
+            let mut store = self.store.lock();
             let added = {
                 let state = self.state();
                 let pinned = self.config.model_file.iter();
                 pinned.chain(&state.saved.added).cloned().collect::<Vec<_>>()
             };
             let entries = store.entries(&self.config.folder, &added);
-            let machine = self.config.machine.facts();
+            let machine = self.config.machine.read();
             let disk_free = crate::machine::disk_free(&self.config.folder).unwrap_or_default();
             let mut state = self.state();
             state.entries = entries;
@@ -165,9 +190,4 @@ impl std::fmt::Debug for Inner {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Local").field("config", &self.config).finish_non_exhaustive()
     }
-}
-
-/// A panic elsewhere leaves consistent values: they are only changed by assignment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -56,7 +56,7 @@ impl LanguageModel for Local {
 
     fn availability(&self) -> Availability {
         self.inner.refresh();
-        match self.inner.check(&self.inner.config.machine.facts()) {
+        match self.inner.check(&self.inner.config.machine.read()) {
             Ok(()) => Availability::Ready,
             Err(reason) => Availability::Unavailable(reason),
         }
@@ -153,7 +153,7 @@ impl Inner {
             self.config.engine.unload();
         }
         let memory_bytes = self.config.engine.memory_bytes();
-        let now = self.config.clock.now();
+        let now = self.config.clock.read();
         self.change(|state| {
             state.engine.since = now;
             state.engine.run = match &result {
@@ -230,7 +230,7 @@ impl Inner {
     fn answered(&self, id: &str, figures: Option<Usage>, error: Option<&ModelError>) {
         let loaded = self.config.engine.loaded().is_some();
         let memory_bytes = self.config.engine.memory_bytes();
-        let now = self.config.clock.now();
+        let now = self.config.clock.read();
         self.change(|state| {
             state.engine.since = now;
             state.engine.run = match error {
@@ -256,7 +256,7 @@ impl Inner {
     /// llama.cpp's report about the GPU is better than our estimate.
     fn facts_for_load(&self, stop: &CancellationToken) -> Result<MachineFacts, ModelError> {
         let devices = self.config.engine.devices(stop)?;
-        let machine = self.config.machine.facts();
+        let machine = self.config.machine.read();
         let gpu = devices.iter().filter(|device| device.gpu).map(|device| device.memory_free).max();
         Ok(MachineFacts { device_memory: gpu.filter(|free| *free > 0).or(machine.device_memory), ..machine })
     }

@@ -2,8 +2,7 @@
 //!
 //! Several programs share it, so each change starts from the current state.
 
-use super::{Inner, lock};
-use openagents_core::model::{LocalModelsError, MODEL_SETTINGS, ModelSettings, SettingsError, SettingsStore};
+use openagents_core::model::{MODEL_SETTINGS, ModelSettings, SettingsError, SettingsStore};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -31,7 +30,7 @@ pub(super) struct Saved {
 /// A persistent value.
 pub(super) struct Kept<T> {
     key: &'static str,
-    of: fn(&mut Saved) -> &mut T,
+    pub(super) of: fn(&mut Saved) -> &mut T,
     /// Removes invalid values.
     sound: fn(T) -> T,
 }
@@ -47,7 +46,7 @@ impl Saved {
 }
 
 impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
-    fn read(&self, store: &dyn SettingsStore) -> Result<T, SettingsError> {
+    pub(super) fn read(&self, store: &dyn SettingsStore) -> Result<T, SettingsError> {
         let Some(value) = store.get(self.key)? else { return Ok(T::default()) };
         let value = serde_json::from_value(value).unwrap_or_else(|error| {
             tracing::warn!("skipped the saved {}: {error}", self.key);
@@ -63,7 +62,7 @@ impl<T: Default + Serialize + DeserializeOwned> Kept<T> {
         }
     }
 
-    fn write(&self, store: &dyn SettingsStore, value: &T) -> Result<(), SettingsError> {
+    pub(super) fn write(&self, store: &dyn SettingsStore, value: &T) -> Result<(), SettingsError> {
         let value = serde_json::to_value(value);
         store.set(self.key, value.map_err(|error| SettingsError(format!("{}: {error}", self.key)))?)
     }
@@ -74,30 +73,4 @@ fn sound(settings: ModelSettings) -> ModelSettings {
     tracing::warn!("skipped the saved settings of the local model: {reason}");
     let ModelSettings { model, accepted_licences, .. } = settings;
     ModelSettings { model, accepted_licences, ..ModelSettings::default() }
-}
-
-impl Inner {
-    /// Applies changes one at a time and returns once they are on disk.
-    pub(super) fn keep<T: Default + Serialize + DeserializeOwned>(
-        &self,
-        kept: &Kept<T>,
-        change: impl FnOnce(&mut T) -> Result<(), LocalModelsError>,
-    ) -> Result<(), LocalModelsError> {
-        {
-            let _saving = lock(&self.saving);
-            let store = &*self.config.settings;
-            let mut value = kept.read(store)?;
-            change(&mut value)?;
-            kept.write(store, &value)?;
-            *(kept.of)(&mut self.state().saved) = value;
-        }
-        self.tell();
-        Ok(())
-    }
-
-    /// Reads changes of other programs.
-    pub(super) fn reread(&self) {
-        let _saving = lock(&self.saving);
-        self.state().saved.reread(&*self.config.settings);
-    }
 }

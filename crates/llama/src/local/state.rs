@@ -1,7 +1,7 @@
 //! The state, and the snapshot made from it.
 
 use super::{
-    LocalConfig,
+    config::LocalConfig,
     saved::Saved,
     status::{OnDisk, Run, Work, status},
 };

@@ -1,15 +1,9 @@
 //! The queue for the engine: one request at a time, in order of arrival.
 
-use super::lock;
+use crate::limits::CANCEL_CHECK;
 use openagents_core::CancellationToken;
-use std::{
-    collections::VecDeque,
-    sync::{Condvar, Mutex, PoisonError},
-    time::Duration,
-};
-
-/// Interval of checks for a cancel.
-const LOOK: Duration = Duration::from_millis(25);
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -44,9 +38,9 @@ impl Turns {
             }
             // Not under the lock: it may block.
             on_wait();
-            let line = lock(&self.line);
+            let mut line = self.line.lock();
             if line.tickets.front() != Some(&turn.ticket) {
-                drop(self.moved.wait_timeout(line, LOOK).unwrap_or_else(PoisonError::into_inner));
+                self.moved.wait_for(&mut line, CANCEL_CHECK);
             }
         }
     }
@@ -58,7 +52,7 @@ impl Turns {
     }
 
     fn enqueue(&self) -> Turn<'_> {
-        let mut line = lock(&self.line);
+        let mut line = self.line.lock();
         let ticket = line.next;
         line.next += 1;
         line.tickets.push_back(ticket);
@@ -66,13 +60,13 @@ impl Turns {
     }
 
     fn is_first(&self, ticket: u64) -> bool {
-        lock(&self.line).tickets.front() == Some(&ticket)
+        self.line.lock().tickets.front() == Some(&ticket)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        lock(&self.turns.line).tickets.retain(|ticket| *ticket != self.ticket);
+        self.turns.line.lock().tickets.retain(|ticket| *ticket != self.ticket);
         self.turns.moved.notify_all();
     }
 }

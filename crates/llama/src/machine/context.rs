@@ -1,18 +1,15 @@
 //! The context length of a model.
 
-use super::{Demand, MachineFacts};
-
-/// Environment variable that overrides the context length, in tokens.
-pub const CONTEXT_VARIABLE: &str = "OPENAGENTS_LLAMA_CONTEXT";
-
-const LADDER: [u32; 5] = [32_768, 16_384, 8_192, 4_096, 2_048];
-/// Valid overrides.
-const ASKED: std::ops::RangeInclusive<u32> = 256..=1 << 20;
+use super::{
+    facts::MachineFacts,
+    requirements::{CONTEXT_VARIABLE, Demand},
+};
+use crate::limits::{CONTEXT_OVERRIDES, CONTEXTS};
 
 /// Parses [`CONTEXT_VARIABLE`]; invalid values are logged and ignored.
 pub fn asked_context(asked: &str) -> Option<u32> {
     let asked = Some(asked.trim()).filter(|asked| !asked.is_empty())?;
-    let tokens = asked.parse().ok().filter(|tokens| ASKED.contains(tokens));
+    let tokens = asked.parse().ok().filter(|tokens| CONTEXT_OVERRIDES.contains(tokens));
     if tokens.is_none() {
         tracing::warn!("{CONTEXT_VARIABLE} is {asked:?}; use a number of tokens from 256 to 1048576");
     }
@@ -28,8 +25,8 @@ pub fn context_tokens(demand: &Demand, machine: &MachineFacts, asked: Option<u32
     let trained = demand.context_length.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or(u32::MAX);
     let room = demand.room(machine);
     let fits = |tokens: &u32| demand.cache_bytes_per_token.saturating_mul(u64::from(*tokens)) <= room;
-    let sizes = LADDER.map(|tokens| tokens.min(trained).max(1));
-    sizes.iter().copied().find(fits).unwrap_or(sizes[LADDER.len() - 1])
+    let sizes = CONTEXTS.map(|tokens| tokens.min(trained).max(1));
+    sizes.iter().copied().find(fits).unwrap_or(sizes[CONTEXTS.len() - 1])
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! Memory and disk of the system.
 
+use crate::limits::PRESSURE_PERCENT;
 use std::path::Path;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
-
-/// Percent of memory in use above which an idle model is unloaded.
-const PRESSURE_PERCENT: u64 = 85;
 
 /// Figures of the machine. Every rule is a function of these, so that tests can simulate any machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,10 @@
 //! Requirements of a model. Pure functions from figures to sentences, each with a remedy and without a full stop.
 
-use super::MachineFacts;
-use crate::gguf::Header;
+use super::facts::MachineFacts;
+use crate::{
+    gguf::Header,
+    limits::{DISK_MARGIN, SCRATCH},
+};
 
 /// File size of gpt-oss-20b: 12.1 GB; that of gpt-oss-120b is 63.
 const GPT_OSS_FILE: std::ops::RangeInclusive<u64> = 10_000_000_000..=16_000_000_000;
@@ -11,11 +14,12 @@ const GPT_OSS_MEMORY: u64 = 16_000_000_000;
 const GPT_OSS_RECOMMENDED: u64 = 24_000_000_000;
 /// Minimum free memory of gpt-oss-20b.
 const GPT_OSS_FREE: u64 = 4_000_000_000;
-/// Compute buffers, about 0.4 GiB at 512 tokens per batch, and the program itself.
-const SCRATCH: u64 = 1 << 30;
 /// Minimum size of a large file such as gpt-oss-20b; its download requires [`LARGE_DISK`].
 const LARGE_FILE: u64 = 10_000_000_000;
 const LARGE_DISK: u64 = 25_000_000_000;
+
+/// Environment variable that overrides the context length, in tokens.
+pub const CONTEXT_VARIABLE: &str = "OPENAGENTS_LLAMA_CONTEXT";
 
 /// The requirements of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +92,7 @@ pub fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> V
         Some(format!(
             "it needs {} of GPU memory for a context of {context_tokens} tokens, but the GPU has {has}; use a smaller model or context ({}=N)",
             gb(needed),
-            super::CONTEXT_VARIABLE
+            CONTEXT_VARIABLE
         ))
     } else {
         let free = if demand.gpt_oss_20b { GPT_OSS_FREE } else { needed };
@@ -113,7 +117,7 @@ pub fn to_run(demand: &Demand, context_tokens: u32, machine: &MachineFacts) -> V
 
 /// Returns the free disk space in bytes required to download a file of this size.
 pub fn disk_for(file_bytes: u64) -> u64 {
-    let required = file_bytes.saturating_add(1 << 30);
+    let required = file_bytes.saturating_add(DISK_MARGIN);
     if file_bytes >= LARGE_FILE { required.max(LARGE_DISK) } else { required }
 }
 
@@ -128,7 +132,7 @@ pub fn to_download(file_bytes: u64, done: u64, disk_free: u64) -> Option<String>
 /// Returns the remedy for a full disk with `missing` bytes still to come.
 pub fn disk_full(missing: u64) -> String {
     // Adds a margin, so that one attempt suffices.
-    format!("the disk is full; free {} and download again to resume", gb(missing.saturating_add(1 << 30)))
+    format!("the disk is full; free {} and download again to resume", gb(missing.saturating_add(DISK_MARGIN)))
 }
 
 /// `4.0 GB`, in powers of ten, like the system settings.

@@ -5,11 +5,11 @@ use super::{
     catalog::Offer,
     manifest::{FileRecord, Manifest},
     partial::{Origin, Partial},
-    progress::{REPORT, Report},
+    progress::ProgressMeter,
     remote::{Remote, RemoteError, RemoteFile},
     verify::{self, VerifyError},
 };
-use crate::machine;
+use crate::{limits::PROGRESS, machine};
 use openagents_core::CancellationToken;
 use reqwest::{Response, StatusCode, header};
 use std::{
@@ -103,8 +103,14 @@ pub fn download(
         return Ok(partial.whole);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(in_folder)?;
-    let mut transfer =
-        Transfer { remote, offer, partial: &partial, patience, stop, report: Report::new(on_progress) };
+    let mut transfer = Transfer {
+        remote,
+        offer,
+        partial: &partial,
+        patience,
+        stop,
+        report: ProgressMeter::new(on_progress),
+    };
     let outcome = runtime.block_on(transfer.run());
     // A pending DNS lookup must not block the return.
     runtime.shutdown_background();
@@ -118,7 +124,7 @@ struct Transfer<'a> {
     partial: &'a Partial,
     patience: Patience,
     stop: &'a CancellationToken,
-    report: Report<'a>,
+    report: ProgressMeter<'a>,
 }
 
 /// The end of one response.
@@ -256,7 +262,7 @@ impl Transfer<'_> {
             let chunk = tokio::select! {
                 () = self.stop.cancelled() => return Err(DownloadError::Stopped),
                 chunk = response.chunk() => chunk.map_err(|error| self.remote.unreachable(&error))?,
-                () = tokio::time::sleep(REPORT) => {
+                () = tokio::time::sleep(PROGRESS) => {
                     self.report.bytes(done, size);
                     continue;
                 }

@@ -1,5 +1,6 @@
 //! The expected size and hash of a downloaded file, stored next to it after verification.
 
+use crate::limits::MANIFEST_BYTES;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     ffi::OsString,
@@ -7,9 +8,6 @@ use std::{
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
-
-/// Maximum bytes of a manifest.
-const MANIFEST_BYTES: u64 = 64 << 10;
 
 /// See the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,10 @@ use super::{
     manifest::{FileRecord, Manifest},
     verify::hex,
 };
-use crate::gguf::{GgufError, Header};
+use crate::{
+    gguf::{GgufError, Header},
+    limits::{FILES, NAME_CHARS},
+};
 use sha2::{Digest, Sha256};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,11 +17,6 @@ use std::{
     path::{Path, PathBuf},
     time::SystemTime,
 };
-
-/// Maximum number of files in the folder.
-const FILES: usize = 1_000;
-/// Maximum characters of a name from a file's header.
-const NAME_CHARS: usize = 80;
 
 /// A model, downloaded or not.
 #[derive(Debug, Clone, PartialEq)]

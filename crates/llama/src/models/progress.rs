@@ -1,14 +1,7 @@
 //! Progress of a download, at a readable rate.
 
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
-
-/// Interval of progress reports.
-pub(super) const REPORT: Duration = Duration::from_millis(250);
-/// Window of the average speed.
-const WINDOW: Duration = Duration::from_secs(5);
+use crate::limits::{PROGRESS, SPEED_WINDOW};
+use std::{collections::VecDeque, time::Instant};
 
 /// The progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,13 +20,13 @@ pub enum Progress {
 }
 
 /// Reports progress at most four times a second.
-pub(super) struct Report<'a> {
+pub(super) struct ProgressMeter<'a> {
     rate: Rate,
     last: Option<Instant>,
     on_progress: &'a mut dyn FnMut(Progress),
 }
 
-impl<'a> Report<'a> {
+impl<'a> ProgressMeter<'a> {
     pub(super) fn new(on_progress: &'a mut dyn FnMut(Progress)) -> Self {
         Self { rate: Rate::default(), last: None, on_progress }
     }
@@ -57,7 +50,7 @@ impl<'a> Report<'a> {
     }
 
     fn is_due(&mut self) -> bool {
-        let due = self.last.is_none_or(|last| last.elapsed() >= REPORT);
+        let due = self.last.is_none_or(|last| last.elapsed() >= PROGRESS);
         if due {
             self.last = Some(Instant::now());
         }
@@ -74,7 +67,9 @@ struct Rate {
 impl Rate {
     fn push(&mut self, now: Instant, done: u64) -> u64 {
         self.samples.push_back((now, done));
-        while self.samples.len() > 2 && self.samples.front().is_some_and(|(then, _)| now - *then > WINDOW) {
+        while self.samples.len() > 2
+            && self.samples.front().is_some_and(|(then, _)| now - *then > SPEED_WINDOW)
+        {
             self.samples.pop_front();
         }
         let Some((then, before)) = self.samples.front() else { return 0 };
@@ -86,6 +81,7 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn only_the_last_seconds_count() {

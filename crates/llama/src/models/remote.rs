@@ -1,20 +1,15 @@
 //! The download server: the API of Hugging Face, or a compatible mirror.
 
 use super::catalog::Offer;
+use crate::limits::{REDIRECTS, RESPONSE_BYTES, SILENCE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Response, StatusCode, Url, header, redirect};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::time::Duration;
 
 /// Environment variable with the URL of another server.
 pub const SERVER_VARIABLE: &str = "OPENAGENTS_MODELS_URL";
 
 const SERVER: &str = "https://huggingface.co";
-/// Maximum bytes of an API response.
-const ANSWER_BYTES: usize = 4 << 20;
-/// Time without data after which a connection is considered dead.
-const SILENCE: Duration = Duration::from_secs(30);
-const REDIRECTS: usize = 10;
 /// Characters that are not escaped in a part of a URL.
 const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -223,7 +218,7 @@ impl Remote {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
             body.extend_from_slice(&chunk);
-            if body.len() > ANSWER_BYTES {
+            if body.len() > RESPONSE_BYTES {
                 return Err(self.nonsense("sent an endless response"));
             }
         }

@@ -1,6 +1,7 @@
 //! Compares a file with its record: existence, size, SHA-256.
 
 use super::manifest::FileRecord;
+use crate::limits::VERIFY_PIECE;
 use openagents_core::CancellationToken;
 use sha2::{Digest, Sha256};
 use std::{
@@ -8,8 +9,6 @@ use std::{
     io::{self, Read},
     path::Path,
 };
-
-const PIECE: usize = 1 << 20;
 
 /// The reason a file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +51,7 @@ pub fn verify(
     if have != record.size_bytes {
         return Err(VerifyError::Size { have, expected: record.size_bytes });
     }
-    let (mut hash, mut piece, mut done) = (Sha256::new(), vec![0; PIECE], 0_u64);
+    let (mut hash, mut piece, mut done) = (Sha256::new(), vec![0; VERIFY_PIECE], 0_u64);
     loop {
         if stop.is_cancelled() {
             return Err(VerifyError::Stopped);
@@ -71,11 +70,7 @@ pub fn verify(
 
 /// Returns bytes in lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -7,14 +7,15 @@ mod schema;
 
 pub use native::{Handler, Native};
 
-use crate::{Backend, Exchange};
+use crate::backend::{Backend, Exchange};
 use foundation_models::{
     Availability, FMError, GeneratedContent, GenerationOptions, LanguageModelSession, SamplingMode,
     StreamEvent, SystemLanguageModel, Tool, ToolOutput, Unavailability as Reported,
 };
 use openagents_apple::{availability::Unavailability, budget::Fitted, schema::OfferedTool};
 use openagents_core::model::{ModelError, ModelOptions};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// The model built into macOS.
 #[derive(Debug, Default)]
@@ -149,10 +150,10 @@ struct Failure(Arc<Mutex<Option<ModelError>>>);
 
 impl Failure {
     fn set(&self, error: ModelError) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.0.lock().get_or_insert(error);
     }
 
     fn take(&self) -> Option<ModelError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }

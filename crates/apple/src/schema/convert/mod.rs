@@ -4,19 +4,14 @@ mod choices;
 mod keywords;
 mod shapes;
 
-use super::{DynamicSchema, Inexpressible, Node, Reason};
+use super::{
+    dynamic::{DynamicSchema, Node},
+    reason::{Inexpressible, Reason},
+};
+use crate::limits::{KEY_CHARS, SCHEMA_DEPTH, SCHEMA_NODES};
 use keywords::{is_structural, kind_of, text_of, titled};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Maximum nesting depth; no tool for a small model needs more.
-const DEPTH: usize = 12;
-
-/// Maximum number of schemas. More would not fit into the context anyway.
-const NODES: usize = 256;
-
-/// Maximum characters of a property's key.
-const KEY: usize = 64;
 
 impl DynamicSchema {
     /// Converts the JSON schema of a tool's arguments. `name` becomes the name of the root.
@@ -96,7 +91,7 @@ impl Converter<'_> {
     fn node(&mut self, schema: &Value, at: &str, name: &str, depth: usize) -> Conversion {
         let fail = |reason| Err(Inexpressible { at: at.to_owned(), reason });
         self.nodes += 1;
-        if depth > DEPTH || self.nodes > NODES {
+        if depth > SCHEMA_DEPTH || self.nodes > SCHEMA_NODES {
             return fail(Reason::TooLarge);
         }
         let members = match schema {
@@ -184,7 +179,7 @@ impl Converter<'_> {
         let mut plain: String = wanted
             .chars()
             .map(|char| if char.is_ascii_alphanumeric() { char } else { '_' })
-            .take(KEY)
+            .take(KEY_CHARS)
             .collect();
         if plain.is_empty() {
             plain.push('_');

@@ -1,10 +1,13 @@
 //! Schemas of a single type: objects, lists, texts, numbers.
 
 use super::{
-    Conversion, Converter, Found, KEY, found,
+    Conversion, Converter, Found, found,
     keywords::{bounds, kind_of, noted, text_of, titled, whole},
 };
-use crate::schema::{Inexpressible, Node, Presence, Property, Reason};
+use crate::{
+    limits::KEY_CHARS,
+    schema::{Inexpressible, Node, Presence, Property, Reason},
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -73,7 +76,7 @@ impl Converter<'_> {
         let mut properties = Vec::new();
         for (key, schema) in given {
             let at = format!("{at}/properties/{key}");
-            if key.is_empty() || key.chars().count() > KEY || key.chars().any(char::is_control) {
+            if key.is_empty() || key.chars().count() > KEY_CHARS || key.chars().any(char::is_control) {
                 return fail(&at, Reason::Key);
             }
             let found = self.node(schema, &at, &format!("{name}_{key}"), depth + 1)?;

@@ -1,0 +1,132 @@
+//! Dynamic generation schemas, an exact model of the framework's.
+
+/// The arguments of a tool as Foundation Models can generate them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DynamicSchema {
+    /// Always a [`Node::Object`].
+    pub root: Node,
+    /// The targets of [`Node::Reference`]: objects and alternatives with a name.
+    pub definitions: Vec<Node>,
+}
+
+/// A schema. Names are unique within a [`DynamicSchema`], as the framework requires.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// An object with these properties and no others.
+    Object {
+        /// The type name.
+        name: String,
+        /// For the model.
+        description: Option<String>,
+        /// In the order they are generated.
+        properties: Vec<Property>,
+    },
+    /// One of several schemas.
+    AnyOf {
+        /// The type name.
+        name: String,
+        /// For the model.
+        description: Option<String>,
+        /// At least two.
+        choices: Vec<Node>,
+    },
+    /// One of these texts.
+    Enum {
+        /// The type name.
+        name: String,
+        /// At least one.
+        choices: Vec<String>,
+    },
+    /// Any text.
+    String,
+    /// An integer within the bounds.
+    Integer {
+        /// Inclusive.
+        minimum: Option<i64>,
+        /// Inclusive.
+        maximum: Option<i64>,
+    },
+    /// A number within the bounds.
+    Number {
+        /// Inclusive.
+        minimum: Option<f64>,
+        /// Inclusive.
+        maximum: Option<f64>,
+    },
+    /// True or false.
+    Boolean,
+    /// A list.
+    Array {
+        /// The schema of the items.
+        items: Box<Node>,
+        /// Minimum number of items.
+        minimum: Option<usize>,
+        /// Maximum number of items.
+        maximum: Option<usize>,
+    },
+    /// The definition with this name.
+    Reference(String),
+}
+
+/// A property of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Property {
+    /// Its key.
+    pub name: String,
+    /// For the model.
+    pub description: Option<String>,
+    /// Its value.
+    pub schema: Node,
+    /// Whether it may be omitted.
+    pub presence: Presence,
+}
+
+/// Whether a property may be omitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Must be present.
+    Required,
+    /// May be omitted.
+    Optional,
+    /// The tool requires the key and accepts `null`. The model omits it, and `null` is inserted on arrival: the
+    /// framework has no `null` before macOS 26.4.
+    Nullable,
+}
+
+impl DynamicSchema {
+    /// Returns the same without descriptions, which are only for the model.
+    pub fn without_descriptions(&self) -> Self {
+        let mut bare = self.clone();
+        bare.root.drop_descriptions();
+        bare.definitions.iter_mut().for_each(Node::drop_descriptions);
+        bare
+    }
+}
+
+impl Node {
+    /// Returns the name usable in a reference.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Object { name, .. } | Self::AnyOf { name, .. } | Self::Enum { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    fn drop_descriptions(&mut self) {
+        match self {
+            Self::Object { description, properties, .. } => {
+                *description = None;
+                for property in properties {
+                    property.description = None;
+                    property.schema.drop_descriptions();
+                }
+            }
+            Self::AnyOf { description, choices, .. } => {
+                *description = None;
+                choices.iter_mut().for_each(Self::drop_descriptions);
+            }
+            Self::Array { items, .. } => items.drop_descriptions(),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a chat format is: it renders messages into tokens, and parses tokens into text, calls and reasoning.
+
+use openagents_core::model::{CallRequest, ModelRequest, Reasoning};
+
+/// Converts text into the tokens of one vocabulary and back.
+pub trait Vocabulary {
+    /// Tokenizes markup of a template: markers become special tokens.
+    fn markup(&self, text: &str) -> Vec<i32>;
+
+    /// Tokenizes text of a person, a tool or a model: never yields a special token.
+    fn text(&self, text: &str) -> Vec<i32>;
+
+    /// Returns the id of a special token by its exact text.
+    fn special(&self, marker: &str) -> Option<i32>;
+
+    /// Returns the bytes of a token; those of a special token are its marker.
+    fn bytes(&self, token: i32) -> Vec<u8>;
+
+    /// Returns whether an answer ends with this token.
+    fn ends_answer(&self, token: i32) -> bool;
+}
+
+/// A chat format: renders prompts and parses answers.
+pub trait ChatFormat: Send + Sync + std::fmt::Debug {
+    /// Returns whether tools are supported.
+    fn tools(&self) -> bool;
+
+    /// Renders the tokens of a prompt.
+    fn render(&self, request: &ModelRequest, vocabulary: &dyn Vocabulary) -> Result<Vec<i32>, ChatError>;
+
+    /// Starts to parse an answer to `request`.
+    fn parser(&self, request: &ModelRequest) -> Box<dyn AnswerParser>;
+}
+
+/// Parses one answer, token by token. The concatenated output does not depend on the split into tokens.
+pub trait AnswerParser: Send {
+    /// Parses the next token; never one that ends the answer.
+    fn push(&mut self, token: i32, bytes: &[u8], out: &mut Vec<Parsed>);
+
+    /// Ends the input and returns how the answer ended. `end` is the token that ended it, see
+    /// [`Vocabulary::ends_answer`], or `None` if it was cut off.
+    fn finish(&mut self, end: Option<i32>, out: &mut Vec<Parsed>) -> Ending;
+}
+
+/// A parsed piece of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parsed {
+    /// Text for the person.
+    Text(String),
+    /// Text of a preamble before a call.
+    Preamble(String),
+    /// Reasoning.
+    Reasoning(Reasoning),
+    /// A complete call; its arguments are an object.
+    Call(CallRequest),
+}
+
+/// The end of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It has text or calls.
+    Whole,
+    /// Cut off by the token limit or a cancel.
+    CutOff,
+    /// Nothing in it can be shown or run; a retry may help.
+    Malformed,
+}
+
+/// The reason messages can't be rendered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChatError {
+    /// The vocabulary of the file does not match the format.
+    #[error("this file's vocabulary has no {0} where the {1} format needs it; use another file of the model")]
+    Vocabulary(String, &'static str),
+    /// The template of the file is unusable.
+    #[error("the chat template of this file cannot be used: {0}")]
+    Template(String),
+}

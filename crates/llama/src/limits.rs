@@ -1,0 +1,97 @@
+//! The limits and intervals of this crate, with their units and reasons.
+
+use openagents_core::helper::HelperLimits;
+use std::{ops::RangeInclusive, time::Duration};
+
+/// Maximum bytes of a line between client and helper. A conversation that fills the largest context has about 1 MB.
+pub const MAX_LINE: usize = 32 << 20;
+
+/// Limits of the helper program.
+pub(crate) const HELPER: HelperLimits = HelperLimits {
+    line_bytes: MAX_LINE,
+    queued_reports: 64,
+    // The graphics driver may have to compile shaders first.
+    hello: Duration::from_secs(60),
+    cancel: Some(Duration::from_secs(2)),
+};
+
+/// Maximum bytes of a GGUF header. Models with 200,000 tokens and their merges have about 15 MiB.
+pub(crate) const HEADER_BYTES: u64 = 64 << 20;
+/// Maximum number of pairs in it; models have about 40.
+pub(crate) const HEADER_PAIRS: u64 = 65_536;
+/// Maximum bytes of a key, as specified.
+pub(crate) const HEADER_KEY: u64 = 65_535;
+/// Maximum bytes of a text that is kept, mainly chat templates.
+pub(crate) const HEADER_TEXT: u64 = 1 << 20;
+/// Maximum numbers of an array that is kept: one per layer.
+pub(crate) const HEADER_NUMBERS: u64 = 4_096;
+/// Maximum nesting of arrays.
+pub(crate) const HEADER_DEPTH: u32 = 4;
+/// Maximum number of tensors; gpt-oss-20b has 459.
+pub(crate) const TENSORS: u64 = 65_536;
+
+/// Maximum steps of rendering a template; a thousand messages need about a hundred thousand.
+pub(crate) const TEMPLATE_STEPS: u64 = 5_000_000;
+/// Maximum nesting of its macros and includes.
+pub(crate) const TEMPLATE_DEPTH: usize = 64;
+/// Maximum bytes of a template; those in use have up to 20 KB.
+pub(crate) const TEMPLATE_BYTES: usize = 256 << 10;
+/// Maximum bytes of a prompt with its placeholders. Memory used inside of a template is bounded by the process that
+/// runs it.
+pub(crate) const PROMPT_BYTES: usize = 16 << 20;
+
+/// Maximum bytes of a call or its arguments in an answer.
+pub(crate) const CALL_BYTES: usize = 1 << 20;
+/// Maximum nesting of arguments; deeper ones can't be passed on.
+pub(crate) const ARGUMENTS_DEPTH: usize = 64;
+/// Maximum bytes held back until it is clear whether they are reasoning.
+pub(crate) const UNDECIDED_BYTES: usize = 32 << 10;
+/// Maximum bytes of a part of a message's header. A longer header lacks its end; the text is kept, as it may be the
+/// answer.
+pub(crate) const MESSAGE_HEADER_BYTES: usize = 64 << 10;
+/// Maximum nesting of a type in the prompt; deeper types and circular references are `any`.
+pub(crate) const TYPE_DEPTH: usize = 16;
+/// Maximum bytes of a type; the rest is `any`.
+pub(crate) const TYPE_BYTES: usize = 64 << 10;
+/// Maximum bytes tokenized at once: on a long run of one class of characters the tokenizer takes quadratic time or
+/// panics.
+pub(crate) const TOKENIZED_BYTES: usize = 4 << 10;
+
+/// Percent of memory in use above which an idle model is unloaded.
+pub(crate) const PRESSURE_PERCENT: u64 = 85;
+/// Context lengths in tokens, tried from the largest.
+pub(crate) const CONTEXTS: [u32; 5] = [32_768, 16_384, 8_192, 4_096, 2_048];
+/// Context lengths in tokens that a person may ask for.
+pub(crate) const CONTEXT_OVERRIDES: RangeInclusive<u32> = 256..=1 << 20;
+/// Bytes of compute buffers, about 0.4 GiB at 512 tokens per batch, and of the program itself.
+pub(crate) const SCRATCH: u64 = 1 << 30;
+/// Bytes of disk left free by a download.
+pub(crate) const DISK_MARGIN: u64 = 1 << 30;
+
+/// Maximum number of files in the folder of models.
+pub(crate) const FILES: usize = 1_000;
+/// Maximum characters of a name from a file's header.
+pub(crate) const NAME_CHARS: usize = 80;
+/// Maximum bytes of a manifest.
+pub(crate) const MANIFEST_BYTES: u64 = 64 << 10;
+/// Bytes read at once to verify a file: a stop takes effect in between.
+pub(crate) const VERIFY_PIECE: usize = 1 << 20;
+/// Interval of progress reports of a download.
+pub(crate) const PROGRESS: Duration = Duration::from_millis(250);
+/// Window of its average speed.
+pub(crate) const SPEED_WINDOW: Duration = Duration::from_secs(5);
+/// Maximum bytes of a response of the server's API.
+pub(crate) const RESPONSE_BYTES: usize = 4 << 20;
+/// Time without data after which a connection is considered dead.
+pub(crate) const SILENCE: Duration = Duration::from_secs(30);
+/// Maximum redirects of one request.
+pub(crate) const REDIRECTS: usize = 10;
+
+/// Interval of memory checks while a model is loaded.
+pub(crate) const REST_CHECK: Duration = Duration::from_secs(15);
+/// Idle time before memory pressure unloads a model, since a model that has just answered is likely to be used again.
+pub(crate) const REST_GRACE: Duration = Duration::from_secs(15);
+/// Interval of checks for a cancel in the queue for the engine.
+pub(crate) const CANCEL_CHECK: Duration = Duration::from_millis(25);
+/// Time to wait for downloads on shutdown.
+pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);
