@@ -21,12 +21,10 @@
 //! | 4 | `answer` | one answer |
 //! | 5 | `model` | loading a file |
 //! | 6 | `worker` | the thread that owns the model |
-//! | 7 | `in_process` | the engine in this process, for tests |
 //! | 7 | `serve` | the main loop |
 
 mod answer;
 mod backend;
-mod in_process;
 mod limits;
 mod load_log;
 mod model;
@@ -40,5 +38,4 @@ mod trap_tests;
 mod vocabulary;
 mod worker;
 
-pub use in_process::InProcess;
 pub use serve::serve;

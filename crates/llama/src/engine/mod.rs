@@ -1,4 +1,4 @@
-//! The engine that runs a model: the helper program, or the same code in this process for tests.
+//! The engine that runs a model.
 
 pub mod memory;
 

@@ -1,8 +1,6 @@
 //! Answers of models: text, reasoning, calls, usage; with and without a cached turn.
 
-use crate::support::{
-    Answer, answer, ask, engines, gpt_oss, helper, load, scripted, small_model, weather_tool,
-};
+use crate::support::{Answer, answer, ask, gpt_oss, helper, load, scripted, small_model, weather_tool};
 use openagents_core::{
     CancellationToken,
     model::{Activity, AssistantMessage, Message, ModelError, ModelEvent, ModelOptions, StopReason},
@@ -12,32 +10,27 @@ use openagents_llama::{Engine, LoadRequest};
 
 #[test]
 fn a_real_model_is_loaded_and_answers_and_is_unloaded() {
-    for (name, engine) in engines() {
-        assert_eq!(engine.loaded(), None, "{name}");
-        let mut progress = Vec::new();
-        let request = LoadRequest { path: small_model(), context_tokens: 1_024, threads: Some(1) };
-        let loaded =
-            engine.load(&request, &CancellationToken::new(), &mut |share| progress.push(share)).unwrap();
-        assert!(progress.is_sorted() && progress.last() == Some(&1.0), "{name}: {progress:?}");
-        assert_eq!((loaded.architecture.as_str(), loaded.context_tokens), ("llama", 1_024), "{name}");
-        assert_eq!(engine.loaded(), Some(loaded), "{name}");
+    let engine = helper();
+    assert_eq!(engine.loaded(), None);
+    let mut progress = Vec::new();
+    let request = LoadRequest { path: small_model(), context_tokens: 1_024, threads: Some(1) };
+    let loaded = engine.load(&request, &CancellationToken::new(), &mut |share| progress.push(share)).unwrap();
+    assert!(progress.is_sorted() && progress.last() == Some(&1.0), "{progress:?}");
+    assert_eq!((loaded.architecture.as_str(), loaded.context_tokens), ("llama", 1_024));
+    assert_eq!(engine.loaded(), Some(loaded));
 
-        let answer = answer(&*engine, &ask("What is the capital of France?", 40));
-        assert!(answer.text.contains("Paris"), "{name}: {answer:?}");
-        assert_eq!(answer.stop, Some(StopReason::EndTurn), "{name}");
-        let usage = answer.usage;
-        assert!(
-            usage.prompt_tokens > 10 && usage.tokens > 2 && usage.cached_tokens == 0,
-            "{name}: {usage:?}"
-        );
-        assert!(usage.tokens_per_second > 0.0 && usage.memory_bytes > 50 << 20, "{name}: {usage:?}");
-        assert!(matches!(answer.activities[0], Activity::Generating { tokens: 0, .. }), "{name}: {answer:?}");
-        assert!(engine.memory_bytes().unwrap() > 50 << 20, "{name}");
+    let answer = answer(&engine, &ask("What is the capital of France?", 40));
+    assert!(answer.text.contains("Paris"), "{answer:?}");
+    assert_eq!(answer.stop, Some(StopReason::EndTurn));
+    let usage = answer.usage;
+    assert!(usage.prompt_tokens > 10 && usage.tokens > 2 && usage.cached_tokens == 0, "{usage:?}");
+    assert!(usage.tokens_per_second > 0.0 && usage.memory_bytes > 50 << 20, "{usage:?}");
+    assert!(matches!(answer.activities[0], Activity::Generating { tokens: 0, .. }), "{answer:?}");
+    assert!(engine.memory_bytes().unwrap() > 50 << 20);
 
-        engine.unload();
-        assert_eq!((engine.loaded(), engine.memory_bytes()), (None, None), "{name}");
-        engine.unload();
-    }
+    engine.unload();
+    assert_eq!((engine.loaded(), engine.memory_bytes()), (None, None));
+    engine.unload();
 }
 
 #[test]
@@ -45,31 +38,26 @@ fn a_second_turn_uses_the_cache_and_answers_the_same() {
     let long = "The tide comes twice a day and leaves shells on the sand. ".repeat(20);
     let mut first = ask("Where is the sand?", 24);
     first.instructions = long;
-    for (name, engine) in engines() {
-        load(&*engine, &small_model(), 2_048);
-        let said = answer(&*engine, &first);
-        assert!(
-            matches!(said.activities[0], Activity::ReadingPrompt { progress: 0.0 }),
-            "{name}: {:?}",
-            said.activities
-        );
-        let mut second = first.clone();
-        second.messages.extend([
-            Message::Assistant(AssistantMessage { text: said.text.clone(), ..AssistantMessage::default() }),
-            Message::User { text: "And the shells?".to_owned() },
-        ]);
-        let remembered = answer(&*engine, &second);
-        let usage = remembered.usage;
-        assert!(usage.cached_tokens >= said.usage.prompt_tokens, "{name}: {usage:?} after {:?}", said.usage);
+    let engine = helper();
+    load(&engine, &small_model(), 2_048);
+    let said = answer(&engine, &first);
+    assert!(matches!(said.activities[0], Activity::ReadingPrompt { progress: 0.0 }), "{:?}", said.activities);
+    let mut second = first.clone();
+    second.messages.extend([
+        Message::Assistant(AssistantMessage { text: said.text.clone(), ..AssistantMessage::default() }),
+        Message::User { text: "And the shells?".to_owned() },
+    ]);
+    let remembered = answer(&engine, &second);
+    let usage = remembered.usage;
+    assert!(usage.cached_tokens >= said.usage.prompt_tokens, "{usage:?} after {:?}", said.usage);
 
-        load(&*engine, &small_model(), 2_048);
-        let fresh = answer(&*engine, &second);
-        assert_eq!(fresh.usage.cached_tokens, 0, "{name}");
-        // The chunk sizes of a prompt depend on the speed of the machine, and sums in another order round differently,
-        // so a word may differ towards the end.
-        let begin = |text: &str| text.split_inclusive('.').next().map(str::to_owned);
-        assert_eq!(begin(&remembered.text), begin(&fresh.text), "{name}");
-    }
+    load(&engine, &small_model(), 2_048);
+    let fresh = answer(&engine, &second);
+    assert_eq!(fresh.usage.cached_tokens, 0);
+    // The chunk sizes of a prompt depend on the speed of the machine, and sums in another order round differently,
+    // so a word may differ towards the end.
+    let begin = |text: &str| text.split_inclusive('.').next().map(str::to_owned);
+    assert_eq!(begin(&remembered.text), begin(&fresh.text));
 }
 
 #[test]
@@ -102,22 +90,21 @@ fn the_same_seed_gives_the_same_answer() {
 
 #[test]
 fn gpt_oss_reasons_and_answers_with_an_emoji_of_three_tokens() {
-    for (name, engine) in engines() {
-        let loaded = load(&*engine, &gpt_oss(), 4_096);
-        assert!(loaded.tools && loaded.architecture == "gpt-oss", "{name}: {loaded:?}");
-        let mut pieces = Vec::new();
-        let mut said = Answer::default();
-        let stop = engine.generate(&ask("hello", 100), &CancellationToken::new(), &mut |event| {
-            if let ModelEvent::Text(piece) = &event {
-                pieces.push(piece.clone());
-            }
-            said.take(event);
-        });
-        assert_eq!(stop, Ok(StopReason::EndTurn), "{name}");
-        assert_eq!(said.text, "Hello there, friend 🦊!", "{name}: {pieces:?}");
-        assert!(pieces.len() > 3 && !said.text.contains('\u{fffd}'), "{name}: {pieces:?}");
-        assert_eq!(said.reasoning.trim(), "The user says hi", "{name}");
-    }
+    let engine = helper();
+    let loaded = load(&engine, &gpt_oss(), 4_096);
+    assert!(loaded.tools && loaded.architecture == "gpt-oss", "{loaded:?}");
+    let mut pieces = Vec::new();
+    let mut said = Answer::default();
+    let stop = engine.generate(&ask("hello", 100), &CancellationToken::new(), &mut |event| {
+        if let ModelEvent::Text(piece) = &event {
+            pieces.push(piece.clone());
+        }
+        said.take(event);
+    });
+    assert_eq!(stop, Ok(StopReason::EndTurn));
+    assert_eq!(said.text, "Hello there, friend 🦊!", "{pieces:?}");
+    assert!(pieces.len() > 3 && !said.text.contains('\u{fffd}'), "{pieces:?}");
+    assert_eq!(said.reasoning.trim(), "The user says hi");
 }
 
 #[test]
@@ -147,12 +134,11 @@ fn gpt_oss_calls_a_tool_and_answers_with_its_result() {
 
 #[test]
 fn trap_models_are_loaded_one_after_the_other() {
-    for (name, engine) in engines() {
-        for path in [small_model(), gpt_oss(), small_model(), small_model()] {
-            let loaded = load(&*engine, &path, 512);
-            assert_eq!(loaded.path, path, "{name}");
-            assert!(answer(&*engine, &ask("hello", 20)).usage.tokens > 0, "{name}");
-        }
+    let engine = helper();
+    for path in [small_model(), gpt_oss(), small_model(), small_model()] {
+        let loaded = load(&engine, &path, 512);
+        assert_eq!(loaded.path, path);
+        assert!(answer(&engine, &ask("hello", 20)).usage.tokens > 0);
     }
 }
 

@@ -1,8 +1,6 @@
 //! Cancels, and clients that do not read.
 
-use crate::support::{
-    Answer, answer, ask, effort, engines, gpt_oss, helper, load, signal, small_model, wait_until,
-};
+use crate::support::{Answer, answer, ask, effort, gpt_oss, helper, load, signal, small_model, wait_until};
 use openagents_core::{
     CancellationToken,
     model::{Activity, ModelError, ModelEvent, StopReason},
@@ -15,57 +13,54 @@ use std::{
 
 #[test]
 fn an_answer_is_cancelled_and_the_next_one_comes() {
-    for (name, engine) in engines() {
-        load(&*engine, &gpt_oss(), 16_384);
-        let cancel = CancellationToken::new();
-        let mut texts = 0;
-        let mut endless = ask("please loop", 1);
-        endless.options.max_tokens = None;
-        let cancelled = engine.generate(&endless, &cancel, &mut |event| {
-            texts += usize::from(matches!(event, ModelEvent::Text(_)));
-            if texts == 20 {
-                cancel.cancel();
-            }
-        });
-        assert_eq!(cancelled, Err(ModelError::Cancelled), "{name}");
-        assert_eq!(texts, 20, "{name}: no text after a cancel");
-        assert_eq!(answer(&*engine, &ask("hello", 100)).text, "Hello there, friend 🦊!", "{name}");
-    }
+    let engine = helper();
+    load(&engine, &gpt_oss(), 16_384);
+    let cancel = CancellationToken::new();
+    let mut texts = 0;
+    let mut endless = ask("please loop", 1);
+    endless.options.max_tokens = None;
+    let cancelled = engine.generate(&endless, &cancel, &mut |event| {
+        texts += usize::from(matches!(event, ModelEvent::Text(_)));
+        if texts == 20 {
+            cancel.cancel();
+        }
+    });
+    assert_eq!(cancelled, Err(ModelError::Cancelled));
+    assert_eq!(texts, 20, "no text after a cancel");
+    assert_eq!(answer(&engine, &ask("hello", 100)).text, "Hello there, friend 🦊!");
 }
 
 #[test]
 fn prompt_processing_is_cancelled_and_the_next_prompt_works() {
-    for (name, engine) in engines() {
-        load(&*engine, &small_model(), 4_096);
-        let cancel = CancellationToken::new();
-        let long = "one more word and ".repeat(700);
-        let mut read = Vec::new();
-        let cancelled = engine.generate(&ask(&long, 10), &cancel, &mut |event| {
-            if let ModelEvent::Activity(Activity::ReadingPrompt { progress }) = event {
-                read.push(progress);
-                cancel.cancel();
-            }
-        });
-        assert_eq!((cancelled, read), (Err(ModelError::Cancelled), vec![0.0]), "{name}");
-        let next = answer(&*engine, &ask("What is the capital of France?", 40));
-        assert!(next.text.contains("Paris"), "{name}: {next:?}");
-    }
+    let engine = helper();
+    load(&engine, &small_model(), 4_096);
+    let cancel = CancellationToken::new();
+    let long = "one more word and ".repeat(700);
+    let mut read = Vec::new();
+    let cancelled = engine.generate(&ask(&long, 10), &cancel, &mut |event| {
+        if let ModelEvent::Activity(Activity::ReadingPrompt { progress }) = event {
+            read.push(progress);
+            cancel.cancel();
+        }
+    });
+    assert_eq!((cancelled, read), (Err(ModelError::Cancelled), vec![0.0]));
+    let next = answer(&engine, &ask("What is the capital of France?", 40));
+    assert!(next.text.contains("Paris"), "{next:?}");
 }
 
 #[test]
 fn a_cancelled_command_does_not_start() {
-    for (name, engine) in engines() {
-        load(&*engine, &gpt_oss(), 512);
-        let cancel = CancellationToken::new();
-        cancel.cancel();
-        let mut said = Answer::default();
-        let cancelled = engine.generate(&ask("hello", 9), &cancel, &mut |event| said.take(event));
-        assert_eq!((cancelled, said.text.as_str()), (Err(ModelError::Cancelled), ""), "{name}");
-        let request = LoadRequest { path: gpt_oss(), context_tokens: 512, threads: Some(1) };
-        assert_eq!(engine.load(&request, &cancel, &mut |_| ()), Err(ModelError::Cancelled), "{name}");
-        assert_eq!(engine.loaded(), None, "{name}");
-        load(&*engine, &gpt_oss(), 512);
-    }
+    let engine = helper();
+    load(&engine, &gpt_oss(), 512);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let mut said = Answer::default();
+    let cancelled = engine.generate(&ask("hello", 9), &cancel, &mut |event| said.take(event));
+    assert_eq!((cancelled, said.text.as_str()), (Err(ModelError::Cancelled), ""));
+    let request = LoadRequest { path: gpt_oss(), context_tokens: 512, threads: Some(1) };
+    assert_eq!(engine.load(&request, &cancel, &mut |_| ()), Err(ModelError::Cancelled));
+    assert_eq!(engine.loaded(), None);
+    load(&engine, &gpt_oss(), 512);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Files that cannot be loaded and messages that do not fit: one sentence each, and the engine keeps working.
 
 use crate::support::{
-    answer, ask, engines, gpt_oss, helper, load, other_architecture, small_model, try_answer, try_load,
-    with_template,
+    answer, ask, gpt_oss, helper, load, other_architecture, small_model, try_answer, try_load, with_template,
 };
 use openagents_core::model::ModelError;
 use openagents_llama::Engine;
@@ -20,36 +19,34 @@ fn each_bad_file_is_one_sentence_and_a_good_one_is_loaded_afterwards() {
     let other = other_architecture(folder.path());
     let rows =
         [(&text, "not a GGUF file"), (&short, "cut off"), (&missing, "missing.gguf"), (&other, "gpt-new")];
-    for (name, engine) in engines() {
-        load(&*engine, &gpt_oss(), 512);
-        for (path, says) in rows {
-            match try_load(&*engine, path, 512) {
-                Err(ModelError::Load(sentence)) => {
-                    assert!(sentence.contains(says) && sentence.lines().count() == 1, "{name}: {sentence}");
-                }
-                other => panic!("{name}, {}: {other:?}", path.display()),
+    let engine = helper();
+    load(&engine, &gpt_oss(), 512);
+    for (path, says) in rows {
+        match try_load(&engine, path, 512) {
+            Err(ModelError::Load(sentence)) => {
+                assert!(sentence.contains(says) && sentence.lines().count() == 1, "{sentence}");
             }
-            assert_eq!(engine.loaded(), None, "{name}");
+            other => panic!("{}: {other:?}", path.display()),
         }
-        let refused = try_answer(&*engine, &ask("hello", 9)).unwrap_err();
-        assert!(refused.to_string().contains("no model is loaded"), "{name}: {refused}");
-        load(&*engine, &gpt_oss(), 512);
-        assert!(answer(&*engine, &ask("hello", 100)).text.contains("friend"), "{name}");
+        assert_eq!(engine.loaded(), None);
     }
+    let refused = try_answer(&engine, &ask("hello", 9)).unwrap_err();
+    assert!(refused.to_string().contains("no model is loaded"), "{refused}");
+    load(&engine, &gpt_oss(), 512);
+    assert!(answer(&engine, &ask("hello", 100)).text.contains("friend"));
 }
 
 #[test]
 fn messages_that_do_not_fit_are_refused_with_both_numbers() {
-    for (name, engine) in engines() {
-        load(&*engine, &small_model(), 512);
-        match try_answer(&*engine, &ask(&"too many words ".repeat(400), 9)) {
-            Err(ModelError::ContextOverflow { needed, context }) => {
-                assert!(needed > 1_000 && context == 512, "{name}: {needed} {context}");
-            }
-            other => panic!("{name}: {other:?}"),
+    let engine = helper();
+    load(&engine, &small_model(), 512);
+    match try_answer(&engine, &ask(&"too many words ".repeat(400), 9)) {
+        Err(ModelError::ContextOverflow { needed, context }) => {
+            assert!(needed > 1_000 && context == 512, "{needed} {context}");
         }
-        assert!(answer(&*engine, &ask("hello", 5)).usage.tokens > 0, "{name}");
+        other => panic!("{other:?}"),
     }
+    assert!(answer(&engine, &ask("hello", 5)).usage.tokens > 0);
 }
 
 #[test]

@@ -9,7 +9,6 @@ use openagents_core::{
 };
 use openagents_e2e::gptoss::{self, Script};
 use openagents_llama::{Engine, LoadRequest, Loaded, client::Helper};
-use openagents_llama_helper::InProcess;
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -47,11 +46,6 @@ pub(crate) fn scripted(name: &str, script: &Script) -> PathBuf {
 
 pub(crate) fn helper() -> Helper {
     Helper::at(env!("CARGO_BIN_EXE_openagents-llama"))
-}
-
-/// Returns both engines, which must behave alike.
-pub(crate) fn engines() -> [(&'static str, Box<dyn Engine>); 2] {
-    [("in process", Box::new(InProcess::start())), ("helper", Box::new(helper()))]
 }
 
 pub(crate) fn load(engine: &dyn Engine, path: &Path, context_tokens: u32) -> Loaded {
