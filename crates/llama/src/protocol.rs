@@ -10,7 +10,7 @@ use openagents_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A command of the client. Commands run one at a time, except [`Command::Cancel`] and [`Command::Ping`].
+/// A command of the client. Commands run one at a time, except [`Command::Cancel`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
@@ -28,19 +28,9 @@ pub enum Command {
         /// The messages.
         request: Box<ModelRequest>,
     },
-    /// Unload the model. Ends with [`Report::Unloaded`]. To free all memory, a client ends the process.
-    Unload {
-        /// Chosen by the client, for the reports.
-        id: u64,
-    },
     /// Cancel a running or queued command, which ends with [`ModelError::Cancelled`].
     Cancel {
         /// The command to cancel.
-        id: u64,
-    },
-    /// Answer at once with [`Report::Pong`].
-    Ping {
-        /// Chosen by the client, for the report.
         id: u64,
     },
 }
@@ -71,11 +61,6 @@ pub enum Report {
         /// The model.
         loaded: Loaded,
     },
-    /// No model is loaded.
-    Unloaded {
-        /// The command.
-        id: u64,
-    },
     /// An answer is complete.
     Done {
         /// The command.
@@ -89,11 +74,6 @@ pub enum Report {
         id: Option<u64>,
         /// The error.
         error: ModelError,
-    },
-    /// The answer to a ping.
-    Pong {
-        /// The command.
-        id: u64,
     },
 }
 
@@ -115,11 +95,7 @@ impl HelperReport for Report {
         match self {
             Self::Hello { .. } => None,
             Self::Failed { id, .. } => *id,
-            Self::Event { id, .. }
-            | Self::Loaded { id, .. }
-            | Self::Unloaded { id }
-            | Self::Done { id, .. }
-            | Self::Pong { id } => Some(*id),
+            Self::Event { id, .. } | Self::Loaded { id, .. } | Self::Done { id, .. } => Some(*id),
         }
     }
 
@@ -187,8 +163,9 @@ mod tests {
 
     #[test]
     fn fields_of_another_version_are_ignored() {
-        let read: Command = serde_json::from_str(r#"{"command":"ping","id":3,"fromTheFuture":{}}"#).unwrap();
-        assert_eq!(read, Command::Ping { id: 3 });
+        let read: Command =
+            serde_json::from_str(r#"{"command":"cancel","id":3,"fromTheFuture":{}}"#).unwrap();
+        assert_eq!(read, Command::Cancel { id: 3 });
     }
 
     proptest! {

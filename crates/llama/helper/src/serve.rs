@@ -80,13 +80,11 @@ impl Reader {
         match command {
             Command::Load { id, load } => self.job(id, Work::Load(load)),
             Command::Generate { id, request } => self.job(id, Work::Generate(request)),
-            Command::Unload { id } => self.job(id, Work::Unload),
             Command::Cancel { id } => {
                 if let Some(command) = self.running.lock().get(&id) {
                     command.cancel();
                 }
             }
-            Command::Ping { id } => self.report(Report::Pong { id }),
         }
     }
 
@@ -98,8 +96,8 @@ impl Reader {
         let _ = self.jobs.send(Job { id, work, cancel, reports, asked: Instant::now() });
     }
 
-    /// Never blocks: a client that sends without reading must still be able to cancel. It only loses answers to pings
-    /// and to invalid lines.
+    /// Never blocks: a client that sends without reading must still be able to cancel. It only loses answers to
+    /// invalid lines.
     fn report(&self, report: Report) {
         if self.reports.try_send(report).is_err() {
             tracing::warn!("the client does not read; a report is dropped");

@@ -28,7 +28,6 @@ pub(crate) struct Job {
 pub(crate) enum Work {
     Load(LoadRequest),
     Generate(Box<ModelRequest>),
-    Unload,
 }
 
 impl Job {
@@ -64,7 +63,6 @@ pub(crate) fn run(jobs: &Receiver<Job>) {
             Work::Generate(_) => {
                 job.failed(ModelError::Failed("no model is loaded; load one first".to_owned()));
             }
-            Work::Unload => job.report(Report::Unloaded { id: job.id }),
         }
     }
 }
@@ -122,7 +120,7 @@ mod tests {
         let (reports, mut said) = mpsc::channel(QUEUED_REPORTS);
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let job = Job { id: 1, work: Work::Unload, cancel, reports, asked: Instant::now() };
+        let job = Job { id: 1, work: Work::Load(load.clone()), cancel, reports, asked: Instant::now() };
         let (_, jobs) = std::sync::mpsc::channel();
         assert_eq!(with_model(&model, &load, &job, &jobs).unwrap_err(), ModelError::Cancelled);
         assert!(said.try_recv().is_err(), "it is not reported as loaded");

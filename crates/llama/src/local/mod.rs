@@ -5,7 +5,6 @@
 
 mod commands;
 mod config;
-mod notifier;
 mod provider;
 mod rest;
 mod saved;
@@ -20,13 +19,18 @@ mod tests;
 pub use config::{LocalConfig, MODEL_VARIABLE};
 
 use crate::{client::Helper, models::model_store::ModelStore};
-use notifier::Notifier;
 use openagents_core::model::{LanguageModel, LocalModels, LocalModelsError, ModelCommand, ModelsSnapshot};
 use parking_lot::{Mutex, MutexGuard};
 use saved::Kept;
 use serde::{Serialize, de::DeserializeOwned};
 use state::State;
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        mpsc::{SyncSender, sync_channel},
+    },
+};
 use turns::Turns;
 
 /// The model files of this machine and the one in use. Clones share the same state.
@@ -44,7 +48,8 @@ struct Inner {
     /// The queue for the engine.
     turns: Turns,
     watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
-    notifier: Arc<Notifier>,
+    /// Wakes the thread that unloads idle models. One token is enough, however many changes there were.
+    wake: SyncSender<()>,
 }
 
 impl Local {
@@ -56,19 +61,22 @@ impl Local {
         let mut saved = saved::Saved::default();
         saved.reread(&*config.settings);
         let preload = config.preload && saved.settings.preload;
+        let (wake, woken) = sync_channel(1);
         let inner = Arc::new(Inner {
             state: Mutex::new(State::new(saved, config.clock.read())),
             store: Mutex::default(),
             saving: Mutex::default(),
             turns: Turns::default(),
             watchers: Mutex::default(),
-            notifier: Arc::default(),
+            wake,
             config,
         });
         inner.refresh();
-        let notifier = inner.notifier.clone();
-        inner.config.engine.on_end(Arc::new(move || notifier.notify()));
-        inner.start_resting();
+        let wake = inner.wake.clone();
+        inner.config.engine.on_end(Arc::new(move || {
+            let _ = wake.try_send(());
+        }));
+        inner.start_resting(woken);
         if preload && let Err(refusal) = inner.command(ModelCommand::Load) {
             inner.not_loaded(refusal.to_string());
         }
@@ -127,7 +135,7 @@ impl Inner {
     }
 
     fn tell(&self) {
-        self.notifier.notify();
+        let _ = self.wake.try_send(());
         let watchers = self.watchers.lock().clone();
         watchers.iter().for_each(|on_change| on_change());
     }
@@ -182,7 +190,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.notifier.end();
+        let _ = self.wake.try_send(());
     }
 }
 

@@ -1,10 +1,10 @@
 //! Unloads the model when it is idle, or when the machine needs the memory.
 
-use super::{Inner, notifier::Notifier, status::Run};
+use super::{Inner, status::Run};
 use crate::limits::{REST_CHECK, REST_GRACE};
 use openagents_core::model::ModelError;
 use std::{
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, mpsc::Receiver},
     time::{Duration, Instant},
 };
 
@@ -25,22 +25,23 @@ fn rest(idle: Duration, idle_minutes: u32, pressed: bool) -> Rest {
     Rest::Look(left.min(REST_CHECK))
 }
 
-fn watch(inner: &Weak<Inner>, notifier: &Notifier) {
-    loop {
-        let Some(inner) = inner.upgrade() else { return };
+/// Looks after the model whenever it is woken or due, until there is none.
+fn watch(inner: &Weak<Inner>, woken: &Receiver<()>) {
+    while let Some(inner) = inner.upgrade() {
         let wait = inner.look_after(inner.config.clock.read());
         drop(inner);
-        if !notifier.wait(wait) {
-            return;
-        }
+        let _ = match wait {
+            Some(most) => woken.recv_timeout(most).is_ok(),
+            None => woken.recv().is_ok(),
+        };
     }
 }
 
 impl Inner {
-    /// Starts the thread that unloads idle models.
-    pub(super) fn start_resting(self: &Arc<Self>) {
-        let (weak, notifier) = (Arc::downgrade(self), self.notifier.clone());
-        let work = move || watch(&weak, &notifier);
+    /// Starts the thread that unloads idle models; `woken` has a token after each change.
+    pub(super) fn start_resting(self: &Arc<Self>, woken: Receiver<()>) {
+        let weak = Arc::downgrade(self);
+        let work = move || watch(&weak, &woken);
         if let Err(error) = std::thread::Builder::new().name("model-rest".to_owned()).spawn(work) {
             tracing::warn!("no thread for idle unloads: {error}");
         }

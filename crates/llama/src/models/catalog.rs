@@ -35,8 +35,3 @@ pub const GPT_OSS_20B: Offer = Offer {
 
 /// All downloadable models.
 pub const OFFERS: [Offer; 1] = [GPT_OSS_20B];
-
-/// Returns the model with this id.
-pub fn offer(id: &str) -> Option<&'static Offer> {
-    OFFERS.iter().find(|offer| offer.id == id)
-}

@@ -7,7 +7,7 @@ use openagents_core::{
     model::{ModelError, ModelEvent},
 };
 use openagents_llama::{
-    Engine,
+    Engine, LoadRequest,
     client::Helper,
     protocol::{Command, MAX_LINE, Report},
 };
@@ -88,8 +88,7 @@ fn a_helper_reports_its_devices() {
 fn another_program_is_not_taken_for_the_helper() {
     for program in ["/bin/true", "/nonexistent/openagents-llama"] {
         let engine = Helper::at(program);
-        let request =
-            openagents_llama::LoadRequest { path: gpt_oss(), context_tokens: 512, threads: Some(1) };
+        let request = LoadRequest { path: gpt_oss(), context_tokens: 512, threads: Some(1) };
         match engine.load(&request, &CancellationToken::new(), &mut |_| ()) {
             Err(ModelError::Unavailable(sentence)) => assert!(sentence.contains(program), "{sentence}"),
             other => panic!("{other:?}"),
@@ -129,10 +128,9 @@ fn invalid_lines_are_answered_and_the_helper_keeps_working() {
     input.write_all(b"\n").unwrap();
     assert!(matches!(report(), Report::Failed { id: None, .. }));
     write_line(&mut input, &Command::Cancel { id: 99 }).unwrap();
-    write_line(&mut input, &Command::Ping { id: 8 }).unwrap();
-    assert_eq!(report(), Report::Pong { id: 8 });
-    write_line(&mut input, &Command::Unload { id: 9 }).unwrap();
-    assert_eq!(report(), Report::Unloaded { id: 9 });
+    let load = LoadRequest { path: "/nowhere.gguf".into(), context_tokens: 512, threads: None };
+    write_line(&mut input, &Command::Load { id: 8, load }).unwrap();
+    assert!(matches!(report(), Report::Failed { id: Some(8), error: ModelError::Load(_) }));
     drop(input);
     assert!(child.wait().unwrap().success());
 }
