@@ -66,7 +66,6 @@ fn call(tool: &dyn Tool, root: &Path, arguments: Value) -> Result<Value, ToolErr
     let (workspace, history) = (Workspace::open(root).unwrap(), History::empty());
     let context = ToolContext {
         session: None,
-        registry: &Registry::default(),
         workspace: &workspace,
         history: &history,
         limits: &Limits::default(),

@@ -63,7 +63,6 @@ pub(crate) fn call_tool(
         session: None,
         workspace,
         history: &history(),
-        registry: &registry,
         limits: &Limits::default(),
         cancel: &CancellationToken::new(),
         progress: &(),

@@ -1,5 +1,7 @@
 //! Truncates and joins text for display.
 
+use serde_json::Value;
+
 /// Truncates at a word to at most `characters`, including the ellipsis.
 pub(crate) fn cut_at_word(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
@@ -17,6 +19,22 @@ pub(crate) fn one_line(text: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Returns a JSON value as text: a string without quotes.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Truncates at a character boundary and appends a note.
+pub(crate) fn cut_with_note(text: &str, room: usize) -> String {
+    match text.char_indices().nth(room) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let all = text.chars().count();
+            format!("{}\n(Cut: the first {room} of {all} characters.)", &text[..end])
+        }
+    }
 }
 
 #[cfg(test)]

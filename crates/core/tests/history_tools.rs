@@ -7,7 +7,7 @@ use openagents_core::{
     budget::Progress,
     builtin,
     history::{History, HistoryRoots, MemoryIndex},
-    tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
+    tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
 use serde_json::{Value, json};
@@ -26,7 +26,6 @@ struct Bench {
     keep: tempfile::TempDir,
     workspace: Workspace,
     history: History,
-    registry: Registry,
     limits: Limits,
     cancel: CancellationToken,
     progress: Heard,
@@ -52,7 +51,6 @@ impl Bench {
         Self {
             workspace: Workspace::open(&base.join("proj")).unwrap(),
             history: History::new(roots, Arc::new(MemoryIndex::default())),
-            registry: builtin::registry(),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
             progress: Heard::default(),
@@ -112,7 +110,6 @@ impl Bench {
     fn context(&self) -> ToolContext<'_> {
         ToolContext {
             session: None,
-            registry: &self.registry,
             workspace: &self.workspace,
             history: &self.history,
             limits: &self.limits,

@@ -1,6 +1,6 @@
 //! Holds the modules of this crate to the table of layers at the head of `lib.rs`.
 
 #[test]
-fn modules_keep_to_their_layers() -> anyhow::Result<()> {
-    openagents_layers::check_layers(env!("CARGO_MANIFEST_DIR"))
+fn modules_keep_to_their_layers_and_files_import_without_circles() -> anyhow::Result<()> {
+    openagents_layers::check(env!("CARGO_MANIFEST_DIR"))
 }

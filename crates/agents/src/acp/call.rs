@@ -166,3 +166,7 @@ pub(super) fn bounded(mut shown: Vec<Shown>) -> Vec<Shown> {
     });
     shown
 }
+
+pub(super) fn fresh_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}

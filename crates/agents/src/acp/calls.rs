@@ -1,9 +1,8 @@
 //! The tool calls of an agent, by its ids and ours, and the terminals they show.
 
 use super::{
-    call::{Call, Terminal, bounded, reason},
+    call::{Call, Terminal, bounded, fresh_id, reason},
     from_wire::{self, CallNews, Shown},
-    timeline::fresh_id,
 };
 use crate::process::signal_name;
 use agent_client_protocol_schema::v1::ToolCallStatus as Status;

@@ -277,7 +277,7 @@ impl AgentProvider for AcpAgent {
         host.emit(AgentEvent::Activity(None));
         host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
             text: text.clone(),
-            message_id: Some(timeline::fresh_id()),
+            message_id: Some(call::fresh_id()),
             ended: true,
             ..AgentMessage::default()
         })));

@@ -172,7 +172,7 @@ impl Opening<'_> {
         let text = format!("*{name} starts a new session and does not know what was said before: {why}.*");
         self.host.emit(AgentEvent::Update(SessionUpdate::AgentMessage(AgentMessage {
             text,
-            message_id: Some(super::timeline::fresh_id()),
+            message_id: Some(super::call::fresh_id()),
             ..AgentMessage::default()
         })));
     }

@@ -1,13 +1,13 @@
 //! Requests of an agent: permissions, files, terminals.
 
 use super::{
+    call::fresh_id,
     files::Access,
     frame::RpcError,
     from_wire,
     frozen::{self, Frozen},
     live::{Live, lock},
     stage::Stage,
-    timeline::fresh_id,
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{

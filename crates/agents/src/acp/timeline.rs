@@ -4,6 +4,7 @@
 //! Has no process and no clock; updates are fetched with [`Timeline::take`].
 
 use super::{
+    call::fresh_id,
     calls::Calls,
     from_wire::{self, CallNews},
 };
@@ -272,10 +273,6 @@ impl Timeline {
         };
         self.ready.extend(pieces.into_iter().map(update));
     }
-}
-
-pub(super) fn fresh_id() -> String {
-    uuid::Uuid::new_v4().to_string()
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Checks agents in the background.
 
-use super::{Inner, lock};
-use crate::doctor::{Doctor, Subject};
-use crate::shell::Environment;
+use super::{reach::lock, state::Inner, table::Depth};
+use crate::{
+    doctor::{Doctor, Subject},
+    shell::Environment,
+};
 use std::{
     sync::{Arc, Mutex},
     thread,
@@ -10,15 +12,6 @@ use std::{
 
 /// Agents checked in parallel: each may be a whole Node process.
 const AT_A_TIME: usize = 3;
-
-/// The depth of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Depth {
-    /// Presence and version.
-    Version,
-    /// Also starts the agent to read its capabilities.
-    Introduction,
-}
 
 impl Inner {
     /// Starts to check every agent, in a fresh environment.

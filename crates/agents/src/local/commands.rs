@@ -1,6 +1,6 @@
 //! Commands of a person: add, remove, change settings.
 
-use super::{Inner, checks::Depth, lock};
+use super::{reach::lock, state::Inner, table::Depth};
 use crate::custom::{Saved, check, restored};
 use openagents_core::{
     agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent, WorkspaceAgent},

@@ -1,6 +1,6 @@
 //! An agent as seen by a session: a stable object, whatever later checks find.
 
-use super::{Inner, lock};
+use super::{reach::lock, state::Inner};
 use crate::{custom::model_agent, doctor::Subject, shell::Environment};
 use openagents_core::{
     CancellationToken,

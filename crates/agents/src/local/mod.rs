@@ -7,58 +7,29 @@ mod checks;
 mod commands;
 mod listed;
 mod reach;
+mod state;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    openai::{Endpoint, OpenAi},
-    shell::{self, Environment},
-};
-use checks::Depth;
+pub use state::AgentsConfig;
+
+use crate::openai::{Endpoint, OpenAi};
+use crate::shell::{self, Environment};
 use listed::Listed;
 use openagents_core::{
     CancellationToken,
     agent::{AgentCommand, AgentProvider, Agents, AgentsError, AgentsSnapshot},
-    history::History,
-    model::{LanguageModel, SettingsStore},
+    model::LanguageModel,
 };
-use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
-use table::Table;
-
-/// Time to wait for a running check on shutdown.
-const END: Duration = Duration::from_secs(2);
-
-/// Configuration of [`LocalAgents`].
-#[derive(Debug, Clone)]
-pub struct AgentsConfig {
-    /// Storage of custom agents and choices.
-    pub settings: Arc<dyn SettingsStore>,
-    /// For the tools of models without an agent loop of their own.
-    pub history: Arc<History>,
-}
+use state::Inner;
+use std::sync::{Arc, Condvar, Mutex};
+use table::Depth;
 
 /// The agents of this machine. Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct LocalAgents {
     inner: Arc<Inner>,
-}
-
-struct Inner {
-    config: AgentsConfig,
-    /// Returns the person's environment.
-    environment: fn(&CancellationToken) -> Environment,
-    table: Mutex<Table>,
-    /// Notified when the table has changed.
-    changed: Condvar,
-    /// Held while settings are changed.
-    saving: Mutex<()>,
-    watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
-    /// Cancels checks.
-    closing: CancellationToken,
 }
 
 impl LocalAgents {
@@ -115,7 +86,7 @@ impl Agents for LocalAgents {
     }
 
     fn watch(&self, on_change: Arc<dyn Fn() + Send + Sync>) {
-        lock(&self.inner.watchers).push(on_change);
+        reach::lock(&self.inner.watchers).push(on_change);
     }
 
     fn command(&self, command: AgentCommand) -> Result<(), AgentsError> {
@@ -125,50 +96,4 @@ impl Agents for LocalAgents {
     fn shut_down(&self) {
         self.inner.shut_down();
     }
-}
-
-impl Inner {
-    fn table(&self) -> MutexGuard<'_, Table> {
-        lock(&self.table)
-    }
-
-    /// Changes the table and notifies observers.
-    fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
-        let result = change(&mut self.table());
-        self.drop_idle();
-        self.changed.notify_all();
-        let watchers = lock(&self.watchers).clone();
-        watchers.iter().for_each(|on_change| on_change());
-        result
-    }
-
-    /// Shuts down replaced providers without a running turn. Not under the lock, since it takes a moment.
-    fn drop_idle(&self) {
-        let idle = self.table().take_idle();
-        drop(idle);
-    }
-
-    /// Stops all of them in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
-    fn shut_down(&self) {
-        self.closing.cancel();
-        let running = self.table().take_running();
-        std::thread::scope(|scope| {
-            for agent in &running {
-                scope.spawn(|| agent.shut_down());
-            }
-        });
-        let waited = self.changed.wait_timeout_while(self.table(), END, |table| table.checking);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("LocalAgents").field("config", &self.config).finish_non_exhaustive()
-    }
-}
-
-/// A panic elsewhere leaves consistent values: they are only changed by assignment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

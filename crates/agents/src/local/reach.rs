@@ -1,6 +1,5 @@
 //! The provider of an agent, built from its `Reach`.
 
-use super::lock;
 use crate::{
     acp::{AcpAgent, AcpAgentConfig, AcpCommand, Patience},
     command_line::CommandLine,
@@ -12,7 +11,7 @@ use openagents_core::{
     agent::{AgentProvider, CustomKind, ModelAgent},
     model::Availability,
 };
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The provider of an agent.
 #[derive(Debug, Clone)]
@@ -104,4 +103,9 @@ pub(super) fn provider(subject: &Subject, reach: &Reach, newest: &Newest) -> Res
             Ok(Provider::CommandLine(Arc::new(agent)))
         }
     }
+}
+
+/// A panic elsewhere leaves consistent values: they are only changed by assignment.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

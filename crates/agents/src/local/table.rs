@@ -1,10 +1,6 @@
 //! The state of all agents.
 
-use super::{
-    checks::Depth,
-    lock,
-    reach::{self, Newest, Provider},
-};
+use super::reach::{self, Newest, Provider, lock};
 use crate::{
     custom::hidden,
     doctor::{Diagnosis, Reach, Subject},
@@ -19,6 +15,15 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
+
+/// The depth of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Depth {
+    /// Presence and version.
+    Version,
+    /// Also starts the agent to read its capabilities.
+    Introduction,
+}
 
 /// The agents and their checks.
 #[derive(Debug, Default)]

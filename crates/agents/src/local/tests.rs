@@ -2,8 +2,8 @@ use super::*;
 use crate::testing::{Settings, program};
 use openagents_core::{
     agent::{AgentSettingsChange, AgentsSnapshot, CustomAgent},
-    history::{HistoryRoots, MemoryIndex},
-    model::Availability,
+    history::{History, HistoryRoots, MemoryIndex},
+    model::{Availability, SettingsStore as _},
 };
 use std::{
     path::Path,

@@ -1,6 +1,9 @@
 //! The address of a model and its access settings.
 
-use super::{AddressError, KeySource, address};
+use super::{
+    address::{self, AddressError},
+    key::KeySource,
+};
 use openagents_core::{
     agent::{CustomAgent, CustomKind},
     agent_ids::CUSTOM_PREFIX,

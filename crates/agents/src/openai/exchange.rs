@@ -1,9 +1,11 @@
 //! One HTTP request and its streamed answer.
 
 use super::{
-    Endpoint, EndpointError, KeySource, Secret, address,
+    address,
     answer::{Answer, Flaw, Frame},
+    endpoint::{Endpoint, EndpointError},
     frames::{Frames, Lost},
+    key::{KeySource, Secret},
     refusal::{Sentences, Trouble},
 };
 use backon::{ExponentialBuilder, Retryable};

@@ -1,7 +1,8 @@
 //! Errors as one sentence that names the endpoint and the remedy.
 
 use super::{
-    Endpoint, Secret,
+    endpoint::Endpoint,
+    key::Secret,
     parameters::Parameter,
     said::{Said, shown},
 };

@@ -1,6 +1,6 @@
 //! Error messages of servers, in all their formats.
 
-use super::Secret;
+use super::key::Secret;
 use openagents_core::model::ModelError;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The end of a program's standard error.
 
-use super::Tail;
+use super::tail::Tail;
 use std::{
     io::{self, Read},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},

@@ -1,6 +1,6 @@
 //! A pipe that ends with its program, even if another process holds the other end.
 
-use super::Group;
+use super::group::Group;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
     io::{self, Read, Write},

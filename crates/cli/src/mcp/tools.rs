@@ -8,7 +8,7 @@ use openagents_core::{
     builtin::{SessionRead, SessionSearch},
     find,
     history::History,
-    tool::{Limits, Registry, Tool as _, ToolContext, ToolError, parse_arguments},
+    tool::{Limits, Tool as _, ToolContext, ToolError, parse_arguments},
     workspace::Workspace,
 };
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
@@ -129,7 +129,6 @@ impl McpTool {
             session: None,
             workspace,
             history,
-            registry: &Registry::default(),
             limits: &Limits::default(),
             cancel,
             progress: &(),

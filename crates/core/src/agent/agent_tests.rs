@@ -1,12 +1,14 @@
 use super::{testing::*, *};
 use crate::{
+    CancellationToken,
     builtin::testing::Bench,
-    model::{Message, ModelError, ModelEvent, Reasoning, StopReason},
+    model::{Activity, Message, ModelError, ModelEvent, Reasoning, StopReason},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
+    update::{RunState, SessionUpdate},
 };
 use serde_json::{Value, json};
 use std::sync::{
-    Mutex,
+    Arc, Mutex,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 

@@ -1,6 +1,6 @@
 //! The agents of this machine and the commands to manage them.
 
-use super::AgentProvider;
+use super::provider::AgentProvider;
 use crate::model::LanguageModel;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};

@@ -1,8 +1,8 @@
 //! Runs one answer of a model on its own thread and emits its events as they arrive.
 
 use super::{
-    AgentEvent,
     coalescer::{Coalescer, Piece, Role},
+    event::AgentEvent,
     grounding::{Filter, Grounding},
 };
 use crate::{

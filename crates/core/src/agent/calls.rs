@@ -1,7 +1,9 @@
 //! Runs and reports the calls of one answer.
 
 use super::{
-    AgentEvent, AgentLoop, SessionContext, SessionTool, end_call, run,
+    agent_loop::AgentLoop,
+    event::{AgentEvent, end_call},
+    session_tool::{SessionContext, SessionTool},
     shown::{self, Row},
     tools,
 };
@@ -56,7 +58,7 @@ impl<'a> CallRunner<'a> {
         if self.cancel.is_cancelled() {
             return Err(Cancelled);
         }
-        let room = (run::conversation(self.agent) / 4).clamp(*RESULT.start(), *RESULT.end());
+        let room = (self.agent.conversation() / 4).clamp(*RESULT.start(), *RESULT.end());
         let answered = calls.into_iter().zip(results).map(|(call, result)| Message::Tool {
             call_id: call.id,
             name: call.name,

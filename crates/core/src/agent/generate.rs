@@ -1,10 +1,11 @@
 //! The tool `gptoss.generate`: another model delegates an expensive task to the local one.
 
 use super::{
-    AgentEvent, SessionContext, SessionTool,
     answer::{self, Answer, Broken},
-    end_call, grounding,
+    event::{AgentEvent, end_call},
+    grounding,
     instructions::quotable,
+    session_tool::{SessionContext, SessionTool},
 };
 use crate::{
     find,

@@ -1,6 +1,10 @@
 //! A model as an agent: runs the agent loop with the tools that need no session, if the caller does not.
 
-use super::{AgentHost, AgentLoop, AgentProvider, AgentRequest, PromptOutcome, PromptRequest};
+use super::{
+    agent_loop::{AgentLoop, PromptRequest},
+    event::PromptOutcome,
+    provider::{AgentHost, AgentProvider, AgentRequest},
+};
 use crate::{
     CancellationToken,
     model::{Availability, LanguageModel, ModelOptions},
@@ -124,8 +128,7 @@ mod tests {
             schemars::Schema::default()
         }
         fn call(&self, context: &ToolContext<'_>, _: Value) -> Result<ToolOutput, ToolError> {
-            let knows_itself = context.registry.get("sees").is_some();
-            Ok(ToolOutput::whole(json!([context.session, knows_itself])))
+            Ok(ToolOutput::whole(json!([context.session])))
         }
     }
 
@@ -163,6 +166,6 @@ mod tests {
         let outcome = agent.prompt(&request, log.clone(), &CancellationToken::new());
         assert_eq!(outcome.text, "One file.");
         let story = story(&log.0.lock().unwrap());
-        assert_eq!(story, "call #1 sees {}\nend #1 [\"s\",true]\nmessage One file.");
+        assert_eq!(story, "call #1 sees {}\nend #1 [\"s\"]\nmessage One file.");
     }
 }

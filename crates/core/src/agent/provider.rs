@@ -1,6 +1,9 @@
 //! Agents with their own loop, and the session that hosts them.
 
-use super::{AgentEvent, PromptOutcome, Transcript};
+use super::{
+    event::{AgentEvent, PromptOutcome},
+    transcript::Transcript,
+};
 use crate::{
     CancellationToken,
     approval::Approvals,

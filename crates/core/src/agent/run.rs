@@ -1,11 +1,12 @@
 //! Runs one turn.
 
 use super::{
-    AgentEvent, AgentLoop, CANCELLED, CUT_OFF, PromptOutcome, PromptRequest,
+    agent_loop::{AgentLoop, PromptRequest},
     answer::{self, Answer, Broken},
     calls::{CallRunner, Cancelled},
+    event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, say_last},
     grounding::{self, Grounding},
-    instructions, say_last, tools,
+    instructions, tools,
 };
 use crate::{
     CancellationToken, isolated,
@@ -13,6 +14,7 @@ use crate::{
         AssistantMessage, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, StopReason,
         ToolSpec, Usage,
     },
+    text::cut_with_note,
     update::{Findings, RunState},
     workspace::Workspace,
 };
@@ -27,12 +29,6 @@ const ROUNDS: usize = 12;
 /// Time limit of a turn. A slow machine needs minutes for a long answer.
 const TURN: Duration = Duration::from_secs(30 * 60);
 
-/// Length of a conversation in characters if the model's context size is unknown.
-const CONVERSATION: usize = 60_000;
-
-/// Characters per token, a conservative estimate: code and languages other than English have fewer than prose.
-const TOKEN_CHARS: usize = 3;
-
 /// Characters kept of an older result when the conversation no longer fits.
 const SHORTENED: usize = 500;
 
@@ -44,7 +40,19 @@ const WORDING: u32 = 240;
 
 type Emit<'a> = &'a (dyn Fn(AgentEvent) + Sync);
 
-pub(super) struct Run<'a> {
+impl AgentLoop {
+    /// Runs a turn on this thread and emits every step. Returns within 100 ms of a cancel.
+    pub fn prompt(
+        &self,
+        request: &PromptRequest,
+        cancel: &CancellationToken,
+        emit: &(dyn Fn(AgentEvent) + Sync),
+    ) -> PromptOutcome {
+        Run::new(self, request, cancel, emit).finish()
+    }
+}
+
+struct Run<'a> {
     agent: &'a AgentLoop,
     request: &'a PromptRequest,
     cancel: &'a CancellationToken,
@@ -71,13 +79,13 @@ enum Stop {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(
+    fn new(
         agent: &'a AgentLoop,
         request: &'a PromptRequest,
         cancel: &'a CancellationToken,
         emit: Emit<'a>,
     ) -> Self {
-        let all = conversation(agent);
+        let all = agent.conversation();
         let is_small = is_small(agent.model.as_ref());
         let findings_room = grounding::room(all, fixed(agent, request, is_small));
         let prompt = prompt(request, findings_room, is_small);
@@ -103,7 +111,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn finish(mut self) -> PromptOutcome {
+    fn finish(mut self) -> PromptOutcome {
         let ended = self.run();
         (self.emit)(AgentEvent::Activity(None));
         let (state, text) = match ended {
@@ -261,7 +269,7 @@ impl<'a> Run<'a> {
             Message::Tool { text, .. } if is_long(text) => Some(text),
             _ => None,
         });
-        oldest.map(|text| *text = tools::shorten(text, SHORTENED)).is_some()
+        oldest.map(|text| *text = cut_with_note(text, SHORTENED)).is_some()
     }
 
     /// Halves the room of the findings. Returns whether the model still gets any.
@@ -278,11 +286,6 @@ impl<'a> Run<'a> {
             None => format!("{CUT_OFF}: the conversation fills the model's context."),
         }
     }
-}
-
-/// Returns the maximum length of a conversation with this model, in characters.
-pub(super) fn conversation(agent: &AgentLoop) -> usize {
-    agent.model.context_tokens().map_or(CONVERSATION, |tokens| tokens as usize * TOKEN_CHARS)
 }
 
 /// Returns the findings, if any.

@@ -1,6 +1,6 @@
 //! Tools that write to the session.
 
-use super::AgentEvent;
+use super::event::AgentEvent;
 use crate::{CancellationToken, model::LanguageModel, tool::ToolError, workspace::Workspace};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The row of a call in the session.
 
-use super::{AgentEvent, end_call};
+use super::event::{AgentEvent, end_call};
 use crate::{
     model::CallRequest,
     tool::shown_name,

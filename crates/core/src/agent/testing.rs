@@ -2,13 +2,17 @@
 
 use super::*;
 use crate::{
+    CancellationToken,
     builtin::{self, testing::Bench},
     history::History,
-    model::{Availability, CallRequest, Capabilities, ModelError, ModelEvent, ModelRequest, StopReason},
-    update::UserMessage,
+    model::{
+        Activity, Availability, CallRequest, Capabilities, LanguageModel, ModelError, ModelEvent,
+        ModelOptions, ModelRequest, StopReason, Usage,
+    },
+    update::{AgentMessage, SessionUpdate, ToolCallStatus, UserMessage},
 };
 use serde_json::Value;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 pub(crate) type Answer =
     fn(&ModelRequest, &CancellationToken, &mut dyn FnMut(ModelEvent)) -> Result<StopReason, ModelError>;

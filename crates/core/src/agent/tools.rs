@@ -1,11 +1,11 @@
 //! Tools for a model: their specs, and their results as text.
 
-use super::{AgentLoop, SessionTool};
+use super::{agent_loop::AgentLoop, session_tool::SessionTool};
 use crate::{
     model::ToolSpec,
+    text::{cut_with_note, plain},
     tool::{Registry, ToolError, ToolOutput},
 };
-use serde_json::Value;
 use std::sync::Arc;
 
 /// Returns the session tools that the model may call.
@@ -36,9 +36,9 @@ fn spec(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec {
 pub(super) fn result_text(result: &Result<ToolOutput, ToolError>, room: usize) -> String {
     let output = match result {
         Ok(output) => output,
-        Err(error) => return shorten(&error.to_string(), room),
+        Err(error) => return cut_with_note(&error.to_string(), room),
     };
-    let mut text = shorten(&as_text(&output.to_json()), room);
+    let mut text = cut_with_note(&plain(&output.to_json()), room);
     if output.cut.timed_out {
         text.push_str("\n(The time limit was reached before everything was searched.)");
     } else if output.cut.truncated {
@@ -47,26 +47,11 @@ pub(super) fn result_text(result: &Result<ToolOutput, ToolError>, room: usize) -
     text
 }
 
-pub(super) fn as_text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// Truncates at a character boundary and appends a note.
-pub(super) fn shorten(text: &str, room: usize) -> String {
-    match text.char_indices().nth(room) {
-        None => text.to_owned(),
-        Some((end, _)) => {
-            let all = text.chars().count();
-            format!("{}\n(Cut: the first {room} of {all} characters.)", &text[..end])
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{builtin, update::Cut};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn a_result_is_cut_and_says_so() {

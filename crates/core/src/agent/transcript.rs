@@ -1,8 +1,9 @@
 //! Converts the log of a session to model messages, so that a session can continue in another mode.
 
-use super::{GENERATE, tools};
+use super::generate::GENERATE;
 use crate::{
     model::{AssistantMessage, CallRequest, Message},
+    text::{cut_with_note, plain},
     update::{AgentMessage, PlanSnapshot, SessionUpdate, ToolCall, ToolCallStatus, UserMessage},
 };
 use serde_json::Value;
@@ -165,8 +166,8 @@ impl Transcript {
     fn end_call(&mut self, id: &str, status: &ToolCallStatus) {
         let text = match status {
             ToolCallStatus::Started { .. } | ToolCallStatus::Unchanged => return,
-            ToolCallStatus::Completed { output, .. } => tools::shorten(&tools::as_text(output), RESULT),
-            ToolCallStatus::Error { message } => tools::shorten(message, RESULT),
+            ToolCallStatus::Completed { output, .. } => cut_with_note(&plain(output), RESULT),
+            ToolCallStatus::Error { message } => cut_with_note(message, RESULT),
         };
         for turn in self.turns.iter_mut().rev() {
             let open = turn.parts.iter_mut().find_map(|part| match part {

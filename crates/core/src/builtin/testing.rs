@@ -3,7 +3,7 @@
 use crate::{
     CancellationToken,
     history::History,
-    tool::{Limits, Registry, ToolContext, ToolError, ToolOutput},
+    tool::{Limits, ToolContext, ToolError, ToolOutput},
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -13,7 +13,6 @@ pub(crate) struct Bench {
     _keep: tempfile::TempDir,
     pub(crate) workspace: Workspace,
     pub(crate) history: History,
-    pub(crate) registry: Registry,
     pub(crate) limits: Limits,
     pub(crate) cancel: CancellationToken,
 }
@@ -31,7 +30,6 @@ impl Bench {
         Self {
             workspace: Workspace::open(&root).unwrap(),
             history: History::empty(),
-            registry: super::registry(),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
             _keep: keep,
@@ -45,7 +43,6 @@ impl Bench {
     pub(crate) fn context(&self) -> ToolContext<'_> {
         ToolContext {
             session: None,
-            registry: &self.registry,
             workspace: &self.workspace,
             history: &self.history,
             limits: &self.limits,

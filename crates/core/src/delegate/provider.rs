@@ -1,6 +1,6 @@
 //! Chooses the agent of a task: the named one or a fitting one. A named agent is never replaced.
 
-use super::Delegator;
+use super::delegator::Delegator;
 use crate::{
     agent::SessionContext,
     agent_ids::{CLAUDE_CODE, LOCAL_MODEL},

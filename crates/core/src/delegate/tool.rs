@@ -1,9 +1,9 @@
 //! `delegate.run` and `codex.run` as session tools.
 
 use super::{
-    CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator,
     arguments::{Arguments, Task},
     brief::with_findings,
+    delegator::{CODEX_RUN, DELEGATE, DelegateOrder, DelegateReport, Delegator},
     provider::{self, Chosen},
 };
 use crate::{

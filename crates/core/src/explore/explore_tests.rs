@@ -1,18 +1,22 @@
 use super::*;
 use crate::{
+    CancellationToken,
     budget::Budget,
     builtin::testing::Bench,
     find,
-    history::{FileStamp, HistoryRoots, MemoryIndex, Provider, Transcript, TranscriptIndex},
-    model::{Availability, Capabilities, ModelError, ModelEvent, ModelRequest, Reasoning, StopReason},
-    plan::{OpKind, PlanError, PlanRequest},
+    history::{FileStamp, History, HistoryRoots, MemoryIndex, Provider, Transcript, TranscriptIndex},
+    model::{
+        Availability, Capabilities, LanguageModel, ModelError, ModelEvent, ModelRequest, Reasoning,
+        StopReason,
+    },
+    plan::{OpKind, PlanError, PlanRequest, Planner},
     tool::{Tool, ToolContext, ToolError, ToolOutput},
-    update::{EntryStatus, Evidence, IntentSource, ToolCallStatus},
+    update::{EntryStatus, Evidence, IntentSource, RunState, SessionUpdate, ToolCallStatus},
 };
 use std::{
     collections::HashMap,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,

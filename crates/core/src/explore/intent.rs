@@ -1,11 +1,19 @@
 //! The person's intent in one sentence: from their sessions, otherwise from the repository.
 
-use super::Done;
 use crate::{
     builtin::SessionAnalyzeOutput,
+    plan::OpKind,
     survey::Survey,
+    tool::{ToolError, ToolOutput},
     update::{Evidence, IntentSource},
 };
+
+/// A completed step.
+#[derive(Debug, Clone)]
+pub(super) struct Done {
+    pub(super) kind: OpKind,
+    pub(super) result: Result<ToolOutput, ToolError>,
+}
 
 /// A sentence and its evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Plans a run and infers its intent, with rules or a model.
 
 use super::{
-    Done, PlannerChoice, inference,
-    intent::{self, Intent},
+    explorer::PlannerChoice,
+    inference,
+    intent::{self, Done, Intent},
     run::{Run, Stop, silence},
 };
 use crate::{

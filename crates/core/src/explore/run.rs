@@ -1,6 +1,10 @@
 //! One run, from the plan to the final message.
 
-use super::{CANCELLED, Done, ExploreOutcome, ExploreRequest, Explorer, intent, summary};
+use super::{
+    explorer::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer},
+    intent::{self, Done},
+    summary,
+};
 use crate::{
     CancellationToken,
     budget::Budget,
@@ -24,6 +28,18 @@ use std::{
 /// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
+impl Explorer {
+    /// Runs on this thread and emits every step. Always emits exactly one final message, within 100 ms of a cancel.
+    pub fn explore(
+        &self,
+        request: &ExploreRequest,
+        cancel: &CancellationToken,
+        emit: &(dyn Fn(SessionUpdate) + Sync),
+    ) -> ExploreOutcome {
+        Run::new(self, request, cancel, emit).finish()
+    }
+}
+
 pub(super) struct Run<'a> {
     pub(super) explorer: &'a Explorer,
     pub(super) request: &'a ExploreRequest,
@@ -33,7 +49,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(
+    fn new(
         explorer: &'a Explorer,
         request: &'a ExploreRequest,
         cancel: &'a CancellationToken,
@@ -48,7 +64,7 @@ impl<'a> Run<'a> {
         Self { explorer, request, cancel, emit, plan }
     }
 
-    pub(super) fn finish(mut self) -> ExploreOutcome {
+    fn finish(mut self) -> ExploreOutcome {
         let workspace = match self.open() {
             Ok(workspace) => workspace,
             Err(Stop::Cancelled) => return self.cancelled(Summary::default(), 0),

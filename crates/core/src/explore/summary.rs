@@ -1,6 +1,6 @@
 //! Recent work, most touched files, follow-ups, and the final message.
 
-use super::{Done, intent::Intent};
+use super::intent::{Done, Intent};
 use crate::{
     CancellationToken,
     budget::Budget,

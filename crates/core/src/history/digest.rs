@@ -1,10 +1,13 @@
 //! Reduces a transcript to the data for an analysis.
 
 use super::{
-    Event, EventKind, Facts, History, Transcript,
+    event::{Event, EventKind},
+    facts::Facts,
     lines::{self, OpenLog},
+    logs::History,
     read::Span,
     title,
+    transcript::Transcript,
 };
 use crate::budget::Budget;
 use regex::bytes::Regex;

@@ -1,6 +1,6 @@
 //! Events of a transcript.
 
-use super::Action;
+use super::action::Action;
 
 /// An event on a line of a transcript.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,9 @@
 //! Facts of a transcript with their lines: touched files, commands, messages and open tasks.
 
-use super::{Event, EventKind, Outcome, Task, TaskChange};
+use super::{
+    action::{Outcome, Task, TaskChange},
+    event::{Event, EventKind},
+};
 
 /// Maximum length of a message in bytes; reasons are near the beginning.
 const MESSAGE_BYTES: usize = 2 << 10;

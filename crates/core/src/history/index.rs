@@ -1,11 +1,14 @@
 //! Caches parsed transcripts, so that listing never parses twice.
 
-use super::Transcript;
+use super::transcript::Transcript;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
+
+/// Version of the summary format. A persistent index stores it and drops its rows when it changes.
+pub const READER_VERSION: u32 = 2;
 
 /// State of a file when it was parsed. A row is valid as long as its stamp matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

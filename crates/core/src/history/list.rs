@@ -1,10 +1,11 @@
 //! Lists transcripts: finds the logs, uses cached ones, reads the others, newest first.
 
 use super::{
-    History, Listing, Provider, Query, Transcript,
     claude::Claude,
     codex::Codex,
+    logs::History,
     source::{LogFile, Source},
+    transcript::{Listing, Provider, Query, Transcript},
     worktree::WorktreeScope,
 };
 use crate::{CancellationToken, budget::Budget};

@@ -1,10 +1,11 @@
 //! Streams the events of a transcript.
 
 use super::{
-    Event, History, Transcript,
-    event::Decoded,
+    event::{Decoded, Event},
     lines::{self, Extent, Lines, OpenLog},
+    logs::History,
     source::{Decoder, LogFile},
+    transcript::Transcript,
 };
 use crate::budget::Budget;
 use std::{

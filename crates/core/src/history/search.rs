@@ -1,8 +1,13 @@
 //! Searches the text of transcripts as a person would read it: without JSON, keys, ciphertext and images.
 
 use super::{
-    Event, EventKind, History, Listing, Provider, Query, Transcript, lines::Lines, pattern::Pattern,
-    source::Decoder, worktree::WorktreeScope,
+    event::{Event, EventKind},
+    lines::Lines,
+    logs::History,
+    pattern::Pattern,
+    source::Decoder,
+    transcript::{Listing, Provider, Query, Transcript},
+    worktree::WorktreeScope,
 };
 use crate::budget::{Budget, Progress};
 use std::{

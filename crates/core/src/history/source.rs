@@ -1,7 +1,11 @@
 //! The trait of foreign formats: finding files, summarising one and decoding one. Shared logic (caching, filters,
 //! order) is in [`super::list`].
 
-use super::{Event, FileStamp, Provider, Transcript, event::Decoded};
+use super::{
+    event::{Decoded, Event},
+    index::FileStamp,
+    transcript::{Provider, Transcript},
+};
 use crate::budget::Budget;
 use std::{
     collections::HashMap,

@@ -1,6 +1,6 @@
 //! The directories that agents worked in, for a person to choose from.
 
-use super::{History, Query, worktree};
+use super::{logs::History, transcript::Query, worktree};
 use crate::budget::Budget;
 use std::{
     collections::HashMap,

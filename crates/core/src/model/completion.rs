@@ -1,6 +1,10 @@
 //! A single request with a text as result, for stages that need no stream.
 
-use super::{LanguageModel, Message, ModelError, ModelEvent, ModelOptions, ModelRequest, ReasoningEffort};
+use super::{
+    event::ModelEvent,
+    language_model::{LanguageModel, ModelError},
+    request::{Message, ModelOptions, ModelRequest, ReasoningEffort},
+};
 use crate::CancellationToken;
 
 /// Token limit, including reasoning.

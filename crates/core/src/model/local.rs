@@ -1,6 +1,10 @@
 //! Local models and the commands to manage them.
 
-use super::{LanguageModel, ModelSettings, SettingsChange, Usage};
+use super::{
+    event::Usage,
+    language_model::LanguageModel,
+    settings::{ModelSettings, SettingsChange, SettingsError},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
@@ -232,8 +236,8 @@ pub enum LocalModelsError {
     Refused(String),
 }
 
-impl From<super::SettingsError> for LocalModelsError {
-    fn from(error: super::SettingsError) -> Self {
+impl From<SettingsError> for LocalModelsError {
+    fn from(error: SettingsError) -> Self {
         Self::Refused(error.to_string())
     }
 }

@@ -1,6 +1,6 @@
 //! What one prompt asks for, beside the settings.
 
-use super::{ModelOptions, ModelSettings};
+use super::{request::ModelOptions, settings::ModelSettings};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
 //! Requests to a model.
 
+use super::reasoning::Reasoning;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -45,7 +46,7 @@ pub enum Message {
 pub struct AssistantMessage {
     /// Sent only to the model, and only within a turn that is still calling tools.
     #[serde(default)]
-    pub reasoning: super::Reasoning,
+    pub reasoning: Reasoning,
     /// Text before a call.
     #[serde(default)]
     pub preamble: String,

@@ -1,6 +1,6 @@
 //! Settings of the local model. Stored in the database and shared by all clients.
 
-use super::{ModelOptions, ReasoningEffort};
+use super::request::{ModelOptions, ReasoningEffort};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,9 @@
 //! The planner without a model: uses the goals, the repository's description and titles of past sessions.
 
-use super::{OpKind, PlanError, PlanRequest, Planner};
+use super::{
+    op::OpKind,
+    planner::{PlanError, PlanRequest, Planner},
+};
 use crate::{budget::Budget, history::Query, repository::SPAN_LINES, update::Finding};
 use std::time::{Duration, Instant};
 

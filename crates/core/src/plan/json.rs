@@ -1,6 +1,6 @@
 //! Parses the plan of a model: JSON objects with an `op`, in a list or in sequence.
 
-use super::OpKind;
+use super::op::OpKind;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,6 +1,11 @@
 //! The planner that uses a model.
 
-use super::{OpKind, PlanError, PlanRequest, Planner, heuristic::recent_titles, parse_json_plan};
+use super::{
+    heuristic::recent_titles,
+    json::parse_json_plan,
+    op::OpKind,
+    planner::{PlanError, PlanRequest, Planner},
+};
 use crate::{
     model::{Availability, LanguageModel, complete},
     repository::top_names,

@@ -1,6 +1,6 @@
 //! Bounds and cleans up planned steps.
 
-use super::{Op, OpKind};
+use super::op::{Op, OpKind};
 use crate::workspace::Workspace;
 
 /// Maximum number of steps; an analysis of the sessions may be added.

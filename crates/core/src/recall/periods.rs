@@ -1,6 +1,21 @@
 //! Names of times in six languages. Data for [`super::when`]; phrases are lower case.
 
-use super::when::Period::{self, Day, Month, Part, Week, Year};
+use Period::{Day, Month, Part, Week, Year};
+
+/// A time relative to now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Period {
+    /// This many days ago.
+    Day(i64),
+    /// This many days ago, between two hours; 30 is six o'clock the next morning.
+    Part(i64, i64, i64),
+    /// This many calendar weeks ago, starting on Monday.
+    Week(i64),
+    /// This many calendar months ago.
+    Month(i64),
+    /// This many calendar years ago.
+    Year(i64),
+}
 
 /// Phrases and their meaning. The longest phrase in a question wins.
 pub(super) const PHRASES: &[(Period, &[&str])] = &[

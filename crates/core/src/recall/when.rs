@@ -1,27 +1,12 @@
 //! Resolves the time in a question relative to now.
 
 use super::periods::{
-    AGO, ARTICLES, FRENCH, NUMBERS, PHRASES, SINCE_BEFORE, SINCE_BEHIND, UNITS, Unit, WEEKDAYS, WITHIN,
-    WITHIN_ONE,
+    AGO, ARTICLES, FRENCH, NUMBERS, PHRASES, Period, SINCE_BEFORE, SINCE_BEHIND, UNITS, Unit, WEEKDAYS,
+    WITHIN, WITHIN_ONE,
 };
 use jiff::{Span, ToSpan, Zoned, civil::Date};
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
-
-/// A time relative to now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Period {
-    /// This many days ago.
-    Day(i64),
-    /// This many days ago, between two hours; 30 is six o'clock the next morning.
-    Part(i64, i64, i64),
-    /// This many calendar weeks ago, starting on Monday.
-    Week(i64),
-    /// This many calendar months ago.
-    Month(i64),
-    /// This many calendar years ago.
-    Year(i64),
-}
 
 /// A time window.
 #[derive(Debug, Clone, PartialEq, Eq)]

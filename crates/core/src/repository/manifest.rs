@@ -1,6 +1,6 @@
 //! Reads the name and the description from a manifest.
 
-use super::{Said, readme::first_sentence};
+use super::{description::Description, readme::first_sentence};
 use serde_json::Value;
 
 /// Manifests in order of preference.
@@ -22,7 +22,7 @@ pub(super) const NAMES: [&str; 12] = [
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
     pub(super) name: Option<String>,
-    pub(super) description: Option<Said>,
+    pub(super) description: Option<Description>,
 }
 
 pub(super) fn read(text: &str, path: &str) -> Manifest {
@@ -46,7 +46,7 @@ pub(super) fn read(text: &str, path: &str) -> Manifest {
     let description = description.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     Manifest {
         name: name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
-        description: description.map(|said| Said {
+        description: description.map(|said| Description {
             line: line_of(text, &said),
             text: first_sentence(&said),
             path: path.to_owned(),

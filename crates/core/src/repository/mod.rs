@@ -1,12 +1,12 @@
 //! A repository's description of itself: its manifest's description and the first sentence of its README.
 
+mod description;
 mod manifest;
 mod readme;
 
-use crate::{
-    update::Evidence,
-    workspace::{PathError, Workspace},
-};
+pub use description::Description;
+
+use crate::workspace::{PathError, Workspace};
 use std::{io::Read, path::Path};
 
 /// Number of README or manifest lines that a plan reads.
@@ -25,29 +25,11 @@ pub struct Repository {
     /// Name from the README's heading or the manifest.
     pub name: Option<String>,
     /// One sentence with its location.
-    pub description: Option<Said>,
+    pub description: Option<Description>,
     /// Path of the README.
     pub readme: Option<String>,
     /// Path of the manifest.
     pub manifest: Option<String>,
-}
-
-/// A sentence with its location.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// Plain text.
-    pub text: String,
-    /// Relative to the workspace.
-    pub path: String,
-    /// From 1.
-    pub line: u64,
-}
-
-impl Said {
-    /// Returns the location as evidence.
-    pub fn evidence(&self) -> Evidence {
-        Evidence::File { path: self.path.clone(), line: self.line, text: self.text.clone() }
-    }
 }
 
 impl Repository {

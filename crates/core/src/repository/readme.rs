@@ -1,6 +1,6 @@
 //! Finds the heading and the first sentence of a README between badges, logos and tables of contents.
 
-use super::Said;
+use super::description::Description;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Maximum length of a sentence in characters.
@@ -12,7 +12,7 @@ const HEADING_CHARS: usize = 60;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Readme {
     pub(super) heading: Option<String>,
-    pub(super) sentence: Option<Said>,
+    pub(super) sentence: Option<Description>,
     /// The sentence is complete and precedes any code, so it introduces the project.
     pub(super) introduces: bool,
 }
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str, path: &str) -> Readme {
                 let sentence = first_sentence(&block.text());
                 readme.introduces =
                     !code_seen && (sentence.ends_with(['.', '!']) || sentence.contains(" is "));
-                readme.sentence = Some(Said { text: sentence, path: path.to_owned(), line });
+                readme.sentence = Some(Description { text: sentence, path: path.to_owned(), line });
                 return readme;
             }
             _ => {}

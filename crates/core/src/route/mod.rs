@@ -11,6 +11,7 @@ mod phrases;
 mod prompt;
 mod situation;
 mod talk;
+mod work;
 mod worker;
 
 pub use situation::{Candidate, Situation};
@@ -19,12 +20,7 @@ pub(crate) use worker::{Worker, worker};
 
 use crate::update::{Decision, Inline, Target};
 use named::Names;
-use phrases::Phrases;
-use prompt::{Prompt, Sentence};
-use std::sync::LazyLock;
-
-static WORK: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("work"));
-static KNOWS: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("knows"));
+use prompt::Prompt;
 
 /// A routed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,8 +42,8 @@ pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
     let read = Prompt::read(prompt);
     let topic = talk::topic(&read, &names);
     let decision = match &topic {
-        Some(topic) => inline(Inline::Answer, topic.reason().to_owned()),
-        None => match work(&read, &names) {
+        Some(topic) => Decision::inline(Inline::Answer, topic.reason().to_owned()),
+        None => match work::work(&read, &names) {
             Some(proposed) => worker::decide(proposed.as_ref(), situation),
             None => question(),
         },
@@ -58,7 +54,7 @@ pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
 /// Returns the route of a question.
 pub fn question() -> Decision {
     let reason = "Questions are answered by what is found in this folder and its past sessions.";
-    inline(Inline::Find, reason.to_owned())
+    Decision::inline(Inline::Find, reason.to_owned())
 }
 
 /// Returns whether a prompt is small talk or about OpenAgents and its agents.
@@ -66,36 +62,13 @@ pub(crate) fn is_talk(prompt: &str, situation: &Situation) -> bool {
     talk::topic(&Prompt::read(prompt), &Names::of(situation)).is_some()
 }
 
-/// Returns the agent proposed for work, or `Some(None)` if none is named; `None` for a question.
-fn work(prompt: &Prompt, names: &Names) -> Option<Option<Target>> {
-    let mut requests =
-        prompt.sentences.iter().filter(|sentence| KNOWS.strip_start(&sentence.request).is_none());
-    let proposed = requests.clone().find_map(|sentence| names.proposed(sentence));
-    (proposed.is_some() || requests.any(is_work)).then_some(proposed)
-}
-
-fn is_work(sentence: &Sentence) -> bool {
-    let request = sentence.request.as_str();
-    // A single word does not describe work.
-    let says_what = request.split_whitespace().nth(1).is_some() || !request.is_ascii();
-    says_what && KNOWS.strip_start(request).is_none() && WORK.are_in(request)
-}
-
 fn mentioned(target: Target, situation: &Situation) -> Decision {
     let name = situation.name(&target);
     match situation.obstacle(&target) {
-        None => Decision { reason: format!("You chose {name}."), ..decision(target) },
+        None => Decision { reason: format!("You chose {name}."), ..Decision::to(target) },
         Some(obstacle) => {
             let reason = format!("{name} is not available: {obstacle}.");
-            Decision { instead_of: Some(target), ..inline(Inline::Guidance, reason) }
+            Decision { instead_of: Some(target), ..Decision::inline(Inline::Guidance, reason) }
         }
     }
-}
-
-fn decision(target: Target) -> Decision {
-    Decision { target, inline: None, reason: String::new(), instead_of: None }
-}
-
-fn inline(inline: Inline, reason: String) -> Decision {
-    Decision { inline: Some(inline), reason, ..decision(Target::Inline) }
 }

@@ -1,10 +1,10 @@
 //! Small talk, and questions about us or the agents, which get a fixed answer without running anything.
 
 use super::{
-    is_work,
     named::Names,
     phrases::Phrases,
     prompt::{Prompt, Sentence},
+    work::{KNOWS, is_work},
 };
 use crate::update::Target;
 use std::sync::LazyLock;
@@ -87,7 +87,7 @@ fn of(sentence: &Sentence, names: &Names) -> Option<Topic> {
     {
         return Some(topic.clone());
     }
-    let asks_about_us = sentence.asks || super::KNOWS.strip_start(&sentence.whole).is_some();
+    let asks_about_us = sentence.asks || KNOWS.strip_start(&sentence.whole).is_some();
     if asks_about_us && sentence.whole.contains("openagents") && is_general(&sentence.whole) {
         return Some(Topic::Capabilities);
     }

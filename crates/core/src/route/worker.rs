@@ -1,6 +1,6 @@
 //! Chooses the agent for work: the configured one, the local model, or the one that a person picks.
 
-use super::{Situation, decision, inline};
+use super::situation::Situation;
 use crate::update::{Decision, Inline, Target};
 
 /// The choice of an agent for work.
@@ -69,18 +69,23 @@ pub(super) fn decide(proposed: Option<&Target>, situation: &Situation) -> Decisi
             let instead = proposed.is_none()
                 && target != Target::Gptoss
                 && situation.workspace_agent.as_ref() != Some(&target);
-            Decision { reason, instead_of: instead.then_some(Target::Gptoss), ..decision(target) }
+            Decision { reason, instead_of: instead.then_some(Target::Gptoss), ..Decision::to(target) }
         }
         Worker::Asks(target) => {
             let reason = missing.map_or_else(|| "This is work for an agent.".to_owned(), obstacle);
             let target = target.unwrap_or(Target::Inline);
-            Decision { inline: Some(Inline::Card), reason, instead_of: missing.cloned(), ..decision(target) }
+            Decision {
+                inline: Some(Inline::Card),
+                reason,
+                instead_of: missing.cloned(),
+                ..Decision::to(target)
+            }
         }
         Worker::Unavailable => {
             let wanted = proposed.cloned().unwrap_or(Target::Gptoss);
             Decision {
                 instead_of: Some(wanted.clone()),
-                ..inline(
+                ..Decision::inline(
                     Inline::Guidance,
                     format!("This needs a model or an agent, and none is ready. {}", obstacle(&wanted)),
                 )

@@ -1,6 +1,6 @@
 //! Context of a running tool.
 
-use super::{Limits, Registry};
+use super::limits::Limits;
 use crate::{
     budget::{Budget, Progress},
     history::History,
@@ -18,8 +18,6 @@ pub struct ToolContext<'a> {
     pub workspace: &'a Workspace,
     /// The logs of other agents on this machine.
     pub history: &'a History,
-    /// All tools, for those that call others.
-    pub registry: &'a Registry,
     /// The caps.
     pub limits: &'a Limits,
     /// Cancelled when the result is no longer needed.

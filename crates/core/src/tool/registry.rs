@@ -1,8 +1,29 @@
-//! The tools by name.
+//! The trait of tools, and the tools by name.
 
-use super::{Tool, ToolContext, ToolError, ToolOutput};
+use super::{context::ToolContext, error::ToolError, output::ToolOutput};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
+
+/// Can be called with JSON arguments and ends within its limits.
+pub trait Tool: Send + Sync + std::fmt::Debug {
+    /// Returns the name on the wire: `search.grep`.
+    fn name(&self) -> &'static str;
+
+    /// Returns a one-sentence description.
+    fn description(&self) -> &'static str;
+
+    /// Returns the JSON schema of the arguments.
+    fn schema(&self) -> schemars::Schema;
+
+    /// Returns whether it changes nothing, so that it may run concurrently.
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    /// Runs the tool. Arguments are not validated; use [`parse_arguments`](super::parse_arguments). Blocks; must check
+    /// [`Budget::spent`](crate::budget::Budget::spent) often enough to return within 50 ms of a cancel.
+    fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<ToolOutput, ToolError>;
+}
 
 /// Maximum length of a shown tool name in bytes.
 const NAME: usize = 100;

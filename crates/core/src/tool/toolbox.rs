@@ -1,6 +1,6 @@
 //! The tools with their dependencies; runs each call on a separate thread.
 
-use super::{Limits, Registry, ToolContext, ToolError, ToolOutput};
+use super::{context::ToolContext, error::ToolError, limits::Limits, output::ToolOutput, registry::Registry};
 use crate::{
     CancellationToken,
     budget::Progress,
@@ -44,7 +44,6 @@ impl Toolbox {
                 let reporter = Reporter(sender.clone());
                 let context = ToolContext {
                     session: toolbox.session.as_deref(),
-                    registry: &toolbox.registry,
                     workspace: &workspace,
                     history: &toolbox.history,
                     limits: &toolbox.limits,

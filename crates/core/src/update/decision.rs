@@ -19,6 +19,18 @@ pub struct Decision {
     pub instead_of: Option<Target>,
 }
 
+impl Decision {
+    /// Returns the decision for a target that answers immediately, without a reason.
+    pub(crate) fn to(target: Target) -> Self {
+        Self { target, inline: None, reason: String::new(), instead_of: None }
+    }
+
+    /// Returns the decision for an action of OpenAgents itself.
+    pub(crate) fn inline(inline: Inline, reason: String) -> Self {
+        Self { inline: Some(inline), reason, ..Self::to(Target::Inline) }
+    }
+}
+
 /// Targets of prompts. The text form is `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or the id of another
 /// known agent: `gemini`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The summary of an exploration.
 
-use super::Finding;
+use super::finding::Finding;
 use serde::{Deserialize, Serialize};
 
 /// The result of an exploration, with evidence.

@@ -3,121 +3,15 @@
 //! Names are only hints: every file is opened below the directory handle, so replacing a path with a symlink after a
 //! check has no effect, and a FIFO or a device cannot block a tool.
 
-mod alias;
+mod directory;
 mod error;
 mod open;
+mod resolve;
 mod write;
 
+pub use directory::{Workspace, WorkspaceError};
 pub use error::PathError;
 pub use open::BeneathFile;
-
-use cap_std::{ambient_authority, fs::Dir};
-use std::path::{Component, Path, PathBuf};
-
-/// A directory that tools may read.
-#[derive(Debug)]
-pub struct Workspace {
-    root: PathBuf,
-    name: String,
-    home: Option<PathBuf>,
-    dir: Dir,
-}
-
-/// Why a directory cannot be a workspace.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WorkspaceError {
-    /// The text is part of the interface.
-    #[error("Invalid workspace: Path does not exist or is not a directory")]
-    NotADirectory,
-    /// The operating system denies listing it.
-    #[error("Permission denied: {0}")]
-    Unreadable(String),
-    /// A whole disk or home folder cannot be a workspace.
-    #[error("Invalid workspace: {0} is too wide; choose the folder of one project")]
-    TooWide(String),
-}
-
-impl Workspace {
-    /// Opens a directory.
-    pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
-        Self::open_for(path, std::env::home_dir())
-    }
-
-    /// Opens a directory for a person whose home folder is `home`.
-    pub fn open_for(path: &Path, home: Option<PathBuf>) -> Result<Self, WorkspaceError> {
-        let denied = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::PermissionDenied => WorkspaceError::Unreadable(path.display().to_string()),
-            _ => WorkspaceError::NotADirectory,
-        };
-        let root = std::fs::canonicalize(path).map_err(denied)?;
-        if !root.is_dir() {
-            return Err(WorkspaceError::NotADirectory);
-        }
-        let home = home.and_then(|home| std::fs::canonicalize(home).ok());
-        // Excludes `/`, the home folder and its parents: `/home`, `/Users`.
-        if root.parent().is_none() || home.as_deref().is_some_and(|home| home.starts_with(&root)) {
-            return Err(WorkspaceError::TooWide(root.display().to_string()));
-        }
-        std::fs::read_dir(&root).map_err(denied)?;
-        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(denied)?;
-        let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Self { root, name, home, dir })
-    }
-
-    /// Returns the canonical path.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// Returns the last component of the path.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Converts a path written by a person or a model to one relative to the workspace; `.` is the workspace itself.
-    /// The path need not exist. Fails with [`PathError::Outside`] if it leads out.
-    pub fn resolve(&self, input: &str) -> Result<PathBuf, PathError> {
-        let outside = || PathError::Outside(input.to_owned());
-        let written = alias::relative(input, self).ok_or_else(outside)?;
-        let path = collapse(&written).ok_or_else(outside)?;
-        match self.dir.canonicalize(&path) {
-            Ok(_) => Ok(path),
-            Err(error) if error::escapes(&error) => self.through_absolute_link(&path).ok_or_else(outside),
-            // Missing, unreadable, or a loop: opening it returns the actual error.
-            Err(_) => Ok(path),
-        }
-    }
-
-    /// Returns a path for display and for the wire; `/` between components, `.` for the workspace itself.
-    pub fn shown(path: &Path) -> String {
-        let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-        if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
-    }
-
-    /// Returns the target's own path for a symlink with an absolute target inside the workspace. A directory handle
-    /// rejects such links as leading out.
-    fn through_absolute_link(&self, path: &Path) -> Option<PathBuf> {
-        let real = std::fs::canonicalize(self.root.join(path)).ok()?;
-        collapse(real.strip_prefix(&self.root).ok()?)
-    }
-}
-
-/// Removes `.` and `..` lexically; `None` if the path leads out or is absolute.
-fn collapse(path: &Path) -> Option<PathBuf> {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => clean.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => clean.pop().then_some(())?,
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    if clean.as_os_str().is_empty() {
-        clean.push(".");
-    }
-    Some(clean)
-}
 
 #[cfg(test)]
 #[path = "workspace_tests.rs"]

@@ -1,6 +1,6 @@
 //! Opens files and directories below the workspace handle.
 
-use super::{PathError, Workspace};
+use super::{directory::Workspace, error::PathError};
 use cap_std::fs::{Dir, OpenOptions};
 use std::{fs::File, io, path::Path, time::SystemTime};
 

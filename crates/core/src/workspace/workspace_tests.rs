@@ -1,5 +1,8 @@
 use super::*;
-use std::fs;
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
 
 struct Tree {
     _keep: tempfile::TempDir,

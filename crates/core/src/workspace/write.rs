@@ -1,6 +1,6 @@
 //! Writes files below the workspace handle.
 
-use super::{PathError, Workspace};
+use super::{directory::Workspace, error::PathError};
 use cap_std::fs::{Dir, OpenOptions};
 use std::{
     io::{self, Write as _},

@@ -63,7 +63,7 @@ pub(crate) fn reply(
         let text = inline::show(&emit, &found, words, true);
         return PromptOutcome { state: RunState::Complete, text, usage: None, cut_off: false };
     }
-    let question = inline::Question {
+    let question = inline::InlineQuestion {
         prompt: words,
         topic: reply.topic.as_ref(),
         decision: &reply.decision,

@@ -2,7 +2,7 @@
 //! confirmed.
 
 use super::{
-    Grounding,
+    checker::Grounding,
     citation::{Citation, may_cite},
     sentence, strike,
 };
@@ -12,7 +12,7 @@ const PARAGRAPH: usize = 2_000;
 
 /// Processes one answer in pieces of any size. Text without citations passes unchanged.
 #[derive(Debug)]
-pub(in crate::agent) struct Filter<'a> {
+pub(crate) struct Filter<'a> {
     grounding: &'a Grounding,
     line: String,
     /// Bytes of the current line that were passed on.
@@ -24,12 +24,12 @@ pub(in crate::agent) struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    pub(in crate::agent) fn new(grounding: &'a Grounding) -> Self {
+    pub(crate) fn new(grounding: &'a Grounding) -> Self {
         Self { grounding, line: String::new(), passed: 0, fence: None, before: String::new() }
     }
 
     /// Adds text and returns the newly released text.
-    pub(in crate::agent) fn push(&mut self, text: &str) -> String {
+    pub(crate) fn push(&mut self, text: &str) -> String {
         let mut out = String::new();
         for piece in text.split_inclusive('\n') {
             self.line.push_str(piece);
@@ -50,12 +50,12 @@ impl<'a> Filter<'a> {
     }
 
     /// Returns the remaining text.
-    pub(in crate::agent) fn finish(&mut self) -> String {
+    pub(crate) fn finish(&mut self) -> String {
         self.end_line()
     }
 
     /// Returns notes about the citations at the end of an answer, in separate paragraphs; often empty.
-    pub(in crate::agent) fn postscript(&self) -> String {
+    pub(crate) fn postscript(&self) -> String {
         let notes = self.grounding.notes();
         // The note must not end up in a code block that the model left open.
         let close = self.fence.as_ref().filter(|_| !notes.is_empty()).map(|fence| format!("\n{fence}"));

@@ -1,11 +1,11 @@
 //! Complete turns with findings.
 
 use crate::{
-    agent::{AgentLoop, PromptRequest, RunState, testing::*},
+    agent::{AgentLoop, PromptRequest, testing::*},
     builtin::{self, testing::Bench},
     history::{History, HistoryRoots, MemoryIndex},
     model::{LanguageModel, Message, ModelError, ModelRequest, StopReason},
-    update::{Finding, FindingKind, Findings, Place},
+    update::{Finding, FindingKind, Findings, Place, RunState},
 };
 use serde_json::json;
 use std::{fs, sync::Arc};

@@ -1,39 +1,27 @@
 //! Answers that OpenAgents gives itself: identity, capabilities, agents, findings, installation. The facts are fixed
 //! texts and need no model.
 
+mod question;
 mod spoken;
 mod texts;
 
-use super::{AgentEvent, PromptOutcome, Transcript, say_last};
+pub use question::InlineQuestion;
+
+use super::event::{AgentEvent, PromptOutcome, say_last};
 use crate::{
     CancellationToken,
     model::LanguageModel,
-    route::{Situation, Topic},
-    update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate},
+    route::Topic,
+    update::{AgentMessage, Findings, Inline, RunState, SessionUpdate},
 };
 use std::sync::Arc;
-
-/// A prompt that OpenAgents answers itself.
-#[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// The person's prompt.
-    pub prompt: &'a str,
-    /// Topic of a fixed answer; `None` for a question.
-    pub topic: Option<&'a Topic>,
-    /// Why it is answered here.
-    pub decision: &'a Decision,
-    /// The available agents.
-    pub situation: &'a Situation,
-    /// History of the session.
-    pub transcript: &'a Transcript,
-}
 
 /// Answers with a fixed text or with findings.
 ///
 /// `model` is a ready local model, if any; `find` searches for places that answer the prompt. Emits exactly one ending
 /// message, within 100 ms of a cancel; no tool is called.
 pub fn answer(
-    question: &Question<'_>,
+    question: &InlineQuestion<'_>,
     model: Option<&Arc<dyn LanguageModel>>,
     find: &dyn Fn() -> Option<Findings>,
     emit: &(dyn Fn(AgentEvent) + Sync),

@@ -1,12 +1,11 @@
 //! A short answer from a model, without tools.
 
-use super::Question;
+use super::question::InlineQuestion;
 use crate::{
     CancellationToken,
     agent::{
-        AgentEvent, CANCELLED, CUT_OFF, PromptOutcome,
         answer::{self, Answer, Broken},
-        say_last,
+        event::{AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, say_last},
     },
     model::{
         Availability, LanguageModel, Message, ModelError, ModelOptions, ModelRequest, ReasoningEffort,
@@ -34,7 +33,7 @@ const INSTRUCTIONS: &str = "You speak for OpenAgents, a companion of coding agen
 
 /// Runs `model`. Returns `None` if it fails before any output.
 pub(super) fn speak(
-    question: &Question<'_>,
+    question: &InlineQuestion<'_>,
     model: &Arc<dyn LanguageModel>,
     emit: &(dyn Fn(AgentEvent) + Sync),
     cancel: &CancellationToken,

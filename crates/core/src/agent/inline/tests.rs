@@ -1,11 +1,14 @@
 use super::*;
 use crate::{
-    agent::testing::{self, Answer, Scripted, figures, prompt, speak, story},
+    agent::{
+        Transcript,
+        testing::{self, Answer, Scripted, figures, prompt, speak, story},
+    },
     budget::Budget,
     builtin::testing::Bench,
     find,
     model::{Availability, ModelError, StopReason},
-    route::{Candidate, route},
+    route::{Candidate, Situation, route},
     update::{SessionUpdate, Target},
 };
 use std::sync::Mutex;
@@ -51,7 +54,7 @@ fn ask_with(
     let mut transcript = Transcript::default();
     transcript.push(&prompt("Fix the login test"));
     transcript.push(&testing::answer("Done."));
-    let question = Question {
+    let question = InlineQuestion {
         prompt: text,
         topic: routed.topic.as_ref(),
         decision: &routed.decision,

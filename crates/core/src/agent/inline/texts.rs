@@ -1,8 +1,8 @@
 //! Fixed texts. First person plural: several agents stand behind every answer.
 
-use super::Question;
+use super::question::InlineQuestion;
 use crate::{
-    agent::{Transcript, title::of as first_words},
+    agent::{title::of as first_words, transcript::Transcript},
     model::{Availability, Message},
     route::{Candidate, Situation},
     update::Target,
@@ -117,8 +117,8 @@ pub(super) fn unexplained(situation: &Situation) -> String {
     format!("A model on this computer, or an agent, could look further.\n\n{}", ways(situation, None))
 }
 
-pub(super) fn guidance(question: &Question<'_>) -> String {
-    let Question { decision, situation, .. } = question;
+pub(super) fn guidance(question: &InlineQuestion<'_>) -> String {
+    let InlineQuestion { decision, situation, .. } = question;
     format!("{}\n\n{}", decision.reason, ways(situation, decision.instead_of.as_ref()))
 }
 

@@ -1,9 +1,36 @@
 //! Collects the matching lines of one file with their context.
 
-use super::{GrepMatch, Search};
 use crate::workspace::Workspace;
+use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use serde::Serialize;
 use std::{collections::VecDeque, path::Path};
+
+/// One matching line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct GrepMatch {
+    /// Relative to the workspace.
+    pub path: String,
+    /// From 1.
+    pub line_number: u64,
+    /// Truncated.
+    pub line: String,
+    /// Lines before it, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_before: Vec<String>,
+    /// Lines after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context_after: Vec<String>,
+}
+
+/// Parameters of one search.
+pub(super) struct Search<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) matcher: RegexMatcher,
+    pub(super) context: usize,
+    pub(super) cap: usize,
+    pub(super) line_chars: usize,
+}
 
 /// Keeps matches up to the cap and counts all.
 pub(super) struct FileMatches<'a> {

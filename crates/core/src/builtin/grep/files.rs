@@ -1,6 +1,9 @@
 //! Searches the files of a walk and merges the matches.
 
-use super::{GrepMatch, Search, collect::FileMatches, reader::BoundedReader};
+use super::{
+    collect::{FileMatches, GrepMatch, Search},
+    reader::BoundedReader,
+};
 use crate::{budget::Budget, tool::ToolError, update::Cut, walk, workspace::Workspace};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use std::{

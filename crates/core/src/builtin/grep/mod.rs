@@ -7,10 +7,10 @@ mod collect;
 mod files;
 mod reader;
 
-use crate::{
-    tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments},
-    workspace::Workspace,
-};
+pub use collect::GrepMatch;
+
+use crate::tool::{Tool, ToolContext, ToolError, ToolOutput, parse_arguments};
+use collect::Search;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
@@ -50,32 +50,6 @@ pub struct GrepOutput {
     pub truncated: bool,
     /// Number of all matches seen.
     pub total_matches: u64,
-}
-
-/// One matching line.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct GrepMatch {
-    /// Relative to the workspace.
-    pub path: String,
-    /// From 1.
-    pub line_number: u64,
-    /// Truncated.
-    pub line: String,
-    /// Lines before it, oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_before: Vec<String>,
-    /// Lines after it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub context_after: Vec<String>,
-}
-
-/// Parameters of one search.
-struct Search<'a> {
-    workspace: &'a Workspace,
-    matcher: RegexMatcher,
-    context: usize,
-    cap: usize,
-    line_chars: usize,
 }
 
 impl Tool for Grep {

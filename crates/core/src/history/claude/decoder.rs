@@ -3,8 +3,8 @@
 
 use super::{
     super::{
-        Action, Event, EventKind, Outcome, TitleRank, TouchedFile, action,
-        event::Decoded,
+        action::{self, Action, Outcome},
+        event::{Decoded, Event, EventKind, TitleRank, TouchedFile},
         json::Node,
         source::{Decoder, millis},
         title,

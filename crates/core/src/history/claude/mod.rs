@@ -9,8 +9,8 @@ mod line;
 mod summary;
 
 use super::{
-    Provider, Transcript,
     source::{Decoder, Locate, LogFile, Source},
+    transcript::{Provider, Transcript},
 };
 use crate::budget::Budget;
 use std::{

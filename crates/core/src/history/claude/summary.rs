@@ -2,11 +2,12 @@
 
 use super::{
     super::{
-        Provider, Transcript, file,
+        file,
         json::Node,
         lines::{self, Lines, OpenLog},
         source::{LogFile, millis},
         title::{self, Said},
+        transcript::{Provider, Transcript},
     },
     line,
 };

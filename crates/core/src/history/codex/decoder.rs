@@ -2,8 +2,8 @@
 
 use super::{
     super::{
-        Action, Event, EventKind, TitleRank, TouchedFile,
-        event::Decoded,
+        action::Action,
+        event::{Decoded, Event, EventKind, TitleRank, TouchedFile},
         json::Node,
         lines,
         source::{Decoder, Locate},

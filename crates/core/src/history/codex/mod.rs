@@ -12,8 +12,8 @@ mod record;
 mod summary;
 
 use super::{
-    Provider, Transcript,
     source::{Decoder, Locate, LogFile, Source},
+    transcript::{Provider, Transcript},
 };
 use crate::budget::Budget;
 use std::{

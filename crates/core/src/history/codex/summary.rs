@@ -2,11 +2,11 @@
 
 use super::{
     super::{
-        Provider, Transcript,
         json::Node,
         lines::{self, Lines, OpenLog},
         source::{Locate, LogFile},
         title,
+        transcript::{Provider, Transcript},
     },
     fork,
     record::{self, Item, Stream},

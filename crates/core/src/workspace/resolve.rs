@@ -1,10 +1,36 @@
 //! Aliases of the workspace in paths written by people and models.
 
-use super::Workspace;
-use std::path::{Path, PathBuf};
+use super::{
+    directory::Workspace,
+    error::{self, PathError},
+};
+use std::path::{Component, Path, PathBuf};
+
+impl Workspace {
+    /// Converts a path written by a person or a model to one relative to the workspace; `.` is the workspace itself.
+    /// The path need not exist. Fails with [`PathError::Outside`] if it leads out.
+    pub fn resolve(&self, input: &str) -> Result<PathBuf, PathError> {
+        let outside = || PathError::Outside(input.to_owned());
+        let written = relative(input, self).ok_or_else(outside)?;
+        let path = collapse(&written).ok_or_else(outside)?;
+        match self.dir.canonicalize(&path) {
+            Ok(_) => Ok(path),
+            Err(error) if error::escapes(&error) => self.through_absolute_link(&path).ok_or_else(outside),
+            // Missing, unreadable, or a loop: opening it returns the actual error.
+            Err(_) => Ok(path),
+        }
+    }
+
+    /// Returns the target's own path for a symlink with an absolute target inside the workspace. A directory handle
+    /// rejects such links as leading out.
+    fn through_absolute_link(&self, path: &Path) -> Option<PathBuf> {
+        let real = std::fs::canonicalize(self.root.join(path)).ok()?;
+        collapse(real.strip_prefix(&self.root).ok()?)
+    }
+}
 
 /// Strips the aliases of the workspace. The result may contain `..`; `None` for an absolute path elsewhere.
-pub(super) fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
+fn relative(input: &str, workspace: &Workspace) -> Option<PathBuf> {
     let text = input.trim();
     if text.contains('\0') {
         return None;
@@ -76,4 +102,21 @@ fn strip_directory<'a>(bare: &'a str, name: &str, workspace: &Workspace) -> Opti
 
 fn dot_if_empty(rest: &str) -> PathBuf {
     PathBuf::from(if rest.is_empty() { "." } else { rest })
+}
+
+/// Removes `.` and `..` lexically; `None` if the path leads out or is absolute.
+fn collapse(path: &Path) -> Option<PathBuf> {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => clean.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => clean.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    if clean.as_os_str().is_empty() {
+        clean.push(".");
+    }
+    Some(clean)
 }

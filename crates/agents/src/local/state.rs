@@ -1,0 +1,76 @@
+//! The state that all clones of [`LocalAgents`](super::LocalAgents) share.
+
+use super::{reach::lock, table::Table};
+use crate::shell::Environment;
+use openagents_core::{CancellationToken, history::History, model::SettingsStore};
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// Time to wait for a running check on shutdown.
+const END: Duration = Duration::from_secs(2);
+
+/// Configuration of [`LocalAgents`].
+#[derive(Debug, Clone)]
+pub struct AgentsConfig {
+    /// Storage of custom agents and choices.
+    pub settings: Arc<dyn SettingsStore>,
+    /// For the tools of models without an agent loop of their own.
+    pub history: Arc<History>,
+}
+
+pub(super) struct Inner {
+    pub(super) config: AgentsConfig,
+    /// Returns the person's environment.
+    pub(super) environment: fn(&CancellationToken) -> Environment,
+    pub(super) table: Mutex<Table>,
+    /// Notified when the table has changed.
+    pub(super) changed: Condvar,
+    /// Held while settings are changed.
+    pub(super) saving: Mutex<()>,
+    pub(super) watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
+    /// Cancels checks.
+    pub(super) closing: CancellationToken,
+}
+
+impl Inner {
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
+    }
+
+    /// Changes the table and notifies observers.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+        let result = change(&mut self.table());
+        self.drop_idle();
+        self.changed.notify_all();
+        let watchers = lock(&self.watchers).clone();
+        watchers.iter().for_each(|on_change| on_change());
+        result
+    }
+
+    /// Shuts down replaced providers without a running turn. Not under the lock, since it takes a moment.
+    pub(super) fn drop_idle(&self) {
+        let idle = self.table().take_idle();
+        drop(idle);
+    }
+
+    /// Stops all of them in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
+    pub(super) fn shut_down(&self) {
+        self.closing.cancel();
+        let running = self.table().take_running();
+        std::thread::scope(|scope| {
+            for agent in &running {
+                scope.spawn(|| agent.shut_down());
+            }
+        });
+        let waited = self.changed.wait_timeout_while(self.table(), END, |table| table.checking);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LocalAgents").field("config", &self.config).finish_non_exhaustive()
+    }
+}

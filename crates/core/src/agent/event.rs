@@ -1,0 +1,49 @@
+//! Events and the outcome of a turn, and the messages that end it.
+
+use crate::{
+    model::{Activity, Usage},
+    update::{AgentMessage, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
+};
+
+/// Events of a turn.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "almost all are updates, and none is kept")]
+pub enum AgentEvent {
+    /// An entry for the log.
+    Update(SessionUpdate),
+    /// Current activity of the model; replaces the previous one and is never stored. `None` when idle.
+    Activity(Option<Activity>),
+}
+
+/// Outcome of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptOutcome {
+    /// `Complete`, `Failed` or `Cancelled`.
+    pub state: RunState,
+    /// The last answer, or the final message of a turn without one.
+    pub text: String,
+    /// Figures of the last answer.
+    pub usage: Option<Usage>,
+    /// The answer reached a limit.
+    pub cut_off: bool,
+}
+
+/// The final message of a turn that a person stopped.
+pub const CANCELLED: &str = "Cancelled.";
+
+/// Beginning of the note below a truncated answer.
+pub(super) const CUT_OFF: &str = "The answer was cut off";
+
+/// Emits the final message of a turn. It needs its own id, or clients would append it to the previous message.
+pub(super) fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), text: &str, usage: Option<Usage>) {
+    let message_id = Some(uuid::Uuid::new_v4().to_string());
+    let message =
+        AgentMessage { text: text.to_owned(), message_id, usage, ended: true, ..AgentMessage::default() };
+    emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
+}
+
+pub(crate) fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
+    let update =
+        ToolCallUpdate { call_id: call_id.to_owned(), status, late: false, details: Default::default() };
+    emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(update)));
+}
